@@ -1,0 +1,21 @@
+//! Words for quantities: instants, spans of time, counts, sizes; how people write them and how we show them.
+//!
+//! In scope: the newtypes all rooms share, parsing `10k` and `2m30s`, showing them again.
+//! Out of scope: reading a clock (that is `kernel`), arithmetic on samples (that is `stats`).
+//!
+//! ```
+//! use units::{Instant, Nanos};
+//!
+//! let due = Instant::from_nanos(1_000);
+//! let sent = due + Nanos::from_micros(3);
+//! assert_eq!(sent - due, Nanos::from_nanos(3_000));
+//! assert_eq!("2m30s".parse::<Nanos>().unwrap().as_secs_f64(), 150.0);
+//! ```
+
+mod time;
+mod parse;
+mod show;
+
+pub use parse::{ParseError, parse_count};
+pub use show::{bytes, count, rate, span};
+pub use time::{Instant, Nanos};

@@ -1,0 +1,103 @@
+//! How quantities are shown to people: three significant digits and a unit, never more digits than are worth reading.
+
+use crate::Nanos;
+
+/// A span with the unit that suits it: `871 ns`, `42.3 µs`, `1.20 ms`, `10.0 s`, `2m30s`.
+pub fn span(span: Nanos) -> String {
+    let nanos = span.as_nanos();
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..999_500 => format!("{} µs", three(nanos as f64 / 1e3)),
+        999_500..999_500_000 => format!("{} ms", three(nanos as f64 / 1e6)),
+        999_500_000..60_000_000_000 => format!("{} s", three(nanos as f64 / 1e9)),
+        _ => minutes(nanos / 1_000_000_000),
+    }
+}
+
+fn minutes(secs: u64) -> String {
+    let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
+    match (hours, secs) {
+        (0, 0) => format!("{minutes}m"),
+        (0, _) => format!("{minutes}m{secs:02}s"),
+        _ => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+/// A whole count with thin grouping: `1 234 567`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            shown.push(' ');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A rate per second, grouped like a count, with as much fraction as keeps three significant digits.
+pub fn rate(per_second: f64) -> String {
+    if per_second >= 100.0 { count(per_second.round() as u64) } else { three(per_second) }
+}
+
+/// A size in powers of 1024: `43 B`, `1.50 KiB`, `2.00 GiB`.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", three(value), UNITS[unit])
+}
+
+fn three(value: f64) -> String {
+    if value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_show_three_digits_and_their_unit() {
+        let cases: &[(u64, &str)] = &[
+            (0, "0 ns"),
+            (871, "871 ns"),
+            (42_310, "42.3 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (1_200_000, "1.20 ms"),
+            (10_000_000_000, "10.0 s"),
+            (60_000_000_000, "1m"),
+            (150_000_000_000, "2m30s"),
+            (5_400_000_000_000, "1h30m"),
+        ];
+        for (nanos, wanted) in cases {
+            assert_eq!(span(Nanos::from_nanos(*nanos)), *wanted, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn counts_rates_and_sizes_are_grouped() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(rate(41_234.6), "41 235");
+        assert_eq!(rate(0.5), "0.50");
+        assert_eq!(bytes(43), "43 B");
+        assert_eq!(bytes(1536), "1.50 KiB");
+        assert_eq!(bytes(1_073_741_824), "1.00 GiB");
+    }
+}
