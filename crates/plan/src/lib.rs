@@ -1,1 +1,32 @@
-//! plan
+//! What we intend: the complete, resolved, immutable, serialisable description of one campaign.
+//!
+//! In scope: [`Plan`] and its parts, the rules that make a plan sound, and the arithmetic that follows from it alone
+//! (how connections and requests are shared out, what `{seq}` stands for). Out of scope: sockets, clocks, files. A plan
+//! says everything that a stranger needs to ask for the same measurement again, and nothing of what came out.
+//!
+//! ```
+//! use plan::{Plan, Stop};
+//!
+//! let mut plan = Plan::example("127.0.0.1:8080".parse().unwrap());
+//! plan.stop = Stop::Requests(10);
+//! plan.load = plan::Load::Closed { connections: 100 };
+//! // Only ten can ever be busy, so only ten are opened; `check` finds nothing wrong with that.
+//! assert_eq!(plan.connections(), 10);
+//! assert!(plan.check().is_ok());
+//! ```
+#![forbid(unsafe_code)]
+
+mod campaign;
+mod check;
+mod expect;
+mod load;
+mod share;
+mod target;
+pub mod template;
+
+pub use campaign::{Plan, ServerCommand, Timeouts, Tolerance};
+pub use check::PlanError;
+pub use expect::{BodyExpectation, Expect, StatusRange};
+pub use load::{Connect, Load, Protocol, Stop, Version};
+pub use share::share;
+pub use target::{Body, Endpoint, Request, Requests, Target};

@@ -12,9 +12,9 @@
 //! assert_eq!("2m30s".parse::<Nanos>().unwrap().as_secs_f64(), 150.0);
 //! ```
 
-mod time;
 mod parse;
 mod show;
+mod time;
 
 pub use parse::{ParseError, parse_count};
 pub use show::{bytes, count, rate, span};

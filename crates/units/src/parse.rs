@@ -31,7 +31,11 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
         Some('g') => 1_000_000_000,
         _ => 1,
     };
-    let digits = if scale == 1 { text } else { &text[..text.len() - 1] };
+    let digits = if scale == 1 {
+        text
+    } else {
+        &text[..text.len() - 1]
+    };
     scaled(digits, scale).map_err(|fault| match fault {
         Fault::Form => wrong(),
         Fault::Large => ParseError::TooLarge(text.to_owned()),
@@ -50,9 +54,13 @@ impl FromStr for Nanos {
             return Err(wrong());
         }
         while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .unwrap_or(rest.len());
             let tail = &rest[digits..];
-            let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+            let letters = tail
+                .find(|c: char| c.is_ascii_digit())
+                .unwrap_or(tail.len());
             let unit = &tail[..letters];
             let scale = match unit {
                 "ns" => 1,
@@ -68,7 +76,9 @@ impl FromStr for Nanos {
                 Fault::Form => wrong(),
                 Fault::Large => ParseError::TooLarge(text.to_owned()),
             })?;
-            total = total.checked_add(part).ok_or_else(|| ParseError::TooLarge(text.to_owned()))?;
+            total = total
+                .checked_add(part)
+                .ok_or_else(|| ParseError::TooLarge(text.to_owned()))?;
             rest = &tail[letters..];
         }
         Ok(Nanos::from_nanos(total))
@@ -84,12 +94,21 @@ enum Fault {
 fn scaled(digits: &str, scale: u64) -> Result<u64, Fault> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let fits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !fits(whole) || !fits(fraction) || digits.ends_with('.') || fraction.len() > 18 {
+    if whole.is_empty()
+        || !fits(whole)
+        || !fits(fraction)
+        || digits.ends_with('.')
+        || fraction.len() > 18
+    {
         return Err(Fault::Form);
     }
     let whole: u128 = whole.parse().map_err(|_| Fault::Large)?;
     let places = 10u128.pow(fraction.len() as u32);
-    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| Fault::Form)? };
+    let fraction: u128 = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse().map_err(|_| Fault::Form)?
+    };
     let scaled = whole
         .checked_mul(places)
         .and_then(|whole| whole.checked_add(fraction))
@@ -151,7 +170,11 @@ mod tests {
             ("999999999999h", None),
         ];
         for (text, wanted) in cases {
-            assert_eq!(text.parse::<Nanos>().ok().map(Nanos::as_nanos), *wanted, "{text}");
+            assert_eq!(
+                text.parse::<Nanos>().ok().map(Nanos::as_nanos),
+                *wanted,
+                "{text}"
+            );
         }
     }
 }

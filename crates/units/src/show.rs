@@ -38,7 +38,11 @@ pub fn count(count: u64) -> String {
 
 /// A rate per second, grouped like a count, with as much fraction as keeps three significant digits.
 pub fn rate(per_second: f64) -> String {
-    if per_second >= 100.0 { count(per_second.round() as u64) } else { three(per_second) }
+    if per_second >= 100.0 {
+        count(per_second.round() as u64)
+    } else {
+        three(per_second)
+    }
 }
 
 /// A size in powers of 1024: `43 B`, `1.50 KiB`, `2.00 GiB`.

@@ -1,0 +1,133 @@
+//! The plan itself.
+
+use crate::{Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Target};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use units::Nanos;
+
+/// One campaign, complete: everything that is asked of the generator, and of whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// Who is asked.
+    pub target: Target,
+    /// What is asked, in turn.
+    pub requests: Requests,
+    /// How hard.
+    pub load: Load,
+    /// When a round is over.
+    pub stop: Stop,
+    /// Measured repetitions of every point, each with new connections.
+    pub rounds: u32,
+    /// Load before the window opens, per round; its exchanges are counted apart.
+    pub warmup: Nanos,
+    /// Generator threads; each owns its share of the connections.
+    pub threads: u32,
+    /// When connections are opened.
+    pub connect: Connect,
+    /// How HTTP is spoken.
+    pub protocol: Protocol,
+    /// When waiting ends.
+    pub timeouts: Timeouts,
+    /// Local addresses to connect from, in turn; empty: the kernel chooses (and on loopback we move on by ourselves
+    /// before one address's ports run out).
+    pub sources: Vec<IpAddr>,
+    /// Whether each generator thread is held on one CPU of its own.
+    pub pin: bool,
+    /// What a right response is.
+    pub expect: Expect,
+    /// How many faults are tolerated before the exit status says so.
+    pub tolerance: Tolerance,
+    /// Seeds everything random, so that a run can be repeated.
+    pub seed: u64,
+    /// The server that is started for the campaign, if we start it.
+    pub server: Option<ServerCommand>,
+}
+
+/// When waiting for a peer ends; what is cut off is censored at its age, never dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeouts {
+    /// For a whole exchange, from its first byte sent.
+    pub exchange: Nanos,
+    /// For a connect, from its start.
+    pub connect: Nanos,
+}
+
+/// How many faults are tolerated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tolerance {
+    /// At most this share of the exchanges, 0 to 1.
+    Share(f64),
+    /// At most this many exchanges.
+    Count(u64),
+}
+
+impl Tolerance {
+    /// Whether `errors` of `requests` exchanges are more than is tolerated.
+    pub fn exceeded(self, errors: u64, requests: u64) -> bool {
+        match self {
+            Tolerance::Share(share) => errors as f64 > share * requests as f64,
+            Tolerance::Count(count) => errors > count,
+        }
+    }
+}
+
+/// A server that is started before the load and stopped after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerCommand {
+    /// The program and its arguments, as given.
+    pub argv: Vec<String>,
+    /// How long it may take until it answers.
+    pub ready_within: Nanos,
+    /// Whether this is our own reference server: the ruler, exempt from "who was the limit".
+    pub counterweight: bool,
+}
+
+impl Plan {
+    /// A small sound plan for `address`: one connection, `/`, five rounds of one second. For examples and tests; the
+    /// command line builds its own.
+    pub fn example(address: std::net::SocketAddr) -> Plan {
+        Plan {
+            target: Target {
+                scheme: "http".into(),
+                authority: address.to_string(),
+                endpoints: vec![Endpoint::Ip(address)],
+            },
+            requests: Requests::Listed(vec![Request::get("/")]),
+            load: Load::Closed { connections: 1 },
+            stop: Stop::Duration(Nanos::from_secs(1)),
+            rounds: 5,
+            warmup: Nanos::ZERO,
+            threads: 1,
+            connect: Connect::Eager,
+            protocol: Protocol::default(),
+            timeouts: Timeouts {
+                exchange: Nanos::from_secs(10),
+                connect: Nanos::from_secs(5),
+            },
+            sources: Vec::new(),
+            pin: false,
+            expect: Expect::default(),
+            tolerance: Tolerance::Share(0.01),
+            seed: 1,
+            server: None,
+        }
+    }
+
+    /// Connections that are really opened: with fewer requests than connections only as many as there are requests.
+    pub fn connections(&self) -> u32 {
+        let Load::Closed { connections } = self.load;
+        match self.stop {
+            Stop::Requests(requests) => {
+                connections.min(u32::try_from(requests).unwrap_or(u32::MAX))
+            }
+            Stop::Duration(_) => connections,
+        }
+    }
+
+    /// Threads that really run: never more than connections.
+    pub fn threads(&self) -> u32 {
+        self.threads.min(self.connections()).max(1)
+    }
+}
