@@ -1,1 +1,22 @@
-//! stats
+//! Numbers only: histograms, quantiles, intervals.
+//!
+//! In scope: what can be said about a set of numbers, how precisely, and whether there are enough of them to say it.
+//! Out of scope: what the numbers mean, where they come from and where they go: no HTTP, no files, no clock.
+//!
+//! ```
+//! use stats::Histogram;
+//!
+//! let mut latency = Histogram::new();
+//! (1..=2_000).for_each(|nanos| latency.record(nanos));
+//! assert_eq!(latency.quantile_if_carried(0.99), Some(1_980));
+//! assert_eq!(latency.quantile_if_carried(0.999), None); // only two samples lie beyond it
+//! ```
+#![forbid(unsafe_code)]
+
+mod histogram;
+
+mod layout;
+mod rank;
+
+pub use histogram::{Bucket, Histogram};
+pub use rank::carries;

@@ -1,0 +1,458 @@
+//! How many samples had which value, to 0.1 %.
+//!
+//! It knows no clock and no unit beyond "whole numbers"; the callers record nanoseconds. Quantiles of several histograms
+//! are never averaged: histograms are merged, which loses nothing, and then asked. (Our own rather than the
+//! `hdrhistogram` crate, which the tests hold it against: that one can fail on a value, and keeps neither the sum nor
+//! the exact extremes.)
+
+use crate::layout::{self, LAST, SLOTS, TOP};
+use crate::rank;
+use std::fmt;
+
+/// A count stops here: the largest that HdrHistogram's V2 form can carry.
+const COUNT_TOP: u64 = i64::MAX as u64;
+
+/// Counts of values in 1 ..= 2^36 at three significant digits, with the exact count, minimum, maximum and sum.
+///
+/// A new histogram holds no memory; the first sample allocates about 220 KB of zeroed pages, of which only those that
+/// are written cost anything. Recording never fails: a value above [`Histogram::TOP`] goes into the last bucket and is
+/// counted in `saturated`; 0 has a bucket of its own. A count stops at 2^63 - 1 and the sum at 2^64 - 1.
+///
+/// Law: `record` and `merge` only add, so the order and the grouping of samples leave no trace.
+///
+/// ```
+/// let mut latency = stats::Histogram::new();
+/// (1..=100).for_each(|value| latency.record(value));
+/// assert_eq!(latency.quantile(0.5), Some(50));
+/// assert_eq!(latency.quantile_if_carried(0.99), None); // 100 samples do not carry a p99
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Histogram {
+    /// One count a slot of [`layout`]; empty as long as `count` is 0, and only then.
+    slots: Box<[u64]>,
+    count: u64,
+    /// Subset of `count`: values above [`TOP`], all in the last slot.
+    saturated: u64,
+    /// `u64::MAX` when empty.
+    min: u64,
+    /// 0 when empty.
+    max: u64,
+    sum: u64,
+}
+
+/// One bucket that holds samples. Buckets follow each other in rising order and do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// The smallest value that falls into it.
+    pub low: u64,
+    /// The largest value that falls into it; for the last bucket, which is open, the maximum recorded.
+    pub high: u64,
+    /// How many samples it holds; never 0.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// The largest value told apart from larger ones: 2^36, about 69 s in nanoseconds.
+    pub const TOP: u64 = TOP;
+
+    /// A histogram without samples and without memory.
+    pub fn new() -> Self {
+        Histogram {
+            slots: Box::default(),
+            count: 0,
+            saturated: 0,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+        }
+    }
+
+    /// Adds one sample.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.record_n(value, 1);
+    }
+
+    /// Adds `n` samples of one value; none when `n` is 0.
+    #[inline]
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.raise(layout::slot(value.min(TOP)), n);
+        self.count = plus(self.count, n);
+        self.saturated = plus(self.saturated, if value > TOP { n } else { 0 });
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum = self.sum.saturating_add(value.saturating_mul(n));
+    }
+
+    /// Adds every sample of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (slot, count) in other.filled() {
+            self.raise(slot, count);
+        }
+        self.count = plus(self.count, other.count);
+        self.saturated = plus(self.saturated, other.saturated);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// Samples recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Samples above [`Histogram::TOP`]: a subset of [`Histogram::count`].
+    pub fn saturated(&self) -> u64 {
+        self.saturated
+    }
+
+    /// True before the first sample.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The smallest sample, exact.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The largest sample, exact, also where it saturated.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The sum of all samples, exact below `u64::MAX`, where it stops.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The arithmetic mean, from the exact sum; none when empty, or when the sum reached its stop and is no longer exact.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0 && self.sum < u64::MAX).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The `p`-quantile by nearest rank: the value of rank `ceil(p * count)`. None when empty or for a `p` outside 0 ..= 1.
+    ///
+    /// What is reported is the largest value that shares the sample's bucket, as HdrHistogram does, but never more than
+    /// the exact maximum: not below the true sample, and above it by less than 0.1 %. A quantile that falls among
+    /// saturated samples is reported as the maximum, which is not below it either.
+    pub fn quantile(&self, p: f64) -> Option<u64> {
+        self.value_at_rank(rank::rank(self.count, p)?.max(1))
+    }
+
+    /// [`Histogram::quantile`] where the samples [carry](crate::carries) it, else none.
+    pub fn quantile_if_carried(&self, p: f64) -> Option<u64> {
+        if rank::carries(self.count, p) {
+            self.quantile(p)
+        } else {
+            None
+        }
+    }
+
+    /// The value of the sample of a rank in 1 ..= count (1 is the smallest), with the precision of
+    /// [`Histogram::quantile`]; none for any other rank.
+    pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if rank == 0 || rank > self.count {
+            return None;
+        }
+        let mut seen: u64 = 0;
+        for (slot, count) in self.filled() {
+            seen = plus(seen, count);
+            if seen >= rank {
+                return Some(self.high(slot));
+            }
+        }
+        unreachable!("the counts of the slots add up to `count`")
+    }
+
+    /// Samples at or below `value`. Those that share its bucket count as below, so the answer is exact for a value that
+    /// is the upper bound of a bucket, and else too high by what lies between the two. Above [`Histogram::TOP`] saturated
+    /// samples count only once `value` has reached the maximum, so there it is a lower bound.
+    pub fn count_at_or_below(&self, value: u64) -> u64 {
+        if value >= self.max {
+            return self.count;
+        }
+        if value >= TOP {
+            return self.count - self.saturated;
+        }
+        let end = layout::slot(value);
+        self.filled()
+            .take_while(|(slot, _)| *slot <= end)
+            .map(|(_, count)| count)
+            .fold(0, plus)
+    }
+
+    /// The buckets that hold samples, from the lowest to the highest.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.filled().map(|(slot, count)| Bucket {
+            low: layout::low(slot),
+            high: if slot == LAST {
+                self.max
+            } else {
+                layout::high(slot)
+            },
+            count,
+        })
+    }
+
+    /// The slots that hold samples, in rising order; looks only at those between the extremes.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let span = if self.count == 0 {
+            0..0
+        } else {
+            slot_of(self.min)..slot_of(self.max) + 1
+        };
+        let start = span.start;
+        let counts = self.slots[span].iter().enumerate();
+        counts
+            .filter(|(_, count)| **count > 0)
+            .map(move |(at, count)| (start + at, *count))
+    }
+
+    fn high(&self, slot: usize) -> u64 {
+        layout::high(slot).min(self.max)
+    }
+
+    /// Adds to one slot. A slot is missing only before the first sample, so the bounds check is the test for that.
+    #[inline]
+    fn raise(&mut self, slot: usize, n: u64) {
+        match self.slots.get_mut(slot) {
+            Some(count) => *count = plus(*count, n),
+            None => self.raise_first(slot, n),
+        }
+    }
+
+    #[cold]
+    fn raise_first(&mut self, slot: usize, n: u64) {
+        self.slots = vec![0; SLOTS].into_boxed_slice();
+        self.slots[slot] = n.min(COUNT_TOP);
+    }
+}
+
+/// The slot of any value, saturated ones included.
+fn slot_of(value: u64) -> usize {
+    layout::slot(value.min(TOP))
+}
+
+/// Adds counts; stops at [`COUNT_TOP`].
+#[inline]
+fn plus(count: u64, n: u64) -> u64 {
+    count.saturating_add(n).min(COUNT_TOP)
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    /// One line, not 27 649 counts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count)
+            .field("min", &self.min())
+            .field("max", &self.max())
+            .field("sum", &self.sum)
+            .field("saturated", &self.saturated)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    /// Values of every magnitude, saturated ones among them.
+    fn value() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            (0_u32..40, any::<u64>())
+                .prop_map(|(bits, noise)| (1 << bits) | (noise & ((1 << bits) - 1))),
+            (TOP - 2)..=(TOP + 2),
+            0_u64..3,
+        ]
+    }
+
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        proptest::collection::vec(value(), 0..200)
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures_and_no_memory() {
+        let mut empty = Histogram::new();
+        empty.record_n(7, 0);
+        empty.merge(&Histogram::default());
+        assert!(empty.is_empty() && empty.slots.is_empty());
+        assert_eq!((empty.min(), empty.max(), empty.mean()), (None, None, None));
+        assert_eq!((empty.quantile(0.5), empty.value_at_rank(1)), (None, None));
+        assert_eq!(
+            (empty.count_at_or_below(u64::MAX), empty.buckets().count()),
+            (0, 0)
+        );
+        assert_eq!(empty, Histogram::new());
+    }
+
+    #[test]
+    fn figures_of_one_to_a_hundred_are_those_computed_by_hand() {
+        let histogram = of(&(1..=100).collect::<Vec<_>>());
+        assert_eq!(
+            (histogram.count(), histogram.sum(), histogram.mean()),
+            (100, 5_050, Some(50.5))
+        );
+        let cases: &[(f64, u64)] = &[
+            (0.0, 1),
+            (0.01, 1),
+            (0.011, 2),
+            (0.5, 50),
+            (0.55, 55),
+            (0.9, 90),
+            (0.99, 99),
+            (1.0, 100),
+        ];
+        for (p, wanted) in cases {
+            assert_eq!(histogram.quantile(*p), Some(*wanted), "p {p}");
+        }
+        assert_eq!(
+            (histogram.quantile(-0.1), histogram.quantile(f64::NAN)),
+            (None, None)
+        );
+        assert_eq!(histogram.quantile_if_carried(0.9), Some(90));
+        assert_eq!(histogram.quantile_if_carried(0.91), None);
+        assert_eq!(
+            (histogram.value_at_rank(0), histogram.value_at_rank(101)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn a_quantile_is_the_upper_bound_of_its_bucket_but_not_above_the_maximum() {
+        let histogram = of(&[1_000_000, 2_000_000]);
+        assert_eq!(histogram.quantile(0.5), Some(1_000_447)); // steps of 512 up to 2^20: 1953 * 512 + 511
+        assert_eq!(histogram.quantile(1.0), Some(2_000_000));
+    }
+
+    #[test]
+    fn values_above_the_top_saturate_and_are_counted() {
+        let histogram = of(&[5, TOP, TOP + 1, u64::MAX]);
+        assert_eq!((histogram.count(), histogram.saturated()), (4, 2));
+        assert_eq!(histogram.max(), Some(u64::MAX));
+        assert_eq!((histogram.sum(), histogram.mean()), (u64::MAX, None));
+        assert_eq!(
+            histogram.quantile(0.5),
+            Some(u64::MAX),
+            "the last bucket is open"
+        );
+        let below: Vec<u64> = [4, 5, TOP - 1, TOP, TOP + 1, u64::MAX]
+            .map(|at| histogram.count_at_or_below(at))
+            .to_vec();
+        assert_eq!(below, [0, 1, 1, 2, 2, 4]);
+        let last = histogram.buckets().last();
+        assert_eq!(
+            last,
+            Some(Bucket {
+                low: TOP,
+                high: u64::MAX,
+                count: 3
+            })
+        );
+    }
+
+    #[test]
+    fn counts_stop_instead_of_wrapping() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(3, u64::MAX);
+        histogram.record(3);
+        histogram.record(9);
+        assert_eq!((histogram.count(), histogram.sum()), (COUNT_TOP, u64::MAX));
+        let twin = histogram.clone();
+        histogram.merge(&twin);
+        assert_eq!(histogram.count(), COUNT_TOP);
+        assert_eq!(histogram.value_at_rank(COUNT_TOP), Some(3));
+    }
+
+    #[test]
+    fn debug_is_one_short_line() {
+        let shown = format!("{:?}", of(&[1, 2]));
+        assert_eq!(
+            shown,
+            "Histogram { count: 2, min: Some(1), max: Some(2), sum: 3, saturated: 0, .. }"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_thousandth_above_the_sorted_samples(
+            mut values in proptest::collection::vec(0..=TOP, 1..200),
+            thousandths in 0_u64..=1_000,
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = (thousandths * values.len() as u64).div_ceil(1_000).max(1);
+            let wanted = values[rank as usize - 1];
+            let found = histogram.quantile(thousandths as f64 / 1_000.0).unwrap();
+            prop_assert!(found >= wanted && (found - wanted) * 1_000 <= wanted, "{found} for {wanted}");
+        }
+
+        #[test]
+        fn small_values_are_exact(mut values in proptest::collection::vec(0_u64..2048, 1..200)) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            for (at, value) in values.iter().enumerate() {
+                prop_assert_eq!(histogram.value_at_rank(at as u64 + 1), Some(*value));
+                let below = values.partition_point(|other| other <= value) as u64;
+                prop_assert_eq!(histogram.count_at_or_below(*value), below);
+            }
+        }
+
+        #[test]
+        fn merging_is_recording_all_samples_in_one(a in values(), b in values(), c in values()) {
+            let all = of(&[a.clone(), b.clone(), c.clone()].concat());
+            let merged = |parts: &[&Histogram]| {
+                let mut sum = Histogram::new();
+                parts.iter().for_each(|part| sum.merge(part));
+                sum
+            };
+            let (a, b, c) = (of(&a), of(&b), of(&c));
+            prop_assert_eq!(&merged(&[&a, &b, &c]), &all);
+            prop_assert_eq!(&merged(&[&c, &a, &b]), &all);
+            prop_assert_eq!(&merged(&[&a, &merged(&[&b, &c])]), &all);
+        }
+
+        #[test]
+        fn exact_figures_are_exact(values in proptest::collection::vec(value(), 1..200)) {
+            let histogram = of(&values);
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+            prop_assert_eq!(histogram.min(), values.iter().min().copied());
+            prop_assert_eq!(histogram.max(), values.iter().max().copied());
+            prop_assert_eq!(histogram.sum(), values.iter().sum::<u64>());
+            prop_assert_eq!(histogram.saturated(), values.iter().filter(|value| **value > TOP).count() as u64);
+        }
+
+        #[test]
+        fn every_sample_lies_in_its_bucket(values in values()) {
+            let buckets: Vec<Bucket> = of(&values).buckets().collect();
+            prop_assert!(buckets.windows(2).all(|pair| pair[0].high < pair[1].low));
+            for bucket in buckets {
+                let inside = values.iter().filter(|value| (bucket.low..=bucket.high).contains(value));
+                prop_assert_eq!(inside.count() as u64, bucket.count);
+            }
+        }
+
+        #[test]
+        fn recording_n_is_recording_n_times(value in value(), n in 0_u64..50) {
+            let mut at_once = Histogram::new();
+            at_once.record_n(value, n);
+            prop_assert_eq!(at_once, of(&vec![value; n as usize]));
+        }
+    }
+}
