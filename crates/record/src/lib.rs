@@ -1,1 +1,54 @@
-//! record
+//! Evidence: what was done and what came of it, from the single exchange to the finished file.
+//!
+//! In scope: the vocabulary of outcomes, the [`Tally`] that a thread accumulates and that merges by addition, the
+//! [`Run`] with its rounds, the journal on disk, the versioned schema, and the summary that follows from the counts.
+//! Out of scope: sockets and clocks (`engine`), judging (`audit`), layout (`report`). Everything that is ever printed
+//! can be recomputed from a `Run` alone.
+//!
+//! ```
+//! use record::{Exchange, Outcome, Tally};
+//! use units::{Instant, Nanos};
+//!
+//! let mut tally = Tally::default();
+//! let exchange = Exchange {
+//!     due: Instant::from_nanos(100),
+//!     sent: Instant::from_nanos(110),
+//!     first: Instant::from_nanos(150),
+//!     done: Instant::from_nanos(160),
+//! };
+//! tally.due += 1;
+//! tally.observe(&exchange, Outcome::Ok, 200);
+//! assert_eq!(tally.ok, 1);
+//! assert_eq!(tally.service.max(), Some(50));
+//! assert!(tally.conserved());
+//! ```
+#![forbid(unsafe_code)]
+
+mod outcome;
+mod exchange;
+mod series;
+mod tally;
+mod generator;
+mod footprint;
+mod machine;
+mod finding;
+mod round;
+mod summary;
+mod run;
+mod journal;
+mod schema;
+pub mod example;
+
+pub use exchange::Exchange;
+pub use finding::{Figure, Finding, Grade};
+pub use footprint::Footprint;
+pub use generator::{ThreadAccounts, Turns};
+pub use journal::{Journal, LoadError, SaveError, load};
+pub use machine::Machine;
+pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};
+pub use round::{Point, Round, SentTotal, Window};
+pub use run::{Probe, Run};
+pub use schema::{SCHEMA_VERSION, schema};
+pub use series::Series;
+pub use summary::{Errors, Latency, Rps, Summary};
+pub use tally::{Answer, Connects, Statuses, Tally};

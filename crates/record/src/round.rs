@@ -1,0 +1,80 @@
+//! Points and their rounds.
+
+use crate::{Footprint, Summary, Tally, ThreadAccounts};
+use plan::Load;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Instant, Nanos};
+
+/// The span that all threads measure: exchanges due in `[start, end)` belong to it (with a number of requests, the
+/// last ending is included).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// When it opened, on the monotonic clock.
+    pub start: Instant,
+    /// When it closed.
+    pub end: Instant,
+}
+
+impl Window {
+    /// How long it was open.
+    pub fn span(&self) -> Nanos {
+        self.end - self.start
+    }
+}
+
+/// One measured repetition of a point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// Its number, from 0.
+    pub index: u32,
+    /// The span that was measured.
+    pub window: Window,
+    /// What all threads counted together.
+    pub tally: Tally,
+    /// Where each thread's time went.
+    pub threads: Vec<ThreadAccounts>,
+    /// What the server cost, where it was observed.
+    pub footprint: Option<Footprint>,
+    /// Exchanges sent in each phase.
+    pub sent_total: SentTotal,
+    /// Whether it was cut short: its counts stand, but it does not enter intervals.
+    pub partial: bool,
+}
+
+/// Exchanges of which the kernel took a first byte, by phase: their sum is what the server saw, when no fault lost a
+/// request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SentTotal {
+    /// To find out whether and how the server answers, before the first round.
+    pub probe: u64,
+    /// Before the window opened.
+    pub warmup: u64,
+    /// Due in the window.
+    pub measure: u64,
+}
+
+impl SentTotal {
+    /// All phases together.
+    pub fn sum(&self) -> u64 {
+        self.probe + self.warmup + self.measure
+    }
+
+    /// Adds another's counts.
+    pub fn merge(&mut self, other: &SentTotal) {
+        self.probe += other.probe;
+        self.warmup += other.warmup;
+        self.measure += other.measure;
+    }
+}
+
+/// One load level and its rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// The load level.
+    pub load: Load,
+    /// Its repetitions within one server start.
+    pub rounds: Vec<Round>,
+    /// What follows from them.
+    pub summary: Option<Summary>,
+}

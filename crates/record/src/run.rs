@@ -1,0 +1,70 @@
+//! The recorded artefact.
+
+use crate::{Finding, Machine, Point, SentTotal, Summary};
+use plan::{Endpoint, Plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Everything that was asked, found and counted in one campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of this form.
+    pub schema: u32,
+    /// Version of weigh that wrote it.
+    pub weigh: String,
+    /// When the campaign began: seconds since 1970, UTC.
+    pub started_unix: u64,
+    /// What was intended.
+    pub plan: Plan,
+    /// Where.
+    pub machine: Machine,
+    /// What the server answered before the load; none when there was no probe.
+    pub probe: Option<Probe>,
+    /// Load levels and their rounds.
+    pub points: Vec<Point>,
+    /// The summary of the only point of a single run; none when there are several, or no round was measured.
+    pub summary: Option<Summary>,
+    /// Exchanges sent in each phase, over all rounds.
+    pub sent_total: SentTotal,
+    /// What is to be held against the figures.
+    pub findings: Vec<Finding>,
+    /// Whether it was stopped before its plan was carried out.
+    pub interrupted: bool,
+}
+
+/// One exchange before the load: is the server there, at which address, and what does it say?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Probe {
+    /// The address that accepted the connection; the whole campaign uses it.
+    pub endpoint: Endpoint,
+    /// Addresses that were tried before it, and why they did not serve.
+    pub failed: Vec<(Endpoint, String)>,
+    /// The request's bytes, as text, without its body.
+    pub request_head: String,
+    /// The response's head as text; none when none came.
+    pub response_head: Option<String>,
+    /// The response's status; none when none came.
+    pub status: Option<u16>,
+    /// Length of the response's body.
+    pub body_length: u64,
+    /// What was wrong with the exchange, if anything.
+    pub fault: Option<String>,
+}
+
+impl Run {
+    /// Recomputes every point's summary, and the top one, from the rounds.
+    pub fn summarise(&mut self) {
+        for point in &mut self.points {
+            point.summary = Summary::of(&point.rounds);
+        }
+        self.summary = match &self.points[..] {
+            [only] => only.summary.clone(),
+            _ => None,
+        };
+        let mut sent = SentTotal { probe: self.sent_total.probe, ..SentTotal::default() };
+        for round in self.points.iter().flat_map(|point| &point.rounds) {
+            sent.merge(&round.sent_total);
+        }
+        self.sent_total = sent;
+    }
+}

@@ -1,0 +1,199 @@
+//! What follows from the rounds of a point: the figures that scripts rely on.
+//!
+//! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
+
+use crate::{Round, Tally};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// The figures of one point over all its rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Exchanges that were due in the windows: `ok` + `errors.total`.
+    pub requests: u64,
+    /// Those that ended well.
+    pub ok: u64,
+    /// Those that did not.
+    pub errors: Errors,
+    /// Those of `errors` that were cut off before their end was known.
+    pub censored: u64,
+    /// Sum of the windows, in seconds.
+    pub duration_s: f64,
+    /// Ok endings per second.
+    pub rps: Rps,
+    /// Latency of ok and censored exchanges, in microseconds. In a closed loop it is service time.
+    pub latency_us: Latency,
+    /// Raw bytes of responses.
+    pub bytes_received: u64,
+    /// Raw bytes of requests.
+    pub bytes_sent: u64,
+}
+
+/// Exchanges that did not end well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Errors {
+    /// All of them.
+    pub total: u64,
+    /// By kind.
+    #[serde(flatten)]
+    pub by_kind: BTreeMap<String, u64>,
+}
+
+/// Ok endings inside the windows per second, whenever they were due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rps {
+    /// All endings over the sum of all windows.
+    pub mean: f64,
+    /// The least of the complete rounds.
+    pub min: Option<f64>,
+    /// The median of the complete rounds.
+    pub median: Option<f64>,
+    /// The most of the complete rounds.
+    pub max: Option<f64>,
+    /// The geometric mean of the complete rounds: what `low` and `high` are around.
+    pub geometric_mean: Option<f64>,
+    /// Lower end of the 95 % interval; null under two rounds, or with a round of zero.
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    pub high: Option<f64>,
+    /// Complete rounds that the interval rests on; under five it is indicative.
+    pub rounds: u32,
+}
+
+/// Latency of ok and censored exchanges, in microseconds; null where the samples do not carry the figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// The smallest.
+    pub min: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The median, by nearest rank like all percentiles here.
+    pub p50: Option<f64>,
+    /// The 90th percentile.
+    pub p90: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+    /// The 99.9th percentile.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Exchanges it rests on; percentiles of fewer than 100 are indicative.
+    pub count: u64,
+    /// The figures that are lower bounds, because a censored exchange lies below them.
+    pub at_least: Vec<String>,
+}
+
+impl Latency {
+    /// The percentiles that are printed, by name.
+    pub const PERCENTILES: [(&str, f64); 4] =
+        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+    /// The figures of a tally's service times.
+    pub fn of(tally: &Tally) -> Latency {
+        let times = &tally.service;
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        let percentile = |p: f64| times.quantile_if_carried(p).map(micros);
+        let mut latency = Latency {
+            min: times.min().map(micros),
+            mean: times.mean().map(|mean| mean / 1e3),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p99: percentile(0.99),
+            p999: percentile(0.999),
+            max: times.max().map(micros),
+            count: times.count(),
+            at_least: Vec::new(),
+        };
+        if let Some(from) = tally.censored_from {
+            latency.at_least = latency.bounded_by(from);
+        }
+        latency
+    }
+
+    /// The figures by name, in the order in which they are shown.
+    pub fn named(&self) -> [(&'static str, Option<f64>); 7] {
+        [
+            ("min", self.min),
+            ("mean", self.mean),
+            ("p50", self.p50),
+            ("p90", self.p90),
+            ("p99", self.p99),
+            ("p999", self.p999),
+            ("max", self.max),
+        ]
+    }
+
+    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; a percentile is
+    /// when it is not below that age (within the histogram's resolution of one part in a thousand).
+    fn bounded_by(&self, from: Nanos) -> Vec<String> {
+        let from = from.as_micros_f64();
+        self.named()
+            .into_iter()
+            .filter(|(name, value)| *name == "mean" || value.is_some_and(|value| value >= from))
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+}
+
+impl Rps {
+    fn of(rounds: &[Round], ok: u64, duration_s: f64) -> Rps {
+        let rates: Vec<f64> =
+            rounds.iter().filter(|round| !round.partial).map(Round::rps).collect();
+        let interval = stats::log_t_interval(&rates);
+        let (min, max) = stats::min_max(&rates).unzip();
+        Rps {
+            mean: ok as f64 / duration_s,
+            min,
+            median: stats::median(&rates),
+            max,
+            geometric_mean: interval.as_ref().map(|interval| interval.centre),
+            low: interval.as_ref().map(|interval| interval.low),
+            high: interval.as_ref().map(|interval| interval.high),
+            rounds: rates.len() as u32,
+        }
+    }
+}
+
+impl Round {
+    /// Ok endings inside the window per second.
+    pub fn rps(&self) -> f64 {
+        self.tally.ok_in_window as f64 / self.window.span().as_secs_f64().max(1e-9)
+    }
+}
+
+impl Summary {
+    /// The figures of `rounds`; none when no round was measured.
+    pub fn of(rounds: &[Round]) -> Option<Summary> {
+        if rounds.is_empty() {
+            return None;
+        }
+        let tally = Summary::tally(rounds);
+        let duration_s = rounds.iter().map(|round| round.window.span().as_secs_f64()).sum::<f64>();
+        let duration_s = duration_s.max(1e-9);
+        let mut by_kind = BTreeMap::new();
+        for each in tally.faults.iter() {
+            *by_kind.entry(each.fault.kind.name().to_owned()).or_default() += each.count;
+        }
+        Some(Summary {
+            requests: tally.due,
+            ok: tally.ok,
+            errors: Errors { total: tally.errors(), by_kind },
+            censored: tally.censored(),
+            duration_s,
+            rps: Rps::of(rounds, tally.ok_in_window, duration_s),
+            latency_us: Latency::of(&tally),
+            bytes_received: tally.bytes_received,
+            bytes_sent: tally.bytes_sent,
+        })
+    }
+
+    /// The rounds' tallies added up.
+    pub fn tally(rounds: &[Round]) -> Tally {
+        rounds.iter().fold(Tally::default(), |mut sum, round| {
+            sum.merge(&round.tally);
+            sum
+        })
+    }
+}
