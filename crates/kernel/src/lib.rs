@@ -1,1 +1,51 @@
-//! kernel
+//! The only room that makes system calls, and the only one with `unsafe`.
+//!
+//! In scope: the [`Ring`] through which threads talk to sockets (on epoll, and simulated), the monotonic clock, what a
+//! thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals, names.
+//! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
+//! (that is `host`). Everything here is mechanism; nothing here judges.
+//!
+//! ```
+//! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, Ring, Token};
+//!
+//! let mut ring = Epoll::new()?;
+//! let (door, client, server) = (Token(0), Token(1), Token(2));
+//! let at = ring.listen(door, &"127.0.0.1:0".parse::<Address>().unwrap())?;
+//! ring.connect(client, &at, &ConnectOptions::default())?;
+//! let mut greeted = false;
+//! while !greeted {
+//!     ring.wait(None);
+//!     while let Some(completion) = ring.next() {
+//!         match completion.event {
+//!             Event::Incoming => assert!(ring.accept(door, server)?),
+//!             Event::Connected => assert_eq!(ring.send(client, &[std::io::IoSlice::new(b"hello")])?, 5),
+//!             Event::Received => greeted = ring.received() == b"hello",
+//!             other => panic!("{other:?}"),
+//!         }
+//!     }
+//! }
+//! ring.close(client, Closing::Orderly);
+//! # Ok::<(), kernel::Errno>(())
+//! ```
+#![allow(
+    unsafe_code,
+    reason = "system calls are unsafe; this crate is where they live"
+)]
+
+// In reading order; the comments keep it.
+mod errno;
+// What sockets are called,
+mod address;
+// what a thread asks of the kernel,
+mod ring;
+// the calls on one socket,
+mod socket;
+// and the ring on top of them.
+mod epoll;
+// Time and its price.
+pub mod clock;
+
+pub use address::{Address, AddressError};
+pub use epoll::Epoll;
+pub use errno::Errno;
+pub use ring::{Closing, Completion, ConnectOptions, Event, Ring, Token};

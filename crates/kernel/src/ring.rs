@@ -79,7 +79,12 @@ pub trait Ring {
     ///
     /// # Errors
     /// What socket, bind or connect said at once (EMFILE, EADDRNOTAVAIL, ENETUNREACH, ...); the token stays free.
-    fn connect(&mut self, token: Token, to: &Address, options: &ConnectOptions) -> Result<(), Errno>;
+    fn connect(
+        &mut self,
+        token: Token,
+        to: &Address,
+        options: &ConnectOptions,
+    ) -> Result<(), Errno>;
 
     /// Makes `token` a listening socket and tells where it listens (port 0 asks for any).
     ///

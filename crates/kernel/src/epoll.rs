@@ -1,0 +1,524 @@
+//! The ring on epoll: completions made out of readiness.
+//!
+//! What one exchange costs here is what every figure carries, so a socket is registered once, edge-triggered, for
+//! everything, and never touched by epoll_ctl again; a send does its system call at once; a receive that did not
+//! fill the buffer has drained the socket, so the second receive that would only say EAGAIN is never made. (Waiting
+//! for EPOLLOUT only when it is wanted, the usual way, costs two epoll_ctl per exchange.)
+//!
+//! ```text
+//! connect -> Connecting -+-> Connected: Open --> Received* --> Ended
+//!                        |               |  ^-- Writable, after a short send
+//!                        +-> Failed: Dead <-+
+//! listen  -> Listening ----> Incoming*
+//! ```
+//!
+//! Edges are reported once, so each rule about them is load-bearing:
+//! - A peer's end or error is an edge that may lie *before* the receive that came up short; where the event shows
+//!   RDHUP, HUP or ERR, receiving goes on until the end is read.
+//! - EPOLLOUT means something only while connecting and after a short send, and then only in an event that was
+//!   gathered after that send.
+//! - A socket that fills the buffer again and again is put behind the others (`carried`), and the next wait does not
+//!   sleep.
+
+use crate::errno::Errno;
+use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token, clock, socket};
+use std::io::IoSlice;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::ptr;
+use units::{Instant, Nanos};
+
+/// Bytes that one `Received` carries at most.
+const BUFFER: usize = 64 * 1024;
+/// Events that one wait takes at most.
+const EVENTS: usize = 1024;
+/// Full buffers in a row for one socket before the others have their turn.
+const FULL_READS: u8 = 8;
+/// Tokens are indices of a table; larger ones are refused rather than allocated for.
+const TOKENS: u32 = 1 << 20;
+
+const IN: u32 = libc::EPOLLIN as u32;
+const OUT: u32 = libc::EPOLLOUT as u32;
+/// The peer has ended its side, or the socket is dead.
+const HUNG: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+/// The socket may have an error pending.
+const BROKEN: u32 = (libc::EPOLLHUP | libc::EPOLLERR) as u32;
+const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+
+/// A ring on Linux's epoll. One per thread: it makes that thread's timed waits exact when it first waits.
+pub struct Epoll {
+    epoll: OwnedFd,
+    /// Indexed by token.
+    sockets: Vec<Socket>,
+    /// What the last wait gathered; `events[..gathered]`, of which `seen` were begun.
+    events: Box<[libc::epoll_event]>,
+    gathered: usize,
+    seen: usize,
+    /// The event that `next` is in the middle of.
+    turn: Option<Turn>,
+    /// Sockets that were put behind the others: for this wait, and for the next one. Each at most once per socket.
+    resumed: Vec<Tag>,
+    carried: Vec<Tag>,
+    buffer: Box<[u8]>,
+    received: usize,
+    /// The number of the last wait; never zero. See [`Socket::short`].
+    waits: u32,
+    first: bool,
+    /// Whether the kernel has epoll_pwait2; found out once.
+    exact: bool,
+    /// Socket files to be removed with their listeners.
+    files: Vec<(Token, PathBuf)>,
+}
+
+/// One entry of the table: 16 bytes, so that four share a cache line.
+#[derive(Clone, Copy)]
+struct Socket {
+    fd: RawFd,
+    /// Counts the owners of this token; events of earlier ones are thrown away.
+    generation: u32,
+    /// The wait after which a send came up short; zero when none did.
+    short: u32,
+    state: State,
+    /// Is in `carried` or `resumed`.
+    carried: bool,
+    /// An event has shown the end, which is still to be read.
+    hung: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free,
+    Connecting,
+    Open,
+    /// The peer has ended its side.
+    Ended,
+    Listening,
+    Dead,
+}
+
+impl Socket {
+    const FREE: Socket = Socket {
+        fd: -1,
+        generation: 0,
+        short: 0,
+        state: State::Free,
+        carried: false,
+        hung: false,
+    };
+}
+
+/// A token with the generation it had, as epoll carries it.
+#[derive(Clone, Copy)]
+struct Tag(u64);
+
+impl Tag {
+    fn new(token: Token, generation: u32) -> Tag {
+        Tag(u64::from(generation) << 32 | u64::from(token.0))
+    }
+
+    fn token(self) -> Token {
+        Token(self.0 as u32)
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// An event that is being worked off.
+#[derive(Clone, Copy)]
+struct Turn {
+    tag: Tag,
+    flags: u32,
+    full_reads: u8,
+}
+
+impl Epoll {
+    /// A ring without sockets.
+    ///
+    /// # Errors
+    /// EMFILE, ENFILE or ENOMEM.
+    pub fn new() -> Result<Epoll, Errno> {
+        // SAFETY: takes no memory of ours.
+        let fd = Errno::check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        Ok(Epoll {
+            // SAFETY: the descriptor is new, so nobody else owns it.
+            epoll: unsafe { OwnedFd::from_raw_fd(fd) },
+            sockets: Vec::new(),
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS].into_boxed_slice(),
+            gathered: 0,
+            seen: 0,
+            turn: None,
+            resumed: Vec::new(),
+            carried: Vec::new(),
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            received: 0,
+            waits: 1,
+            first: true,
+            exact: true,
+            files: Vec::new(),
+        })
+    }
+
+    /// The table's entry for a token that is to be used; EMFILE beyond the table's limit.
+    fn vacant(&mut self, token: Token) -> Result<&mut Socket, Errno> {
+        if token.0 >= TOKENS {
+            return Err(Errno::EMFILE);
+        }
+        let index = token.0 as usize;
+        if index >= self.sockets.len() {
+            self.sockets.resize(index + 1, Socket::FREE);
+        }
+        let socket = &mut self.sockets[index];
+        assert!(socket.state == State::Free, "{token:?} is in use");
+        Ok(socket)
+    }
+
+    /// Gives `fd` to `token` and registers it, once and for everything.
+    fn settle(&mut self, token: Token, fd: RawFd, state: State) -> Result<(), Errno> {
+        let generation = self.sockets[token.0 as usize].generation;
+        let mut event = libc::epoll_event {
+            events: INTEREST,
+            u64: Tag::new(token, generation).0,
+        };
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: `event` outlives the call.
+        let added = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+        Errno::check(added).inspect_err(|_| socket::close(fd))?;
+        let socket = &mut self.sockets[token.0 as usize];
+        (socket.fd, socket.state) = (fd, state);
+        Ok(())
+    }
+
+    fn at(&mut self, token: Token) -> &mut Socket {
+        &mut self.sockets[token.0 as usize]
+    }
+
+    fn fd(&self, token: Token) -> RawFd {
+        self.sockets
+            .get(token.0 as usize)
+            .map_or(-1, |socket| socket.fd)
+    }
+
+    /// What is to be worked off next, of what the last wait found.
+    #[inline]
+    fn upcoming(&mut self) -> Option<Turn> {
+        if self.seen < self.gathered {
+            let event = self.events[self.seen];
+            self.seen += 1;
+            return Some(Turn {
+                tag: Tag(event.u64),
+                flags: event.events,
+                full_reads: 0,
+            });
+        }
+        let tag = self.resumed.pop()?;
+        Some(Turn {
+            tag,
+            flags: IN,
+            full_reads: 0,
+        })
+    }
+
+    /// One step of an event's work; leaves in `turn` what remains of it.
+    #[inline]
+    fn step(&mut self, turn: Turn) -> Option<Event> {
+        let socket = self.sockets.get_mut(turn.tag.token().0 as usize)?;
+        if socket.generation != turn.tag.generation() {
+            return None;
+        }
+        socket.hung |= turn.flags & HUNG != 0;
+        match socket.state {
+            State::Open => self.step_open(turn),
+            State::Connecting => self.step_connecting(turn),
+            State::Listening => Some(Event::Incoming),
+            State::Ended => self.step_ended(turn),
+            State::Free | State::Dead => None,
+        }
+    }
+
+    fn step_connecting(&mut self, mut turn: Turn) -> Option<Event> {
+        if turn.flags & (OUT | BROKEN) == 0 {
+            return None;
+        }
+        let token = turn.tag.token();
+        if turn.flags & BROKEN != 0
+            && let Some(error) = socket::pending_error(self.fd(token))
+        {
+            return Some(self.fail(token, error));
+        }
+        self.at(token).state = State::Open;
+        turn.flags &= !OUT;
+        self.turn = (turn.flags & (IN | HUNG) != 0).then_some(turn);
+        Some(Event::Connected)
+    }
+
+    #[inline]
+    fn step_open(&mut self, mut turn: Turn) -> Option<Event> {
+        let waits = self.waits;
+        let socket = self.at(turn.tag.token());
+        let freed = turn.flags & (OUT | BROKEN) == OUT && socket.short != 0;
+        if freed && socket.short != waits {
+            socket.short = 0;
+            turn.flags &= !OUT;
+            self.turn = Some(turn);
+            return Some(Event::Writable);
+        }
+        // Whatever the owner sends from now on, this event was gathered before it.
+        turn.flags &= !OUT;
+        if turn.flags == 0 {
+            return None;
+        }
+        self.receive(turn)
+    }
+
+    #[inline]
+    fn receive(&mut self, mut turn: Turn) -> Option<Event> {
+        let token = turn.tag.token();
+        let Socket { fd, hung, .. } = *self.at(token);
+        match socket::receive(fd, &mut self.buffer) {
+            Ok(0) => {
+                self.at(token).state = State::Ended;
+                self.turn = Some(turn);
+                Some(Event::Ended)
+            }
+            Ok(length) => {
+                self.received = length;
+                if length == BUFFER {
+                    turn.full_reads += 1;
+                    self.go_on_or_carry(turn);
+                } else if hung {
+                    self.turn = Some(turn);
+                }
+                Some(Event::Received)
+            }
+            Err(Errno::EAGAIN) => None,
+            Err(error) => Some(self.fail(token, error)),
+        }
+    }
+
+    fn go_on_or_carry(&mut self, turn: Turn) {
+        if turn.full_reads < FULL_READS {
+            self.turn = Some(turn);
+            return;
+        }
+        let socket = self.at(turn.tag.token());
+        if !std::mem::replace(&mut socket.carried, true) {
+            self.carried.push(turn.tag);
+        }
+    }
+
+    /// After the peer's end only a freed send buffer and death are news.
+    fn step_ended(&mut self, turn: Turn) -> Option<Event> {
+        let waits = self.waits;
+        let token = turn.tag.token();
+        if turn.flags & BROKEN != 0
+            && let Some(error) = socket::pending_error(self.fd(token))
+        {
+            return Some(self.fail(token, error));
+        }
+        let socket = self.at(token);
+        let freed = turn.flags & OUT != 0 && socket.short != 0 && socket.short != waits;
+        freed.then(|| {
+            socket.short = 0;
+            Event::Writable
+        })
+    }
+
+    fn fail(&mut self, token: Token, error: Errno) -> Event {
+        self.at(token).state = State::Dead;
+        Event::Failed(error)
+    }
+
+    /// Asks the kernel for events and says how many there are; a signal ends the wait with none.
+    fn gather(&mut self, timeout: Option<Nanos>) -> usize {
+        if self.exact {
+            match self.wait_exactly(timeout) {
+                Err(Errno::ENOSYS) => self.exact = false,
+                other => return other.unwrap_or(0),
+            }
+        }
+        self.wait_coarsely(timeout).unwrap_or(0)
+    }
+
+    fn wait_exactly(&mut self, timeout: Option<Nanos>) -> Result<usize, Errno> {
+        let time = timeout.map(|span| libc::timespec {
+            tv_sec: (span.as_nanos() / 1_000_000_000) as libc::time_t,
+            tv_nsec: (span.as_nanos() % 1_000_000_000) as libc::c_long,
+        });
+        // SAFETY: the array has room for EVENTS, the time (null for none) outlives the call, and no signal mask is
+        // given.
+        let found = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                EVENTS as libc::c_int,
+                time.as_ref().map_or(ptr::null(), ptr::from_ref),
+                ptr::null::<libc::sigset_t>(),
+                0usize,
+            )
+        };
+        Errno::check_size(found as libc::ssize_t)
+    }
+
+    fn wait_coarsely(&mut self, timeout: Option<Nanos>) -> Result<usize, Errno> {
+        let millis = timeout.map_or(-1, millis_up);
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: the array has room for EVENTS.
+        let found = unsafe {
+            libc::epoll_wait(
+                epoll,
+                self.events.as_mut_ptr(),
+                EVENTS as libc::c_int,
+                millis,
+            )
+        };
+        Errno::check(found).map(|count| count as usize)
+    }
+
+    fn remove_file(&mut self, token: Token) {
+        if let Some(index) = self.files.iter().position(|file| file.0 == token) {
+            let (_, path) = self.files.swap_remove(index);
+            // Gone already is as good.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Milliseconds for epoll_wait, rounded up: early would spin, late is only late.
+fn millis_up(span: Nanos) -> libc::c_int {
+    libc::c_int::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
+}
+
+impl Ring for Epoll {
+    #[inline]
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn connect(
+        &mut self,
+        token: Token,
+        to: &Address,
+        options: &ConnectOptions,
+    ) -> Result<(), Errno> {
+        self.vacant(token)?;
+        // Connected before it is registered: epoll would report an unconnected socket as hung up.
+        let fd = socket::connect(to, options)?;
+        self.settle(token, fd, State::Connecting)
+    }
+
+    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+        self.vacant(token)?;
+        let (fd, at) = socket::listen(at)?;
+        self.settle(token, fd, State::Listening)?;
+        if let Address::Unix(path) = &at {
+            self.files.push((token, path.clone()));
+        }
+        Ok(at)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+        self.vacant(token)?;
+        match socket::accept(self.fd(listener))? {
+            Some(fd) => self.settle(token, fd, State::Open).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let waits = self.waits;
+        let answer = socket::send(self.fd(token), slices);
+        match answer {
+            Ok(taken) => {
+                let given: usize = slices.iter().map(|slice| slice.len()).sum();
+                if taken < given {
+                    self.at(token).short = waits;
+                }
+            }
+            Err(_) => {
+                if let Some(socket) = self.sockets.get_mut(token.0 as usize) {
+                    socket.state = State::Dead;
+                }
+            }
+        }
+        answer
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        socket::shutdown(self.fd(token));
+    }
+
+    fn close(&mut self, token: Token, how: Closing) {
+        let Some(socket) = self.sockets.get_mut(token.0 as usize) else {
+            return;
+        };
+        if socket.state == State::Free {
+            return;
+        }
+        let fd = socket.fd;
+        *socket = Socket {
+            generation: socket.generation.wrapping_add(1),
+            ..Socket::FREE
+        };
+        if how == Closing::Reset {
+            socket::abort_on_close(fd);
+        }
+        self.remove_file(token);
+        socket::close(fd);
+    }
+
+    fn wait(&mut self, timeout: Option<Nanos>) {
+        if self.turn.is_some() || self.seen < self.gathered || !self.resumed.is_empty() {
+            return;
+        }
+        if std::mem::replace(&mut self.first, false) {
+            clock::tighten_waits();
+        }
+        let timeout = if self.carried.is_empty() {
+            timeout
+        } else {
+            Some(Nanos::ZERO)
+        };
+        self.gathered = self.gather(timeout);
+        self.seen = 0;
+        self.waits = self.waits.wrapping_add(1).max(1);
+        std::mem::swap(&mut self.carried, &mut self.resumed);
+        for tag in &self.resumed {
+            let socket = &mut self.sockets[tag.token().0 as usize];
+            if socket.generation == tag.generation() {
+                socket.carried = false;
+            }
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Completion> {
+        self.received = 0;
+        loop {
+            let turn = match self.turn.take() {
+                Some(turn) => turn,
+                None => self.upcoming()?,
+            };
+            if let Some(event) = self.step(turn) {
+                let token = turn.tag.token();
+                return Some(Completion { token, event });
+            }
+        }
+    }
+
+    #[inline]
+    fn received(&self) -> &[u8] {
+        &self.buffer[..self.received]
+    }
+}
+
+impl Drop for Epoll {
+    fn drop(&mut self) {
+        for index in 0..self.sockets.len() {
+            self.close(Token(index as u32), Closing::Orderly);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The system calls on one stream socket, each as a function that cannot be called wrongly.
+//!
+//! Descriptors are plain numbers here: the ring's table owns them, and an owning type per entry would only make the
+//! table larger. Nothing here waits: every socket is opened non-blocking, and closed on exec.
+
+use crate::address::Raw;
+use crate::{Address, ConnectOptions, Errno};
+use libc::c_int;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+const BACKLOG: c_int = 4096;
+/// Slices in one system call (UIO_MAXIOV of the kernel).
+const SLICES: usize = 1024;
+/// Connections that were gone before they were accepted, skipped in one call.
+const ABORTED: usize = 64;
+
+/// A new socket that has begun to connect.
+pub(crate) fn connect(to: &Address, options: &ConnectOptions) -> Result<RawFd, Errno> {
+    let raw = Raw::new(to)?;
+    let fd = open(raw.family())?;
+    begin(fd, &raw, to, options).inspect_err(|_| close(fd))?;
+    Ok(fd)
+}
+
+fn begin(fd: RawFd, raw: &Raw, to: &Address, options: &ConnectOptions) -> Result<(), Errno> {
+    if let Address::Ip(_) = to {
+        if options.nodelay {
+            set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        }
+        if let Some(source) = options.source {
+            // Where the option is missing, binding still works, with fewer ports.
+            let _ = set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+            bind(fd, &Raw::new(&SocketAddr::new(source, 0).into())?)?;
+        }
+    }
+    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
+    match Errno::check(unsafe { libc::connect(fd, raw.as_ptr(), raw.length()) }) {
+        Ok(_) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new listening socket, and where it listens.
+pub(crate) fn listen(at: &Address) -> Result<(RawFd, Address), Errno> {
+    let raw = Raw::new(at)?;
+    if let Address::Unix(path) = at {
+        remove_stale(path, &raw);
+    }
+    let fd = open(raw.family())?;
+    let at = enter(fd, &raw, at).inspect_err(|_| close(fd))?;
+    Ok((fd, at))
+}
+
+fn enter(fd: RawFd, raw: &Raw, at: &Address) -> Result<Address, Errno> {
+    if let Address::Ip(_) = at {
+        set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+        // Accepted sockets inherit it, which saves a system call for each.
+        set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    }
+    bind(fd, raw)?;
+    // SAFETY: takes no memory of ours.
+    Errno::check(unsafe { libc::listen(fd, BACKLOG) })?;
+    local_address(fd)
+}
+
+/// Removes what a dead server left at `path`: only a socket, and only one that nobody listens on.
+fn remove_stale(path: &Path, raw: &Raw) {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    if !is_socket {
+        return;
+    }
+    let Ok(probe) = open(libc::AF_UNIX) else {
+        return;
+    };
+    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
+    let answer = Errno::check(unsafe { libc::connect(probe, raw.as_ptr(), raw.length()) });
+    close(probe);
+    if answer == Err(Errno::ECONNREFUSED) {
+        // Should this fail, bind says EADDRINUSE, which is the better message.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// One waiting connection of the listening socket `fd`, if there is one.
+pub(crate) fn accept(fd: RawFd) -> Result<Option<RawFd>, Errno> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    for _ in 0..ABORTED {
+        // SAFETY: null pointers say that the peer's address is not wanted.
+        let answer =
+            unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+        match Errno::check(answer) {
+            Ok(accepted) => return Ok(Some(accepted)),
+            Err(Errno::EAGAIN) => return Ok(None),
+            Err(error) if !gone(error) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(Errno::ECONNABORTED)
+}
+
+/// Whether accept's error belongs to a connection that died while it waited (accept(2) lists them), not to us.
+fn gone(error: Errno) -> bool {
+    use Errno as E;
+    let network = [E::ENETDOWN, E::ENETUNREACH, E::EHOSTDOWN, E::EHOSTUNREACH];
+    let other = [E::ECONNABORTED, E::EINTR, E::EPROTO, E::ENOPROTOOPT];
+    network.contains(&error) || other.contains(&error)
+}
+
+/// Sends what the socket takes of `slices`; zero when it takes nothing now.
+#[inline]
+pub(crate) fn send(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    match slices {
+        [] => Ok(0),
+        [one] => send_one(fd, one),
+        several if several.len() <= SLICES => send_several(fd, several),
+        many => send_many(fd, many),
+    }
+}
+
+fn send_one(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: pointer and length are those of a live slice.
+        let sent =
+            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+        match Errno::check_size(sent) {
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return Ok(0),
+            other => return other,
+        }
+    }
+}
+
+fn send_several(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // IoSlice is documented to have the layout of iovec; the kernel only reads through it.
+    message.msg_iov = slices.as_ptr().cast_mut().cast();
+    message.msg_iovlen = slices.len() as _;
+    loop {
+        // SAFETY: the message's only pointer is to live slices.
+        let sent = unsafe { libc::sendmsg(fd, &message, libc::MSG_NOSIGNAL) };
+        match Errno::check_size(sent) {
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return Ok(0),
+            other => return other,
+        }
+    }
+}
+
+/// More slices than one call takes: as many calls as it needs, until one takes less than it was given. An error
+/// after the first call is left for the next one to say, so that the bytes already taken are not forgotten.
+fn send_many(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    let mut total = 0;
+    for part in slices.chunks(SLICES) {
+        let given: usize = part.iter().map(|slice| slice.len()).sum();
+        match send_several(fd, part) {
+            Ok(taken) if taken == given => total += taken,
+            Ok(taken) => return Ok(total + taken),
+            Err(error) if total == 0 => return Err(error),
+            Err(_) => return Ok(total),
+        }
+    }
+    Ok(total)
+}
+
+/// Receives into `buffer`; zero is the end of the stream, EAGAIN that nothing is there.
+#[inline]
+pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: pointer and length are those of a live, exclusive slice.
+        let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match Errno::check_size(got) {
+            Err(Errno::EINTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Ends the sending side.
+pub(crate) fn shutdown(fd: RawFd) {
+    // SAFETY: takes no memory of ours. That the socket may be dead already is no news to the owner.
+    unsafe { libc::shutdown(fd, libc::SHUT_WR) };
+}
+
+/// Makes the next close send RST, throwing away what is under way.
+pub(crate) fn abort_on_close(fd: RawFd) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // Fails only on what is no socket; then close does all there is to do.
+    let _ = set_value(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+}
+
+/// Closes; the descriptor must not be used again.
+pub(crate) fn close(fd: RawFd) {
+    // SAFETY: takes no memory of ours; the caller owns the descriptor and forgets it. On Linux it is closed whatever
+    // close says, so there is nothing to retry.
+    unsafe { libc::close(fd) };
+}
+
+/// The socket's pending error, which reading clears.
+pub(crate) fn pending_error(fd: RawFd) -> Option<Errno> {
+    let mut error: c_int = 0;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: `error` and `length` outlive the call, and `length` is the size of `error`.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut error).cast(),
+            &mut length,
+        )
+    };
+    match Errno::check(result) {
+        Ok(_) => (error != 0).then_some(Errno(error)),
+        Err(failed) => Some(failed),
+    }
+}
+
+fn open(family: c_int) -> Result<RawFd, Errno> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no memory of ours.
+    Errno::check(unsafe { libc::socket(family, kind, 0) })
+}
+
+fn bind(fd: RawFd, raw: &Raw) -> Result<(), Errno> {
+    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
+    Errno::check(unsafe { libc::bind(fd, raw.as_ptr(), raw.length()) }).map(drop)
+}
+
+fn local_address(fd: RawFd) -> Result<Address, Errno> {
+    let mut raw = Raw::empty();
+    let (address, length) = raw.parts_mut();
+    // SAFETY: both point into `raw`, and the length says how much room there is.
+    Errno::check(unsafe { libc::getsockname(fd, address, length) })?;
+    raw.address()
+}
+
+fn set(fd: RawFd, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {
+    set_value(fd, level, option, &value)
+}
+
+fn set_value<T>(fd: RawFd, level: c_int, option: c_int, value: &T) -> Result<(), Errno> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: pointer and length are those of a live value; the kernel only reads it.
+    let result = unsafe { libc::setsockopt(fd, level, option, (&raw const *value).cast(), length) };
+    Errno::check(result).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(fd: RawFd, level: c_int, option: c_int) -> c_int {
+        let mut value: c_int = -1;
+        let mut length = size_of::<c_int>() as libc::socklen_t;
+        // SAFETY: as in `pending_error`.
+        let result =
+            unsafe { libc::getsockopt(fd, level, option, (&raw mut value).cast(), &mut length) };
+        assert_eq!(result, 0);
+        value
+    }
+
+    fn accept_soon(fd: RawFd) -> RawFd {
+        let mut ready = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one live pollfd.
+        assert_eq!(unsafe { libc::poll(&mut ready, 1, 10_000) }, 1);
+        accept(fd).unwrap().expect("poll said so")
+    }
+
+    #[test]
+    fn both_ends_of_a_connection_can_have_nodelay() {
+        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        for nodelay in [false, true] {
+            let options = ConnectOptions {
+                nodelay,
+                ..ConnectOptions::default()
+            };
+            let client = connect(&at, &options).unwrap();
+            let server = accept_soon(listener);
+            let read = |fd| option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY) != 0;
+            assert_eq!((read(client), read(server)), (nodelay, true));
+            close(client);
+            close(server);
+        }
+        close(listener);
+    }
+
+    #[test]
+    fn a_source_address_is_used_and_its_port_left_to_connect() {
+        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let options = ConnectOptions {
+            source: Some("127.0.0.77".parse().unwrap()),
+            nodelay: false,
+        };
+        let client = connect(&at, &options).unwrap();
+        let Address::Ip(from) = local_address(client).unwrap() else {
+            panic!("not an IP socket");
+        };
+        assert_eq!(from.ip().to_string(), "127.0.0.77");
+        assert_ne!(from.port(), 0);
+        let late = option(client, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
+        assert_eq!(late, 1);
+        close(client);
+        close(listener);
+    }
+
+    #[test]
+    fn a_source_that_is_not_ours_is_refused_at_once() {
+        let options = ConnectOptions {
+            source: Some("192.0.2.1".parse().unwrap()),
+            nodelay: false,
+        };
+        let answer = connect(&"127.0.0.1:9".parse().unwrap(), &options);
+        assert_eq!(answer, Err(Errno::EADDRNOTAVAIL));
+    }
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_on_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("kernel-stale-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("s");
+        let at = Address::Unix(path.clone());
+
+        let (alive, _) = listen(&at).unwrap();
+        assert_eq!(listen(&at), Err(Errno::EADDRINUSE));
+        close(alive);
+        let (again, _) = listen(&at).expect("the socket is stale now");
+        close(again);
+
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        assert_eq!(listen(&at), Err(Errno::EADDRINUSE));
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
