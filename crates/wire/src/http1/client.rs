@@ -1,0 +1,416 @@
+//! The client role of HTTP/1.x.
+//!
+//! Requests go out in the order in which they were opened, responses are matched to them in the same order:
+//!
+//! ```text
+//!            open                        first byte                  head complete
+//! (capacity) ----> waiting for its turn -----------> Head ---------------------------> Length | Chunked | UntilClose
+//!                                                    ^  |1xx (at most 32), again Head        |         |        |
+//!                                                    `--'            no body |     last byte |  last   |        | end
+//!                                                                            v               v  line   v        v
+//!                              next exchange, unless the response closes <---------------- done Ok ------------'
+//!
+//! any state --violation, end too early--> Dead: the front exchange is done with it, those behind it as Abandoned
+//! any state --abandon-------------------> Dead: all are done with the owner's reason
+//! response says close, done Ok ---------> those behind it are done as Abandoned, nothing can be opened any more
+//! 101, done Ok -------------------------> Dead: what follows is not HTTP
+//! Dead --reset--> as new. What still comes to a dead connection is swallowed.
+//! ```
+//!
+//! Decisions where the RFC leaves room: Content-Length beside Transfer-Encoding is a violation (RFC 9112 §6.3, 3: "ought to be
+//! handled as an error"), and so are coded bodies from HTTP/1.0 servers. A response may come before its request is
+//! completely sent; the rest of the request is sent all the same, unless the response closes the connection. It may
+//! not come before the request's first byte.
+//!
+//! Cost: a response that comes whole is neither copied nor buffered; see `examples/cost.rs` for its instructions. Only
+//! a head that comes in pieces is buffered and, with each piece, parsed again from its start: with a limit of 64 KiB
+//! that is cheaper than a resumable parser in the case that matters.
+
+use super::chunked::{Chunked, Decoded};
+use super::memo::Memo;
+use super::outbox::Outbox;
+use super::status::{self, Facts, Framing, HEAD_LIMIT};
+use crate::{Ending, ExchangeId, Opening, Sent, Sink, Step, Violation};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Interim responses before a final one.
+const INTERIM_LIMIT: u32 = 32;
+
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    id: ExchangeId,
+    is_head: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Dead,
+}
+
+/// What is known of the response that is being read.
+#[derive(Debug, Default, Clone, Copy)]
+struct Progress {
+    /// A byte of it has come.
+    seen: bool,
+    /// Interim responses so far.
+    interim: u32,
+    /// Raw bytes so far, without an incomplete head.
+    bytes: u64,
+}
+
+/// The client side of one HTTP/1.x connection. [`crate::Connection`] documents its methods.
+#[derive(Debug)]
+pub struct Client<'p> {
+    pipeline: u32,
+    outbox: Outbox<'p>,
+    /// Opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
+    awaited: VecDeque<Awaited>,
+    /// How many of them have had a byte sent.
+    begun: u32,
+    phase: Phase,
+    progress: Progress,
+    /// An incomplete head.
+    partial: Vec<u8>,
+    memo: Memo,
+    closing: bool,
+}
+
+impl<'p> Client<'p> {
+    pub(crate) fn new(pipeline: u32) -> Self {
+        assert!(pipeline > 0, "a connection carries at least one exchange");
+        Client {
+            pipeline,
+            outbox: Outbox::default(),
+            awaited: VecDeque::new(),
+            begun: 0,
+            phase: Phase::Head,
+            progress: Progress::default(),
+            partial: Vec::new(),
+            memo: Memo::default(),
+            closing: false,
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        assert!(
+            self.awaited.is_empty(),
+            "a connection is reset when all its exchanges are done"
+        );
+        self.outbox.truncate(0);
+        self.begun = 0;
+        self.phase = Phase::Head;
+        self.progress = Progress::default();
+        self.partial.clear();
+        self.closing = false;
+    }
+
+    #[inline]
+    pub(crate) fn capacity(&self) -> u32 {
+        let open = self.awaited.len().max(self.outbox.len());
+        if self.closing {
+            0
+        } else {
+            self.pipeline - open as u32
+        }
+    }
+
+    #[inline]
+    pub(crate) fn open(&mut self, opening: Opening<'p>) {
+        assert!(
+            self.capacity() > 0,
+            "an exchange is opened where there is capacity"
+        );
+        assert!(!opening.head.bytes().is_empty(), "a request has a head");
+        self.awaited.push_back(Awaited {
+            id: opening.id,
+            is_head: opening.is_head,
+        });
+        self.outbox.push(opening.head, opening.body);
+    }
+
+    #[inline]
+    pub(crate) fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.outbox.slices(slices)
+    }
+
+    #[inline]
+    pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
+        let sent = self.outbox.sent(bytes);
+        self.begun += sent.begun;
+        sent
+    }
+
+    #[inline]
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.outbox.len() > 0
+    }
+
+    #[inline]
+    pub(crate) fn closing(&self) -> bool {
+        self.closing
+    }
+
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.awaited.len() as u32
+    }
+
+    pub(crate) fn spare(&mut self) -> Vec<u8> {
+        self.outbox.spare()
+    }
+
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        mut input: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), Violation> {
+        while !input.is_empty() {
+            let used = match self.phase {
+                Phase::Head => self.receive_head(input, sink),
+                Phase::Length(left) => Ok(self.receive_length(left, input, sink)),
+                Phase::Chunked(chunked) => self.receive_chunked(chunked, input, sink),
+                Phase::UntilClose => Ok(self.receive_until_close(input, sink)),
+                Phase::Dead => return Ok(()),
+            };
+            match used {
+                Ok(used) => input = &input[used..],
+                Err(violation) => return Err(self.fail(violation, sink)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {
+        match self.phase {
+            Phase::UntilClose => self.complete(sink),
+            Phase::Head if self.awaited.is_empty() => {}
+            Phase::Head if self.progress.seen => {
+                return Err(self.fail(Violation::ClosedInHead, sink));
+            }
+            Phase::Head => return Err(self.fail(Violation::ClosedBeforeResponse, sink)),
+            Phase::Length(_) | Phase::Chunked(_) => {
+                return Err(self.fail(Violation::ClosedInBody, sink));
+            }
+            Phase::Dead => {}
+        }
+        self.die();
+        Ok(())
+    }
+
+    pub(crate) fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
+        self.progress.bytes += self.partial.len() as u64;
+        self.finish_all(reason, reason, sink);
+        self.die();
+    }
+
+    /// Reads a head, or what there is of it.
+    #[inline]
+    fn receive_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<usize, Violation> {
+        let awaited = self.answered().ok_or(Violation::UnexpectedBytes)?;
+        if !self.progress.seen {
+            self.progress.seen = true;
+            sink.first(awaited.id);
+        }
+        if !self.partial.is_empty() {
+            return self.receive_rest_of_head(awaited, input, sink);
+        }
+        if let Some((facts, length)) = self.memo.recall(input) {
+            self.respond(awaited, &facts, &input[..length], sink)?;
+            return Ok(length);
+        }
+        let Some(parsed) = status::parse(input)? else {
+            self.partial.extend_from_slice(input);
+            return Ok(input.len());
+        };
+        if !parsed.facts.is_interim() {
+            self.memo.learn(input, &parsed);
+        }
+        self.respond(awaited, &parsed.facts, &input[..parsed.length], sink)?;
+        Ok(parsed.length)
+    }
+
+    #[cold]
+    fn receive_rest_of_head(
+        &mut self,
+        awaited: Awaited,
+        input: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<usize, Violation> {
+        let before = self.partial.len();
+        let room = HEAD_LIMIT - before;
+        self.partial
+            .extend_from_slice(&input[..input.len().min(room)]);
+        let Some(parsed) = status::parse(&self.partial)? else {
+            return Ok(input.len());
+        };
+        let mut head = std::mem::take(&mut self.partial);
+        let responded = self.respond(awaited, &parsed.facts, &head[..parsed.length], sink);
+        head.clear();
+        self.partial = head;
+        responded.map(|()| parsed.length - before)
+    }
+
+    /// The exchange that bytes at this moment answer.
+    #[inline]
+    fn answered(&self) -> Option<Awaited> {
+        self.awaited.front().copied().filter(|_| self.begun > 0)
+    }
+
+    /// A head is complete: skips an interim one, announces a final one and turns to its body.
+    #[inline]
+    fn respond(
+        &mut self,
+        awaited: Awaited,
+        facts: &Facts,
+        raw: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), Violation> {
+        if facts.is_interim() {
+            self.progress.interim += 1;
+            if self.progress.interim > INTERIM_LIMIT {
+                return Err(Violation::TooManyInterim);
+            }
+            self.progress.bytes += raw.len() as u64;
+            return Ok(());
+        }
+        self.progress.bytes += raw.len() as u64;
+        let framing = facts.framing(awaited.is_head);
+        let keepalive = facts.keepalive && facts.status != 101 && framing != Framing::UntilClose;
+        if !keepalive {
+            self.close_after_this();
+        }
+        sink.head(awaited.id, &facts.head(raw, keepalive));
+        match framing {
+            Framing::Length(0) => self.complete(sink),
+            Framing::Length(length) => self.phase = Phase::Length(length),
+            Framing::Chunked => self.phase = Phase::Chunked(Chunked::new()),
+            Framing::UntilClose => self.phase = Phase::UntilClose,
+        }
+        if facts.status == 101 {
+            self.die();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl Sink) -> usize {
+        let body = &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        self.body(body, sink);
+        let left = left - body.len() as u64;
+        self.phase = Phase::Length(left);
+        if left == 0 {
+            self.complete(sink);
+        }
+        body.len()
+    }
+
+    fn receive_chunked(
+        &mut self,
+        mut chunked: Chunked,
+        input: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<usize, Violation> {
+        let id = self.awaited[0].id;
+        let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(id, bytes));
+        self.phase = Phase::Chunked(chunked);
+        self.progress.bytes += used as u64;
+        if over? {
+            self.complete(sink);
+        }
+        Ok(used)
+    }
+
+    fn receive_until_close(&mut self, input: &[u8], sink: &mut impl Sink) -> usize {
+        self.body(input, sink);
+        input.len()
+    }
+
+    #[inline]
+    fn body(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        self.progress.bytes += bytes.len() as u64;
+        sink.body(self.awaited[0].id, bytes);
+    }
+
+    /// The front exchange's response is complete.
+    #[inline]
+    fn complete(&mut self, sink: &mut impl Sink) {
+        self.finish(Ok(()), sink);
+        self.phase = Phase::Head;
+        if self.closing {
+            self.finish_all(Violation::Abandoned, Violation::Abandoned, sink);
+        }
+    }
+
+    /// The front exchange is done.
+    #[inline]
+    fn finish(&mut self, result: Result<(), Violation>, sink: &mut impl Sink) {
+        let step = if result.is_ok() {
+            Step::Body
+        } else {
+            self.step()
+        };
+        let bytes = self.progress.bytes;
+        self.progress = Progress::default();
+        self.begun = self.begun.saturating_sub(1);
+        if let Some(awaited) = self.awaited.pop_front() {
+            sink.done(
+                awaited.id,
+                Ending {
+                    result,
+                    bytes,
+                    step,
+                },
+            );
+        }
+    }
+
+    /// All open exchanges are done.
+    fn finish_all(&mut self, front: Violation, behind: Violation, sink: &mut impl Sink) {
+        let mut reason = front;
+        while !self.awaited.is_empty() {
+            self.finish(Err(reason), sink);
+            self.phase = Phase::Head;
+            reason = behind;
+        }
+        self.outbox.truncate(0);
+    }
+
+    #[inline]
+    fn step(&self) -> Step {
+        match self.phase {
+            Phase::Head | Phase::Dead if !self.progress.seen => Step::Wait,
+            Phase::Head | Phase::Dead => Step::Head,
+            Phase::Length(_) | Phase::Chunked(_) | Phase::UntilClose => Step::Body,
+        }
+    }
+
+    /// The response that is being read is the last one: requests behind it need not be sent any more.
+    fn close_after_this(&mut self) {
+        self.closing = true;
+        let keep = (self.outbox.len() + 1).saturating_sub(self.awaited.len());
+        self.outbox.truncate(keep);
+    }
+
+    #[cold]
+    fn fail(&mut self, violation: Violation, sink: &mut impl Sink) -> Violation {
+        if matches!(violation, Violation::ClosedInHead) {
+            self.progress.bytes += self.partial.len() as u64;
+        }
+        self.finish_all(violation, Violation::Abandoned, sink);
+        self.die();
+        violation
+    }
+
+    fn die(&mut self) {
+        self.phase = Phase::Dead;
+        self.closing = true;
+        self.partial.clear();
+        self.outbox.truncate(0);
+    }
+}

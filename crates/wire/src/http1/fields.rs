@@ -1,0 +1,113 @@
+//! The three header fields on which framing hangs: Content-Length, Transfer-Encoding, Connection.
+//!
+//! Both roles read them by the same rules and differ only in what they call a breach. All other fields are looked at
+//! for their length and left alone.
+
+/// What the fields of one head say together.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) length: Option<u64>,
+    pub(crate) chunked: bool,
+    pub(crate) close: bool,
+    pub(crate) keep_alive: bool,
+}
+
+/// A field that cannot be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadField {
+    ContentLength,
+    TransferEncoding,
+}
+
+impl Fields {
+    /// Takes one header line into account.
+    pub(crate) fn take(&mut self, name: &str, value: &[u8]) -> Result<(), BadField> {
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
+            14 if name.eq_ignore_ascii_case("content-length") => self.content_length(value)?,
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                self.transfer_encoding(value)?
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in list(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Several equal lengths are one, on one line or on several (RFC 9112 §6.3, 5); nothing else is forgiven.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), BadField> {
+        for number in list(value) {
+            let length = decimal(number).ok_or(BadField::ContentLength)?;
+            if self.length.is_some_and(|known| known != length) {
+                return Err(BadField::ContentLength);
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    /// `chunked`, once. Other codings would need a decoder, and nobody asked for them with a TE header.
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), BadField> {
+        if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(BadField::TransferEncoding);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+}
+
+/// The members of a comma-separated list, trimmed; an empty one is a member too.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Digits and nothing else (no sign, no space, not empty), within 64 bits.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let (&first, rest) = digits.split_first()?;
+    rest.iter().try_fold(digit(first)?, |number, &byte| {
+        number.checked_mul(10)?.checked_add(digit(byte)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_lengths_are_digits_within_64_bits_and_agree() {
+        let read = |values: &[&str]| {
+            let mut fields = Fields::default();
+            let read = values
+                .iter()
+                .try_for_each(|value| fields.take("Content-LENGTH", value.as_bytes()));
+            read.ok().and(fields.length)
+        };
+        assert_eq!(read(&["0"]), Some(0));
+        assert_eq!(read(&["007"]), Some(7));
+        assert_eq!(read(&["18446744073709551615"]), Some(u64::MAX));
+        assert_eq!(read(&["5, 5", "5"]), Some(5));
+        for bad in [
+            "",
+            " ",
+            "+5",
+            "-5",
+            "5 5",
+            "0x5",
+            "5,",
+            ",5",
+            "5, 6",
+            "18446744073709551616",
+            "5.0",
+        ] {
+            assert_eq!(read(&[bad]), None, "{bad:?}");
+        }
+        assert_eq!(read(&["5", "6"]), None);
+    }
+}

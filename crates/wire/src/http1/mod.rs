@@ -1,0 +1,10 @@
+//! HTTP/1.0 and HTTP/1.1 (RFC 9112): the client role and the server role.
+
+mod chunked;
+mod client;
+mod fields;
+mod memo;
+mod outbox;
+mod status;
+
+pub use client::Client;

@@ -1,0 +1,146 @@
+//! A response head, read by httparse: what the connection must know of it.
+//!
+//! Strictness is httparse's default: names are tokens, no space before the colon, no folded lines, no control
+//! characters; a bare LF ends a line as CR LF does. On top of it: the first byte is the status line's (no empty
+//! lines before it), and the status is at least 100.
+
+use super::fields::{BadField, Fields};
+use crate::{Head, Version, Violation};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// A head may have this many bytes, blank line included.
+pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
+/// And this many header lines.
+pub(crate) const HEADERS_LIMIT: usize = 256;
+
+/// What a response head means for its connection.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) status: u16,
+    pub(crate) version: Version,
+    pub(crate) length: Option<u64>,
+    pub(crate) chunked: bool,
+    pub(crate) keepalive: bool,
+}
+
+/// A complete head at the front of the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parsed {
+    pub(crate) facts: Facts,
+    /// How long it is.
+    pub(crate) length: usize,
+    /// Where the value of its Date stands, if it is as long as a date should be.
+    pub(crate) date: Range<usize>,
+}
+
+/// How a response's end is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+impl Facts {
+    /// A 1xx that another response follows; 101 is the last one that is HTTP.
+    pub(crate) fn is_interim(&self) -> bool {
+        self.status < 200 && self.status != 101
+    }
+
+    /// RFC 9112 §6.3, as far as it is left: both lengths at once were refused before.
+    pub(crate) fn framing(&self, is_head: bool) -> Framing {
+        match (self.length, self.chunked) {
+            _ if is_head || matches!(self.status, 101 | 204 | 304) => Framing::Length(0),
+            (_, true) => Framing::Chunked,
+            (Some(length), false) => Framing::Length(length),
+            (None, false) => Framing::UntilClose,
+        }
+    }
+
+    pub(crate) fn head<'a>(&self, raw: &'a [u8], keepalive: bool) -> Head<'a> {
+        Head {
+            status: self.status,
+            version: self.version,
+            raw,
+            content_length: self.length,
+            chunked: self.chunked,
+            keepalive,
+        }
+    }
+}
+
+/// Reads the head at the front of `input`; `Ok(None)`: it is not complete. Looks at the first [`HEAD_LIMIT`] bytes only, so
+/// that the answer does not depend on how the bytes were split.
+pub(crate) fn parse(input: &[u8]) -> Result<Option<Parsed>, Violation> {
+    let window = &input[..input.len().min(HEAD_LIMIT)];
+    if window.first().is_some_and(|&byte| byte != b'H') {
+        return Err(Violation::NotHttp);
+    }
+    let mut slots = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        window,
+        &mut slots,
+    );
+    match parsed {
+        Ok(httparse::Status::Complete(length)) => understand(&response, window, length).map(Some),
+        Ok(httparse::Status::Partial) if window.len() < HEAD_LIMIT => Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            Err(Violation::HeadTooLarge)
+        }
+        Err(httparse::Error::Version) => Err(Violation::NotHttp),
+        Err(_) => Err(Violation::BadHead),
+    }
+}
+
+fn understand(
+    response: &httparse::Response<'_, '_>,
+    window: &[u8],
+    length: usize,
+) -> Result<Parsed, Violation> {
+    let mut fields = Fields::default();
+    let mut date = 0..0;
+    for header in response.headers.iter() {
+        fields.take(header.name, header.value).map_err(violation)?;
+        if header.value.len() == 29 && header.name.eq_ignore_ascii_case("date") {
+            let start = header.value.as_ptr().addr() - window.as_ptr().addr();
+            date = start..start + 29;
+        }
+    }
+    let status = response
+        .code
+        .filter(|&status| status >= 100)
+        .ok_or(Violation::BadHead)?;
+    let version = if response.version == Some(0) {
+        Version::Http10
+    } else {
+        Version::Http11
+    };
+    if fields.chunked && fields.length.is_some() {
+        return Err(Violation::BothLengths);
+    }
+    if fields.chunked && version == Version::Http10 {
+        return Err(Violation::BadTransferEncoding);
+    }
+    let facts = Facts {
+        status,
+        version,
+        length: fields.length,
+        chunked: fields.chunked,
+        keepalive: !fields.close && (version == Version::Http11 || fields.keep_alive),
+    };
+    Ok(Parsed {
+        facts,
+        length,
+        date,
+    })
+}
+
+fn violation(bad: BadField) -> Violation {
+    match bad {
+        BadField::ContentLength => Violation::BadContentLength,
+        BadField::TransferEncoding => Violation::BadTransferEncoding,
+    }
+}
