@@ -51,6 +51,15 @@ pub struct Bucket {
     pub count: u64,
 }
 
+/// What a histogram of at least one sample keeps exactly, beside its buckets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exact {
+    pub(crate) saturated: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) sum: u64,
+}
+
 impl Histogram {
     /// The largest value told apart from larger ones: 2^36, about 69 s in nanoseconds.
     pub const TOP: u64 = TOP;
@@ -196,6 +205,38 @@ impl Histogram {
             },
             count,
         })
+    }
+
+    /// A histogram of these counts, one a slot: all [`SLOTS`] of them, or none at all when there are no samples. Extremes and sum
+    /// are what the buckets say, as [`Histogram::from_hdr`] describes.
+    pub(crate) fn from_slots(slots: Box<[u64]>) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (slot, count) in slots.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let low = layout::low(slot);
+            let high = layout::high(slot).min(layout::low(LAST));
+            histogram.count = plus(histogram.count, *count);
+            histogram.min = histogram.min.min(low);
+            histogram.max = high;
+            histogram.sum = histogram
+                .sum
+                .saturating_add(count.saturating_mul(low.midpoint(high)));
+        }
+        histogram.slots = slots;
+        histogram
+    }
+
+    /// Replaces what the buckets only bound by the exact figures, which the caller has found to agree with them.
+    pub(crate) fn sharpened(mut self, exact: Exact) -> Histogram {
+        self.saturated = exact.saturated;
+        self.min = exact.min;
+        self.max = exact.max;
+        self.sum = exact.sum;
+        self
+    }
+
+    /// True once samples may have been left uncounted.
+    pub(crate) fn count_is_full(&self) -> bool {
+        self.count == COUNT_TOP
     }
 
     /// The slots that hold samples, in rising order; looks only at those between the extremes.

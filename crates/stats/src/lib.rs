@@ -13,10 +13,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod histogram;
-
 mod layout;
+
 mod rank;
 
+mod histogram;
+
+mod hdr;
+
+mod form;
+
+mod summary;
+
+mod interval;
+
+pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
+pub use interval::{Interval, log_t_interval, student_t};
 pub use rank::carries;
+pub use summary::{MinMax, mean, median, min_max, variation};

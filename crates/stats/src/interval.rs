@@ -1,0 +1,232 @@
+//! How far the truth may lie from what a few rounds showed.
+//!
+//! Rates and times are compared by ratios and their noise is multiplicative, so the interval is Student's, on the
+//! logarithms: `exp(m ± t * s / sqrt(n))` with m and s the mean and the sample standard deviation of the n logarithms, t
+//! the two-sided 95 % point for n - 1 degrees of freedom. Its centre is the geometric mean, and it is symmetric in
+//! ratio, never below zero.
+//!
+//! It assumes that the logarithms are independent and about normal. Rounds of one server start share that start: their
+//! interval is about repeating within it, and says nothing about another start.
+//!
+//! (Student, "The probable error of a mean", Biometrika 6, 1908. A bootstrap would assume less, but of five rounds it has
+//! only five values to draw from, and its intervals are too narrow.)
+
+use crate::summary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::f64::consts::{FRAC_PI_2, PI};
+
+/// The share of such intervals that hold the truth.
+const CONFIDENCE: f64 = 0.95;
+
+/// A geometric mean and its 95 % interval: `0 < low <= centre <= high`, all finite, from `n >= 2` values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The geometric mean.
+    pub centre: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// How many values it rests on.
+    pub n: u32,
+}
+
+impl Interval {
+    /// Half the width as a ratio to the centre, less one: 0.02 means `low` is the centre divided by 1.02, `high` the centre
+    /// times 1.02.
+    pub fn half_width(&self) -> f64 {
+        self.high / self.centre - 1.0
+    }
+}
+
+/// The 95 % interval of Student's t on the logarithms of `values`; none for fewer than two values, for one that is not positive and
+/// finite, and where an end could not be written as a number.
+///
+/// ```
+/// let rounds = [41_200.0, 40_900.0, 41_500.0, 41_100.0, 41_300.0];
+/// let interval = stats::log_t_interval(&rounds).unwrap();
+/// assert!(interval.low < 41_200.0 && 41_200.0 < interval.high);
+/// assert!(stats::log_t_interval(&[41_200.0, 0.0]).is_none());
+/// ```
+pub fn log_t_interval(values: &[f64]) -> Option<Interval> {
+    if values.iter().any(|value| *value <= 0.0) {
+        return None;
+    }
+    let n = u32::try_from(values.len()).ok()?;
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let mean = summary::mean(&logarithms)?;
+    let deviation = summary::standard_deviation(&logarithms)?;
+    let reach = student_t(n - 1, CONFIDENCE)? * deviation / f64::from(n).sqrt();
+    let interval = Interval {
+        centre: mean.exp(),
+        low: (mean - reach).exp(),
+        high: (mean + reach).exp(),
+        n,
+    };
+    (interval.low > 0.0 && interval.high.is_finite()).then_some(interval)
+}
+
+/// The two-sided point of Student's t: the t for which `|T| <= t` with probability `confidence`, where T has `freedom` degrees of freedom.
+/// None for 0 degrees and for a confidence that is not between 0 and 1.
+///
+/// Found by bisecting the exact probability over the angle `atan(t / sqrt(freedom))`, which lies between 0 and a right
+/// angle whatever t is. Relative error below 1e-9 up to a million degrees; time grows with `freedom`.
+pub fn student_t(freedom: u32, confidence: f64) -> Option<f64> {
+    if freedom == 0 || !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let (mut below, mut above) = (0.0, FRAC_PI_2);
+    loop {
+        let angle: f64 = f64::midpoint(below, above);
+        if angle <= below || angle >= above {
+            return Some(f64::from(freedom).sqrt() * angle.tan());
+        }
+        if probability(freedom, angle) < confidence {
+            below = angle;
+        } else {
+            above = angle;
+        }
+    }
+}
+
+/// `P(|T| <= sqrt(freedom) * tan(angle))`, by the finite sums for whole degrees of freedom: Abramowitz and Stegun, "Handbook of
+/// Mathematical Functions", 26.7.3 (odd) and 26.7.4 (even). All terms are positive, so nothing cancels.
+fn probability(freedom: u32, angle: f64) -> f64 {
+    let (sin, cos) = angle.sin_cos();
+    let odd = freedom % 2 == 1;
+    // Odd: cos + 2/3 cos^3 + (2*4)/(3*5) cos^5 + ... up to cos^(freedom - 2), none when freedom is 1.
+    // Even: 1 + 1/2 cos^2 + (1*3)/(2*4) cos^4 + ... up to cos^(freedom - 2).
+    let terms = freedom / 2;
+    let mut term = if odd { cos } else { 1.0 };
+    let mut sum = 0.0;
+    for at in 1..=terms {
+        sum += term;
+        let step = f64::from(2 * at) / f64::from(2 * at + 1);
+        term *= cos
+            * cos
+            * if odd {
+                step
+            } else {
+                f64::from(2 * at - 1) / f64::from(2 * at)
+            };
+    }
+    if odd {
+        (angle + sin * sum) * 2.0 / PI
+    } else {
+        sin * sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Two-sided 95 % points as statistical tables print them, for 1 to 30 degrees of freedom.
+    const TABLE: [f64; 30] = [
+        12.706, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010,
+        2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739,
+        2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
+    ];
+
+    fn printed(value: f64, digits: i32) -> f64 {
+        (value * 10_f64.powi(digits)).round() / 10_f64.powi(digits)
+    }
+
+    #[test]
+    fn t_is_that_of_the_published_tables() {
+        assert_eq!(printed(student_t(1, 0.95).unwrap(), 3), TABLE[0]);
+        for (at, wanted) in TABLE.iter().enumerate().skip(1) {
+            let freedom = at as u32 + 1;
+            assert_eq!(
+                printed(student_t(freedom, 0.95).unwrap(), 4),
+                *wanted,
+                "{freedom}"
+            );
+        }
+    }
+
+    #[test]
+    fn t_holds_for_other_confidences_and_many_degrees() {
+        let cases: &[(u32, f64, f64, i32)] = &[
+            (40, 0.95, 2.0211, 4),
+            (60, 0.95, 2.0003, 4),
+            (120, 0.95, 1.9799, 4),
+            (1_000_000, 0.95, 1.96, 4),
+            (999_999, 0.95, 1.96, 4),
+            (1, 0.5, 1.0, 9),
+            (1, 0.9, 6.314, 3),
+            (1, 0.99, 63.657, 3),
+            (1, 0.999, 636.619, 3),
+            (2, 0.99, 9.925, 3),
+            (5, 0.99, 4.032, 3),
+            (10, 0.9, 1.812, 3),
+            (30, 0.999, 3.646, 3),
+        ];
+        for (freedom, confidence, wanted, digits) in cases {
+            let t = student_t(*freedom, *confidence).unwrap();
+            assert_eq!(printed(t, *digits), *wanted, "{freedom} at {confidence}");
+        }
+    }
+
+    #[test]
+    fn t_exists_only_for_degrees_of_freedom_and_a_share() {
+        for (freedom, confidence) in [(0, 0.95), (5, 0.0), (5, 1.0), (5, f64::NAN), (5, -0.5)] {
+            assert_eq!(
+                student_t(freedom, confidence),
+                None,
+                "{freedom} at {confidence}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_interval_is_the_one_computed_by_hand() {
+        // Logarithms 0, 1, 2: mean 1, deviation 1, t of 2 degrees 4.302653, so 1 ± 4.302653 / sqrt(3) = 1 ± 2.484138.
+        let interval = log_t_interval(&[1.0, 1_f64.exp(), 2_f64.exp()]).unwrap();
+        assert_eq!(interval.n, 3);
+        assert!((interval.centre.ln() - 1.0).abs() < 1e-12);
+        assert!((interval.low.ln() + 1.484_138).abs() < 1e-6);
+        assert!((interval.high.ln() - 3.484_138).abs() < 1e-6);
+        assert!((interval.half_width() - (2.484_138_f64.exp() - 1.0)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn equal_values_give_a_width_of_zero() {
+        let interval = log_t_interval(&[8.0; 5]).unwrap();
+        assert!(interval.half_width().abs() < 1e-12 && (interval.centre - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_interval_without_two_positive_finite_values() {
+        let cases: &[&[f64]] = &[
+            &[],
+            &[5.0],
+            &[5.0, 0.0],
+            &[5.0, -1.0],
+            &[5.0, f64::NAN],
+            &[5.0, f64::INFINITY],
+            &[1e-300, 1e300],
+        ];
+        for values in cases {
+            assert_eq!(log_t_interval(values), None, "{values:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_interval_is_ordered_and_scales_with_its_values(
+            values in proptest::collection::vec(1.0..1e6_f64, 2..20),
+            factor in 1e-3..1e3_f64,
+        ) {
+            let interval = log_t_interval(&values).unwrap();
+            prop_assert!(interval.low <= interval.centre && interval.centre <= interval.high);
+            let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
+            let scaled = log_t_interval(&scaled).unwrap();
+            prop_assert!((scaled.centre / interval.centre / factor - 1.0).abs() < 1e-9);
+            prop_assert!((scaled.low / interval.low / factor - 1.0).abs() < 1e-6);
+            prop_assert!((scaled.high / interval.high / factor - 1.0).abs() < 1e-6);
+        }
+    }
+}
