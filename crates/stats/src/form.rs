@@ -1,8 +1,9 @@
-//! A histogram in a record: HdrHistogram's text, and beside it in plain numbers what that text cannot carry.
+//! A histogram in a record: HdrHistogram's text, and beside it in plain numbers what that text
+//! cannot carry.
 //!
-//! The plain numbers are also what a reader without an HdrHistogram library gets. Both parts say how many samples there
-//! are and how large they were, so a record that was edited or damaged is noticed here: a histogram that is read is one
-//! that could have been recorded.
+//! The plain numbers are also what a reader without an HdrHistogram library gets. Both parts say
+//! how many samples there are and how large they were, so a record that was edited or damaged is
+//! noticed here: a histogram that is read is one that could have been recorded.
 
 use crate::Histogram;
 use crate::hdr::HdrError;
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use thiserror::Error;
 
-/// Samples counted by value. Values are whole numbers (nanoseconds, where they are times), to 0.1 %; `min`, `max`,
-/// `count` and `sum` are exact.
+/// Samples counted by value. Values are whole numbers (nanoseconds, where they are times), to 0.1
+/// %; `min`, `max`, `count` and `sum` are exact.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Form {
     /// The buckets: HdrHistogram V2, compressed, base64; lowest value 1, three significant digits.
@@ -125,8 +126,9 @@ fn check(held: &Histogram, exact: Exact) -> Result<(), FormError> {
     }
 }
 
-/// Whether the sum lies between that of the lower and that of the upper bounds. The last bucket ends at the maximum. Where the
-/// count is full, samples were left out of it and only the lower bound holds.
+/// Whether the sum lies between that of the lower and that of the upper bounds. The last bucket
+/// ends at the maximum. Where the count is full, samples were left out of it and only the lower
+/// bound holds.
 fn sum_is_possible(held: &Histogram, exact: Exact) -> bool {
     let (mut low, mut high) = (0_u128, 0_u128);
     for bucket in held.buckets() {

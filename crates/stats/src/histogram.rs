@@ -1,9 +1,9 @@
 //! How many samples had which value, to 0.1 %.
 //!
-//! It knows no clock and no unit beyond "whole numbers"; the callers record nanoseconds. Quantiles of several histograms
-//! are never averaged: histograms are merged, which loses nothing, and then asked. (Our own rather than the
-//! `hdrhistogram` crate, which the tests hold it against: that one can fail on a value, and keeps neither the sum nor
-//! the exact extremes.)
+//! It knows no clock and no unit beyond "whole numbers"; the callers record nanoseconds. Quantiles
+//! of several histograms are never averaged: histograms are merged, which loses nothing, and then
+//! asked. (Our own rather than the `hdrhistogram` crate, which the tests hold it against: that one
+//! can fail on a value, and keeps neither the sum nor the exact extremes.)
 
 use crate::layout::{self, LAST, SLOTS, TOP};
 use crate::rank;
@@ -12,11 +12,15 @@ use std::fmt;
 /// A count stops here: the largest that HdrHistogram's V2 form can carry.
 const COUNT_TOP: u64 = i64::MAX as u64;
 
-/// Counts of values in 1 ..= 2^36 at three significant digits, with the exact count, minimum, maximum and sum.
+/// Counts of values in 1 ..= 2^36 at three significant digits, with the exact count, minimum,
+/// maximum and sum.
 ///
-/// A new histogram holds no memory; the first sample allocates about 220 KB of zeroed pages, of which only those that
-/// are written cost anything. Recording never fails: a value above [`Histogram::TOP`] goes into the last bucket and is
-/// counted in `saturated`; 0 has a bucket of its own. A count stops at 2^63 - 1 and the sum at 2^64 - 1.
+/// A new histogram holds no memory; the first sample allocates 216 KiB of zeros. Pages fresh from
+/// the kernel cost nothing until they are written; memory that the allocator had before is cleared
+/// first, so count on 216 KiB. Recording takes about 2.5 ns (a 2-core virtual machine, values
+/// spread over two decades) and never fails: a value above [`Histogram::TOP`] goes into the last
+/// bucket and is counted in `saturated`; 0 has a bucket of its own. A count stops at 2^63 - 1 and
+/// the sum at 2^64 - 1.
 ///
 /// Law: `record` and `merge` only add, so the order and the grouping of samples leave no trace.
 ///
@@ -45,7 +49,8 @@ pub struct Histogram {
 pub struct Bucket {
     /// The smallest value that falls into it.
     pub low: u64,
-    /// The largest value that falls into it; for the last bucket, which is open, the maximum recorded.
+    /// The largest value that falls into it; for the last bucket, which is open, the maximum
+    /// recorded.
     pub high: u64,
     /// How many samples it holds; never 0.
     pub count: u64,
@@ -138,16 +143,19 @@ impl Histogram {
         self.sum
     }
 
-    /// The arithmetic mean, from the exact sum; none when empty, or when the sum reached its stop and is no longer exact.
+    /// The arithmetic mean, from the exact sum; none when empty, or when the sum reached its stop
+    /// and is no longer exact.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0 && self.sum < u64::MAX).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The `p`-quantile by nearest rank: the value of rank `ceil(p * count)`. None when empty or for a `p` outside 0 ..= 1.
+    /// The `p`-quantile by nearest rank: the value of rank `ceil(p * count)`. None when empty or
+    /// for a `p` outside 0 ..= 1.
     ///
-    /// What is reported is the largest value that shares the sample's bucket, as HdrHistogram does, but never more than
-    /// the exact maximum: not below the true sample, and above it by less than 0.1 %. A quantile that falls among
-    /// saturated samples is reported as the maximum, which is not below it either.
+    /// What is reported is the largest value that shares the sample's bucket, as HdrHistogram does,
+    /// but never more than the exact maximum: not below the true sample, and above it by less than
+    /// 0.1 %. A quantile that falls among saturated samples is reported as the maximum, which is
+    /// not below it either.
     pub fn quantile(&self, p: f64) -> Option<u64> {
         self.value_at_rank(rank::rank(self.count, p)?.max(1))
     }
@@ -177,9 +185,10 @@ impl Histogram {
         unreachable!("the counts of the slots add up to `count`")
     }
 
-    /// Samples at or below `value`. Those that share its bucket count as below, so the answer is exact for a value that
-    /// is the upper bound of a bucket, and else too high by what lies between the two. Above [`Histogram::TOP`] saturated
-    /// samples count only once `value` has reached the maximum, so there it is a lower bound.
+    /// Samples at or below `value`. Those that share its bucket count as below, so the answer is
+    /// exact for a value that is the upper bound of a bucket, and else too high by what lies
+    /// between the two. Above [`Histogram::TOP`] saturated samples count only once `value` has
+    /// reached the maximum, so there it is a lower bound.
     pub fn count_at_or_below(&self, value: u64) -> u64 {
         if value >= self.max {
             return self.count;
@@ -207,8 +216,9 @@ impl Histogram {
         })
     }
 
-    /// A histogram of these counts, one a slot: all [`SLOTS`] of them, or none at all when there are no samples. Extremes and sum
-    /// are what the buckets say, as [`Histogram::from_hdr`] describes.
+    /// A histogram of these counts, one a slot: all [`SLOTS`] of them, or none at all when there
+    /// are no samples. Extremes and sum are what the buckets say, as [`Histogram::from_hdr`]
+    /// describes.
     pub(crate) fn from_slots(slots: Box<[u64]>) -> Histogram {
         let mut histogram = Histogram::new();
         for (slot, count) in slots.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -225,7 +235,8 @@ impl Histogram {
         histogram
     }
 
-    /// Replaces what the buckets only bound by the exact figures, which the caller has found to agree with them.
+    /// Replaces what the buckets only bound by the exact figures, which the caller has found to
+    /// agree with them.
     pub(crate) fn sharpened(mut self, exact: Exact) -> Histogram {
         self.saturated = exact.saturated;
         self.min = exact.min;
@@ -257,7 +268,8 @@ impl Histogram {
         layout::high(slot).min(self.max)
     }
 
-    /// Adds to one slot. A slot is missing only before the first sample, so the bounds check is the test for that.
+    /// Adds to one slot. A slot is missing only before the first sample, so the bounds check is the
+    /// test for that.
     #[inline]
     fn raise(&mut self, slot: usize, n: u64) {
         match self.slots.get_mut(slot) {
@@ -378,7 +390,8 @@ mod tests {
     #[test]
     fn a_quantile_is_the_upper_bound_of_its_bucket_but_not_above_the_maximum() {
         let histogram = of(&[1_000_000, 2_000_000]);
-        assert_eq!(histogram.quantile(0.5), Some(1_000_447)); // steps of 512 up to 2^20: 1953 * 512 + 511
+        // Steps of 512 from 2^19 to 2^20: 1953 * 512 + 511.
+        assert_eq!(histogram.quantile(0.5), Some(1_000_447));
         assert_eq!(histogram.quantile(1.0), Some(2_000_000));
     }
 
@@ -441,7 +454,8 @@ mod tests {
             let rank = (thousandths * values.len() as u64).div_ceil(1_000).max(1);
             let wanted = values[rank as usize - 1];
             let found = histogram.quantile(thousandths as f64 / 1_000.0).unwrap();
-            prop_assert!(found >= wanted && (found - wanted) * 1_000 <= wanted, "{found} for {wanted}");
+            let close = found >= wanted && (found - wanted) * 1_000 <= wanted;
+            prop_assert!(close, "{found} for {wanted}");
         }
 
         #[test]
@@ -476,7 +490,8 @@ mod tests {
             prop_assert_eq!(histogram.min(), values.iter().min().copied());
             prop_assert_eq!(histogram.max(), values.iter().max().copied());
             prop_assert_eq!(histogram.sum(), values.iter().sum::<u64>());
-            prop_assert_eq!(histogram.saturated(), values.iter().filter(|value| **value > TOP).count() as u64);
+            let above = values.iter().filter(|value| **value > TOP);
+            prop_assert_eq!(histogram.saturated(), above.count() as u64);
         }
 
         #[test]
@@ -484,7 +499,8 @@ mod tests {
             let buckets: Vec<Bucket> = of(&values).buckets().collect();
             prop_assert!(buckets.windows(2).all(|pair| pair[0].high < pair[1].low));
             for bucket in buckets {
-                let inside = values.iter().filter(|value| (bucket.low..=bucket.high).contains(value));
+                let bounds = bucket.low..=bucket.high;
+                let inside = values.iter().filter(|value| bounds.contains(value));
                 prop_assert_eq!(inside.count() as u64, bucket.count);
             }
         }

@@ -1,10 +1,11 @@
 //! Where a value lives: HdrHistogram's bucket layout for 1 ..= 2^36 at three significant digits.
 //!
-//! Three digits need steps of one up to 2000, so the linear part has 2048 steps of one; every doubling above it adds
-//! 1024 steps twice as wide as the ones before. A step is never wider than 1/1024 of the values in it, which is the
-//! 0.1 % the histogram promises. (The layout is that of Gil Tene's HdrHistogram, as its V2 form on disk requires: lowest
-//! value 1, so the unit magnitude is 0; `subBucketCount` 2048.) The other parameters HdrHistogram has are not
-//! variables here: constants make finding a slot four instructions, and any two histograms can be merged.
+//! Three digits need steps of one up to 2000, so the linear part has 2048 steps of one; every
+//! doubling above it adds 1024 steps twice as wide as the ones before. A step is never wider than
+//! 1/1024 of the values in it, which is the 0.1 % the histogram promises. (The layout is that of
+//! Gil Tene's HdrHistogram, as its V2 form on disk requires: lowest value 1, so the unit magnitude
+//! is 0; `subBucketCount` 2048.) The other parameters HdrHistogram has are not variables here:
+//! constants make finding a slot four instructions, and any two histograms can be merged.
 
 /// The largest value told apart from larger ones: 2^36 ns, about 69 s.
 pub(crate) const TOP: u64 = 1 << 36;
@@ -32,8 +33,8 @@ pub(crate) const fn low(slot: usize) -> u64 {
     ((slot - (doublings << HALF_BITS)) as u64) << doublings
 }
 
-/// The largest value of a slot, HdrHistogram's "highest equivalent value". The last slot is open at the top, so
-/// its largest value is whatever was the maximum.
+/// The largest value of a slot, HdrHistogram's "highest equivalent value". The last slot is open at
+/// the top, so its largest value is whatever was the maximum.
 pub(crate) const fn high(slot: usize) -> u64 {
     if slot >= LAST {
         u64::MAX

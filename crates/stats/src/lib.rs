@@ -1,7 +1,8 @@
 //! Numbers only: histograms, quantiles, intervals.
 //!
-//! In scope: what can be said about a set of numbers, how precisely, and whether there are enough of them to say it.
-//! Out of scope: what the numbers mean, where they come from and where they go: no HTTP, no files, no clock.
+//! In scope: what can be said about a set of numbers, how precisely, and whether there are enough
+//! of them to say it. Out of scope: what the numbers mean, where they come from and where they go:
+//! no HTTP, no files, no clock.
 //!
 //! ```
 //! use stats::Histogram;

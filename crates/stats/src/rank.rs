@@ -1,16 +1,18 @@
 //! Which sample a quantile is, and whether there are enough samples to name it.
 //!
-//! Nearest rank: the p-quantile of N samples is the sample of rank `ceil(p * N)`, counted from 1, so it is always a value
-//! that was seen (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, definition 1).
+//! Nearest rank: the p-quantile of N samples is the sample of rank `ceil(p * N)`, counted from 1,
+//! so it is always a value that was seen (Hyndman and Fan, "Sample Quantiles in Statistical
+//! Packages", 1996, definition 1).
 //!
-//! A p such as 0.55 has no exact binary form, and 0.55 * 100 comes out a little above 55; its ceiling would name the
-//! 56th sample. A product within two rounding errors of a whole number is therefore taken for that number.
+//! A p such as 0.55 has no exact binary form, and 0.55 * 100 comes out a little above 55; its
+//! ceiling would name the 56th sample. A product within two rounding errors of a whole number is
+//! therefore taken for that number.
 
 /// Samples that must lie above a quantile before it is worth printing.
 const ABOVE_MIN: u64 = 10;
 
-/// True when `count` samples carry the quantile `p`: `count * (1 - p) >= 10`, so that at least ten of them lie beyond it.
-/// Never true for a `p` outside 0 ..= 1.
+/// True when `count` samples carry the quantile `p`: `count * (1 - p) >= 10`, so that at least ten
+/// of them lie beyond it. Never true for a `p` outside 0 ..= 1.
 ///
 /// ```
 /// assert!(stats::carries(1_000, 0.99));

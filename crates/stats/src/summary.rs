@@ -1,7 +1,8 @@
 //! What is said about a handful of figures, one a round: middle, extremes, spread.
 //!
-//! The figures are finite by assumption: a caller that has none for a round has no set of rounds to summarise. A figure that is not
-//! finite therefore gives none rather than a number that looks like one.
+//! The figures are finite by assumption: a caller that has none for a round has no set of rounds to
+//! summarise. A figure that is not finite therefore gives none rather than a number that looks like
+//! one.
 
 /// The smallest and the largest of some figures; `min` is not above `max`, and both are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +20,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     mean.is_finite().then_some(mean)
 }
 
-/// The median; of an even number of values the midpoint of the two in the middle. None for no values, or when one is not finite.
+/// The median; of an even number of values the midpoint of the two in the middle. None for no
+/// values, or when one is not finite.
 pub fn median(values: &[f64]) -> Option<f64> {
     finite(values)?;
     let mut sorted = values.to_vec();
@@ -37,8 +39,9 @@ pub fn min_max(values: &[f64]) -> Option<MinMax> {
     Some(MinMax { min, max })
 }
 
-/// The coefficient of variation: the sample standard deviation (divisor n - 1) as a share of the mean. It has a meaning only for
-/// figures with a true zero, so none unless the mean is above zero; none also for fewer than two values.
+/// The coefficient of variation: the sample standard deviation (divisor n - 1) as a share of the
+/// mean. It has a meaning only for figures with a true zero, so none unless the mean is above zero;
+/// none also for fewer than two values.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|mean| *mean > 0.0)?;
     let deviation = standard_deviation(values)?;
