@@ -554,6 +554,15 @@ mod tests {
         }
 
         #[test]
+        fn we_write_the_very_bytes_the_reference_does(samples in samples()) {
+            prop_assume!(!samples.is_empty()); // there the reference writes one count of zero
+            let mut reference = Reference::<u64>::new_with_bounds(1, TOP, 3).unwrap();
+            samples.iter().for_each(|(value, n)| reference.record_n(*value, *n).unwrap());
+            let packed = STANDARD.decode(reference_text(&reference)).unwrap();
+            prop_assert_eq!(plain(&of(&samples)), inflate(&packed[8..]).unwrap());
+        }
+
+        #[test]
         fn we_read_what_the_reference_writes(samples in samples(), fixed in any::<bool>()) {
             let bounds = || Reference::<u64>::new_with_bounds(1, TOP, 3);
             let mut reference = if fixed { bounds() } else { Reference::new(3) }.unwrap();
