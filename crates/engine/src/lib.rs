@@ -1,1 +1,38 @@
-//! engine
+//! Where intent meets the wire: one point, one round, on threads that share nothing.
+//!
+//! In scope: preparing requests, slots and their connections, the phases connect, warm-up, measure and drain, the
+//! verdict on each exchange, and adding up what the threads counted. Out of scope: what a protocol's bytes mean
+//! (`wire`), how system calls are made (`kernel`), what the figures prove (`audit`), printing anything at all.
+//!
+//! ```no_run
+//! use engine::{Job, Silent};
+//! use plan::Plan;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let plan = Plan::example("127.0.0.1:8080".parse().unwrap());
+//! let endpoint = plan.target.endpoints[0].clone();
+//! let job = Job::new(plan, endpoint).unwrap();
+//! let stop = AtomicBool::new(false);
+//! let (round, _) = engine::round(&job, 0, 0, &stop, &mut Silent).unwrap();
+//! println!("{} ok of {}", round.tally.ok, round.tally.due);
+//! ```
+#![forbid(unsafe_code)]
+
+mod job;
+mod script;
+mod lines;
+mod pace;
+mod gate;
+mod verdict;
+mod slot;
+mod books;
+mod source;
+mod thread;
+mod probe;
+mod round;
+
+pub use gate::{Gate, Progress};
+pub use job::{Job, JobError};
+pub use probe::{Answer, ProbeError, probe};
+pub use round::{Observer, RoundError, Silent, assemble, round};
+pub use thread::{Ledger, Thread};

@@ -19,6 +19,7 @@
 mod campaign;
 mod check;
 mod expect;
+pub mod line;
 mod load;
 mod share;
 mod target;

@@ -1,0 +1,165 @@
+//! Where threads that otherwise share nothing meet: one start, one window, one end for all.
+//!
+//! A stage opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
+//! Inside a window threads only read `stopped`, a line of memory that nobody writes.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use units::{Instant, Nanos};
+
+/// How long after the last arrival a stage opens: enough for threads that poll once a millisecond to see it.
+const NOTICE: Nanos = Nanos::from_millis(3);
+
+/// What all threads wait for before they go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Connections are up (or have been tried): the load begins.
+    Ready,
+    /// The warm-up's last exchange has ended: exactly N become due now.
+    Settled,
+}
+
+/// The meeting place of one round's threads.
+#[derive(Debug)]
+pub struct Gate<'a> {
+    threads: u32,
+    arrived: [AtomicU32; 2],
+    opened: [AtomicU64; 2],
+    failed: AtomicBool,
+    cut: AtomicU64,
+    stop: &'a AtomicBool,
+    window: [AtomicU64; 2],
+    left: AtomicU32,
+    pulses: Vec<Pulse>,
+}
+
+/// What one thread lets others see while it works; alone on its cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Pulse {
+    ok: AtomicU64,
+    errors: AtomicU64,
+    due: AtomicU64,
+}
+
+/// How far a round has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Exchanges of the window that ended well.
+    pub ok: u64,
+    /// Those that did not.
+    pub errors: u64,
+    /// Those that became due.
+    pub due: u64,
+    /// When the window opened; none before.
+    pub window_start: Option<Instant>,
+}
+
+impl<'a> Gate<'a> {
+    /// A gate for `threads` threads; when `stop` becomes true they leave early.
+    pub fn new(threads: u32, stop: &'a AtomicBool) -> Gate<'a> {
+        Gate {
+            threads,
+            arrived: Default::default(),
+            opened: Default::default(),
+            failed: AtomicBool::new(false),
+            cut: AtomicU64::new(u64::MAX),
+            stop,
+            window: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
+            left: AtomicU32::new(0),
+            pulses: (0..threads).map(|_| Pulse::default()).collect(),
+        }
+    }
+
+    /// One thread has come as far as `stage`; called once a thread and stage.
+    pub(crate) fn arrive(&self, stage: Stage, now: Instant) {
+        let stage = stage as usize;
+        if self.arrived[stage].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.opened[stage].store((now + NOTICE).as_nanos(), Ordering::Release);
+        }
+    }
+
+    /// When `stage` opens; none while threads are missing.
+    pub(crate) fn opened(&self, stage: Stage) -> Option<Instant> {
+        match self.opened[stage as usize].load(Ordering::Acquire) {
+            0 => None,
+            nanos => Some(Instant::from_nanos(nanos)),
+        }
+    }
+
+    /// Whether everybody is to leave: an interrupt, or another thread's panic.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// The moment at which a stopped round ends, the same for all threads: the first to ask decides.
+    pub(crate) fn cut(&self, now: Instant) -> Instant {
+        let first = self.cut.compare_exchange(
+            u64::MAX,
+            now.as_nanos(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        Instant::from_nanos(first.err().unwrap_or(now.as_nanos()))
+    }
+
+    /// Tells the onlookers when the window opens and, where it is known beforehand, when it closes.
+    pub(crate) fn announce(&self, start: Instant, end: Instant) {
+        self.window[1].store(end.as_nanos(), Ordering::Relaxed);
+        self.window[0].store(start.as_nanos(), Ordering::Release);
+    }
+
+    /// When the window opens and closes, as announced; `NEVER` while unknown.
+    pub(crate) fn window(&self) -> (Instant, Instant) {
+        let start = self.window[0].load(Ordering::Acquire);
+        let end = self.window[1].load(Ordering::Relaxed);
+        (Instant::from_nanos(start), Instant::from_nanos(end))
+    }
+
+    /// A thread's counts so far, for onlookers.
+    pub(crate) fn publish(&self, thread: u32, ok: u64, errors: u64, due: u64) {
+        let pulse = &self.pulses[thread as usize];
+        pulse.ok.store(ok, Ordering::Relaxed);
+        pulse.errors.store(errors, Ordering::Relaxed);
+        pulse.due.store(due, Ordering::Relaxed);
+    }
+
+    /// All threads' counts so far.
+    pub(crate) fn progress(&self) -> Progress {
+        let sum = |field: fn(&Pulse) -> &AtomicU64| {
+            self.pulses.iter().map(|pulse| field(pulse).load(Ordering::Relaxed)).sum()
+        };
+        let (start, _) = self.window();
+        Progress {
+            ok: sum(|pulse| &pulse.ok),
+            errors: sum(|pulse| &pulse.errors),
+            due: sum(|pulse| &pulse.due),
+            window_start: (start != Instant::NEVER).then_some(start),
+        }
+    }
+
+    /// A thread's window is over (its drain may go on).
+    pub(crate) fn leave(&self) {
+        self.left.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether every thread's window is over.
+    pub(crate) fn all_left(&self) -> bool {
+        self.left.load(Ordering::Acquire) == self.threads
+    }
+
+    /// Lets everybody go should the holder's thread panic: its tally is lost, so the round is void.
+    pub(crate) fn guard(&self) -> Guard<'_> {
+        Guard(&self.failed)
+    }
+}
+
+/// See [`Gate::guard`].
+pub(crate) struct Guard<'a>(&'a AtomicBool);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which request comes next on a thread, and what number it has.
+
+use crate::job::{self, Job};
+use crate::lines::Lines;
+use plan::{Body, Requests};
+use wire::Source;
+
+/// The next request as bytes.
+#[derive(Debug)]
+pub(crate) struct Next<'p> {
+    pub(crate) head: Source<'p>,
+    pub(crate) body: Source<'p>,
+    pub(crate) is_head: bool,
+    /// Its place in the plan's list, where its answers can be compared with one another.
+    pub(crate) comparable: Option<u32>,
+}
+
+/// One thread's way through the plan's requests.
+#[derive(Debug)]
+pub(crate) struct Script<'p> {
+    job: &'p Job,
+    lines: Option<Lines<'p>>,
+    /// Place of the next listed request.
+    place: usize,
+    /// Number of the next exchange, and how far apart this thread's numbers are.
+    seq: u64,
+    stride: u64,
+}
+
+impl<'p> Script<'p> {
+    /// The way of `thread` of `threads`; `base` is the first number no earlier round has used.
+    pub(crate) fn new(job: &'p Job, thread: u32, threads: u32, base: u64) -> Script<'p> {
+        let lines = match &job.plan.requests {
+            Requests::Listed(_) => None,
+            Requests::File { path, common } => {
+                Some(Lines::new(path, common, &job.plan.target, thread, threads))
+            }
+        };
+        Script {
+            job,
+            lines,
+            place: thread as usize % job.prepared.len().max(1),
+            seq: base + u64::from(thread),
+            stride: u64::from(threads),
+        }
+    }
+
+    /// The first number that this thread has not used.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The next request; `spare` is an empty buffer to be used where bytes must be made.
+    #[inline]
+    pub(crate) fn next(&mut self, spare: Vec<u8>) -> Next<'p> {
+        let seq = self.seq;
+        self.seq += self.stride;
+        if self.lines.is_some() {
+            return self.next_line(seq, spare);
+        }
+        let place = self.place;
+        self.place = if place + 1 < self.job.prepared.len() { place + 1 } else { 0 };
+        let prepared = &self.job.prepared[place];
+        if let Some(template) = &prepared.template {
+            let (mut head, mut body) = (spare, Vec::new());
+            template.render(&prepared.body, seq, self.job.plan.seed, &mut head, &mut body);
+            return Next {
+                head: Source::Own(head),
+                body: Source::Own(body),
+                is_head: prepared.is_head,
+                comparable: None,
+            };
+        }
+        Next {
+            head: Source::Shared(&prepared.head),
+            body: Source::Shared(&prepared.body),
+            is_head: prepared.is_head,
+            comparable: Some(place as u32),
+        }
+    }
+
+    #[cold]
+    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Next<'p> {
+        let job = self.job;
+        let lines = self.lines.as_mut().expect("asked for only where there are lines");
+        let mut request = lines.next();
+        let seed = job.plan.seed;
+        if plan::template::has_holes(&request.path) {
+            let mut path = spare;
+            plan::template::render(request.path.as_bytes(), seq, seed, &mut path);
+            request.path = String::from_utf8(path).expect("holes are filled with ASCII");
+        }
+        let body = match &request.body {
+            None => Source::EMPTY,
+            Some(Body::File { .. }) => Source::Shared(&job.common_body),
+            Some(Body::Text(text)) => {
+                let mut body = Vec::new();
+                plan::template::render(text.as_bytes(), seq, seed, &mut body);
+                Source::Own(body)
+            }
+        };
+        let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
+        let head = Source::Own(job::encode(&request, &job.plan, length));
+        Next { head, body, is_head: request.method == "HEAD", comparable: None }
+    }
+}
