@@ -42,9 +42,10 @@ mod ring;
 mod socket;
 // and the ring on top of them.
 mod epoll;
+// The same ring without a kernel.
+pub mod sim;
 // Time and its price.
 pub mod clock;
-
 pub use address::{Address, AddressError};
 pub use epoll::Epoll;
 pub use errno::Errno;

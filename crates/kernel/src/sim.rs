@@ -1,0 +1,227 @@
+//! The ring without a kernel: sockets in memory, time that passes only when somebody waits.
+//!
+//! A [`Sim`] plays the kernel for the owner of a ring and hands the other end of every connection to a [`Peer`], which
+//! answers through the [`World`]. Everything follows from the seed, so what once went wrong goes wrong again. The
+//! [`Faults`] are the rare things of real networks made common: short writes, single bytes, resets.
+//!
+//! It knows no bandwidth and no losses: bytes are late or not at all, as the peer says. (A model of TCP would be a
+//! second thing to be wrong; the laws of [`Ring`] are what the owners rely on.)
+//!
+//! ```
+//! use kernel::sim::{Echo, Sim};
+//! use kernel::{ConnectOptions, Event, Ring, Token};
+//! use units::Nanos;
+//!
+//! let mut ring = Sim::new(7, Echo { after: Nanos::from_millis(3) });
+//! let start = ring.now();
+//! ring.connect(Token(0), &"192.0.2.1:80".parse().unwrap(), &ConnectOptions::default()).unwrap();
+//! ring.wait(None);
+//! assert_eq!(ring.next().unwrap().event, Event::Connected);
+//! ring.send(Token(0), &[std::io::IoSlice::new(b"ping")]).unwrap();
+//! ring.wait(None);
+//! assert_eq!(ring.next().unwrap().event, Event::Received);
+//! assert_eq!(ring.received(), b"ping");
+//! assert_eq!(ring.now() - start, Nanos::from_millis(3));
+//! ```
+
+// In reading order: the other end,
+mod peer;
+// what goes wrong between,
+mod faults;
+// chance,
+mod random;
+// and what both ends share.
+mod world;
+
+pub use faults::{Faults, Options, Reads};
+pub use peer::{ConnectAnswer, Echo, Peer};
+pub use world::World;
+
+use crate::{Address, Closing, Completion, ConnectOptions, Errno, Event, Ring, Token};
+use std::io::IoSlice;
+use units::{Instant, Nanos};
+use world::Action;
+
+/// Bytes that one `Received` carries at most, as on epoll.
+const BUFFER: usize = 64 * 1024;
+/// Tokens are indices of a table.
+const TOKENS: u32 = 1 << 20;
+/// What may happen within one wait before it is called endless.
+const ACTIONS: u32 = 10_000_000;
+
+/// A ring in memory and in virtual time, with `P` at the other end of every connection.
+pub struct Sim<P> {
+    peer: P,
+    world: World,
+    /// By token: the number of what it names; zero for nothing.
+    table: Vec<u64>,
+    received: Vec<u8>,
+}
+
+impl<P: Peer> Sim<P> {
+    /// A ring without faults, at one second past the origin.
+    pub fn new(seed: u64, peer: P) -> Sim<P> {
+        Sim::with(seed, peer, Options::default())
+    }
+
+    /// A ring with the given faults and delays.
+    pub fn with(seed: u64, peer: P, options: Options) -> Sim<P> {
+        Sim {
+            peer,
+            world: World::new(seed, options),
+            table: Vec::new(),
+            received: Vec::with_capacity(BUFFER),
+        }
+    }
+
+    /// The other end, to look at what it has seen.
+    pub fn peer(&self) -> &P {
+        &self.peer
+    }
+
+    /// The other end, to tell it something.
+    pub fn peer_mut(&mut self) -> &mut P {
+        &mut self.peer
+    }
+
+    /// The world, to set things going before the first wait: timers, incoming connections.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    fn vacant(&mut self, token: Token) -> Result<&mut u64, Errno> {
+        if token.0 >= TOKENS {
+            return Err(Errno::EMFILE);
+        }
+        let index = token.0 as usize;
+        if index >= self.table.len() {
+            self.table.resize(index + 1, 0);
+        }
+        assert!(self.table[index] == 0, "{token:?} is in use");
+        Ok(&mut self.table[index])
+    }
+
+    fn id(&self, token: Token) -> u64 {
+        self.table.get(token.0 as usize).copied().unwrap_or(0)
+    }
+
+    fn perform(&mut self, action: Action) {
+        let (peer, world) = (&mut self.peer, &mut self.world);
+        let at = world.now();
+        match action {
+            Action::Deliver(conn, bytes) => {
+                if world.delivered(conn, bytes.len()) {
+                    peer.receive(at, conn, &bytes, world);
+                }
+            }
+            Action::DeliverEnd(conn) => {
+                if world.has_peer(conn) {
+                    peer.ended(at, conn, world);
+                }
+            }
+            Action::Closed(conn) => {
+                world.forget(conn);
+                peer.closed(at, conn, world);
+            }
+            Action::Timer(conn, tag) => peer.timer(at, conn, tag, world),
+            Action::Open(conn, address) => {
+                let answer = world.enter(conn, &address);
+                peer.opened(at, conn, answer, world);
+            }
+            arrival => world.arrive(arrival),
+        }
+    }
+}
+
+impl<P: Peer> Ring for Sim<P> {
+    fn now(&self) -> Instant {
+        self.world.spend();
+        self.world.now()
+    }
+
+    fn connect(
+        &mut self,
+        token: Token,
+        _to: &Address,
+        _options: &ConnectOptions,
+    ) -> Result<(), Errno> {
+        self.vacant(token)?;
+        self.world.spend();
+        if let Some(error) = self.world.injected_connect_error() {
+            return Err(error);
+        }
+        let conn = self.world.begin(token);
+        *self.vacant(token)? = conn;
+        let at = self.world.now();
+        let answer = self.peer.connect(at, conn, &mut self.world);
+        self.world.schedule_answer(conn, answer);
+        Ok(())
+    }
+
+    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+        self.vacant(token)?;
+        let (id, at) = self.world.listen(token, at)?;
+        *self.vacant(token)? = id;
+        Ok(at)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+        self.vacant(token)?;
+        self.world.spend();
+        let Some(conn) = self.world.accept(self.id(listener), token)? else {
+            return Ok(false);
+        };
+        *self.vacant(token)? = conn;
+        Ok(true)
+    }
+
+    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        self.world.spend();
+        let conn = self.id(token);
+        self.world.take(conn, slices)
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        self.world.shutdown(self.id(token));
+    }
+
+    fn close(&mut self, token: Token, how: Closing) {
+        if let Some(id) = self.table.get_mut(token.0 as usize) {
+            let id = std::mem::take(id);
+            self.world.close(id, how);
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Nanos>) {
+        if self.world.has_ready() {
+            return;
+        }
+        let deadline = timeout.map_or(Instant::NEVER, |span| self.world.now() + span);
+        let mut actions = 0;
+        while let Some(action) = self.world.due(deadline) {
+            self.perform(action);
+            actions += 1;
+            assert!(actions < ACTIONS, "the peer keeps itself busy for ever");
+        }
+        if !self.world.has_ready() {
+            assert!(deadline != Instant::NEVER, "nothing will ever happen");
+            self.world.pass_to(deadline);
+        }
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        self.received.clear();
+        let (token, event) = self.world.next(&mut self.received)?;
+        if event == Event::Received {
+            self.world.spend();
+        }
+        Some(Completion { token, event })
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,642 @@
+//! What both ends of a simulated ring share: the time, what is still to happen, and the connections in between.
+//!
+//! It is shaped as the kernel is: a connection keeps its state (bytes that came, the end, an error), and what is
+//! `ready` is only a list of those to look at. So completions are made late, when they are asked for, and the order
+//! within a connection follows from its state instead of from a queue that faults could shuffle.
+
+use super::random::Random;
+use super::{BUFFER, ConnectAnswer, Options, Reads};
+use crate::{Address, Closing, Errno, Event, Token};
+use std::cell::Cell;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::io::IoSlice;
+use units::{Instant, Nanos};
+
+/// What may be still to happen at once, and how many bytes that may hold.
+const QUEUE: usize = 4_000_000;
+const QUEUED_BYTES: usize = 1 << 30;
+/// Connections that wait to be accepted by one listener.
+const BACKLOG: usize = 4096;
+/// How long an injected short write or reset takes to be felt, at most.
+const FAULT_DELAY: Nanos = Nanos::from_millis(1);
+/// The first port given to a listener that asked for any.
+const FIRST_PORT: u16 = 40_000;
+
+/// The time, the connections, and what is still to happen to them.
+pub struct World {
+    now: Cell<Instant>,
+    random: Random,
+    options: Options,
+    queue: BinaryHeap<Reverse<Scheduled>>,
+    queued_bytes: usize,
+    /// Numbers given to connections, listeners and scheduled actions: one sequence, none used twice.
+    last: u64,
+    links: BTreeMap<u64, Link>,
+    listeners: BTreeMap<u64, Listener>,
+    /// What may have something to say to the owner of the ring; each at most once.
+    ready: VecDeque<u64>,
+}
+
+pub(super) enum Action {
+    /// To the ring.
+    Answer(u64, Result<(), Errno>),
+    Arrive(u64, Vec<u8>),
+    ArriveEnd(u64),
+    Reset(u64),
+    Freed(u64),
+    /// An injected reset: the ring's end dies, and the peer is told.
+    Break(u64),
+    /// To the peer.
+    Deliver(u64, Vec<u8>),
+    DeliverEnd(u64),
+    Closed(u64),
+    Timer(u64, u64),
+    Open(u64, Address),
+}
+
+struct Scheduled {
+    at: Instant,
+    order: u64,
+    action: Action,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Scheduled) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Scheduled) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Scheduled) -> Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+struct Listener {
+    token: Token,
+    address: Address,
+    waiting: VecDeque<u64>,
+    listed: bool,
+}
+
+/// A connection, as the ring's kernel sees it.
+struct Link {
+    /// None before it is accepted and after it is closed.
+    token: Option<Token>,
+    state: State,
+    answer: Option<Result<(), Errno>>,
+    inbox: VecDeque<u8>,
+    end: bool,
+    broken: Option<Errno>,
+    /// A send came up short; and since then room was made.
+    short: bool,
+    freed: bool,
+    /// Bytes under way to the peer.
+    flying: usize,
+    peer_gone: bool,
+    listed: bool,
+    /// When the peer's last bytes come: later ones do not overtake them.
+    tail: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Connecting,
+    Open,
+    Ended,
+    Dead,
+    /// The owner has closed it; what it sent is still under way.
+    Closed,
+}
+
+impl Link {
+    fn new(token: Option<Token>, state: State) -> Link {
+        Link {
+            token,
+            state,
+            answer: None,
+            inbox: VecDeque::new(),
+            end: false,
+            broken: None,
+            short: false,
+            freed: false,
+            flying: 0,
+            peer_gone: false,
+            listed: false,
+            tail: Instant::ZERO,
+        }
+    }
+
+    /// Whether [`Link::step`] would say something.
+    fn has_news(&self) -> bool {
+        let writable = self.short && self.freed;
+        match self.state {
+            State::Connecting => self.answer.is_some(),
+            State::Open => writable || !self.inbox.is_empty() || self.broken.is_some() || self.end,
+            State::Ended => writable || self.broken.is_some(),
+            State::Dead | State::Closed => false,
+        }
+    }
+
+    /// What there is to say next, if anything. `Received` is said by the caller, who cuts the bytes.
+    fn step(&mut self) -> Option<Event> {
+        match self.state {
+            State::Connecting => self.step_connecting(),
+            State::Open | State::Ended => self.step_open(),
+            State::Dead | State::Closed => None,
+        }
+    }
+
+    fn step_connecting(&mut self) -> Option<Event> {
+        match self.answer.take()? {
+            Ok(()) => {
+                self.state = State::Open;
+                Some(Event::Connected)
+            }
+            Err(error) => Some(self.fail(error)),
+        }
+    }
+
+    fn step_open(&mut self) -> Option<Event> {
+        if self.short && self.freed && self.broken.is_none() {
+            (self.short, self.freed) = (false, false);
+            return Some(Event::Writable);
+        }
+        if self.state == State::Open && !self.inbox.is_empty() {
+            return Some(Event::Received);
+        }
+        if let Some(error) = self.broken {
+            return Some(self.fail(error));
+        }
+        if self.state == State::Open && self.end {
+            self.state = State::Ended;
+            return Some(Event::Ended);
+        }
+        None
+    }
+
+    fn fail(&mut self, error: Errno) -> Event {
+        self.state = State::Dead;
+        Event::Failed(error)
+    }
+}
+
+/// What the peer does.
+impl World {
+    /// Sends `bytes` to the ring, to arrive at `at`, or right after what was sent before if that comes later.
+    pub fn send(&mut self, conn: u64, at: Instant, bytes: impl Into<Vec<u8>>) {
+        let bytes = bytes.into();
+        if !bytes.is_empty() {
+            self.follow(conn, at, Action::Arrive(conn, bytes));
+        }
+    }
+
+    /// Ends the peer's side at `at`, after everything sent before.
+    pub fn end(&mut self, conn: u64, at: Instant) {
+        self.follow(conn, at, Action::ArriveEnd(conn));
+    }
+
+    /// Resets the connection at `at`, after everything sent before.
+    pub fn reset(&mut self, conn: u64, at: Instant) {
+        self.follow(conn, at, Action::Reset(conn));
+    }
+
+    /// Calls [`Peer::timer`](super::Peer::timer) at `at`; `conn` and `tag` are the caller's to choose.
+    pub fn timer(&mut self, conn: u64, at: Instant, tag: u64) {
+        self.schedule(at, Action::Timer(conn, tag));
+    }
+
+    /// Connects to a listener of the ring at `at`; [`Peer::opened`](super::Peer::opened) tells how it went.
+    pub fn open(&mut self, at: Instant, listener: &Address) -> u64 {
+        let conn = self.number();
+        self.schedule(at, Action::Open(conn, listener.clone()));
+        conn
+    }
+
+    /// A number below `bound`, out of the seed's.
+    pub fn random(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    fn follow(&mut self, conn: u64, at: Instant, action: Action) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.tail = link.tail.max(at);
+            let at = link.tail;
+            self.schedule(at, action);
+        }
+    }
+}
+
+/// What is still to happen.
+impl World {
+    pub(super) fn new(seed: u64, options: Options) -> World {
+        World {
+            now: Cell::new(options.start),
+            random: Random::new(seed),
+            options,
+            queue: BinaryHeap::new(),
+            queued_bytes: 0,
+            last: 0,
+            links: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn schedule(&mut self, at: Instant, action: Action) {
+        let order = self.number();
+        self.queued_bytes += action.bytes();
+        assert!(self.queue.len() < QUEUE, "too much is still to happen");
+        assert!(
+            self.queued_bytes < QUEUED_BYTES,
+            "too many bytes are under way"
+        );
+        self.queue.push(Reverse(Scheduled { at, order, action }));
+    }
+
+    /// What happens next: everything that is due by now, and while the ring has nothing to say, what comes until
+    /// `deadline`, to which time passes.
+    pub(super) fn due(&mut self, deadline: Instant) -> Option<Action> {
+        let limit = if self.has_ready() {
+            self.now()
+        } else {
+            deadline
+        };
+        let next = self.queue.peek()?;
+        if next.0.at > limit {
+            return None;
+        }
+        let Reverse(scheduled) = self.queue.pop()?;
+        self.queued_bytes -= scheduled.action.bytes();
+        self.pass_to(scheduled.at);
+        Some(scheduled.action)
+    }
+
+    pub(super) fn pass_to(&self, at: Instant) {
+        self.now.set(self.now().max(at));
+    }
+
+    pub(super) fn spend(&self) {
+        self.now.set(self.now() + self.options.call_cost);
+    }
+
+    fn soon(&mut self) -> Instant {
+        let delay = self.random.below(FAULT_DELAY.as_nanos());
+        self.now() + Nanos::from_nanos(delay)
+    }
+
+    /// When what the ring does now is felt by the peer.
+    fn there(&self) -> Instant {
+        self.now() + self.options.latency
+    }
+}
+
+impl Action {
+    fn bytes(&self) -> usize {
+        match self {
+            Action::Arrive(_, bytes) | Action::Deliver(_, bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// What happens to connections.
+impl World {
+    pub(super) fn schedule_answer(&mut self, conn: u64, answer: ConnectAnswer) {
+        let (after, outcome) = match answer {
+            ConnectAnswer::Accept(after) => (after, Ok(())),
+            ConnectAnswer::Refuse(after, error) => (after, Err(error)),
+            ConnectAnswer::Never => return,
+        };
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.peer_gone = outcome.is_err();
+        }
+        let at = self.now() + after;
+        self.schedule(at, Action::Answer(conn, outcome));
+    }
+
+    /// Something comes to the ring's end of a connection; nothing, when that end is gone.
+    pub(super) fn arrive(&mut self, action: Action) {
+        let conn = match action {
+            Action::Answer(conn, _) | Action::Arrive(conn, _) | Action::ArriveEnd(conn) => conn,
+            Action::Reset(conn) | Action::Freed(conn) | Action::Break(conn) => conn,
+            _ => return,
+        };
+        let Some(link) = self
+            .links
+            .get_mut(&conn)
+            .filter(|link| link.state != State::Closed)
+        else {
+            return;
+        };
+        let mut tell_peer = false;
+        match action {
+            Action::Answer(_, outcome) => link.answer = Some(outcome),
+            Action::Arrive(_, bytes) if !link.end => link.inbox.extend(bytes),
+            Action::Arrive(..) => {}
+            Action::ArriveEnd(_) => link.end = true,
+            Action::Freed(_) => link.freed = link.short,
+            _ => {
+                tell_peer = matches!(action, Action::Break(_)) && !link.peer_gone;
+                link.broken = Some(Errno::ECONNRESET);
+                link.peer_gone = true;
+            }
+        }
+        if tell_peer {
+            let now = self.now();
+            self.schedule(now, Action::Closed(conn));
+        }
+        self.list(conn);
+    }
+
+    /// Bytes have come to the peer's end: room is made, and the answer is whether the peer is there to have them.
+    pub(super) fn delivered(&mut self, conn: u64, length: usize) -> bool {
+        let Some(link) = self.links.get_mut(&conn) else {
+            return false;
+        };
+        link.flying -= length;
+        link.freed = link.short;
+        let heard = !link.peer_gone;
+        self.list(conn);
+        heard
+    }
+
+    pub(super) fn has_peer(&self, conn: u64) -> bool {
+        self.links.get(&conn).is_some_and(|link| !link.peer_gone)
+    }
+
+    /// The peer has been told that the ring has closed: nothing refers to the connection any more.
+    pub(super) fn forget(&mut self, conn: u64) {
+        if self
+            .links
+            .get(&conn)
+            .is_some_and(|link| link.state == State::Closed)
+        {
+            self.links.remove(&conn);
+        }
+    }
+
+    /// A connection of the peer comes to a listener's door.
+    pub(super) fn enter(&mut self, conn: u64, address: &Address) -> Result<(), Errno> {
+        let mut listeners = self.listeners.iter_mut();
+        let (&id, listener) = listeners
+            .find(|(_, listener)| listener.address == *address)
+            .ok_or(Errno::ECONNREFUSED)?;
+        if listener.waiting.len() >= BACKLOG {
+            return Err(Errno::ETIMEDOUT);
+        }
+        listener.waiting.push_back(conn);
+        if !std::mem::replace(&mut listener.listed, true) {
+            self.ready.push_back(id);
+        }
+        self.links.insert(conn, Link::new(None, State::Open));
+        Ok(())
+    }
+}
+
+/// What the owner of the ring does.
+impl World {
+    pub(super) fn injected_connect_error(&mut self) -> Option<Errno> {
+        let (chance, error) = self.options.faults.connect_error?;
+        self.random.happens(chance).then_some(error)
+    }
+
+    pub(super) fn begin(&mut self, token: Token) -> u64 {
+        let conn = self.number();
+        let link = Link::new(Some(token), State::Connecting);
+        self.links.insert(conn, link);
+        conn
+    }
+
+    pub(super) fn listen(&mut self, token: Token, at: &Address) -> Result<(u64, Address), Errno> {
+        let id = self.number();
+        let mut address = at.clone();
+        if let Address::Ip(ip) = &mut address
+            && ip.port() == 0
+        {
+            ip.set_port(FIRST_PORT + (id % 20_000) as u16);
+        }
+        if self
+            .listeners
+            .values()
+            .any(|other| other.address == address)
+        {
+            return Err(Errno::EADDRINUSE);
+        }
+        let listener = Listener {
+            token,
+            address: address.clone(),
+            waiting: VecDeque::new(),
+            listed: false,
+        };
+        self.listeners.insert(id, listener);
+        Ok((id, address))
+    }
+
+    pub(super) fn accept(&mut self, listener: u64, token: Token) -> Result<Option<u64>, Errno> {
+        let listener = self.listeners.get_mut(&listener).ok_or(Errno::EBADF)?;
+        let Some(conn) = listener.waiting.pop_front() else {
+            return Ok(None);
+        };
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.token = Some(token);
+        }
+        self.list(conn);
+        Ok(Some(conn))
+    }
+
+    pub(super) fn take(&mut self, conn: u64, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let link = self.links.get_mut(&conn).ok_or(Errno::EBADF)?;
+        match (link.state, link.broken) {
+            (State::Connecting, _) => return Ok(0),
+            (State::Dead, None) => return Err(Errno::EPIPE),
+            (_, Some(error)) => {
+                link.state = State::Dead;
+                return Err(error);
+            }
+            _ => {}
+        }
+        let room = self.options.window.saturating_sub(link.flying);
+        if let Some(error) = self.injected_send_error(conn) {
+            return Err(error);
+        }
+        let given: usize = slices.iter().map(|slice| slice.len()).sum();
+        let taken = self.shorten(conn, given, given.min(room));
+        self.fly(conn, slices, taken);
+        if self.random.happens(self.options.faults.resets) {
+            let at = self.soon();
+            self.schedule(at, Action::Break(conn));
+        }
+        Ok(taken)
+    }
+
+    fn injected_send_error(&mut self, conn: u64) -> Option<Errno> {
+        let (chance, error) = self.options.faults.send_error?;
+        if !self.random.happens(chance) {
+            return None;
+        }
+        self.arrive(Action::Break(conn));
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.state = State::Dead;
+        }
+        Some(error)
+    }
+
+    /// How much of `room` a send of `given` bytes takes, and what follows when that is not all.
+    fn shorten(&mut self, conn: u64, given: usize, room: usize) -> usize {
+        let short = room > 0 && self.random.happens(self.options.faults.short_writes);
+        let taken = if short {
+            self.random.below(room as u64) as usize
+        } else {
+            room
+        };
+        if taken < given
+            && let Some(link) = self.links.get_mut(&conn)
+        {
+            (link.short, link.freed) = (true, false);
+            // Without the fault, room is made when the peer receives what fills the window.
+            if short {
+                let at = self.soon();
+                self.schedule(at, Action::Freed(conn));
+            }
+        }
+        taken
+    }
+
+    fn fly(&mut self, conn: u64, slices: &[IoSlice<'_>], taken: usize) {
+        if taken == 0 {
+            return;
+        }
+        let mut bytes = Vec::with_capacity(taken);
+        for slice in slices {
+            let rest = taken - bytes.len();
+            bytes.extend_from_slice(&slice[..slice.len().min(rest)]);
+        }
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.flying += taken;
+        }
+        self.schedule(self.there(), Action::Deliver(conn, bytes));
+    }
+
+    pub(super) fn shutdown(&mut self, conn: u64) {
+        if self.has_peer(conn) {
+            self.schedule(self.there(), Action::DeliverEnd(conn));
+        }
+    }
+
+    /// Closes a connection or a listener; with the latter go the connections that still wait at it.
+    pub(super) fn close(&mut self, id: u64, how: Closing) {
+        if let Some(listener) = self.listeners.remove(&id) {
+            self.ready.retain(|&ready| ready != id);
+            for conn in listener.waiting {
+                self.close(conn, Closing::Reset);
+            }
+            return;
+        }
+        let at = self.there();
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let (tell_peer, listed) = (!link.peer_gone, link.listed);
+        (link.token, link.state) = (None, State::Closed);
+        link.inbox = VecDeque::new();
+        if how == Closing::Reset || !tell_peer {
+            self.links.remove(&id);
+        }
+        if listed {
+            self.ready.retain(|&ready| ready != id);
+        }
+        if tell_peer {
+            self.schedule(at, Action::Closed(id));
+        }
+    }
+}
+
+/// What the ring has to say.
+impl World {
+    fn list(&mut self, conn: u64) {
+        if let Some(link) = self.links.get_mut(&conn)
+            && link.token.is_some()
+            && link.has_news()
+            && !std::mem::replace(&mut link.listed, true)
+        {
+            self.ready.push_back(conn);
+        }
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next completion; bytes go to `received`.
+    pub(super) fn next(&mut self, received: &mut Vec<u8>) -> Option<(Token, Event)> {
+        loop {
+            let id = self.pick()?;
+            if let Some(listener) = self.listeners.get_mut(&id) {
+                listener.listed = false;
+                return Some((listener.token, Event::Incoming));
+            }
+            if let Some(said) = self.ask(id, received) {
+                return Some(said);
+            }
+        }
+    }
+
+    fn pick(&mut self) -> Option<u64> {
+        if !self.options.faults.reorder {
+            return self.ready.pop_front();
+        }
+        let index = self.random.below(self.ready.len() as u64) as usize;
+        self.ready.swap_remove_back(index)
+    }
+
+    /// What one connection says; it stays ready, in its place, as long as it says something.
+    fn ask(&mut self, conn: u64, received: &mut Vec<u8>) -> Option<(Token, Event)> {
+        let link = self.links.get_mut(&conn)?;
+        link.listed = false;
+        let token = link.token?;
+        let event = link.step()?;
+        if event == Event::Received {
+            let length = cut(
+                &mut self.random,
+                self.options.faults.reads,
+                link.inbox.len(),
+            );
+            received.extend(link.inbox.drain(..length));
+        }
+        link.listed = link.has_news();
+        if link.listed {
+            self.ready.push_front(conn);
+        }
+        Some((token, event))
+    }
+}
+
+/// How many of `there` bytes one completion carries.
+fn cut(random: &mut Random, reads: Reads, there: usize) -> usize {
+    let most = there.min(BUFFER);
+    match reads {
+        Reads::Whole => most,
+        Reads::OneByte => 1,
+        Reads::Random => 1 + random.below(most as u64) as usize,
+    }
+}
