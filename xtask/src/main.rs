@@ -1,1 +1,46 @@
-fn main(){}
+//! `cargo xtask`: every chore of the project is a subcommand here, and continuous integration runs the same ones.
+//!
+//! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
+//! `cargo test` (`fuzz`, `servers`), and all of it in order (`ci`).
+//! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
+//!
+//! ```text
+//! cargo xtask tidy            # the rules of the house
+//! cargo xtask ci              # everything, in the order in which it fails soonest
+//! ```
+
+mod cargo;
+mod ci;
+mod fuzz;
+mod schema;
+mod servers;
+mod tidy;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// The project's chores.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Chore {
+    /// Run every check, in the order in which it fails soonest.
+    Ci(ci::Ci),
+    /// Check the rules of the house: edges between crates, sources, texts.
+    Tidy,
+    /// Write docs/record.schema.json from the record's types.
+    Schema(schema::Schema),
+    /// Build the fuzz targets and run them for a bounded time.
+    Fuzz(fuzz::Fuzz),
+    /// Test against the real servers; a missing one is a failure.
+    Servers,
+}
+
+fn main() -> Result<()> {
+    match Chore::parse() {
+        Chore::Ci(ci) => ci.run(),
+        Chore::Tidy => tidy::run(),
+        Chore::Schema(schema) => schema.run(),
+        Chore::Fuzz(fuzz) => fuzz.run(),
+        Chore::Servers => servers::run_demanding(),
+    }
+}

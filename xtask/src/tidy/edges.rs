@@ -1,0 +1,304 @@
+//! Which room may know which: one table, compared with what the manifests say.
+//!
+//! The table repeats the manifests on purpose. An edge is what makes a crate worth having (what it must not know), so
+//! a new one shall be seen twice: in the manifest, and as a changed line here.
+
+use super::complaint::Complaint;
+use super::workspace::{Edge, Purpose, Workspace};
+
+/// This file, as it is named in complaints.
+const TABLE: &str = "xtask/src/tidy/edges.rs";
+
+/// One crate, its layer, and the crates it may know.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    name: &'static str,
+    layer: u8,
+    normal: &'static [&'static str],
+    dev: &'static [&'static str],
+    build: &'static [&'static str],
+}
+
+impl Room {
+    const fn new(layer: u8, name: &'static str, normal: &'static [&'static str]) -> Room {
+        Room {
+            name,
+            layer,
+            normal,
+            dev: &[],
+            build: &[],
+        }
+    }
+
+    fn allowed(&self) -> impl Iterator<Item = (Purpose, &'static str)> {
+        let column = |purpose, names: &'static [&'static str]| {
+            names.iter().map(move |name| (purpose, *name))
+        };
+        column(Purpose::Normal, self.normal)
+            .chain(column(Purpose::Dev, self.dev))
+            .chain(column(Purpose::Build, self.build))
+    }
+}
+
+/// The house, from the ground up.
+#[rustfmt::skip]
+pub const ROOMS: &[Room] = &[
+    Room::new(0, "units", &[]),
+    Room::new(1, "plan", &["units"]),
+    Room::new(1, "wire", &["units"]),
+    Room::new(1, "kernel", &["units"]),
+    Room::new(1, "stats", &[]),
+    Room::new(2, "record", &["plan", "stats", "units"]),
+    Room::new(3, "host", &["kernel", "record", "units"]),
+    Room::new(3, "engine", &["kernel", "plan", "record", "stats", "units", "wire"]),
+    Room::new(3, "audit", &["plan", "record", "stats", "units"]),
+    Room::new(3, "counterweight", &["kernel", "units", "wire"]),
+    Room::new(4, "report", &["plan", "record", "stats", "units"]),
+    Room::new(4, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "stats", "units"]),
+    Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
+    Room::new(7, "xtask", &["record"]),
+    Room::new(7, "fuzz", &["wire"]),
+];
+
+/// Compares the table with itself (layers) and with the workspace (both ways).
+pub fn check(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
+    let mut complaints = layers(rooms);
+    complaints.extend(unlisted(rooms, workspace));
+    complaints.extend(unused(rooms, workspace));
+    complaints
+}
+
+/// A row may only name rooms of strictly lower layers, so rooms of one layer are strangers.
+fn layers(rooms: &[Room]) -> Vec<Complaint> {
+    let upward = |room: &Room, name: &str| {
+        let known = rooms.iter().find(|known| known.name == name)?;
+        (known.layer >= room.layer).then(|| {
+            let sentence = format!(
+                "{} (layer {}) must not know {name} (layer {}): an edge leads to a strictly lower layer, and rooms of \
+                 one layer are strangers; let a higher room introduce them",
+                room.name, room.layer, known.layer
+            );
+            Complaint::about(TABLE, sentence)
+        })
+    };
+    rooms
+        .iter()
+        .flat_map(|room| {
+            room.allowed()
+                .filter_map(|(_, name)| upward(room, name))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// What the manifests have and the table has not.
+fn unlisted(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
+    let room = |name: &str| rooms.iter().find(|room| room.name == name);
+    let mut complaints = Vec::new();
+    for member in &workspace.members {
+        let edges = workspace
+            .edges
+            .iter()
+            .filter(|edge| edge.from == member.name);
+        match room(&member.name) {
+            None => complaints.push(Complaint::about(
+                &member.manifest,
+                format!(
+                    "{} is not in the table of rooms; give it a row with its layer in {TABLE}, and say in \
+                     ARCHITECTURE.md what it must not know",
+                    member.name
+                ),
+            )),
+            Some(room) => complaints.extend(
+                edges
+                    .filter(|edge| !room.allows(edge))
+                    .map(|edge| Complaint::about(&member.manifest, forbidden(edge))),
+            ),
+        }
+    }
+    complaints
+}
+
+impl Room {
+    /// Tests may know what the crate itself knows.
+    fn allows(&self, edge: &Edge) -> bool {
+        self.allowed().any(|(purpose, name)| {
+            name == edge.to
+                && (purpose == edge.purpose
+                    || (purpose, edge.purpose) == (Purpose::Normal, Purpose::Dev))
+        })
+    }
+}
+
+fn forbidden(edge: &Edge) -> String {
+    let Edge { from, to, purpose } = edge;
+    format!(
+        "{from} must not depend on {to}{purpose}; move what both need into a lower room, or, if the house is plainer \
+         with the edge, add {to} to the row of {from} in {TABLE} and draw it in ARCHITECTURE.md"
+    )
+}
+
+/// What the table has and the manifests have not.
+fn unused(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for room in rooms {
+        if !workspace
+            .members
+            .iter()
+            .any(|member| member.name == room.name)
+        {
+            let sentence = format!(
+                "there is a row for {}, but no such crate; take it out",
+                room.name
+            );
+            complaints.push(Complaint::about(TABLE, sentence));
+            continue;
+        }
+        for (purpose, name) in room.allowed() {
+            let edge = Edge {
+                from: room.name.into(),
+                to: name.into(),
+                purpose,
+            };
+            if !workspace.edges.contains(&edge) {
+                let sentence = format!(
+                    "the table lets {} depend on {name}{purpose}, but its manifest does not; take it out, so that \
+                     the edge is a visible change when it comes back",
+                    room.name
+                );
+                complaints.push(Complaint::about(TABLE, sentence));
+            }
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::workspace::Member;
+    use super::*;
+
+    const SMALL: &[Room] = &[
+        Room::new(0, "units", &[]),
+        Room::new(1, "wire", &["units"]),
+        Room::new(1, "kernel", &["units"]),
+        Room {
+            dev: &["kernel"],
+            ..Room::new(2, "engine", &["wire"])
+        },
+    ];
+
+    const SOUND: &[(&str, &str, Purpose)] = &[
+        ("wire", "units", Purpose::Normal),
+        ("kernel", "units", Purpose::Normal),
+        ("engine", "wire", Purpose::Normal),
+        ("engine", "kernel", Purpose::Dev),
+    ];
+
+    fn workspace(members: &[&str], edges: &[(&str, &str, Purpose)]) -> Workspace {
+        Workspace {
+            members: members
+                .iter()
+                .map(|name| Member {
+                    name: name.to_string(),
+                    manifest: format!("crates/{name}/Cargo.toml"),
+                })
+                .collect(),
+            edges: edges
+                .iter()
+                .map(|(from, to, purpose)| Edge {
+                    from: from.to_string(),
+                    to: to.to_string(),
+                    purpose: *purpose,
+                })
+                .collect(),
+            fuzz_targets: Vec::new(),
+        }
+    }
+
+    const MEMBERS: &[&str] = &["units", "wire", "kernel", "engine"];
+
+    fn sentences(rooms: &[Room], workspace: &Workspace) -> Vec<String> {
+        check(rooms, workspace)
+            .iter()
+            .map(Complaint::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn a_workspace_as_drawn_is_silent() {
+        assert_eq!(sentences(SMALL, &workspace(MEMBERS, SOUND)), [""; 0]);
+    }
+
+    #[test]
+    fn an_edge_that_is_not_drawn_names_both_crates_and_the_remedy() {
+        let cases = [
+            ("wire", "kernel", Purpose::Normal, ""),
+            ("wire", "kernel", Purpose::Dev, " in its tests"),
+            ("kernel", "units", Purpose::Build, " in its build script"),
+            ("engine", "kernel", Purpose::Normal, ""),
+            ("units", "engine", Purpose::Normal, ""),
+        ];
+        for (from, to, purpose, what_for) in cases {
+            let edges = [SOUND, &[(from, to, purpose)]].concat();
+            assert_eq!(
+                sentences(SMALL, &workspace(MEMBERS, &edges)),
+                [format!(
+                    "crates/{from}/Cargo.toml: {from} must not depend on {to}{what_for}; move what both need into a \
+                     lower room, or, if the house is plainer with the edge, add {to} to the row of {from} in \
+                     xtask/src/tidy/edges.rs and draw it in ARCHITECTURE.md"
+                )]
+            );
+        }
+    }
+
+    #[test]
+    fn tests_may_know_what_the_crate_itself_knows() {
+        let edges = [SOUND, &[("engine", "wire", Purpose::Dev)]].concat();
+        assert_eq!(sentences(SMALL, &workspace(MEMBERS, &edges)), [""; 0]);
+    }
+
+    #[test]
+    fn a_row_that_no_manifest_uses_is_to_go() {
+        assert_eq!(
+            sentences(SMALL, &workspace(MEMBERS, &SOUND[..3])),
+            [
+                "xtask/src/tidy/edges.rs: the table lets engine depend on kernel in its tests, but its manifest does \
+              not; take it out, so that the edge is a visible change when it comes back"
+            ]
+        );
+    }
+
+    #[test]
+    fn crates_and_rows_are_the_same_set() {
+        let members = [MEMBERS, &["attic"]].concat();
+        assert_eq!(
+            sentences(SMALL, &workspace(&members, SOUND)),
+            [
+                "crates/attic/Cargo.toml: attic is not in the table of rooms; give it a row with its layer in \
+              xtask/src/tidy/edges.rs, and say in ARCHITECTURE.md what it must not know"
+            ]
+        );
+        assert_eq!(
+            sentences(SMALL, &workspace(&MEMBERS[..3], &SOUND[..2])),
+            ["xtask/src/tidy/edges.rs: there is a row for engine, but no such crate; take it out"]
+        );
+    }
+
+    #[test]
+    fn rooms_of_one_layer_are_strangers_whatever_the_table_says() {
+        let rooms = &[
+            Room::new(0, "units", &[]),
+            Room::new(1, "wire", &["kernel"]),
+            Room::new(1, "kernel", &[]),
+        ];
+        let edges = [("wire", "kernel", Purpose::Normal)];
+        assert_eq!(
+            sentences(rooms, &workspace(&MEMBERS[..3], &edges)),
+            [
+                "xtask/src/tidy/edges.rs: wire (layer 1) must not know kernel (layer 1): an edge leads to a strictly \
+              lower layer, and rooms of one layer are strangers; let a higher room introduce them"
+            ]
+        );
+    }
+}

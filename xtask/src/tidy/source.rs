@@ -1,0 +1,402 @@
+//! A Rust file as the rules see it: line by line, the code apart from the comments, strings emptied, tests marked.
+//!
+//! A small scanner and no parser: the rules ask for words and blocks, which survive code that does not compile yet,
+//! macros included. Text in strings and comments can never trip a rule, the rules' own text least of all.
+
+use super::tree::File;
+
+/// One line.
+#[derive(Debug, Default, Clone)]
+pub struct Line {
+    /// Its code; comments are gone and strings are empty.
+    pub code: String,
+    /// What its comments say.
+    pub comment: String,
+    /// Whether it is test code.
+    pub test: bool,
+}
+
+/// One Rust file.
+#[derive(Debug)]
+pub struct Source {
+    /// From the root.
+    pub path: String,
+    /// In order.
+    pub lines: Vec<Line>,
+}
+
+/// One function.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// The line of its `fn`, from 1.
+    pub line: usize,
+    /// How many lines it takes, from `fn` to the closing brace.
+    pub lines: usize,
+}
+
+impl Source {
+    /// Takes a file apart.
+    pub fn parse(file: &File) -> Source {
+        let mut source = Source {
+            path: file.path.clone(),
+            lines: split(&file.text),
+        };
+        source.mark_tests();
+        source
+    }
+
+    /// Every word (identifier, keyword, number) of the code: line from 1, what stands before it, the word, what follows.
+    pub fn words(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
+        self.lines.iter().enumerate().flat_map(|(index, line)| {
+            word_spans(&line.code).map(move |(start, end)| {
+                (
+                    index + 1,
+                    &line.code[..start],
+                    &line.code[start..end],
+                    &line.code[end..],
+                )
+            })
+        })
+    }
+
+    /// Whether the line (from 1) is test code.
+    pub fn is_test(&self, line: usize) -> bool {
+        self.lines[line - 1].test
+    }
+
+    /// Every function that has a body, nested ones too.
+    pub fn functions(&self) -> Vec<Function> {
+        let starts = self.words().filter(|(_, _, word, _)| *word == "fn");
+        starts
+            .filter_map(|(line, before, _, after)| {
+                let name = word_spans(after)
+                    .next()
+                    .filter(|(start, _)| after[..*start].trim().is_empty())?;
+                let end = self.block_end(line, before.len())?;
+                let name = after[name.0..name.1].to_owned();
+                Some(Function {
+                    name,
+                    line,
+                    lines: end - line + 1,
+                })
+            })
+            .collect()
+    }
+
+    /// The line (from 1) in which the item that starts at `line` and `column` closes its braces; none if it ends with
+    /// a semicolon before it opens any.
+    fn block_end(&self, line: usize, column: usize) -> Option<usize> {
+        let (mut braces, mut brackets) = (0_u32, 0_u32);
+        for (index, text) in self.lines.iter().enumerate().skip(line - 1) {
+            let skipped = if index + 1 == line { column } else { 0 };
+            for character in text.code[skipped..].chars() {
+                match character {
+                    '(' | '[' => brackets += 1,
+                    ')' | ']' => brackets = brackets.saturating_sub(1),
+                    ';' if braces == 0 && brackets == 0 => return None,
+                    '{' => braces += 1,
+                    '}' => {
+                        braces = braces.saturating_sub(1);
+                        if braces == 0 {
+                            return Some(index + 1);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// A file of tests is one in a folder `tests`, or named so; elsewhere it is what stands under `#[cfg(test)]`.
+    fn mark_tests(&mut self) {
+        let parts: Vec<&str> = self.path.split('/').collect();
+        if parts
+            .iter()
+            .any(|part| matches!(*part, "tests" | "tests.rs"))
+        {
+            self.lines.iter_mut().for_each(|line| line.test = true);
+            return;
+        }
+        let marks: Vec<(usize, usize)> = self
+            .lines
+            .iter()
+            .enumerate()
+            .filter_map(|(index, line)| {
+                let mark = "#[cfg(test)]";
+                Some((index + 1, line.code.find(mark)? + mark.len()))
+            })
+            .collect();
+        for (line, column) in marks {
+            let end = self.block_end(line, column).unwrap_or(line);
+            self.lines[line - 1..end]
+                .iter_mut()
+                .for_each(|line| line.test = true);
+        }
+    }
+}
+
+/// Where the words of `code` begin and end, in bytes.
+pub fn word_spans(code: &str) -> impl Iterator<Item = (usize, usize)> {
+    let part = |character: char| character.is_alphanumeric() || character == '_';
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + code[from..].find(part)?;
+        let end = code[start..]
+            .find(|character| !part(character))
+            .map_or(code.len(), |length| start + length);
+        from = end;
+        Some((start, end))
+    })
+}
+
+/// Where the scanner is.
+enum Place {
+    Code,
+    LineComment,
+    /// So many comments deep.
+    BlockComment(u32),
+    /// An ordinary string; a backslash takes the next character along.
+    Text,
+    /// A raw string that so many hashes end.
+    RawText(usize),
+}
+
+fn split(text: &str) -> Vec<Line> {
+    let mut scanner = Scanner {
+        lines: vec![Line::default()],
+        place: Place::Code,
+    };
+    let mut rest = text;
+    while !rest.is_empty() {
+        rest = &rest[scanner.step(rest)..];
+    }
+    scanner.lines
+}
+
+struct Scanner {
+    lines: Vec<Line>,
+    place: Place,
+}
+
+impl Scanner {
+    /// Takes one token or character of `rest` and returns its length in bytes.
+    fn step(&mut self, rest: &str) -> usize {
+        if rest.starts_with('\n') {
+            if matches!(self.place, Place::LineComment) {
+                self.place = Place::Code;
+            }
+            self.lines.push(Line::default());
+            return 1;
+        }
+        match self.place {
+            Place::Code => self.code(rest),
+            Place::LineComment => self.comment(rest, first(rest)),
+            Place::BlockComment(depth) => self.block_comment(rest, depth),
+            Place::Text => self.text(rest),
+            Place::RawText(hashes) => self.raw_text(rest, hashes),
+        }
+    }
+
+    fn line(&mut self) -> &mut Line {
+        self.lines
+            .last_mut()
+            .expect("there is a line from the start")
+    }
+
+    /// Keeps `length` bytes as code.
+    fn keep(&mut self, rest: &str, length: usize) -> usize {
+        self.line().code.push_str(&rest[..length]);
+        length
+    }
+
+    fn comment(&mut self, rest: &str, length: usize) -> usize {
+        self.line().comment.push_str(&rest[..length]);
+        length
+    }
+
+    fn code(&mut self, rest: &str) -> usize {
+        if rest.starts_with("//") {
+            self.place = Place::LineComment;
+            return self.comment(rest, 2);
+        }
+        if rest.starts_with("/*") {
+            self.place = Place::BlockComment(1);
+            return self.comment(rest, 2);
+        }
+        if let Some(hashes) = raw_start(rest).filter(|_| !self.in_word()) {
+            self.place = Place::RawText(hashes);
+            return self.keep(rest, rest.find('"').map_or(1, |quote| quote + 1));
+        }
+        match first_char(rest) {
+            '"' => {
+                self.place = Place::Text;
+                self.keep(rest, 1)
+            }
+            '\'' => self.quote(rest),
+            _ => self.keep(rest, first(rest)),
+        }
+    }
+
+    /// Whether the code so far ends within a word, so that an `r` here belongs to it.
+    fn in_word(&mut self) -> bool {
+        self.line()
+            .code
+            .ends_with(|last: char| last.is_alphanumeric() || last == '_')
+    }
+
+    /// A character such as `'x'` or `'\''` is emptied; a lifetime's quote is kept.
+    fn quote(&mut self, rest: &str) -> usize {
+        let inside = &rest[1..];
+        let length = match inside.strip_prefix('\\') {
+            // The escaped character itself may be the quote.
+            Some(escaped) => escaped
+                .get(first(escaped)..)
+                .and_then(|tail| Some(2 + first(escaped) + tail.find('\'')? + 1)),
+            None => inside
+                .get(first(inside)..)
+                .filter(|tail| tail.starts_with('\''))
+                .map(|_| 1 + first(inside) + 1),
+        };
+        match length {
+            Some(length) => {
+                self.line().code.push_str("''");
+                length
+            }
+            None => self.keep(rest, 1),
+        }
+    }
+
+    fn block_comment(&mut self, rest: &str, depth: u32) -> usize {
+        if rest.starts_with("/*") {
+            self.place = Place::BlockComment(depth + 1);
+            return self.comment(rest, 2);
+        }
+        if rest.starts_with("*/") {
+            self.place = if depth > 1 {
+                Place::BlockComment(depth - 1)
+            } else {
+                Place::Code
+            };
+            return self.comment(rest, 2);
+        }
+        self.comment(rest, first(rest))
+    }
+
+    fn text(&mut self, rest: &str) -> usize {
+        match first_char(rest) {
+            '"' => {
+                self.place = Place::Code;
+                self.keep(rest, 1)
+            }
+            // A backslash before the end of a line leaves the line's end to be counted.
+            '\\' if !rest[1..].starts_with('\n') => 1 + first(&rest[1..]),
+            _ => first(rest),
+        }
+    }
+
+    fn raw_text(&mut self, rest: &str, hashes: usize) -> usize {
+        let tail = rest.strip_prefix('"').unwrap_or_default();
+        if rest.starts_with('"') && tail.bytes().take_while(|byte| *byte == b'#').count() >= hashes
+        {
+            self.place = Place::Code;
+            return self.keep(rest, 1 + hashes);
+        }
+        first(rest)
+    }
+}
+
+/// The hashes of the raw string that begins here, if one does.
+fn raw_start(rest: &str) -> Option<usize> {
+    let rest = rest
+        .strip_prefix(['b', 'c'])
+        .unwrap_or(rest)
+        .strip_prefix('r')?;
+    let quote = rest.find(|character| character != '#')?;
+    rest[quote..].starts_with('"').then_some(quote)
+}
+
+fn first_char(rest: &str) -> char {
+    rest.chars().next().unwrap_or_default()
+}
+
+/// Bytes of the first character; none at the end.
+fn first(rest: &str) -> usize {
+    rest.chars().next().map_or(0, char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: &str) -> Source {
+        Source::parse(&File {
+            path: path.into(),
+            text: text.into(),
+        })
+    }
+
+    #[test]
+    fn code_is_told_from_comments_and_strings() {
+        let cases: &[(&str, &str, &str)] = &[
+            ("let a = 1; // why", "let a = 1; ", "// why"),
+            ("a /* b /* c */ d */ e", "a  e", "/* b /* c */ d */"),
+            (r#"say("no // comment", x)"#, r#"say("", x)"#, ""),
+            (r#"say("a \" b", x)"#, r#"say("", x)"#, ""),
+            (r##"say(r#"a " b"#, x)"##, r##"say(r#""#, x)"##, ""),
+            (r##"say(br"\", x)"##, r##"say(br"", x)"##, ""),
+            ("let c = '\"'; x", "let c = ''; x", ""),
+            (r"let c = '\''; x", "let c = ''; x", ""),
+            (r"let c = '\u{41}'; x", "let c = ''; x", ""),
+            ("fn a<'a>(b: &'a str) {}", "fn a<'a>(b: &'a str) {}", ""),
+            ("let four = \"ä\"; ö", "let four = \"\"; ö", ""),
+            ("/// says `unsafe`", "", "/// says `unsafe`"),
+        ];
+        for (text, code, comment) in cases {
+            let lines = split(text);
+            assert_eq!(
+                (lines[0].code.as_str(), lines[0].comment.as_str()),
+                (*code, *comment),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn strings_and_comments_over_several_lines_keep_the_lines_apart() {
+        let lines = split("a(\"one\\\n two\n three\"); /* four\n five */ b");
+        let code: Vec<&str> = lines.iter().map(|line| line.code.as_str()).collect();
+        assert_eq!(code, ["a(\"", "", "\"); ", " b"]);
+    }
+
+    #[test]
+    fn tests_are_told_from_the_rest() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
+        let marks: Vec<bool> = source("src/a.rs", text)
+            .lines
+            .iter()
+            .map(|line| line.test)
+            .collect();
+        assert_eq!(marks, [false, true, true, true, true, false, false]);
+        assert!(source("crates/cli/tests/run.rs", text).is_test(1));
+    }
+
+    #[test]
+    fn functions_are_measured_to_their_closing_brace() {
+        let text = "trait A {\n    fn declared(&self) -> [u8; 4];\n    fn given(&self) -> u8 {\n        \
+                    if true {}\n        1\n    }\n}\ntype F = fn(u8) -> u8;\nfn outer() { fn inner() {} }\n";
+        let found = source("a.rs", text).functions();
+        let wanted = [("given", 3, 4), ("outer", 9, 1), ("inner", 9, 1)];
+        let wanted: Vec<Function> = wanted
+            .into_iter()
+            .map(|(name, line, lines)| Function {
+                name: name.into(),
+                line,
+                lines,
+            })
+            .collect();
+        assert_eq!(found, wanted);
+    }
+}

@@ -1,0 +1,121 @@
+//! What cargo says of the workspace: its crates, the edges between them, and the fuzz targets.
+
+use anyhow::{Context, Result};
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use std::fmt;
+use std::path::Path;
+
+/// What an edge serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The crate itself.
+    Normal,
+    /// Its tests, examples and benchmarks.
+    Dev,
+    /// Its build script.
+    Build,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Purpose::Normal => "",
+            Purpose::Dev => " in its tests",
+            Purpose::Build => " in its build script",
+        })
+    }
+}
+
+/// One crate's dependency on another of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// The crate that knows.
+    pub from: String,
+    /// The crate that is known.
+    pub to: String,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// One crate of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its manifest, from the root.
+    pub manifest: String,
+}
+
+/// What cargo says.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Every crate, `fuzz` (a workspace of its own) included.
+    pub members: Vec<Member>,
+    /// Every edge between them.
+    pub edges: Vec<Edge>,
+    /// The programs of `fuzz/Cargo.toml`.
+    pub fuzz_targets: Vec<String>,
+}
+
+impl Workspace {
+    /// Asks cargo about the manifests under `root`.
+    ///
+    /// # Errors
+    /// Cargo could not read one of them.
+    pub fn read(root: &Path) -> Result<Workspace> {
+        let fuzz = packages(root, "fuzz/Cargo.toml")?;
+        let mut workspace = Workspace {
+            fuzz_targets: fuzz
+                .iter()
+                .flat_map(|package| &package.targets)
+                .filter(|target| target.is_bin())
+                .map(|target| target.name.clone())
+                .collect(),
+            ..Workspace::default()
+        };
+        for package in packages(root, "Cargo.toml")?.iter().chain(&fuzz) {
+            workspace.take(root, package)?;
+        }
+        Ok(workspace)
+    }
+
+    fn take(&mut self, root: &Path, package: &Package) -> Result<()> {
+        // Cargo answers with real paths; a temporary folder may be reached through a link.
+        let root = root.canonicalize()?;
+        let manifest = package.manifest_path.as_std_path().canonicalize()?;
+        let manifest = manifest
+            .strip_prefix(&root)
+            .unwrap_or(&manifest)
+            .to_string_lossy()
+            .into_owned();
+        self.members.push(Member {
+            name: package.name.to_string(),
+            manifest,
+        });
+        // A path means one of ours; everything else comes from a registry.
+        let ours = package
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.path.is_some());
+        self.edges.extend(ours.map(|dependency| Edge {
+            from: package.name.to_string(),
+            to: dependency.name.clone(),
+            purpose: match dependency.kind {
+                DependencyKind::Development => Purpose::Dev,
+                DependencyKind::Build => Purpose::Build,
+                _ => Purpose::Normal,
+            },
+        }));
+        Ok(())
+    }
+}
+
+fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
+    let metadata = MetadataCommand::new()
+        .current_dir(root)
+        .manifest_path(root.join(manifest))
+        .no_deps()
+        .exec()
+        .with_context(|| format!("cargo could not read {manifest}"))?;
+    Ok(metadata.packages)
+}
