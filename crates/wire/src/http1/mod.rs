@@ -5,6 +5,10 @@ mod client;
 mod fields;
 mod memo;
 mod outbox;
+mod response;
+mod server;
 mod status;
 
 pub use client::Client;
+pub use response::{CONTINUE, Response, reason};
+pub use server::{Asked, Refusal, Server, ServerSink};
