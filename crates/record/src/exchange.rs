@@ -22,7 +22,12 @@ pub struct Exchange {
 impl Exchange {
     /// An exchange that is due and not yet sent.
     pub fn due(due: Instant) -> Exchange {
-        Exchange { due, sent: Instant::ZERO, first: Instant::ZERO, done: Instant::ZERO }
+        Exchange {
+            due,
+            sent: Instant::ZERO,
+            first: Instant::ZERO,
+            done: Instant::ZERO,
+        }
     }
 
     /// Whether its first byte was handed to the kernel.
@@ -33,6 +38,11 @@ impl Exchange {
     /// done - sent.
     pub fn service(&self) -> Nanos {
         self.done - self.sent
+    }
+
+    /// How long it had been under way when it was over: from its sending, or from its due if it was never sent.
+    pub fn age(&self) -> Nanos {
+        self.done - if self.is_sent() { self.sent } else { self.due }
     }
 
     /// sent - due.

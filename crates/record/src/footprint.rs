@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// What the server's processes cost during the window. Known for servers that weigh started.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Footprint {
     /// CPU time of the whole process tree, by process CPU clocks.
     pub cpu: Nanos,

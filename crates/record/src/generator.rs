@@ -43,6 +43,7 @@ impl ThreadAccounts {
 
     /// Time it had nothing to do: the rest of the window.
     pub fn waiting(&self) -> Nanos {
-        self.wall.saturating_sub(self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO))
+        self.wall
+            .saturating_sub(self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO))
     }
 }

@@ -1,0 +1,369 @@
+//! The journal: a round is on disk when it is over, so that whatever ends the campaign loses at most one round.
+//!
+//! ```text
+//! {"journal":1,"run":{...}}                        the Run as far as it is known before the load, without points
+//! {"point":0,"load":{...},"round":{...}}           one line a round, in the order in which they were measured
+//! ```
+//!
+//! It lies beside the finished record as `<file>.journal` and goes when that is written. Lines, because the only damage
+//! that a killed process or a full disk can do to the end of a file is to cut its last line short, and a short line is
+//! easily told. (A database would survive more, but nobody could read it with `less`.)
+
+use crate::save::{self, Destination, SaveError};
+use crate::{Round, Run};
+use plan::Load;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What every journal begins with; by this it is told from a finished record, and from what is none of ours.
+pub(crate) const MARK: &[u8] = b"{\"journal\":";
+/// The version of the journal's form. A journal is read by the version that wrote it, or a later one.
+pub(crate) const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Header<R> {
+    /// [`VERSION`].
+    pub(crate) journal: u32,
+    /// The Run without points.
+    pub(crate) run: R,
+}
+
+/// Every other line.
+#[derive(Serialize)]
+struct Entry<'a> {
+    point: usize,
+    load: &'a Load,
+    round: &'a Round,
+}
+
+/// Every other line, as it is read.
+#[derive(Deserialize)]
+pub(crate) struct EntryRead {
+    /// The place of the point in the Run.
+    pub(crate) point: usize,
+    /// The point's load.
+    pub(crate) load: Load,
+    /// The round.
+    pub(crate) round: Round,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    destination: Destination,
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines. Anything beyond is a line that could not be finished.
+    length: u64,
+}
+
+impl Journal {
+    /// Opens the journal of a record that will lie at `path`, before the load, and finds out that the record can be
+    /// written there. The journal of an earlier run that was killed is replaced; nothing else is.
+    ///
+    /// # Errors
+    /// [`SaveError`], before anything was asked of any server.
+    pub fn create(path: &Path, run: &Run) -> Result<Journal, SaveError> {
+        let destination = Destination::of(path)?;
+        let path = match &destination {
+            Destination::File(path) => journal_path(path),
+            Destination::Stream(..) => journal_path(&crate::state::default_path(
+                run.started_unix,
+                std::process::id(),
+            )?),
+        };
+        let file = create_exclusively(&path)?;
+        let mut journal = Journal {
+            destination,
+            path,
+            file,
+            length: 0,
+        };
+        let run = Run {
+            points: Vec::new(),
+            summary: None,
+            ..run.clone()
+        };
+        let written = journal.append(&Header {
+            journal: VERSION,
+            run,
+        });
+        match written.and_then(|()| save::sync_name(&journal.path)) {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                let _ = fs::remove_file(&journal.path); // it holds nothing yet
+                Err(SaveError::Unwritable {
+                    path: journal.path,
+                    error,
+                })
+            }
+        }
+    }
+
+    /// Where the journal lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a round of the point at place `point`; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`SaveError::Append`]; the earlier rounds stay in the journal, and further ones can still be tried.
+    pub fn append_round(
+        &mut self,
+        point: usize,
+        load: &Load,
+        round: &Round,
+    ) -> Result<(), SaveError> {
+        let appended = self.append(&Entry { point, load, round });
+        appended.map_err(|error| SaveError::Append {
+            path: self.path.clone(),
+            error,
+        })
+    }
+
+    /// Writes the finished record and removes the journal. Returns where the record lies.
+    ///
+    /// # Errors
+    /// [`SaveError::Finish`]; the journal is left, and [`crate::load`] reads it.
+    pub fn finish(self, run: &Run) -> Result<PathBuf, SaveError> {
+        match self.destination.write(run) {
+            Ok(path) => {
+                let _ = fs::remove_file(&self.path); // the record is safe; a journal left over is replaced by the next
+                Ok(path)
+            }
+            Err((path, error)) => Err(SaveError::Finish {
+                path,
+                journal: self.path,
+                error,
+            }),
+        }
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line).map_err(io::Error::from)?;
+        text.push(b'\n');
+        // Written over whatever an append that failed has left, so that one failure costs one round.
+        self.file.set_len(self.length)?;
+        self.file.seek(SeekFrom::Start(self.length))?;
+        self.file.write_all(&text)?;
+        self.file.sync_data()?;
+        self.length += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// Where the journal of a record at `path` lies.
+pub(crate) fn journal_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Creates the journal's file; one that an earlier run left there is removed first. (Removed, not emptied: were that
+/// run still going, it would go on in its own file, and never in ours.)
+fn create_exclusively(path: &Path) -> Result<File, SaveError> {
+    let create = || OpenOptions::new().write(true).create_new(true).open(path);
+    let unwritable = |error| SaveError::Unwritable {
+        path: path.into(),
+        error,
+    };
+    match create() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if !is_ours(path).map_err(unwritable)? {
+                return Err(SaveError::NotOurs(path.into()));
+            }
+            fs::remove_file(path).map_err(unwritable)?;
+            create().map_err(unwritable)
+        }
+        result => result.map_err(unwritable),
+    }
+}
+
+/// Whether there is a journal of weigh, or one that was cut off within its very first bytes, at `path`.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    File::open(path)?
+        .take(MARK.len() as u64)
+        .read_to_end(&mut start)?;
+    Ok(MARK.starts_with(&start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{example, load};
+
+    fn begin(folder: &Path, run: &Run) -> Journal {
+        Journal::create(&folder.join("run.json"), run).unwrap()
+    }
+
+    fn append_all(journal: &mut Journal, run: &Run) {
+        for (place, point) in run.points.iter().enumerate() {
+            for round in &point.rounds {
+                journal.append_round(place, &point.load, round).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_finished_record_is_one_document_and_leaves_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::errors();
+        let mut journal = begin(folder.path(), &run);
+        append_all(&mut journal, &run);
+        let path = journal.finish(&run).unwrap();
+        assert_eq!(load(&path).unwrap(), run);
+        let left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|each| each.unwrap().path())
+            .collect();
+        assert_eq!(left, [path]);
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_in_its_last_line_gives_all_earlier_rounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::few_samples();
+        let rounds = run.points[0].rounds.len();
+        let mut journal = begin(folder.path(), &run);
+        append_all(&mut journal, &run);
+        let whole = fs::read(journal.path()).unwrap();
+        let last_line = whole[..whole.len() - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .unwrap()
+            + 1;
+        let cut = folder.path().join("cut.json.journal");
+        for length in last_line..=whole.len() {
+            fs::write(&cut, &whole[..length]).unwrap();
+            let read = load(&cut).unwrap();
+            let complete = length >= whole.len() - 1; // only the line's end may be missing
+            let wanted = if complete { rounds } else { rounds - 1 };
+            assert_eq!(
+                read.points[0].rounds,
+                run.points[0].rounds[..wanted],
+                "{length} bytes"
+            );
+            assert!(read.interrupted && read.summary.is_some());
+        }
+    }
+
+    #[test]
+    fn a_killed_run_is_read_from_its_journal_under_the_name_of_its_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::ok();
+        let mut journal = begin(folder.path(), &run);
+        append_all(&mut journal, &run);
+        drop(journal);
+        let read = load(&folder.path().join("run.json")).unwrap();
+        assert_eq!(
+            read,
+            Run {
+                interrupted: true,
+                ..run
+            }
+        );
+    }
+
+    #[test]
+    fn a_journal_without_rounds_is_an_empty_interrupted_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = begin(folder.path(), &example::ok());
+        let read = load(journal.path()).unwrap();
+        assert!(read.interrupted && read.points.is_empty() && read.summary.is_none());
+    }
+
+    #[test]
+    fn what_a_failed_append_left_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::few_samples();
+        let mut journal = begin(folder.path(), &run);
+        journal.file.write_all(b"{\"point\":0,\"load\":").unwrap(); // as a full disk would leave it
+        append_all(&mut journal, &run);
+        assert_eq!(
+            load(journal.path()).unwrap().points[0].rounds,
+            run.points[0].rounds
+        );
+    }
+
+    #[test]
+    fn an_older_journal_is_replaced_and_anything_else_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        let run = example::few_samples();
+        append_all(&mut begin(folder.path(), &run), &run);
+        assert!(
+            load(begin(folder.path(), &run).path())
+                .unwrap()
+                .points
+                .is_empty()
+        );
+        let foreign = journal_path(&path);
+        fs::write(&foreign, "notes").unwrap();
+        let refused = Journal::create(&path, &run).unwrap_err();
+        assert!(
+            matches!(&refused, SaveError::NotOurs(named) if *named == foreign),
+            "{refused}"
+        );
+        assert_eq!(fs::read_to_string(&foreign).unwrap(), "notes");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_found_before_the_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "x").unwrap();
+        let cases = [
+            (folder.path().to_owned(), "is a folder; name a file"),
+            (folder.path().join("no/run.json"), "there is no folder"),
+            (folder.path().join("no/.."), "there is no folder"),
+            (plain.join("run.json"), "Not a directory"),
+            ("/proc/run.json".into(), "/proc/run.json"),
+            ("".into(), "cannot be written"),
+        ];
+        for (path, wanted) in cases {
+            let said = Journal::create(&path, &example::empty())
+                .unwrap_err()
+                .to_string();
+            assert!(
+                said.contains(wanted) && said.contains(&*path.to_string_lossy()),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_finished_leaves_its_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::few_samples();
+        let mut journal = begin(folder.path(), &run);
+        append_all(&mut journal, &run);
+        fs::create_dir(folder.path().join("run.json")).unwrap(); // came after we had looked
+        let error = journal.finish(&run).unwrap_err();
+        assert!(error.to_string().contains("its rounds are in"), "{error}");
+        let kept = load(&folder.path().join("run.json.journal")).unwrap();
+        assert_eq!(kept.points[0].rounds, run.points[0].rounds);
+    }
+
+    #[test]
+    fn a_link_stays_and_what_it_points_to_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (
+            folder.path().join("real.json"),
+            folder.path().join("link.json"),
+        );
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let run = example::empty();
+        Journal::create(&link, &run).unwrap().finish(&run).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(load(&real).unwrap(), run);
+    }
+}

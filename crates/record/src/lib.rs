@@ -24,31 +24,48 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod outcome;
+// In reading order; the comments keep it.
 mod exchange;
+mod outcome;
+// What a thread counts,
+mod answers;
+mod few;
 mod series;
 mod tally;
-mod generator;
+// what it and the server cost,
 mod footprint;
+mod generator;
+// on which machine;
 mod machine;
+// what is made of it,
 mod finding;
 mod round;
-mod summary;
 mod run;
+mod summary;
+// and how that comes to a file and back.
 mod journal;
+mod load;
+mod save;
 mod schema;
+mod state;
+// Runs to look at.
 pub mod example;
 
+pub use answers::{Answer, Answers};
 pub use exchange::Exchange;
+pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use footprint::Footprint;
 pub use generator::{ThreadAccounts, Turns};
-pub use journal::{Journal, LoadError, SaveError, load};
+pub use journal::Journal;
+pub use load::{LoadError, load};
 pub use machine::Machine;
 pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};
 pub use round::{Point, Round, SentTotal, Window};
 pub use run::{Probe, Run};
-pub use schema::{SCHEMA_VERSION, schema};
+pub use save::SaveError;
+pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
+pub use state::{default_path, latest};
 pub use summary::{Errors, Latency, Rps, Summary};
-pub use tally::{Answer, Connects, Statuses, Tally};
+pub use tally::{Connects, Statuses, Tally};

@@ -13,12 +13,14 @@ pub enum Outcome {
 }
 
 /// What went wrong, when, and by whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Fault {
-    /// In which step of the exchange.
-    pub step: Step,
     /// What.
     pub kind: Kind,
+    /// In which step of the exchange.
+    pub step: Step,
     /// Whose doing.
     pub blame: Blame,
 }
@@ -97,7 +99,7 @@ macro_rules! kinds {
 kinds! {
     NeverSent "never_sent" "was due but never sent" true,
     ConnectRefused "connect_refused" "the connection was refused" false,
-    ConnectTimeout "connect_timeout" "the connect took longer than --connect-timeout" false,
+    ConnectTimeout "connect_timeout" "the connect took longer than --connect-timeout" true,
     ConnectUnreachable "connect_unreachable" "the address could not be reached" false,
     ConnectReset "connect_reset" "the connection was reset while it was being opened" false,
     ConnectOther "connect_other" "the connection could not be opened" false,
@@ -139,16 +141,23 @@ pub struct FaultCount {
     pub count: u64,
 }
 
-/// Counts of faults; merges by addition. Few different ones ever occur, so it is a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Counts of faults; merges by addition. Few different ones ever occur, so it is a list; two are equal when they hold
+/// the same counts, in whatever order they came.
+#[derive(Debug, Clone, Default, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Faults(Vec<FaultCount>);
+
+impl PartialEq for Faults {
+    fn eq(&self, other: &Faults) -> bool {
+        self.sorted() == other.sorted()
+    }
+}
 
 impl Faults {
     /// Counts `count` more of `fault`.
     pub fn add(&mut self, fault: Fault, count: u64) {
         match self.0.iter_mut().find(|known| known.fault == fault) {
-            Some(known) => known.count += count,
+            Some(known) => known.count = known.count.saturating_add(count),
             None if count > 0 => self.0.push(FaultCount { fault, count }),
             None => {}
         }
@@ -156,13 +165,15 @@ impl Faults {
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
-        other.iter().for_each(|each| self.add(each.fault, each.count));
+        other
+            .iter()
+            .for_each(|each| self.add(each.fault, each.count));
     }
 
     /// Every fault that occurred, most frequent first.
     pub fn sorted(&self) -> Vec<FaultCount> {
         let mut counts = self.0.clone();
-        counts.sort_by_key(|each| (std::cmp::Reverse(each.count), each.fault.kind, each.fault.step));
+        counts.sort_by_key(|each| (std::cmp::Reverse(each.count), each.fault));
         counts
     }
 
@@ -173,12 +184,17 @@ impl Faults {
 
     /// All faults together.
     pub fn total(&self) -> u64 {
-        self.0.iter().map(|each| each.count).sum()
+        self.count(|_| true)
     }
 
     /// The faults that satisfy `wanted`.
     pub fn count(&self, wanted: impl Fn(Fault) -> bool) -> u64 {
-        self.0.iter().filter(|each| wanted(each.fault)).map(|each| each.count).sum()
+        let counts = self
+            .0
+            .iter()
+            .filter(|each| wanted(each.fault))
+            .map(|each| each.count);
+        counts.fold(0, u64::saturating_add)
     }
 }
 

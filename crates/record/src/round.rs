@@ -46,7 +46,7 @@ pub struct Round {
 /// request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SentTotal {
-    /// To find out whether and how the server answers, before the first round.
+    /// To find out whether and how the server answers, before the first round; 0 in a round's own counts.
     pub probe: u64,
     /// Before the window opened.
     pub warmup: u64,
@@ -57,14 +57,16 @@ pub struct SentTotal {
 impl SentTotal {
     /// All phases together.
     pub fn sum(&self) -> u64 {
-        self.probe + self.warmup + self.measure
+        self.probe
+            .saturating_add(self.warmup)
+            .saturating_add(self.measure)
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &SentTotal) {
-        self.probe += other.probe;
-        self.warmup += other.warmup;
-        self.measure += other.measure;
+        self.probe = self.probe.saturating_add(other.probe);
+        self.warmup = self.warmup.saturating_add(other.warmup);
+        self.measure = self.measure.saturating_add(other.measure);
     }
 }
 

@@ -61,10 +61,13 @@ impl Run {
             [only] => only.summary.clone(),
             _ => None,
         };
-        let mut sent = SentTotal { probe: self.sent_total.probe, ..SentTotal::default() };
-        for round in self.points.iter().flat_map(|point| &point.rounds) {
-            sent.merge(&round.sent_total);
-        }
+        let probe = self.sent_total.probe;
+        let rounds = self.points.iter().flat_map(|point| &point.rounds);
+        let mut sent = rounds.fold(SentTotal::default(), |mut sum, round| {
+            sum.merge(&round.sent_total);
+            sum
+        });
+        sent.probe = probe; // so that summarising twice counts it once
         self.sent_total = sent;
     }
 }

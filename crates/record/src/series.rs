@@ -17,7 +17,11 @@ pub struct Series {
 
 impl Default for Series {
     fn default() -> Self {
-        Series { interval: Series::INTERVAL, ok: Vec::new(), errors: Vec::new() }
+        Series {
+            interval: Series::INTERVAL,
+            ok: Vec::new(),
+            errors: Vec::new(),
+        }
     }
 }
 
@@ -29,16 +33,18 @@ impl Series {
 
     /// Counts endings in the bin that `offset` after the start of the window falls into.
     pub fn add(&mut self, offset: Nanos, ok: u64, errors: u64) {
-        while offset.as_nanos() / self.interval.as_nanos() >= Self::MOST_BINS as u64 {
+        let mut bin = offset.as_nanos() / self.interval.as_nanos();
+        while bin >= Self::MOST_BINS as u64 {
             self.coarsen();
+            bin /= 2;
         }
-        let bin = (offset.as_nanos() / self.interval.as_nanos()) as usize;
+        let bin = bin as usize;
         if bin >= self.ok.len() {
             self.ok.resize(bin + 1, 0);
             self.errors.resize(bin + 1, 0);
         }
-        self.ok[bin] += ok;
-        self.errors[bin] += errors;
+        self.ok[bin] = self.ok[bin].saturating_add(ok);
+        self.errors[bin] = self.errors[bin].saturating_add(errors);
     }
 
     /// Adds another's counts, in the wider of both intervals.
@@ -55,8 +61,19 @@ impl Series {
         }
     }
 
+    /// Whether it is one that [`Series::add`] can have made: a width doubled from the first, as many bins of both
+    /// kinds, and not too many. (With any other width, merging would find no common one.)
+    pub(crate) fn is_sound(&self) -> bool {
+        let first = Self::INTERVAL.as_nanos();
+        let doubled = (0..30).any(|times| self.interval.as_nanos() == first << times);
+        doubled && self.ok.len() == self.errors.len() && self.ok.len() <= Self::MOST_BINS
+    }
+
     fn coarsen(&mut self) {
-        let halve = |bins: &Vec<u64>| bins.chunks(2).map(|pair| pair.iter().sum()).collect();
+        let halve = |bins: &Vec<u64>| {
+            let sum = |pair: &[u64]| pair.iter().copied().fold(0, u64::saturating_add);
+            bins.chunks(2).map(sum).collect()
+        };
         self.ok = halve(&self.ok);
         self.errors = halve(&self.errors);
         self.interval = self.interval * 2;

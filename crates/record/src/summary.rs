@@ -125,13 +125,16 @@ impl Latency {
         ]
     }
 
-    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; a percentile is
-    /// when it is not below that age (within the histogram's resolution of one part in a thousand).
+    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; any other is when
+    /// it is not below that age (within the histogram's resolution of one part in a thousand). A withheld figure is
+    /// not named.
     fn bounded_by(&self, from: Nanos) -> Vec<String> {
         let from = from.as_micros_f64();
+        let bounded =
+            |name, value: Option<f64>| value.is_some_and(|value| name == "mean" || value >= from);
         self.named()
             .into_iter()
-            .filter(|(name, value)| *name == "mean" || value.is_some_and(|value| value >= from))
+            .filter(|(name, value)| bounded(*name, *value))
             .map(|(name, _)| name.to_owned())
             .collect()
     }
@@ -139,15 +142,18 @@ impl Latency {
 
 impl Rps {
     fn of(rounds: &[Round], ok: u64, duration_s: f64) -> Rps {
-        let rates: Vec<f64> =
-            rounds.iter().filter(|round| !round.partial).map(Round::rps).collect();
+        let rates: Vec<f64> = rounds
+            .iter()
+            .filter(|round| !round.partial)
+            .map(Round::rps)
+            .collect();
         let interval = stats::log_t_interval(&rates);
-        let (min, max) = stats::min_max(&rates).unzip();
+        let extremes = stats::min_max(&rates);
         Rps {
-            mean: ok as f64 / duration_s,
-            min,
+            mean: per_second(ok, duration_s),
+            min: extremes.map(|extremes| extremes.min),
             median: stats::median(&rates),
-            max,
+            max: extremes.map(|extremes| extremes.max),
             geometric_mean: interval.as_ref().map(|interval| interval.centre),
             low: interval.as_ref().map(|interval| interval.low),
             high: interval.as_ref().map(|interval| interval.high),
@@ -156,10 +162,14 @@ impl Rps {
     }
 }
 
+fn per_second(count: u64, secs: f64) -> f64 {
+    if secs > 0.0 { count as f64 / secs } else { 0.0 }
+}
+
 impl Round {
-    /// Ok endings inside the window per second.
+    /// Ok endings inside the window per second; 0 when the window never was open.
     pub fn rps(&self) -> f64 {
-        self.tally.ok_in_window as f64 / self.window.span().as_secs_f64().max(1e-9)
+        per_second(self.tally.ok_in_window, self.window.span().as_secs_f64())
     }
 }
 
@@ -170,16 +180,24 @@ impl Summary {
             return None;
         }
         let tally = Summary::tally(rounds);
-        let duration_s = rounds.iter().map(|round| round.window.span().as_secs_f64()).sum::<f64>();
-        let duration_s = duration_s.max(1e-9);
+        let duration_s = rounds
+            .iter()
+            .map(|round| round.window.span().as_secs_f64())
+            .sum::<f64>();
         let mut by_kind = BTreeMap::new();
         for each in tally.faults.iter() {
-            *by_kind.entry(each.fault.kind.name().to_owned()).or_default() += each.count;
+            let count: &mut u64 = by_kind
+                .entry(each.fault.kind.name().to_owned())
+                .or_default();
+            *count = count.saturating_add(each.count);
         }
         Some(Summary {
             requests: tally.due,
             ok: tally.ok,
-            errors: Errors { total: tally.errors(), by_kind },
+            errors: Errors {
+                total: tally.errors(),
+                by_kind,
+            },
             censored: tally.censored(),
             duration_s,
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
@@ -189,11 +207,14 @@ impl Summary {
         })
     }
 
-    /// The rounds' tallies added up.
+    /// The rounds' tallies added up. Connections open at a time are the one thing that does not add up: of these it
+    /// keeps the fewest at the start and the most at the peak.
     pub fn tally(rounds: &[Round]) -> Tally {
-        rounds.iter().fold(Tally::default(), |mut sum, round| {
-            sum.merge(&round.tally);
-            sum
-        })
+        let mut sum = Tally::default();
+        rounds.iter().for_each(|round| sum.merge(&round.tally));
+        let connects = || rounds.iter().map(|round| &round.tally.connects);
+        sum.connects.open_at_start = connects().map(|each| each.open_at_start).min().unwrap_or(0);
+        sum.connects.open_peak = connects().map(|each| each.open_peak).max().unwrap_or(0);
+        sum
     }
 }

@@ -1,6 +1,6 @@
 //! What a thread accumulates; merges by addition.
 
-use crate::{Exchange, Fault, Faults, Outcome, Series};
+use crate::{Answers, Blame, Exchange, Fault, Faults, Kind, Outcome, Series, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -9,7 +9,7 @@ use units::Nanos;
 /// Counts and distributions of the exchanges that were due in the window (and, where it says so, of others).
 ///
 /// Conservation: `due` = `started` + `never_sent`, and `started` = `ok` + ended faults + censored ones. A censored
-/// exchange is in `faults` too, under a kind that [`crate::Kind::is_censored`].
+/// exchange is in `faults` too, under a kind that [`Kind::is_censored`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Exchanges that were due in the window.
@@ -22,6 +22,8 @@ pub struct Tally {
     pub ok: u64,
     /// Those of `due` that did not, by fault.
     pub faults: Faults,
+    /// What ended connections while no exchange was open on them, in any phase: no exchange can be charged with it.
+    pub strays: Faults,
     /// Exchanges of any phase that ended well inside the window: what requests per second are made of.
     pub ok_in_window: u64,
     /// Statuses of those of `started` that got a complete response.
@@ -47,12 +49,12 @@ pub struct Tally {
     /// Endings over the window in bins of 100 ms.
     pub series: Series,
     /// What was answered to each listed request that is no template: the bodies' likeness.
-    pub answers: Vec<Answer>,
+    pub answers: Answers,
 }
 
 impl Tally {
     /// Counts one ended exchange that was due in the window: `started`, its outcome, and what distributions it enters.
-    /// `due` itself is counted when it becomes due.
+    /// `due` itself is counted when it becomes due. `status` is that of a complete response; 0 where none came.
     #[inline]
     pub fn observe(&mut self, exchange: &Exchange, outcome: Outcome, status: u16) {
         self.started += 1;
@@ -74,26 +76,31 @@ impl Tally {
         if status != 0 {
             self.statuses.add(status, 1);
         }
-        let service = exchange.service();
         match fault.kind {
-            crate::Kind::Status4xx => self.service_4xx.record(service.as_nanos()),
-            crate::Kind::Status5xx => self.service_5xx.record(service.as_nanos()),
-            kind if kind.is_censored() => self.censor(service),
+            Kind::Status4xx => self.service_4xx.record(exchange.service().as_nanos()),
+            Kind::Status5xx => self.service_5xx.record(exchange.service().as_nanos()),
+            kind if kind.is_censored() => self.censor(1, exchange.age()),
             _ => {}
         }
     }
 
-    /// Counts one exchange that was due in the window and of which nothing was ever sent, given up at `age`.
-    pub fn observe_never_sent(&mut self, age: Nanos) {
-        self.never_sent += 1;
-        let fault =
-            Fault { step: crate::Step::Queue, kind: crate::Kind::NeverSent, blame: crate::Blame::Server };
-        self.faults.add(fault, 1);
-        self.censor(age);
+    /// Counts `count` exchanges that were due in the window and of which nothing was ever sent, given up at `age`;
+    /// `blame` is whose doing it was that no connection could take them.
+    pub fn observe_never_sent(&mut self, count: u64, age: Nanos, blame: Blame) {
+        plus(&mut self.never_sent, count);
+        let fault = Fault {
+            step: Step::Queue,
+            kind: Kind::NeverSent,
+            blame,
+        };
+        self.faults.add(fault, count);
+        if count > 0 {
+            self.censor(count, age);
+        }
     }
 
-    fn censor(&mut self, age: Nanos) {
-        self.service.record(age.as_nanos());
+    fn censor(&mut self, count: u64, age: Nanos) {
+        self.service.record_n(age.as_nanos(), count);
         self.censored_from = Some(self.censored_from.map_or(age, |known| known.min(age)));
     }
 
@@ -109,23 +116,25 @@ impl Tally {
 
     /// Whether every exchange that was due is accounted for exactly once.
     pub fn conserved(&self) -> bool {
-        self.due == self.started + self.never_sent
-            && self.started + self.never_sent == self.ok + self.faults.total()
-            && self.never_sent == self.faults.count(|fault| fault.kind == crate::Kind::NeverSent)
-            && self.service.count() == self.ok + self.censored()
+        let sum = |a: u64, b: u64| a.checked_add(b); // a count read from a file may be anything
+        sum(self.started, self.never_sent) == Some(self.due)
+            && sum(self.ok, self.faults.total()) == Some(self.due)
+            && self.never_sent == self.faults.count(|fault| fault.kind == Kind::NeverSent)
+            && sum(self.ok, self.censored()) == Some(self.service.count())
     }
 
-    /// Adds another thread's or round's tally.
+    /// Adds another thread's tally. ([`crate::Summary::tally`] adds rounds, in which connections do not add up.)
     pub fn merge(&mut self, other: &Tally) {
-        self.due += other.due;
-        self.never_sent += other.never_sent;
-        self.started += other.started;
-        self.ok += other.ok;
+        plus(&mut self.due, other.due);
+        plus(&mut self.never_sent, other.never_sent);
+        plus(&mut self.started, other.started);
+        plus(&mut self.ok, other.ok);
         self.faults.merge(&other.faults);
-        self.ok_in_window += other.ok_in_window;
+        self.strays.merge(&other.strays);
+        plus(&mut self.ok_in_window, other.ok_in_window);
         self.statuses.merge(&other.statuses);
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
+        plus(&mut self.bytes_received, other.bytes_received);
+        plus(&mut self.bytes_sent, other.bytes_sent);
         self.service.merge(&other.service);
         self.censored_from = match (self.censored_from, other.censored_from) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -137,28 +146,44 @@ impl Tally {
         self.service_5xx.merge(&other.service_5xx);
         self.connects.merge(&other.connects);
         self.series.merge(&other.series);
-        merge_answers(&mut self.answers, &other.answers);
+        self.answers.merge(&other.answers);
     }
 }
 
+/// Adds counts; stops at the top, because what was read from a file may be anything.
+fn plus(count: &mut u64, more: u64) {
+    *count = count.saturating_add(more);
+}
+
 /// Counts by status; few different ones ever occur, and nearly always the first, so it is a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Two are equal when they hold the same counts, in whatever order they came.
+#[derive(Debug, Clone, Default, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Statuses(Vec<(u16, u64)>);
+
+impl PartialEq for Statuses {
+    fn eq(&self, other: &Statuses) -> bool {
+        self.sorted() == other.sorted()
+    }
+}
 
 impl Statuses {
     /// Counts `count` more of `status`.
     #[inline]
     pub fn add(&mut self, status: u16, count: u64) {
         match self.0.iter_mut().find(|(known, _)| *known == status) {
-            Some((_, known)) => *known += count,
-            None => self.0.push((status, count)),
+            Some((_, known)) => plus(known, count),
+            None if count > 0 => self.0.push((status, count)),
+            None => {}
         }
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Statuses) {
-        other.0.iter().for_each(|&(status, count)| self.add(status, count));
+        other
+            .0
+            .iter()
+            .for_each(|&(status, count)| self.add(status, count));
     }
 
     /// Statuses and their counts, most frequent first.
@@ -170,7 +195,9 @@ impl Statuses {
 
     /// All responses together.
     pub fn total(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.0
+            .iter()
+            .fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }
 
@@ -187,67 +214,21 @@ pub struct Connects {
     pub in_window: u64,
     /// From the start of the connect to the connection usable.
     pub time: Histogram,
-    /// Connections open when the window opened.
+    /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,
-    /// The most that were open at a time, summed over threads: what concurrency was really achieved.
+    /// The most that were open at a time, summed over threads: what concurrency was really achieved. Over several
+    /// rounds the most.
     pub open_peak: u64,
 }
 
 impl Connects {
     fn merge(&mut self, other: &Connects) {
-        self.attempted += other.attempted;
-        self.established += other.established;
+        plus(&mut self.attempted, other.attempted);
+        plus(&mut self.established, other.established);
         self.failed.merge(&other.failed);
-        self.in_window += other.in_window;
+        plus(&mut self.in_window, other.in_window);
         self.time.merge(&other.time);
-        self.open_at_start += other.open_at_start;
-        self.open_peak += other.open_peak;
-    }
-}
-
-/// What was answered to one listed request: whether it was always the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
-    /// The request, by its place in the plan's list.
-    pub request: u32,
-    /// Body length of the first ok answer.
-    pub length: u64,
-    /// CRC-32 of the first body of which it was taken; taken of the first on each connection and of a sample.
-    pub crc: Option<u32>,
-    /// Ok answers.
-    pub count: u64,
-    /// Those of `count` whose length was another than `length`.
-    pub length_differs: u64,
-    /// Ok answers of the same length of which a CRC was taken.
-    pub crc_taken: u64,
-    /// Those of `crc_taken` whose CRC was another than `crc`.
-    pub crc_differs: u64,
-}
-
-fn merge_answers(into: &mut Vec<Answer>, from: &[Answer]) {
-    for answer in from {
-        match into.iter_mut().find(|known| known.request == answer.request) {
-            Some(known) => known.merge(answer),
-            None => into.push(answer.clone()),
-        }
-    }
-}
-
-impl Answer {
-    fn merge(&mut self, other: &Answer) {
-        // Counts of "differs" are against each side's own first answer: where those are unlike, all of one side differ
-        // from the other's, whichever were alike among themselves.
-        if self.length == other.length {
-            self.length_differs += other.length_differs;
-            match (self.crc, other.crc) {
-                (Some(mine), Some(theirs)) if mine != theirs => self.crc_differs += other.crc_taken,
-                _ => self.crc_differs += other.crc_differs,
-            }
-            self.crc_taken += other.crc_taken;
-            self.crc = self.crc.or(other.crc);
-        } else {
-            self.length_differs += other.count - other.length_differs;
-        }
-        self.count += other.count;
+        plus(&mut self.open_at_start, other.open_at_start);
+        plus(&mut self.open_peak, other.open_peak);
     }
 }

@@ -1,0 +1,401 @@
+//! Reading a record again, whatever may be in the file.
+//!
+//! A record is handed around: mailed, edited, cut off, made by a later version. So nothing in it is believed that later
+//! arithmetic relies on, and every refusal says what is wrong with which file.
+
+use crate::journal::{self, EntryRead, Header};
+use crate::{Point, Run, SCHEMA_VERSION};
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The largest record that is read: some ten thousand rounds with every histogram filled.
+const MOST_BYTES: u64 = 1 << 30;
+/// The most rounds that are read: each unpacks to far more than its text.
+const MOST_ROUNDS: usize = 1 << 16;
+
+/// Why a file could not be read as a record.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error("{} cannot be read: {error}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is larger than any record.
+    #[error("{} is larger than {}, so it is not read as a record", .0.display(), units::bytes(MOST_BYTES))]
+    TooLarge(PathBuf),
+    /// It is not a record at all, or a damaged one.
+    #[error("{} is not a record of weigh, or damaged: {reason}", .path.display())]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A later version wrote it.
+    #[error(
+        "{} has schema {found}, which a later version of weigh wrote; this one reads up to {SCHEMA_VERSION}",
+        .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The schema it has.
+        found: u32,
+    },
+}
+
+/// What can be told without knowing the schema.
+#[derive(Deserialize)]
+struct Versioned {
+    schema: u32,
+}
+
+/// Why some text is no record.
+enum Flaw {
+    Newer(u32),
+    Other(String),
+}
+
+impl From<serde_json::Error> for Flaw {
+    fn from(error: serde_json::Error) -> Flaw {
+        Flaw::Other(error.to_string())
+    }
+}
+
+/// Reads a finished record, or the journal of a run that was killed: then the Run holds the rounds that were over, and
+/// is marked as interrupted. Where there is no file at `path` but its journal, that is read.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load(path: &Path) -> Result<Run, LoadError> {
+    let journal = journal::journal_path(path);
+    let path = if !path.exists() && journal.exists() {
+        &journal
+    } else {
+        path
+    };
+    let text = read(path)?;
+    parse(&text).map_err(|flaw| match flaw {
+        Flaw::Newer(found) => LoadError::Newer {
+            path: path.into(),
+            found,
+        },
+        Flaw::Other(reason) => LoadError::NotARecord {
+            path: path.into(),
+            reason,
+        },
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    let mut text = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text));
+    match file {
+        Err(error) => Err(LoadError::Unreadable {
+            path: path.into(),
+            error,
+        }),
+        Ok(_) if text.len() as u64 > MOST_BYTES => Err(LoadError::TooLarge(path.into())),
+        Ok(_) => Ok(text),
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Run, Flaw> {
+    if text.starts_with(journal::MARK) {
+        return assemble(text);
+    }
+    let Versioned { schema } = serde_json::from_slice(text)?;
+    refuse_newer(schema, SCHEMA_VERSION)?;
+    // There is one schema yet. An older one will be told apart here and turned into this one.
+    let run: Run = serde_json::from_slice(text)?;
+    sound(&run)?;
+    Ok(run)
+}
+
+fn refuse_newer(found: u32, known: u32) -> Result<(), Flaw> {
+    match found {
+        0 => Err(Flaw::Other("there is no schema 0".into())),
+        _ if found > known => Err(Flaw::Newer(found)),
+        _ => Ok(()),
+    }
+}
+
+/// Puts a Run together from a journal's complete lines.
+fn assemble(text: &[u8]) -> Result<Run, Flaw> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    let version: Header<Versioned> = serde_json::from_slice(first)?;
+    refuse_newer(version.run.schema, SCHEMA_VERSION)?;
+    refuse_newer(version.journal, journal::VERSION)?;
+    let Header { mut run, .. } = serde_json::from_slice::<Header<Run>>(first)?;
+    let mut lines = lines.enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        match serde_json::from_slice::<EntryRead>(line) {
+            Ok(entry) => add(&mut run, entry)?,
+            // The last line may have been cut short; and after a whole one there is an empty one.
+            Err(_) if lines.peek().is_none() => {}
+            Err(error) => return Err(Flaw::Other(format!("line {}: {error}", number + 2))),
+        }
+    }
+    run.interrupted = true;
+    sound(&run)?;
+    run.summarise();
+    Ok(run)
+}
+
+fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
+    if entry.point == run.points.len() {
+        run.points.push(Point {
+            load: entry.load,
+            rounds: Vec::new(),
+            summary: None,
+        });
+    }
+    match run.points.get_mut(entry.point) {
+        Some(point) if point.load == entry.load => point.rounds.push(entry.round),
+        Some(_) => return Err(Flaw::Other(format!("point {} has two loads", entry.point))),
+        None => {
+            return Err(Flaw::Other(format!(
+                "point {} comes before earlier ones",
+                entry.point
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what would upset arithmetic later. Whether the counts add up is another question, and audit's.
+fn sound(run: &Run) -> Result<(), Flaw> {
+    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+    let checks = [
+        (
+            rounds().count() <= MOST_ROUNDS,
+            "it has more rounds than can be read",
+        ),
+        (
+            rounds().all(|round| round.window.start <= round.window.end),
+            "a window ends before it starts",
+        ),
+        (
+            rounds().all(|round| round.tally.series.is_sound()),
+            "a series has impossible bins",
+        ),
+        (
+            rounds().all(|round| round.tally.answers.is_sound()),
+            "answers are counted in an impossible way",
+        ),
+    ];
+    match checks.into_iter().find(|(holds, _)| !holds) {
+        Some((_, reason)) => Err(Flaw::Other(reason.into())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn refusal(text: &[u8]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, text).unwrap();
+        load(&path)
+            .expect_err("it should have been refused")
+            .to_string()
+    }
+
+    fn refusal_of(run: &Value) -> String {
+        refusal(run.to_string().as_bytes())
+    }
+
+    fn example_value() -> Value {
+        serde_json::to_value(example::few_samples()).unwrap()
+    }
+
+    #[test]
+    fn every_example_comes_back_as_it_went() {
+        for run in example::all() {
+            let mut text = Vec::new();
+            run.write_json(&mut text).unwrap();
+            let Ok(read) = parse(&text) else {
+                panic!("not read")
+            };
+            assert_eq!(read, run);
+        }
+    }
+
+    #[test]
+    fn records_of_every_older_schema_are_read() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        for version in 1..=SCHEMA_VERSION {
+            let run = load(&fixtures.join(format!("v{version}.json"))).unwrap();
+            let summary = run.summary.clone().unwrap();
+            assert!(summary.ok > 0 && summary.errors.total > 0 && summary.censored > 0);
+            assert_eq!(
+                Some(summary),
+                crate::Summary::of(&run.points[0].rounds),
+                "version {version}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused_with_the_reason() {
+        let nested = "[".repeat(100_000);
+        let cases: &[(&[u8], &str)] = &[
+            (b"", "EOF"),
+            (b"{}", "missing field `schema`"),
+            (b"[1,2]", "not a record of weigh"),
+            (b"\xff\xfe", "not a record of weigh"),
+            (b"{\"schema\":1}", "missing field"),
+            (b"{\"schema\":0}", "no schema 0"),
+            (b"{\"schema\":-1}", "invalid value"),
+            (
+                b"{\"schema\":2}",
+                "has schema 2, which a later version of weigh wrote; this one reads up to 1",
+            ),
+            (nested.as_bytes(), "recursion limit"),
+            (b"{\"journal\":", "EOF"),
+            (b"{\"journal\":1,\"run\":{\"schema\":7}}\n", "has schema 7"),
+            (b"{\"journal\":1,\"run\":{\"schema\":1}}\n", "missing field"),
+        ];
+        for (text, wanted) in cases {
+            let said = refusal(text);
+            assert!(said.contains(wanted) && said.contains("run.json"), "{said}");
+        }
+    }
+
+    #[test]
+    fn figures_that_would_upset_arithmetic_are_refused() {
+        let cases: &[(&str, Value, &str)] = &[
+            ("/window/end", json!(0), "window ends before"),
+            ("/tally/series/interval", json!(0), "impossible bins"),
+            (
+                "/tally/series/interval",
+                json!(150_000_000),
+                "impossible bins",
+            ),
+            (
+                "/tally/series/ok",
+                json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]),
+                "impossible bins",
+            ),
+            (
+                "/tally/answers",
+                json!([{"lengths": {"kept": [[2, 1], [1, 1]], "others": 0},
+                "bodies": {"kept": [], "others": 0}}]),
+                "impossible way",
+            ),
+            ("/tally/ok", json!(-1), "invalid value"),
+            ("/tally/ok", json!(1.5), "invalid type"),
+        ];
+        for (place, value, wanted) in cases {
+            let mut run = example_value();
+            *run.pointer_mut(&format!("/points/0/rounds/0{place}"))
+                .unwrap() = value.clone();
+            let said = refusal_of(&run);
+            assert!(said.contains(wanted), "{place}: {said}");
+        }
+    }
+
+    #[test]
+    fn counts_at_the_top_stop_there_when_they_are_added() {
+        let mut run = example_value();
+        for round in 0..2 {
+            for count in [
+                "due",
+                "started",
+                "never_sent",
+                "ok",
+                "ok_in_window",
+                "bytes_sent",
+            ] {
+                let place = format!("/points/0/rounds/{round}/tally/{count}");
+                *run.pointer_mut(&place).unwrap() = json!(u64::MAX);
+            }
+            let place = format!("/points/0/rounds/{round}/sent_total/measure");
+            *run.pointer_mut(&place).unwrap() = json!(u64::MAX);
+        }
+        let Ok(mut run) = parse(run.to_string().as_bytes()) else {
+            panic!("not read")
+        };
+        run.summarise();
+        assert_eq!(run.summary.as_ref().unwrap().ok, u64::MAX);
+        assert_eq!(run.sent_total.sum(), u64::MAX);
+        assert!(!run.points[0].rounds[0].tally.conserved());
+    }
+
+    #[test]
+    fn a_journal_damaged_before_its_end_is_refused_with_the_line() {
+        let run = example::few_samples();
+        let header =
+            json!({"journal": 1, "run": Run { points: vec![], summary: None, ..run.clone() }});
+        let point = &run.points[0];
+        let line = |place: usize, load: Value| {
+            json!({"point": place, "load": load, "round": point.rounds[0]}).to_string()
+        };
+        let load = serde_json::to_value(point.load).unwrap();
+        let good = line(0, load.clone());
+        let cases = [
+            (vec![&good[..20], &good], "line 2"),
+            (vec![&good, "", &good], "line 3"),
+            (vec![&line(1, load.clone())], "comes before earlier ones"),
+            (vec![&line(usize::MAX, load)], "comes before earlier ones"),
+            (
+                vec![&good, &line(0, json!({"closed": {"connections": 77}}))],
+                "two loads",
+            ),
+        ];
+        for (lines, wanted) in cases {
+            let said = refusal(format!("{header}\n{}\n", lines.join("\n")).as_bytes());
+            assert!(said.contains(wanted), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let said = load(Path::new("/nonexistent/run.json"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("/nonexistent/run.json cannot be read"),
+            "{said}"
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_record_with_bytes_changed_is_read_or_refused_but_never_a_panic(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+            journaled in any::<bool>(),
+        ) {
+            let run = example::few_samples();
+            let mut text = if journaled {
+                let header = json!({"journal": 1, "run": Run { points: vec![], ..run.clone() }});
+                let entry = json!({"point": 0, "load": run.points[0].load, "round": run.points[0].rounds[0]});
+                format!("{header}\n{entry}\n").into_bytes()
+            } else {
+                serde_json::to_vec(&run).unwrap()
+            };
+            for (at, byte) in changes {
+                let at = at.index(text.len());
+                text[at] = byte;
+            }
+            if let Ok(mut run) = parse(&text) {
+                run.summarise();
+            }
+        }
+    }
+}

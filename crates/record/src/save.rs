@@ -1,0 +1,176 @@
+//! Where a finished record goes, and how it gets there whole or not at all.
+//!
+//! A file is written under another name in the same folder, made durable, then renamed: a reader sees the old record
+//! or the new one, never half of it. What is not a file (a pipe, `/dev/stdout`) cannot be renamed onto and is written
+//! to as it is. Either way the destination is tried before the load, because an hour of measuring is a high price for
+//! a misspelt folder.
+
+use crate::Run;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a record cannot be, or was not, saved.
+#[derive(Debug, Error)]
+pub enum SaveError {
+    /// The folder for it is missing.
+    #[error("the record cannot be written to {}: there is no folder {}", .path.display(), .folder.display())]
+    NoFolder {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The folder it would lie in.
+        folder: PathBuf,
+    },
+    /// A folder has that name.
+    #[error("the record cannot be written to {}: that is a folder; name a file", .0.display())]
+    IsFolder(PathBuf),
+    /// The place does not let us write.
+    #[error("the record cannot be written to {}: {error}", .path.display())]
+    Unwritable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Something that is no journal of ours has the journal's name.
+    #[error("the journal cannot be written to {}: a file of that name exists and is none of ours; move it away", .0.display())]
+    NotOurs(PathBuf),
+    /// A round could not be added to the journal; the earlier ones are in it.
+    #[error("a round could not be added to the journal {}: {error}; the earlier rounds are in it", .path.display())]
+    Append {
+        /// The journal.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The finished record could not be written; its rounds are in the journal.
+    #[error("the record could not be written to {}: {error}; its rounds are in {}", .path.display(), .journal.display())]
+    Finish {
+        /// The record.
+        path: PathBuf,
+        /// The journal that is left.
+        journal: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// A place that a record can be written to, found out before the load.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    /// A file that may or may not exist yet, in a folder that does.
+    File(PathBuf),
+    /// Something else that takes bytes, already open.
+    Stream(PathBuf, File),
+}
+
+impl Destination {
+    /// Finds out what `path` is and that it can be written to.
+    pub(crate) fn of(path: &Path) -> Result<Destination, SaveError> {
+        let unwritable = |error| SaveError::Unwritable {
+            path: path.into(),
+            error,
+        };
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => Err(SaveError::IsFolder(path.into())),
+            Ok(meta) if !meta.is_file() || names_a_descriptor(path) => {
+                let stream = OpenOptions::new()
+                    .append(true)
+                    .open(path)
+                    .map_err(unwritable)?;
+                Ok(Destination::Stream(path.into(), stream))
+            }
+            Ok(_) => {
+                // A link is followed, so that what it points to is replaced and the link stays.
+                let path = fs::canonicalize(path).map_err(unwritable)?;
+                OpenOptions::new()
+                    .append(true)
+                    .open(&path)
+                    .map_err(unwritable)?;
+                Ok(Destination::File(path))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => in_folder(path),
+            Err(error) => Err(unwritable(error)),
+        }
+    }
+
+    /// Writes `run` and returns where it lies.
+    pub(crate) fn write(self, run: &Run) -> Result<PathBuf, (PathBuf, io::Error)> {
+        match self {
+            Destination::File(path) => match replace(&path, run) {
+                Ok(()) => Ok(path),
+                Err(error) => Err((path, error)),
+            },
+            Destination::Stream(path, stream) => match run.write_json(stream) {
+                Ok(()) => Ok(path),
+                Err(error) => Err((path, error)),
+            },
+        }
+    }
+}
+
+impl Run {
+    /// Writes the record as one JSON document, on one line.
+    ///
+    /// # Errors
+    /// What `to` said.
+    pub fn write_json(&self, to: impl Write) -> io::Result<()> {
+        let mut to = BufWriter::new(to);
+        serde_json::to_writer(&mut to, self).map_err(io::Error::from)?;
+        to.write_all(b"\n")?;
+        to.flush()
+    }
+}
+
+/// Paths that stand for an open descriptor: where one leads to a file, that file is held open by others, so it must be
+/// appended to, not replaced.
+fn names_a_descriptor(path: &Path) -> bool {
+    let streams = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    streams.iter().any(|stream| path.starts_with(stream))
+}
+
+fn in_folder(path: &Path) -> Result<Destination, SaveError> {
+    let folder = folder_of(path);
+    if folder.is_dir() && path.file_name().is_some() {
+        Ok(Destination::File(path.into()))
+    } else {
+        Err(SaveError::NoFolder {
+            path: path.into(),
+            folder: folder.into(),
+        })
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn replace(path: &Path, run: &Run) -> io::Result<()> {
+    let folder = folder_of(path);
+    let mut file = tempfile::Builder::new()
+        .prefix(".weigh-")
+        .permissions(Permissions::from_mode(0o666)) // less the umask, as any file a program writes
+        .tempfile_in(folder)?;
+    run.write_json(&mut file)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder)
+}
+
+/// Makes the names in `folder` durable, where its file system knows how.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        result => result,
+    }
+}
+
+/// Makes the name of `path` durable.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    sync_folder(folder_of(path))
+}
