@@ -284,7 +284,7 @@ impl Epoll {
             }
             Ok(length) => {
                 self.received = length;
-                if length == BUFFER {
+                if length == self.buffer.len() {
                     turn.full_reads += 1;
                     self.go_on_or_carry(turn);
                 } else if hung {
@@ -522,3 +522,6 @@ impl Drop for Epoll {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

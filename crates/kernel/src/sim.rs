@@ -142,7 +142,7 @@ impl<P: Peer> Ring for Sim<P> {
     fn connect(
         &mut self,
         token: Token,
-        _to: &Address,
+        to: &Address,
         _options: &ConnectOptions,
     ) -> Result<(), Errno> {
         self.vacant(token)?;
@@ -150,7 +150,7 @@ impl<P: Peer> Ring for Sim<P> {
         if let Some(error) = self.world.injected_connect_error() {
             return Err(error);
         }
-        let conn = self.world.begin(token);
+        let conn = self.world.begin(token, to);
         *self.vacant(token)? = conn;
         let at = self.world.now();
         let answer = self.peer.connect(at, conn, &mut self.world);

@@ -92,6 +92,8 @@ struct Listener {
 struct Link {
     /// None before it is accepted and after it is closed.
     token: Option<Token>,
+    /// Where it leads to: the peer's address, or the listener's.
+    address: Address,
     state: State,
     answer: Option<Result<(), Errno>>,
     inbox: VecDeque<u8>,
@@ -119,9 +121,10 @@ enum State {
 }
 
 impl Link {
-    fn new(token: Option<Token>, state: State) -> Link {
+    fn new(token: Option<Token>, state: State, address: &Address) -> Link {
         Link {
             token,
+            address: address.clone(),
             state,
             answer: None,
             inbox: VecDeque::new(),
@@ -220,6 +223,12 @@ impl World {
         let conn = self.number();
         self.schedule(at, Action::Open(conn, listener.clone()));
         conn
+    }
+
+    /// Where a connection leads to: what the ring connected to, or the listener that the peer entered. None for one
+    /// that is gone.
+    pub fn address(&self, conn: u64) -> Option<&Address> {
+        self.links.get(&conn).map(|link| &link.address)
     }
 
     /// A number below `bound`, out of the seed's.
@@ -408,7 +417,8 @@ impl World {
         if !std::mem::replace(&mut listener.listed, true) {
             self.ready.push_back(id);
         }
-        self.links.insert(conn, Link::new(None, State::Open));
+        self.links
+            .insert(conn, Link::new(None, State::Open, address));
         Ok(())
     }
 }
@@ -420,9 +430,9 @@ impl World {
         self.random.happens(chance).then_some(error)
     }
 
-    pub(super) fn begin(&mut self, token: Token) -> u64 {
+    pub(super) fn begin(&mut self, token: Token, to: &Address) -> u64 {
         let conn = self.number();
-        let link = Link::new(Some(token), State::Connecting);
+        let link = Link::new(Some(token), State::Connecting, to);
         self.links.insert(conn, link);
         conn
     }

@@ -1,0 +1,242 @@
+//! What is epoll's own; the laws of all rings are in `tests/ring_laws.rs`.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+
+fn slice(bytes: &[u8]) -> [IoSlice<'_>; 1] {
+    [IoSlice::new(bytes)]
+}
+
+/// A ring whose token 0 is connected, and the other end of that connection.
+fn pair() -> (Epoll, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ring = Epoll::new().unwrap();
+    let to = Address::Ip(listener.local_addr().unwrap());
+    ring.connect(Token(0), &to, &ConnectOptions::default())
+        .unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    assert_eq!(event(&mut ring), Event::Connected);
+    assert_eq!(ring.next(), None);
+    (ring, peer)
+}
+
+/// The next event, whatever its token.
+fn event(ring: &mut Epoll) -> Event {
+    for _ in 0..1000 {
+        if let Some(completion) = ring.next() {
+            return completion.event;
+        }
+        ring.wait(Some(Nanos::from_millis(100)));
+    }
+    panic!("nothing has happened for a long time");
+}
+
+/// Waits, without the ring, until the peer's end has come to us behind `bytes` unread ones.
+fn await_end(ring: &Epoll) {
+    let mut ready = libc::pollfd {
+        fd: ring.fd(Token(0)),
+        events: libc::POLLRDHUP,
+        revents: 0,
+    };
+    // SAFETY: one live pollfd.
+    assert_eq!(unsafe { libc::poll(&mut ready, 1, 10_000) }, 1);
+}
+
+#[test]
+fn bytes_and_the_end_in_one_event_are_both_told() {
+    let (mut ring, mut peer) = pair();
+    peer.write_all(b"goodbye").unwrap();
+    drop(peer);
+    await_end(&ring);
+    assert_eq!(event(&mut ring), Event::Received);
+    assert_eq!(ring.received(), b"goodbye");
+    assert_eq!(event(&mut ring), Event::Ended);
+    ring.wait(Some(Nanos::from_millis(5)));
+    assert_eq!(ring.next(), None);
+    assert!(ring.received().is_empty());
+}
+
+#[test]
+fn a_reset_behind_bytes_is_told_after_them() {
+    let (mut ring, mut peer) = pair();
+    assert_eq!(ring.send(Token(0), &slice(b"unread")), Ok(6));
+    peer.read_exact(&mut [0]).unwrap();
+    peer.write_all(b"partial").unwrap();
+    // Closing with unread bytes makes the kernel send RST.
+    drop(peer);
+    await_end(&ring);
+    let mut seen = Vec::new();
+    while !matches!(seen.last(), Some(Event::Failed(_))) {
+        seen.push(event(&mut ring));
+        if seen.last() == Some(&Event::Received) {
+            assert_eq!(ring.received(), b"partial");
+        }
+    }
+    assert_eq!(seen.last(), Some(&Event::Failed(Errno::ECONNRESET)));
+    ring.wait(Some(Nanos::from_millis(5)));
+    assert_eq!(ring.next(), None);
+}
+
+#[test]
+fn a_reset_after_the_end_is_told() {
+    let (mut ring, peer) = pair();
+    drop(peer);
+    assert_eq!(event(&mut ring), Event::Ended);
+    // The peer is gone altogether, so what we send is answered by RST.
+    assert_eq!(ring.send(Token(0), &slice(b"anyone?")), Ok(7));
+    let Event::Failed(error) = event(&mut ring) else {
+        panic!("not failed");
+    };
+    assert!(
+        [Errno::EPIPE, Errno::ECONNRESET].contains(&error),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_refused_port_fails_the_connect() {
+    let mut ring = Epoll::new().unwrap();
+    // Bound and not listening: nobody else can take the port meanwhile.
+    let (closed, at) = bound();
+    ring.connect(Token(5), &at, &ConnectOptions::default())
+        .unwrap();
+    assert_eq!(event(&mut ring), Event::Failed(Errno::ECONNREFUSED));
+    socket::close(closed);
+}
+
+/// A socket with a port of its own that does not listen.
+fn bound() -> (RawFd, Address) {
+    let mut raw = crate::address::Raw::new(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    // SAFETY: takes no memory of ours.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
+    // SAFETY: `raw` holds an address of its own length.
+    assert_eq!(unsafe { libc::bind(fd, raw.as_ptr(), raw.length()) }, 0);
+    let (address, length) = raw.parts_mut();
+    // SAFETY: both point into `raw`.
+    assert_eq!(unsafe { libc::getsockname(fd, address, length) }, 0);
+    (fd, raw.address().unwrap())
+}
+
+#[test]
+fn a_socket_that_always_fills_the_buffer_lets_the_others_have_their_turn() {
+    let (mut ring, mut peer) = pair();
+    ring.buffer = vec![0; 16].into_boxed_slice();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = Address::Ip(other.local_addr().unwrap());
+    ring.connect(Token(1), &to, &ConnectOptions::default())
+        .unwrap();
+    let (mut second, _) = other.accept().unwrap();
+    assert_eq!(event(&mut ring), Event::Connected);
+    assert_eq!(ring.next(), None);
+
+    let sent: Vec<u8> = (0..10_007u32).map(|index| (index % 251) as u8).collect();
+    peer.write_all(&sent).unwrap();
+    second.write_all(b"short").unwrap();
+    drop(peer);
+    await_end(&ring);
+    let (mut got, mut before_second, mut second_came) = (Vec::new(), 0, false);
+    loop {
+        ring.wait(Some(Nanos::from_secs(10)));
+        let Some(completion) = ring.next() else {
+            continue;
+        };
+        match (completion.token, completion.event) {
+            (Token(0), Event::Received) => {
+                got.extend_from_slice(ring.received());
+                before_second += usize::from(!second_came);
+            }
+            (Token(0), Event::Ended) => break,
+            (Token(1), Event::Received) => second_came = true,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(got == sent, "bytes were lost or came twice");
+    assert!(
+        second_came && before_second <= usize::from(FULL_READS),
+        "{before_second}"
+    );
+}
+
+#[test]
+fn a_carried_socket_that_is_closed_says_nothing_more() {
+    let (mut ring, mut peer) = pair();
+    ring.buffer = vec![0; 16].into_boxed_slice();
+    peer.write_all(&[1; 1000]).unwrap();
+    for _ in 0..FULL_READS {
+        assert_eq!(event(&mut ring), Event::Received);
+    }
+    assert_eq!(ring.carried.len(), 1);
+    ring.close(Token(0), Closing::Orderly);
+    ring.wait(Some(Nanos::from_millis(5)));
+    assert_eq!(ring.next(), None);
+}
+
+#[test]
+fn without_exact_waits_a_timeout_is_rounded_up_to_milliseconds() {
+    let mut ring = Epoll::new().unwrap();
+    for exact in [true, false] {
+        ring.exact = exact;
+        let start = ring.now();
+        ring.wait(Some(Nanos::from_micros(1500)));
+        assert!(
+            ring.now() - start >= Nanos::from_micros(1500),
+            "exact: {exact}"
+        );
+    }
+    let cases = [
+        (0, 0),
+        (1, 1),
+        (1_000_000, 1),
+        (1_000_001, 2),
+        (u64::MAX, i32::MAX),
+    ];
+    for (nanos, millis) in cases {
+        assert_eq!(millis_up(Nanos::from_nanos(nanos)), millis);
+    }
+}
+
+#[test]
+fn short_waits_are_kept_to_well_under_the_default_slack() {
+    let mut ring = Epoll::new().unwrap();
+    let lateness = |ring: &mut Epoll| {
+        let start = ring.now();
+        ring.wait(Some(Nanos::from_micros(200)));
+        (ring.now() - start).saturating_sub(Nanos::from_micros(200))
+    };
+    let best = (0..50).map(|_| lateness(&mut ring)).min().unwrap();
+    // The default slack alone would make each of them 50 µs late.
+    assert!(best < Nanos::from_micros(50), "{best:?}");
+}
+
+#[test]
+fn a_unix_socket_is_removed_with_its_listener() {
+    let path = std::env::temp_dir().join(format!("kernel-file-{}", std::process::id()));
+    let mut ring = Epoll::new().unwrap();
+    ring.listen(Token(0), &Address::Unix(path.clone())).unwrap();
+    assert!(UnixStream::connect(&path).is_ok());
+    assert_eq!(event(&mut ring), Event::Incoming);
+    drop(ring);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_token_beyond_the_table_is_refused() {
+    let mut ring = Epoll::new().unwrap();
+    let to = "127.0.0.1:9".parse().unwrap();
+    let answer = ring.connect(Token(TOKENS), &to, &ConnectOptions::default());
+    assert_eq!(answer, Err(Errno::EMFILE));
+    assert_eq!(ring.send(Token(TOKENS), &slice(b"x")), Err(Errno::EBADF));
+}
+
+#[test]
+fn thousands_of_slices_are_sent_as_one_message() {
+    let (mut ring, mut peer) = pair();
+    let bytes: Vec<u8> = (0..5000u32).map(|index| (index % 251) as u8).collect();
+    let slices: Vec<IoSlice<'_>> = bytes.chunks(1).map(IoSlice::new).collect();
+    assert_eq!(ring.send(Token(0), &slices), Ok(5000));
+    let mut got = vec![0; 5000];
+    peer.read_exact(&mut got).unwrap();
+    assert!(got == bytes);
+}
