@@ -251,7 +251,10 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_refused_with_the_reason() {
-        let nested = "[".repeat(100_000);
+        let deep = "[".repeat(100_000);
+        let nested = format!("{{\"later\":{deep}");
+        let fault = format!("\"faults\":[{{\"kind\":{deep}{}}}]", "]".repeat(deep.len()));
+        let deep_fault = example_value().to_string().replace("\"faults\":[]", &fault);
         let cases: &[(&[u8], &str)] = &[
             (b"", "EOF"),
             (b"{}", "missing field `schema`"),
@@ -264,7 +267,8 @@ mod tests {
                 b"{\"schema\":2}",
                 "has schema 2, which a later version of weigh wrote; this one reads up to 1",
             ),
-            (nested.as_bytes(), "recursion limit"),
+            (nested.as_bytes(), "EOF"),
+            (deep_fault.as_bytes(), "recursion limit"),
             (b"{\"journal\":", "EOF"),
             (b"{\"journal\":1,\"run\":{\"schema\":7}}\n", "has schema 7"),
             (b"{\"journal\":1,\"run\":{\"schema\":1}}\n", "missing field"),
@@ -346,15 +350,14 @@ mod tests {
         };
         let load = serde_json::to_value(point.load).unwrap();
         let good = line(0, load.clone());
+        let (early, far) = (line(1, load.clone()), line(usize::MAX, load));
+        let other = line(0, json!({"closed": {"connections": 77}}));
         let cases = [
             (vec![&good[..20], &good], "line 2"),
             (vec![&good, "", &good], "line 3"),
-            (vec![&line(1, load.clone())], "comes before earlier ones"),
-            (vec![&line(usize::MAX, load)], "comes before earlier ones"),
-            (
-                vec![&good, &line(0, json!({"closed": {"connections": 77}}))],
-                "two loads",
-            ),
+            (vec![&early], "comes before earlier ones"),
+            (vec![&far], "comes before earlier ones"),
+            (vec![&good, &other], "two loads"),
         ];
         for (lines, wanted) in cases {
             let said = refusal(format!("{header}\n{}\n", lines.join("\n")).as_bytes());

@@ -41,6 +41,16 @@ mod tests {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// For a schema that is not released yet: `cargo test -p record -- --ignored`.
+    #[test]
+    #[ignore = "writes the fixture of the present schema anew"]
+    fn write_the_fixture() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        let path = fixtures.join(format!("v{SCHEMA_VERSION}.json"));
+        let file = std::fs::File::create(path).unwrap();
+        example::errors().write_json(file).unwrap();
+    }
+
     #[test]
     fn examples_and_fixture_keep_the_schema() {
         let validator = jsonschema::draft202012::new(&schema()).unwrap();

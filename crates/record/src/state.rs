@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn every_day_of_four_centuries_follows_its_predecessor() {
-        let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let every = |years: u64, year: u64| year.is_multiple_of(years);
+        let leap = |year| every(4, year) && (!every(100, year) || every(400, year));
         let (mut year, mut month, mut day) = (1970, 1, 1);
         for days in 0..146_097 {
             assert_eq!(civil(days), (year, month, day), "day {days}");

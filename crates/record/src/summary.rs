@@ -218,3 +218,203 @@ impl Summary {
         sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Blame, Exchange, Fault, Kind, Outcome, Step, Window};
+    use units::Instant;
+
+    fn round(secs: u64, ok_in_window: u64) -> Round {
+        let start = Instant::from_nanos(7);
+        let window = Window {
+            start,
+            end: start + Nanos::from_secs(secs),
+        };
+        let tally = Tally {
+            ok_in_window,
+            ..Tally::default()
+        };
+        Round {
+            window,
+            tally,
+            ..Round::default()
+        }
+    }
+
+    fn rps(rounds: &[Round]) -> Rps {
+        Summary::of(rounds).unwrap().rps
+    }
+
+    fn near(value: Option<f64>, wanted: f64) {
+        let value = value.expect("there is a figure");
+        assert!(
+            (value / wanted - 1.0).abs() < 1e-4,
+            "{value} is not {wanted}"
+        );
+    }
+
+    #[test]
+    fn two_rounds_give_the_figures_computed_by_hand() {
+        let rps = rps(&[round(2, 100), round(2, 300)]);
+        assert_eq!((rps.mean, rps.rounds), (100.0, 2));
+        assert_eq!(
+            (rps.min, rps.median, rps.max),
+            (Some(50.0), Some(100.0), Some(150.0))
+        );
+        // Logarithms of 50 and 150: mean ln(sqrt(7500)), standard error ln(3)/2, t for one degree of freedom 12.7062.
+        let (centre, factor) = (7500_f64.sqrt(), (12.706_205 * 3_f64.ln() / 2.0).exp());
+        near(rps.geometric_mean, centre);
+        near(rps.low, centre / factor);
+        near(rps.high, centre * factor);
+    }
+
+    #[test]
+    fn rounds_of_unequal_length_weigh_by_their_length_in_the_mean_only() {
+        let rps = rps(&[round(1, 100), round(3, 900)]);
+        assert_eq!((rps.mean, rps.median), (250.0, Some(200.0)));
+    }
+
+    #[test]
+    fn there_is_no_interval_over_one_round_or_with_a_round_of_zero() {
+        for rounds in [
+            vec![round(1, 9)],
+            vec![round(1, 9), round(1, 0), round(1, 9)],
+        ] {
+            let rps = rps(&rounds);
+            assert_eq!((rps.low, rps.high), (None, None));
+            assert!(rps.median.is_some());
+        }
+    }
+
+    #[test]
+    fn a_partial_round_counts_but_is_no_repetition() {
+        let partial = Round {
+            partial: true,
+            ..round(1, 10)
+        };
+        let rps = rps(&[round(1, 100), round(1, 100), partial.clone()]);
+        assert_eq!((rps.mean, rps.rounds, rps.min), (70.0, 2, Some(100.0)));
+        let alone = tests::rps(&[partial]);
+        assert_eq!((alone.mean, alone.rounds), (10.0, 0));
+        assert_eq!((alone.min, alone.median, alone.max), (None, None, None));
+    }
+
+    #[test]
+    fn no_rounds_give_no_summary_and_a_window_that_never_opened_no_rate() {
+        assert_eq!(Summary::of(&[]), None);
+        let summary = Summary::of(&[round(0, 5)]).unwrap();
+        assert_eq!((summary.duration_s, summary.rps.mean), (0.0, 0.0));
+    }
+
+    #[test]
+    fn concurrency_does_not_add_up_over_rounds() {
+        let mut rounds = [round(1, 1), round(1, 1)];
+        for (round, (start, peak)) in rounds.iter_mut().zip([(10, 12), (8, 11)]) {
+            let connects = &mut round.tally.connects;
+            (
+                connects.open_at_start,
+                connects.open_peak,
+                connects.attempted,
+            ) = (start, peak, 12);
+        }
+        let connects = Summary::tally(&rounds).connects;
+        assert_eq!(
+            (
+                connects.open_at_start,
+                connects.open_peak,
+                connects.attempted
+            ),
+            (8, 12, 24)
+        );
+    }
+
+    /// A tally of ok exchanges of 1 to `ok` µs, and of `cut` that timed out after `age`.
+    fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {
+        let mut tally = Tally {
+            due: ok + cut,
+            ..Tally::default()
+        };
+        let due = Instant::from_nanos(1_000);
+        let mut observe = |service: Nanos, outcome| {
+            let exchange = Exchange {
+                due,
+                sent: due,
+                first: due,
+                done: due + service,
+            };
+            tally.observe(&exchange, outcome, 200);
+        };
+        (1..=ok).for_each(|micros| observe(Nanos::from_micros(micros), Outcome::Ok));
+        let fault = Fault {
+            kind: Kind::Timeout,
+            step: Step::Head,
+            blame: Blame::Server,
+        };
+        (0..cut).for_each(|_| observe(age, Outcome::Fault(fault)));
+        tally
+    }
+
+    #[test]
+    fn percentiles_are_withheld_until_ten_samples_lie_beyond_them() {
+        let cases: &[(u64, [bool; 4])] = &[
+            (19, [false, false, false, false]),
+            (20, [true, false, false, false]),
+            (100, [true, true, false, false]),
+            (999, [true, true, false, false]),
+            (1_000, [true, true, true, false]),
+            (10_000, [true, true, true, true]),
+        ];
+        for (count, carried) in cases {
+            let latency = Latency::of(&latencies(*count, 0, Nanos::ZERO));
+            let shown = [latency.p50, latency.p90, latency.p99, latency.p999];
+            assert_eq!(shown.map(|figure| figure.is_some()), *carried, "{count}");
+            assert_eq!(
+                (latency.count, latency.min, latency.max),
+                (*count, Some(1.0), Some(*count as f64))
+            );
+        }
+    }
+
+    #[test]
+    fn percentiles_of_one_to_a_thousand_microseconds_are_nearest_rank() {
+        let latency = Latency::of(&latencies(1_000, 0, Nanos::ZERO));
+        assert_eq!(latency.mean, Some(500.5));
+        for (figure, wanted) in [
+            (latency.p50, 500.0),
+            (latency.p90, 900.0),
+            (latency.p99, 990.0),
+        ] {
+            let figure = figure.unwrap();
+            assert!(
+                figure >= wanted && figure < wanted * 1.001,
+                "{figure} for {wanted}"
+            );
+        }
+        assert_eq!(latency.at_least, Vec::<String>::new());
+    }
+
+    #[test]
+    fn figures_above_the_smallest_censored_age_are_lower_bounds() {
+        let cases: &[(u64, u64, u64, &[&str])] = &[
+            (1_000, 0, 0, &[]),
+            (990, 10, 5_000, &["mean", "max"]), // the 990th of 1000 is still an ok one
+            (980, 20, 5_000, &["mean", "p99", "max"]),
+            (400, 600, 5_000, &["mean", "p50", "p90", "p99", "max"]),
+            (980, 20, 700, &["mean", "p90", "p99", "max"]),
+            (0, 20, 5_000, &["min", "mean", "p50", "max"]), // p90 is withheld
+            (5, 1, 5_000, &["mean", "max"]),
+        ];
+        for (ok, cut, age, wanted) in cases {
+            let latency = Latency::of(&latencies(*ok, *cut, Nanos::from_micros(*age)));
+            assert_eq!(latency.at_least, *wanted, "{ok} ok, {cut} cut at {age} µs");
+            assert_eq!(latency.count, ok + cut);
+        }
+    }
+
+    #[test]
+    fn nothing_ok_and_nothing_censored_gives_no_figure() {
+        let latency = Latency::of(&Tally::default());
+        assert!(latency.named().iter().all(|(_, figure)| figure.is_none()) && latency.count == 0);
+    }
+}

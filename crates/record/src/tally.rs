@@ -232,3 +232,231 @@ impl Connects {
         plus(&mut self.open_peak, other.open_peak);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use units::Instant;
+
+    const START: Instant = Instant::from_nanos(5_000_000_000);
+
+    /// One ended exchange, small enough to draw: when it was due, how late and how long it was, and how it ended.
+    #[derive(Debug, Clone)]
+    struct Drawn {
+        due: u64,
+        lateness: u64,
+        service: u64,
+        ending: usize,
+        crc: Option<u32>,
+    }
+
+    fn fault(kind: Kind, step: Step, blame: Blame) -> Outcome {
+        Outcome::Fault(Fault { kind, step, blame })
+    }
+
+    /// Outcomes with their status: an ok one, both classes, a plain fault, the censored kinds.
+    fn endings() -> [(Outcome, u16); 8] {
+        use Blame::{Generator, Network, Server};
+        [
+            (Outcome::Ok, 200),
+            (Outcome::Ok, 304),
+            (fault(Kind::Status4xx, Step::Verdict, Server), 404),
+            (fault(Kind::Status5xx, Step::Verdict, Server), 503),
+            (fault(Kind::Reset, Step::Head, Network), 0),
+            (fault(Kind::Reset, Step::Body, Server), 0),
+            (fault(Kind::Timeout, Step::Head, Server), 0),
+            (fault(Kind::Unfinished, Step::Body, Generator), 0),
+        ]
+    }
+
+    fn drawn() -> impl Strategy<Value = Drawn> {
+        let stamps = (0_u64..1_000_000_000, 0_u64..10_000, 1_u64..100_000_000_000);
+        let crc = proptest::option::of(0_u32..3);
+        (stamps, 0_usize..8, crc).prop_map(|((due, lateness, service), ending, crc)| Drawn {
+            due,
+            lateness,
+            service,
+            ending,
+            crc,
+        })
+    }
+
+    fn observe(tally: &mut Tally, drawn: &Drawn) {
+        let due = START + Nanos::from_nanos(drawn.due);
+        let sent = due + Nanos::from_nanos(drawn.lateness);
+        let done = sent + Nanos::from_nanos(drawn.service);
+        let (outcome, status) = endings()[drawn.ending];
+        tally.due += 1;
+        tally.observe(
+            &Exchange {
+                due,
+                sent,
+                first: done,
+                done,
+            },
+            outcome,
+            status,
+        );
+        if outcome == Outcome::Ok {
+            tally.answers.observe(0, drawn.service % 12, drawn.crc);
+        }
+        tally.series.add(done - START, 1, 0);
+        tally.connects.attempted += 1;
+        tally.connects.time.record(drawn.lateness);
+        tally.bytes_received += drawn.service;
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn merging_is_adding_however_the_exchanges_were_split(
+            exchanges in proptest::collection::vec((drawn(), 0_usize..4), 0..80),
+        ) {
+            let mut whole = Tally::default();
+            let mut parts: [Tally; 4] = Default::default();
+            for (drawn, part) in &exchanges {
+                observe(&mut whole, drawn);
+                observe(&mut parts[*part], drawn);
+                prop_assert!(parts[*part].conserved());
+            }
+            let merged = |order: &[usize]| order.iter().fold(Tally::default(), |mut sum, part| {
+                sum.merge(&parts[*part]);
+                sum
+            });
+            prop_assert!(whole.conserved());
+            prop_assert_eq!(&merged(&[0, 1, 2, 3]), &whole);
+            prop_assert_eq!(&merged(&[3, 1, 0, 2]), &whole);
+        }
+    }
+
+    #[test]
+    fn every_count_that_is_off_by_one_breaks_conservation() {
+        let mut sound = Tally {
+            due: 5,
+            ..Tally::default()
+        };
+        let drawn = Drawn {
+            due: 0,
+            lateness: 1,
+            service: 9,
+            ending: 0,
+            crc: None,
+        };
+        observe(&mut sound, &drawn);
+        observe(&mut sound, &Drawn { ending: 6, ..drawn });
+        sound.observe_never_sent(5, Nanos::from_millis(3), Blame::Server);
+        assert!(sound.conserved());
+        type Spoil = fn(&mut Tally);
+        let reset = Fault {
+            kind: Kind::Reset,
+            step: Step::Head,
+            blame: Blame::Network,
+        };
+        let cases: &[Spoil] = &[
+            |tally| tally.due += 1,
+            |tally| tally.never_sent += 1,
+            |tally| tally.started -= 1,
+            |tally| tally.ok += 1,
+            |tally| tally.service.record(1),
+            |tally| (tally.due, tally.started) = (u64::MAX, u64::MAX),
+        ];
+        for (index, spoil) in cases.iter().enumerate() {
+            let mut tally = sound.clone();
+            spoil(&mut tally);
+            assert!(!tally.conserved(), "case {index}");
+        }
+        sound.faults.add(reset, 1);
+        assert!(!sound.conserved());
+    }
+
+    #[test]
+    fn a_censored_exchange_enters_at_its_age_from_when_it_was_sent_or_else_due() {
+        let mut tally = Tally {
+            due: 2,
+            ..Tally::default()
+        };
+        let (outcome, _) = endings()[7];
+        let due = START;
+        let (sent, done) = (due + Nanos::from_nanos(10), due + Nanos::from_nanos(110));
+        tally.observe(
+            &Exchange {
+                due,
+                sent,
+                first: Instant::ZERO,
+                done,
+            },
+            outcome,
+            0,
+        );
+        assert_eq!(tally.censored_from, Some(Nanos::from_nanos(100)));
+        tally.observe(
+            &Exchange {
+                done,
+                ..Exchange::due(due)
+            },
+            outcome,
+            0,
+        );
+        assert_eq!(
+            (tally.service.min(), tally.service.max()),
+            (Some(100), Some(110))
+        );
+        assert_eq!(
+            tally.censored_from,
+            Some(Nanos::from_nanos(100)),
+            "the smallest age stays"
+        );
+        assert!(tally.conserved());
+    }
+
+    #[test]
+    fn a_fault_without_a_complete_response_has_no_status_and_enters_no_distribution() {
+        let mut tally = Tally {
+            due: 1,
+            ..Tally::default()
+        };
+        let exchange = Exchange {
+            done: START,
+            ..Exchange::due(START)
+        };
+        tally.observe(
+            &exchange,
+            fault(Kind::ConnectRefused, Step::Connect, Blame::Server),
+            0,
+        );
+        assert_eq!(
+            (
+                tally.statuses.total(),
+                tally.service.count(),
+                tally.censored()
+            ),
+            (0, 0, 0)
+        );
+        assert_eq!((tally.errors(), tally.conserved()), (1, true));
+    }
+
+    #[test]
+    fn unexpected_statuses_have_distributions_of_their_own() {
+        let mut tally = Tally::default();
+        for ending in [2, 3, 3] {
+            observe(
+                &mut tally,
+                &Drawn {
+                    due: 0,
+                    lateness: 0,
+                    service: 70,
+                    ending,
+                    crc: None,
+                },
+            );
+        }
+        assert_eq!(
+            (tally.service_4xx.count(), tally.service_5xx.count()),
+            (1, 2)
+        );
+        assert_eq!((tally.service.count(), tally.first_byte.count()), (0, 0));
+        assert_eq!(tally.statuses.sorted(), [(503, 2), (404, 1)]);
+    }
+}
