@@ -21,19 +21,21 @@ pub(crate) enum BadField {
 
 impl Fields {
     /// Takes one header line into account.
-    pub(crate) fn take(&mut self, name: &str, value: &[u8]) -> Result<(), BadField> {
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), BadField> {
         match name.len() {
-            10 if name.eq_ignore_ascii_case("connection") => self.connection(value),
-            14 if name.eq_ignore_ascii_case("content-length") => self.content_length(value)?,
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                self.transfer_encoding(value)?
-            }
+            10 if is(name, b"Connection") => self.connection(value),
+            14 if is(name, b"Content-Length") => self.content_length(value)?,
+            17 if is(name, b"Transfer-Encoding") => self.transfer_encoding(value)?,
             _ => {}
         }
         Ok(())
     }
 
     fn connection(&mut self, value: &[u8]) {
+        if is(value, b"keep-alive") {
+            self.keep_alive = true;
+            return;
+        }
         for option in list(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
@@ -42,6 +44,12 @@ impl Fields {
 
     /// Several equal lengths are one, on one line or on several (RFC 9112 §6.3, 5); nothing else is forgiven.
     fn content_length(&mut self, value: &[u8]) -> Result<(), BadField> {
+        if self.length.is_none() {
+            self.length = decimal(value);
+            if self.length.is_some() {
+                return Ok(());
+            }
+        }
         for number in list(value) {
             let length = decimal(number).ok_or(BadField::ContentLength)?;
             if self.length.is_some_and(|known| known != length) {
@@ -69,11 +77,21 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Digits and nothing else (no sign, no space, not empty), within 64 bits.
 fn decimal(digits: &[u8]) -> Option<u64> {
-    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-    let (&first, rest) = digits.split_first()?;
-    rest.iter().try_fold(digit(first)?, |number, &byte| {
-        number.checked_mul(10)?.checked_add(digit(byte)?)
-    })
+    let mut number = 0_u64;
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    (!digits.is_empty()).then_some(number)
+}
+
+/// Whether `given` is `usual`, whatever its case. In its usual spelling, as nearly always, that is two loads.
+#[inline]
+pub(crate) fn is(given: &[u8], usual: &[u8]) -> bool {
+    given == usual || given.eq_ignore_ascii_case(usual)
 }
 
 #[cfg(test)]
@@ -86,7 +104,7 @@ mod tests {
             let mut fields = Fields::default();
             let read = values
                 .iter()
-                .try_for_each(|value| fields.take("Content-LENGTH", value.as_bytes()));
+                .try_for_each(|value| fields.take(b"Content-LENGTH", value.as_bytes()));
             read.ok().and(fields.length)
         };
         assert_eq!(read(&["0"]), Some(0));

@@ -6,6 +6,7 @@ mod fields;
 mod memo;
 mod outbox;
 mod response;
+mod scan;
 mod server;
 mod status;
 

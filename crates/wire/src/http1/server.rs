@@ -283,7 +283,9 @@ fn understand<'a>(request: &'a httparse::Request<'a, 'a>) -> Result<Asked<'a>, R
     let mut hosts = 0;
     let mut expects_continue = false;
     for header in request.headers.iter() {
-        fields.take(header.name, header.value).map_err(bad_field)?;
+        fields
+            .take(header.name.as_bytes(), header.value)
+            .map_err(bad_field)?;
         if header.name.eq_ignore_ascii_case("host") {
             hosts += 1;
         } else if header.name.eq_ignore_ascii_case("expect") {

@@ -1,10 +1,11 @@
-//! A response head, read by httparse: what the connection must know of it.
+//! A response head: what the connection must know of it. Plain ones are scanned, all others are httparse's to judge.
 //!
 //! Strictness is httparse's default: names are tokens, no space before the colon, no folded lines, no control
 //! characters; a bare LF ends a line as CR LF does. On top of it: the first byte is the status line's (no empty
 //! lines before it), and the status is at least 100.
 
 use super::fields::{BadField, Fields};
+use super::scan::scan;
 use crate::{Head, Version, Violation};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -43,6 +44,32 @@ pub(crate) enum Framing {
 }
 
 impl Facts {
+    /// The facts, if they do not contradict each other.
+    pub(crate) fn new(status: u16, version: Version, fields: Fields) -> Result<Self, Violation> {
+        let Fields {
+            length,
+            chunked,
+            close,
+            keep_alive,
+        } = fields;
+        if status < 100 {
+            Err(Violation::BadHead)
+        } else if chunked && length.is_some() {
+            Err(Violation::BothLengths)
+        } else if chunked && version == Version::Http10 {
+            Err(Violation::BadTransferEncoding)
+        } else {
+            let keepalive = !close && (version == Version::Http11 || keep_alive);
+            Ok(Facts {
+                status,
+                version,
+                length,
+                chunked,
+                keepalive,
+            })
+        }
+    }
+
     /// A 1xx that another response follows; 101 is the last one that is HTTP.
     pub(crate) fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
@@ -74,6 +101,19 @@ impl Facts {
 /// that the answer does not depend on how the bytes were split.
 pub(crate) fn parse(input: &[u8]) -> Result<Option<Parsed>, Violation> {
     let window = &input[..input.len().min(HEAD_LIMIT)];
+    match scan(window) {
+        Some(parsed) => {
+            debug_assert_eq!(
+                Ok(Some(&parsed)),
+                parse_any(window).as_ref().map(Option::as_ref)
+            );
+            Ok(Some(parsed))
+        }
+        None => parse_any(window),
+    }
+}
+
+fn parse_any(window: &[u8]) -> Result<Option<Parsed>, Violation> {
     if window.first().is_some_and(|&byte| byte != b'H') {
         return Err(Violation::NotHttp);
     }
@@ -103,34 +143,20 @@ fn understand(
     let mut fields = Fields::default();
     let mut date = 0..0;
     for header in response.headers.iter() {
-        fields.take(header.name, header.value).map_err(violation)?;
+        fields
+            .take(header.name.as_bytes(), header.value)
+            .map_err(violation)?;
         if header.value.len() == 29 && header.name.eq_ignore_ascii_case("date") {
             let start = header.value.as_ptr().addr() - window.as_ptr().addr();
             date = start..start + 29;
         }
     }
-    let status = response
-        .code
-        .filter(|&status| status >= 100)
-        .ok_or(Violation::BadHead)?;
     let version = if response.version == Some(0) {
         Version::Http10
     } else {
         Version::Http11
     };
-    if fields.chunked && fields.length.is_some() {
-        return Err(Violation::BothLengths);
-    }
-    if fields.chunked && version == Version::Http10 {
-        return Err(Violation::BadTransferEncoding);
-    }
-    let facts = Facts {
-        status,
-        version,
-        length: fields.length,
-        chunked: fields.chunked,
-        keepalive: !fields.close && (version == Version::Http11 || fields.keep_alive),
-    };
+    let facts = Facts::new(response.code.unwrap_or(0), version, fields)?;
     Ok(Parsed {
         facts,
         length,

@@ -1,0 +1,155 @@
+//! Plain response heads, read in one pass.
+//!
+//! httparse keeps a list of all header lines; framing needs three of them. An exchange whose head must be read is 2,490
+//! instructions with this and 3,580 with httparse alone (`examples/cost.rs`, `fresh`). So this reads heads of the usual
+//! shape (ASCII, CR LF line ends, a reason) and answers none for everything else, incomplete and malformed heads included:
+//! httparse then says what it is. What is accepted here httparse accepts with the same meaning; debug builds check
+//! that for every head.
+
+use super::fields::{Fields, is};
+use super::status::{Facts, HEADERS_LIMIT, Parsed};
+use crate::Version;
+use crate::request::is_token_byte;
+use std::ops::Range;
+
+/// Token bytes, looked up: names are the longest part that must be checked byte by byte.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = is_token_byte(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
+/// The head at the front of `window`, if it is complete and plain.
+pub(crate) fn scan(window: &[u8]) -> Option<Parsed> {
+    let (version, status) = status_line(window.first_chunk()?)?;
+    let mut at = line_end(window, 13)? + 2;
+    let mut fields = Fields::default();
+    let mut date = 0..0;
+    for _ in 0..=HEADERS_LIMIT {
+        if window[at..].starts_with(b"\r\n") {
+            let facts = Facts::new(status, version, fields).ok()?;
+            return Some(Parsed {
+                facts,
+                length: at + 2,
+                date,
+            });
+        }
+        let colon = at + token(&window[at..]);
+        let end = line_end(window, colon)?;
+        if colon == at || window[colon] != b':' {
+            return None;
+        }
+        match colon - at {
+            4 if is(&window[at..colon], b"Date") => date = date_value(window, colon + 1, end),
+            10 | 14 | 17 => fields
+                .take(&window[at..colon], window[colon + 1..end].trim_ascii())
+                .ok()?,
+            _ => {}
+        }
+        at = end + 2;
+    }
+    None
+}
+
+/// `HTTP/1.x NNN` and a space.
+fn status_line(line: &[u8; 13]) -> Option<(Version, u16)> {
+    let [
+        b'H',
+        b'T',
+        b'T',
+        b'P',
+        b'/',
+        b'1',
+        b'.',
+        minor,
+        b' ',
+        code @ ..,
+        b' ',
+    ] = line
+    else {
+        return None;
+    };
+    let version = match minor {
+        b'0' => Version::Http10,
+        b'1' => Version::Http11,
+        _ => return None,
+    };
+    let digits = code.iter().all(u8::is_ascii_digit);
+    let status = code.iter().fold(0, |status, digit| {
+        status * 10 + u16::from(digit.wrapping_sub(b'0'))
+    });
+    digits.then_some((version, status))
+}
+
+/// Where the line ends in CR LF, from `at` on; none if before it comes anything but ASCII and tabs.
+#[inline]
+fn line_end(window: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += plain(&window[at..]);
+        match window.get(at..at + 2)? {
+            b"\r\n" => return Some(at),
+            [b'\t', _] => at += 1,
+            _ => return None,
+        }
+    }
+}
+
+/// Where the date stands in the value `start..end`, if it is as long as a date should be.
+fn date_value(window: &[u8], start: usize, end: usize) -> Range<usize> {
+    let value = &window[start..end];
+    let start = start + value.len() - value.trim_ascii_start().len();
+    if value.trim_ascii().len() == 29 {
+        start..start + 29
+    } else {
+        0..0
+    }
+}
+
+const ONES: u64 = u64::MAX / 255;
+const HIGH: u64 = ONES * 0x80;
+
+/// How many token bytes `bytes` begins with. Letters and hyphens, of which most names consist, go eight at a time.
+#[inline]
+fn token(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut at = 0;
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        // With the high bits cleared no sum carries into the byte above; what had one is no ASCII.
+        let (low, ascii) = (word & !HIGH, !word & HIGH);
+        let folded = low | (ONES * 0x20);
+        let letter =
+            (folded + ONES * (0x80 - b'a' as u64)) & !(folded + ONES * (0x7f - b'z' as u64));
+        let hyphen = !((low ^ (ONES * b'-' as u64)) + ONES * 0x7f);
+        let other = HIGH & !((letter | hyphen) & ascii);
+        if other != 0 {
+            at += other.trailing_zeros() as usize / 8;
+            break;
+        }
+        at += 8;
+    }
+    at + bytes[at..]
+        .iter()
+        .position(|&byte| !TOKEN[usize::from(byte)])
+        .unwrap_or(bytes.len() - at)
+}
+
+/// How many visible ASCII characters and spaces `bytes` begins with, eight at a time.
+#[inline]
+fn plain(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest byte that is flagged is below 0x20, DEL or beyond ASCII; borrows and carries only reach those above it.
+        let stop = (word.wrapping_sub(ONES * 0x20) | word.wrapping_add(ONES) | word) & HIGH;
+        if stop != 0 {
+            return index * 8 + stop.trailing_zeros() as usize / 8;
+        }
+    }
+    let stop = |byte: &u8| !(b' '..=b'~').contains(byte);
+    words.len() * 8 + rest.iter().position(stop).unwrap_or(rest.len())
+}
