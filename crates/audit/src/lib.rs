@@ -1,1 +1,137 @@
-//! audit
+//! Is this to be believed? Each check asks one question of the recorded evidence and answers with findings.
+//!
+//! In scope: the questions, their thresholds, what a wrong answer does to which figure, and what can be done about it.
+//! Out of scope: measuring (`engine`), printing (`report`), files and sockets. A check sees [`Evidence`], facts that may
+//! be missing, and says nothing where its facts are missing: so the same checks can judge a table that somebody else
+//! published, which is a measurement of which little is known.
+//!
+//! ```
+//! use record::Grade;
+//!
+//! let mut run = record::example::ok();
+//! assert!(audit::judge(&run).iter().all(|finding| finding.grade < Grade::Invalid));
+//! run.points[0].rounds[0].tally.ok += 1;
+//! let findings = audit::judge(&run);
+//! assert_eq!((findings[0].check.as_str(), findings[0].grade), ("conservation", Grade::Invalid));
+//! ```
+#![forbid(unsafe_code)]
+
+mod checks;
+mod evidence;
+#[cfg(test)]
+mod fixture;
+mod verdict;
+
+pub use checks::{CHECKS, Check};
+pub use evidence::Evidence;
+
+use record::{Finding, Run};
+use std::cmp::Reverse;
+
+/// What is to be held against the figures of `run`: the worst first, then in the order of [`CHECKS`].
+///
+/// Everything is computed again from the rounds, so that a record that was changed afterwards is found out. Of a run
+/// with several load levels every finding says which one it speaks of.
+pub fn judge(run: &Run) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = run
+        .points
+        .iter()
+        .flat_map(|point| {
+            let mut found = judge_evidence(&Evidence::of(run, point));
+            if run.points.len() > 1 {
+                found
+                    .iter_mut()
+                    .for_each(|finding| name_level(finding, point.load));
+            }
+            found
+        })
+        .collect();
+    findings.sort_by_key(|finding| (Reverse(finding.grade), row_of(&finding.check)));
+    findings
+}
+
+/// The answers of all checks to one load level's evidence, in the order of [`CHECKS`].
+pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
+    CHECKS
+        .iter()
+        .flat_map(|check| check.findings(evidence))
+        .collect()
+}
+
+fn name_level(finding: &mut Finding, load: plan::Load) {
+    let plan::Load::Closed { connections } = load;
+    finding.sentence = format!("at {connections} connections: {}", finding.sentence);
+}
+
+fn row_of(name: &str) -> usize {
+    CHECKS
+        .iter()
+        .position(|check| check.name == name)
+        .unwrap_or(CHECKS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::Grade;
+
+    #[test]
+    fn the_worst_is_said_first_and_equals_follow_the_table() {
+        let mut run = healthy();
+        run.interrupted = true;
+        run.points[0].rounds[0].tally.due += 1;
+        let findings = judge(&run);
+        let order: Vec<_> = findings
+            .iter()
+            .map(|finding| (Reverse(finding.grade), row_of(&finding.check)))
+            .collect();
+        assert!(order.is_sorted(), "{findings:#?}");
+        assert_eq!(findings[0].check, "conservation");
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.grade == Grade::Qualified)
+        );
+        assert!(findings.iter().any(|finding| finding.grade == Grade::Note));
+    }
+
+    #[test]
+    fn with_several_load_levels_each_finding_names_its_own() {
+        let mut run = healthy();
+        let mut other = run.points[0].clone();
+        other.load = plan::Load::Closed { connections: 7 };
+        run.points.push(other);
+        let findings = judge(&run);
+        assert!(!findings.is_empty());
+        for finding in findings {
+            let at = finding.sentence.split(':').next().unwrap_or_default();
+            assert!(
+                at == "at 7 connections" || at == "at 10 connections",
+                "{}",
+                finding.sentence
+            );
+        }
+    }
+
+    #[test]
+    fn a_table_of_which_nothing_is_known_is_not_judged() {
+        assert_eq!(judge_evidence(&Evidence::default()), []);
+    }
+
+    #[test]
+    fn every_finding_says_its_grade_in_numbers_and_demotes_something_or_is_a_note() {
+        let mut run = healthy();
+        run.interrupted = true;
+        run.points[0].rounds.truncate(1);
+        run.points[0].rounds[0].footprint = None;
+        for finding in judge(&run) {
+            assert!(!finding.sentence.is_empty() && !finding.sentence.ends_with('.'));
+            assert_eq!(
+                finding.touches.is_empty(),
+                finding.grade == Grade::Note,
+                "{finding:?}"
+            );
+        }
+    }
+}

@@ -1,1 +1,93 @@
-//! report
+//! Pages and formats: what a Run says, and how that is laid out.
+//!
+//! In scope: the [`Page`](page::Page) that is computed from a [`Run`] alone, and the formats in [`FORMATS`] that lay it
+//! out as text, JSON or CSV. Out of scope: measuring, judging (the Run carries its findings), files and sockets: a
+//! format returns a `String`, and the same Run gives the same bytes today and in a year.
+//!
+//! ```
+//! use report::{Look, format};
+//!
+//! let runs = [record::example::ok()];
+//! let text = format("text").unwrap();
+//! let shown = (text.render)(&runs, &Look { colour: false, width: 80 });
+//! assert!(shown.contains("requests/s"));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod csv;
+mod date;
+mod json;
+pub mod page;
+mod phrase;
+mod text;
+
+pub use text::{plan as plan_text, render as page_text};
+
+use record::Run;
+
+/// How a terminal or file wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Whether colours may be used.
+    pub colour: bool,
+    /// Columns of the text; lines are broken to fit where they can be.
+    pub width: usize,
+}
+
+impl Default for Look {
+    /// No colours, 80 columns.
+    fn default() -> Self {
+        Look {
+            colour: false,
+            width: 80,
+        }
+    }
+}
+
+/// One way of laying out Runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Lays out.
+    pub render: fn(&[Run], &Look) -> String,
+}
+
+/// Every format.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "text",
+        doc: "for people: what was asked, what came out, and what is to be held against it",
+        render: text::runs,
+    },
+    Format {
+        name: "json",
+        doc: "for programs: the whole record; of several records an array",
+        render: json::render,
+    },
+    Format {
+        name: "csv",
+        doc: "for tables: one row a round, with a header row",
+        render: csv::render,
+    },
+];
+
+/// The format of that name.
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_found_by_their_unique_names() {
+        for each in FORMATS {
+            assert_eq!(format(each.name).map(|found| found.doc), Some(each.doc));
+        }
+        assert!(format("pdf").is_none());
+    }
+}

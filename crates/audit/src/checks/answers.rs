@@ -1,0 +1,319 @@
+//! What was answered: what one wanted to weigh, or something else?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, list, note, number, percent, qualified};
+use plan::{Expect, Plan};
+use record::{Figure, Finding, Tally};
+
+pub(super) const CHECK: Check = Check {
+    name: "answers",
+    title: "Was it the page that was answered, and not a redirect or an error?",
+    doc: "A server says 301 or 404 faster than it says anything worth weighing. When at least 90 % of the complete \
+          responses are redirects, or have a status that was not expected, requests/s and latency are qualified, with \
+          a hint what to ask instead. So they are when more exchanges failed than the plan tolerates (--max-errors), \
+          since what fails early costs the server less. Different statuses are noted.",
+    judge,
+};
+
+/// From this share of the complete responses on, that is what was weighed.
+const NEARLY_ALL: f64 = 0.90;
+/// The most statuses that are listed.
+const LISTED: usize = 5;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let (Some(plan), Some(tally)) = (evidence.plan, &evidence.tally) else {
+        return Vec::new();
+    };
+    let hint = redirected(evidence, plan, tally).or_else(|| unwanted(plan, tally));
+    let failed = if hint.is_some() {
+        None
+    } else {
+        failed(plan, tally)
+    };
+    [hint, failed, mixed(tally)].into_iter().flatten().collect()
+}
+
+/// How many statuses satisfy `wanted`, as a share of all complete responses, and the most frequent of them.
+fn share(tally: &Tally, wanted: impl Fn(u16) -> bool) -> Option<(f64, u16)> {
+    let found: Vec<_> = tally
+        .statuses
+        .sorted()
+        .into_iter()
+        .filter(|(status, _)| wanted(*status))
+        .collect();
+    let (most, _) = *found.first()?;
+    let count: u64 = found.iter().map(|(_, count)| count).sum();
+    Some((count as f64 / tally.statuses.total() as f64, most))
+}
+
+/// Redirects to (nearly) everything, unless they were asked for.
+fn redirected(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding> {
+    if plan.expect.statuses != Expect::default().statuses {
+        return None;
+    }
+    // 304 is no redirect: it answers a request that carries its own condition.
+    let (share, status) = share(tally, |status| {
+        (300..400).contains(&status) && status != 304
+    })?;
+    let sentence = format!(
+        "{} of the responses were redirects ({status})",
+        percent(share)
+    );
+    (share >= NEARLY_ALL).then(|| {
+        qualified(&[Figure::Rps, Figure::Latency], sentence)
+            .remedy(follow(evidence, plan))
+            .evidence([("share of redirects", share), ("status", status.into())])
+    })
+}
+
+fn follow(evidence: &Evidence<'_>, plan: &Plan) -> String {
+    match location(evidence) {
+        Some(path) if path.starts_with('/') && !path.starts_with("//") => {
+            let target = &plan.target;
+            format!(
+                "weigh does not follow; ask {}://{}{path}",
+                target.scheme, target.authority
+            )
+        }
+        Some(url) => format!("weigh does not follow; ask {url}"),
+        None => {
+            "weigh does not follow; ask the URL that it leads to (--show-exchange prints it)".into()
+        }
+    }
+}
+
+/// Where the server's first answer pointed.
+fn location<'a>(evidence: &Evidence<'a>) -> Option<&'a str> {
+    let head = evidence.probe?.response_head.as_deref()?;
+    head.lines().skip(1).find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim();
+        (name.eq_ignore_ascii_case("location") && !value.is_empty()).then_some(value)
+    })
+}
+
+/// Something that was not expected as the answer to (nearly) everything.
+fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
+    let expected = &plan.expect.statuses;
+    let is_expected = |status: u16| {
+        expected
+            .iter()
+            .any(|range| (range.first..=range.last).contains(&status))
+    };
+    let (share, status) = share(tally, |status| !is_expected(status))?;
+    let sentence = format!(
+        "{} of the responses had a status that was not expected, mostly {status}",
+        percent(share)
+    );
+    (share >= NEARLY_ALL).then(|| {
+        qualified(&[Figure::Rps, Figure::Latency], sentence)
+            .remedy(advice(status))
+            .evidence([
+                ("share of unexpected statuses", share),
+                ("status", status.into()),
+            ])
+    })
+}
+
+fn advice(status: u16) -> &'static str {
+    match status {
+        400 => "the server refuses the request as it stands; --show-exchange prints both sides",
+        401 | 407 => "the server wants credentials: --user NAME:PASSWORD, or --header",
+        403 => "the server denies access; check the path, its permissions and the credentials",
+        404 | 410 => {
+            "the path is wrong, or the server's root is; check the URL with --show-exchange"
+        }
+        405 => "the server does not take this --method at this path",
+        411 | 413 | 415 | 422 => "the server does not take this body; check --body and its headers",
+        429 | 503 => "the server limits or sheds load; check its limits, or ask less",
+        500..=599 => "the server fails; its own error log says why",
+        _ => "check the URL with --show-exchange, or name what is right with --expect",
+    }
+}
+
+fn failed(plan: &Plan, tally: &Tally) -> Option<Finding> {
+    let (errors, due) = (tally.errors(), tally.due);
+    let most = tally
+        .faults
+        .sorted()
+        .first()
+        .map(|each| each.fault.kind.name())?;
+    plan.tolerance.exceeded(errors, due).then(|| {
+        qualified(
+            &[Figure::Rps, Figure::Latency],
+            format!(
+                "{} of {} failed ({}), mostly by {most}; what fails may cost the server less than an answer",
+                units::count(errors),
+                number(due, "exchange", "exchanges"),
+                percent(errors as f64 / due as f64),
+            ),
+        )
+        .remedy("find the reason in the table of errors, or ask less")
+        .evidence([("errors", errors as f64), ("requests", due as f64)])
+    })
+}
+
+fn mixed(tally: &Tally) -> Option<Finding> {
+    let statuses = tally.statuses.sorted();
+    if statuses.len() < 2 {
+        return None;
+    }
+    let rest = statuses.len().saturating_sub(LISTED) as u64;
+    let mut words: Vec<String> = statuses
+        .iter()
+        .take(LISTED)
+        .map(|(status, count)| format!("{status} ({})", units::count(*count)))
+        .collect();
+    if rest > 0 {
+        words.push(number(rest, "other", "others"));
+    }
+    let finding = note(format!(
+        "the statuses were not all the same: {}",
+        list(&words)
+    ));
+    Some(finding.evidence([("different statuses", statuses.len() as f64)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, fail, healthy};
+    use plan::{Endpoint, StatusRange, Tolerance};
+    use record::{Grade, Kind, Probe, Run};
+
+    /// A run of one round with these answers: status and how often.
+    fn run(answers: &[(u16, u64)]) -> Run {
+        let mut run = healthy();
+        run.points[0].rounds.truncate(1);
+        let tally = &mut run.points[0].rounds[0].tally;
+        *tally = Tally::default();
+        for &(status, count) in answers {
+            for number in 0..count {
+                match status {
+                    0..400 => answer(tally, number, status),
+                    400..500 => fail(tally, Kind::Status4xx, status),
+                    _ => fail(tally, Kind::Status5xx, status),
+                }
+            }
+        }
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    fn probe(head: &str) -> Probe {
+        Probe {
+            endpoint: Endpoint::Ip("127.0.0.1:8080".parse().unwrap()),
+            failed: Vec::new(),
+            request_head: String::new(),
+            response_head: Some(head.into()),
+            status: Some(301),
+            body_length: 0,
+            fault: None,
+        }
+    }
+
+    #[test]
+    fn one_good_status_is_nothing_to_speak_of() {
+        assert_eq!(found(&run(&[(200, 100)])), []);
+        assert_eq!(found(&run(&[(304, 100)])), []);
+        assert_eq!(found(&run(&[])), []);
+    }
+
+    #[test]
+    fn redirects_and_errors_to_everything_get_a_hint() {
+        type Case<'a> = (&'a [(u16, u64)], Option<&'a str>);
+        let cases: &[Case] = &[
+            (
+                &[(301, 100)],
+                Some("100 % of the responses were redirects (301)"),
+            ),
+            (
+                &[(302, 90), (200, 10)],
+                Some("90 % of the responses were redirects (302)"),
+            ),
+            (&[(302, 89), (200, 11)], None),
+            (
+                &[(404, 100)],
+                Some("100 % of the responses had a status that was not expected, mostly 404"),
+            ),
+            (
+                &[(503, 50), (500, 40), (200, 10)],
+                Some("90 % of the responses had a status that was not expected, mostly 503"),
+            ),
+        ];
+        for (answers, wanted) in cases {
+            let found = found(&run(answers));
+            let got = found
+                .first()
+                .filter(|found| found.grade == Grade::Qualified);
+            assert_eq!(
+                got.map(|found| found.sentence.as_str()),
+                *wanted,
+                "{answers:?}"
+            );
+            assert!(got.is_none_or(|found| found.touches == [Figure::Rps, Figure::Latency]));
+        }
+    }
+
+    #[test]
+    fn the_hint_names_the_url_that_a_redirect_leads_to() {
+        let cases: &[(&str, &str)] = &[
+            (
+                "HTTP/1.1 301 x\r\nLocation: http://a/b\r\n\r\n",
+                "ask http://a/b",
+            ),
+            (
+                "HTTP/1.1 301 x\r\nlocation:/b/\r\n\r\n",
+                "ask http://127.0.0.1:8080/b/",
+            ),
+            ("HTTP/1.1 301 x\r\n\r\n", "--show-exchange prints it)"),
+        ];
+        for (head, wanted) in cases {
+            let mut run = run(&[(301, 100)]);
+            run.probe = Some(probe(head));
+            let remedy = found(&run)[0].remedy.clone().unwrap();
+            assert!(remedy.ends_with(wanted), "{remedy}");
+        }
+    }
+
+    #[test]
+    fn statuses_that_were_asked_for_are_right() {
+        let mut redirects = run(&[(301, 100)]);
+        redirects.plan.expect.statuses = vec![StatusRange {
+            first: 301,
+            last: 301,
+        }];
+        assert_eq!(found(&redirects), []);
+    }
+
+    #[test]
+    fn more_errors_than_tolerated_qualify_and_as_many_do_not() {
+        let mut run = run(&[(200, 97), (503, 3)]);
+        run.plan.tolerance = Tolerance::Count(3);
+        assert!(found(&run).iter().all(|found| found.grade == Grade::Note));
+        run.plan.tolerance = Tolerance::Count(2);
+        assert!(
+            found(&run)[0]
+                .sentence
+                .starts_with("3 of 100 exchanges failed (3 %), mostly by status_5xx")
+        );
+    }
+
+    #[test]
+    fn different_statuses_are_noted_with_their_counts_and_the_list_ends() {
+        let found = found(&run(&[(200, 98), (206, 2)]));
+        assert_eq!(
+            found[0].sentence,
+            "the statuses were not all the same: 200 (98) and 206 (2)"
+        );
+        let many: Vec<(u16, u64)> = (200..210).map(|status| (status, 1)).collect();
+        assert!(
+            mixed(&run(&many).points[0].rounds[0].tally)
+                .is_some_and(|note| note.sentence.ends_with("204 (1) and 5 others"))
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Were exchanges cut off before their end was known?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, list, note, number, qualified};
+use record::{Figure, Finding, Latency, Tally};
+
+pub(super) const CHECK: Check = Check {
+    name: "censored",
+    title: "Do the latencies hold everything that was waited for?",
+    doc: "An exchange that timed out, was never sent, or was still open when the run ended took at least as long as \
+          it was waited for; how long, nobody knows. It enters the latencies at that age, so the mean, and every \
+          percentile not below the smallest such age, is a lower bound, printed `>= value`. If a percentile is, \
+          latency is qualified; if only mean or maximum are, it is noted. Samples beyond 69 s are counted and not told \
+          apart, and noted.",
+    judge,
+};
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let (Some(tally), Some(summary)) = (&evidence.tally, &evidence.summary) else {
+        return Vec::new();
+    };
+    let cut = (tally.censored() > 0).then(|| cut_off(tally, &summary.latency_us));
+    cut.into_iter().chain(saturated(tally)).collect()
+}
+
+fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
+    let bounds = &latency.at_least;
+    let names: Vec<String> = bounds
+        .iter()
+        .map(|name| name.replace("p999", "p99.9"))
+        .collect();
+    let from = tally.censored_from.map_or(String::new(), |age| {
+        format!(" at {} or later", units::span(age))
+    });
+    let sentence = format!(
+        "{} of {} cut off{from} ({}), so {}",
+        units::count(tally.censored()),
+        number(tally.due, "exchange was", "exchanges were"),
+        list(&kinds(tally)),
+        match &names[..] {
+            [] => "latencies do not hold them".to_owned(),
+            [only] => format!("{only} is a lower bound"),
+            _ => format!("{} are lower bounds", list(&names)),
+        },
+    );
+    let is_percentile = |name: &String| Latency::PERCENTILES.iter().any(|(known, _)| known == name);
+    let finding = if bounds.iter().any(is_percentile) {
+        qualified(&[Figure::Latency], sentence)
+    } else {
+        note(sentence)
+    };
+    finding
+        .remedy("wait longer with --timeout, or ask less; the server did not answer in time")
+        .evidence([
+            ("censored", tally.censored() as f64),
+            (
+                "censored from, us",
+                tally.censored_from.map_or(0.0, |age| age.as_micros_f64()),
+            ),
+        ])
+}
+
+fn kinds(tally: &Tally) -> Vec<String> {
+    let mut kinds: Vec<(&str, u64)> = Vec::new();
+    for each in tally
+        .faults
+        .sorted()
+        .iter()
+        .filter(|each| each.fault.kind.is_censored())
+    {
+        let name = each.fault.kind.name();
+        match kinds.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += each.count,
+            None => kinds.push((name, each.count)),
+        }
+    }
+    kinds
+        .iter()
+        .map(|(name, count)| format!("{} {name}", units::count(*count)))
+        .collect()
+}
+
+fn saturated(tally: &Tally) -> Option<Finding> {
+    let beyond = tally.service.saturated();
+    (beyond > 0).then(|| {
+        note(format!(
+            "{} longer than 69 s, beyond which only the maximum is told apart",
+            number(beyond, "exchange took", "exchanges took")
+        ))
+        .evidence([("samples beyond 69 s", beyond as f64)])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::{Blame, Grade, Kind, Run};
+    use units::Nanos;
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    /// The healthy run, of whose first round `count` exchanges more were never sent, and given up at `age`.
+    fn unsent(count: u64, age: Nanos) -> Run {
+        let mut run = healthy();
+        let tally = &mut run.points[0].rounds[0].tally;
+        for _ in 0..count {
+            tally.due += 1;
+            tally.observe_never_sent(1, age, Blame::Server);
+        }
+        run.summarise();
+        run
+    }
+
+    #[test]
+    fn a_run_in_which_everything_ended_passes() {
+        assert_eq!(found(&healthy()), []);
+    }
+
+    #[test]
+    fn a_late_cut_leaves_the_percentiles_and_is_noted() {
+        // One beyond all 50 000: only the mean and the maximum are lower bounds.
+        let found = found(&unsent(1, Nanos::from_secs(10)));
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert_eq!(
+            found[0].sentence,
+            "1 of 50 001 exchanges were cut off at 10.0 s or later (1 never_sent), so mean and max are lower bounds"
+        );
+    }
+
+    #[test]
+    fn percentiles_are_bounds_from_the_rank_of_the_first_cut_on() {
+        // p99.9 of 50 000 + n is among the cut ones from n = 51 on: n > 0.001 (50 000 + n).
+        for (count, grade) in [(50, Grade::Note), (51, Grade::Qualified)] {
+            let found = found(&unsent(count, Nanos::from_secs(10)));
+            assert_eq!(found[0].grade, grade, "{count}: {}", found[0].sentence);
+        }
+    }
+
+    #[test]
+    fn an_early_cut_makes_all_that_lies_above_it_a_bound() {
+        let found = found(&unsent(1, Nanos::from_micros(1)));
+        assert_eq!(
+            (found[0].grade, &found[0].touches[..]),
+            (Grade::Qualified, &[Figure::Latency][..])
+        );
+        let bounds = "so min, mean, p50, p90, p99, p99.9 and max are lower bounds";
+        assert!(found[0].sentence.ends_with(bounds), "{}", found[0].sentence);
+    }
+
+    #[test]
+    fn exchanges_beyond_what_the_histogram_tells_apart_are_noted() {
+        let mut run = healthy();
+        run.points[0].rounds[0]
+            .tally
+            .service
+            .record(stats::Histogram::TOP);
+        assert_eq!(found(&run), []);
+        run.points[0].rounds[0]
+            .tally
+            .service
+            .record(stats::Histogram::TOP + 1);
+        assert!(
+            found(&run)[0]
+                .sentence
+                .starts_with("1 exchange took longer than 69 s")
+        );
+    }
+
+    #[test]
+    fn kinds_are_added_up_over_steps() {
+        let mut run = unsent(2, Nanos::from_secs(10));
+        let tally = &mut run.points[0].rounds[0].tally;
+        crate::fixture::fail(tally, Kind::Timeout, 0);
+        assert_eq!(kinds(tally), ["2 never_sent", "1 timeout"]);
+    }
+}

@@ -1,0 +1,274 @@
+//! Does every exchange end once, and do the figures follow from the rounds?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{ALL, Substantiate, invalid, list};
+use record::{Finding, Kind, Round, Summary, Tally};
+
+pub(super) const CHECK: Check = Check {
+    name: "conservation",
+    title: "Is every exchange accounted for exactly once?",
+    doc: "In every round, exchanges due must be those started plus those never sent, and those started must be those \
+          that ended well plus the faults plus those that were cut off; there cannot be more statuses than complete \
+          responses; and every figure of the summary must follow again from the rounds. If one does not, either weigh \
+          has an error or the record was changed afterwards, and no figure of it can be believed: all are invalid.",
+    judge,
+};
+
+/// Figures that are not counts may differ by this much, so that another order of addition is no forgery.
+const TOLERANCE: f64 = 1e-9;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.rounds.unwrap_or_default();
+    let broken = rounds
+        .iter()
+        .filter(|round| !round.tally.conserved())
+        .map(unaccounted);
+    let surplus = rounds.iter().filter_map(too_many_statuses);
+    broken
+        .chain(surplus)
+        .chain(contradicted(evidence))
+        .collect()
+}
+
+fn unaccounted(round: &Round) -> Finding {
+    let tally = &round.tally;
+    let ended = tally.ok.saturating_add(tally.errors());
+    invalid(
+        ALL,
+        format!(
+            "round {} does not add up: {} due, {} started and {} never sent, of which {} ended well and {} did not",
+            round.index + 1,
+            tally.due,
+            tally.started,
+            tally.never_sent,
+            tally.ok,
+            tally.errors(),
+        ),
+    )
+    .remedy("measure again; if it happens again, report it as an error of weigh, with the record")
+    .evidence([("due", tally.due as f64), ("ended", ended as f64)])
+}
+
+/// Responses that came in completely, whatever was thought of them.
+fn complete(tally: &Tally) -> u64 {
+    let judged = tally.faults.count(|fault| {
+        matches!(
+            fault.kind,
+            Kind::Status4xx | Kind::Status5xx | Kind::StatusUnexpected | Kind::BodyDiffers
+        )
+    });
+    tally.ok.saturating_add(judged)
+}
+
+fn too_many_statuses(round: &Round) -> Option<Finding> {
+    let (statuses, complete) = (round.tally.statuses.total(), complete(&round.tally));
+    (statuses > complete).then(|| {
+        invalid(
+            ALL,
+            format!(
+                "round {} has {statuses} statuses of {complete} complete responses",
+                round.index + 1
+            ),
+        )
+        .remedy(
+            "measure again; if it happens again, report it as an error of weigh, with the record",
+        )
+        .evidence([("statuses", statuses as f64), ("complete", complete as f64)])
+    })
+}
+
+/// The summary as stated against the one that follows from the rounds.
+fn contradicted(evidence: &Evidence<'_>) -> Option<Finding> {
+    evidence.rounds?;
+    let mut names: Vec<String> = Vec::new();
+    for stated in &evidence.stated {
+        match &evidence.summary {
+            Some(computed) => names.extend(differences(stated, computed)),
+            None => names.push("the whole summary, of no round".to_owned()),
+        }
+    }
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        invalid(
+            ALL,
+            format!(
+                "the summary contradicts the rounds it is made of, in {}",
+                list(&names)
+            ),
+        )
+        .remedy(
+            "do not use this record: it was changed after it was written, or weigh has an error",
+        )
+        .evidence([("figures that differ", names.len() as f64)])
+    })
+}
+
+fn differences(stated: &Summary, computed: &Summary) -> Vec<String> {
+    let counts = counts(stated).into_iter().zip(counts(computed));
+    let figures = figures(stated).into_iter().zip(figures(computed));
+    let mut names: Vec<&str> = counts
+        .filter(|(one, other)| one != other)
+        .map(|((name, _), _)| name)
+        .collect();
+    names.extend(
+        figures
+            .filter(|(one, other)| !alike(one.1, other.1))
+            .map(|((name, _), _)| name),
+    );
+    if stated.errors.by_kind != computed.errors.by_kind {
+        names.push("errors by kind");
+    }
+    if stated.latency_us.at_least != computed.latency_us.at_least {
+        names.push("at_least");
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn counts(summary: &Summary) -> [(&'static str, u64); 8] {
+    [
+        ("requests", summary.requests),
+        ("ok", summary.ok),
+        ("errors", summary.errors.total),
+        ("censored", summary.censored),
+        ("latency count", summary.latency_us.count),
+        ("rounds", summary.rps.rounds.into()),
+        ("bytes_received", summary.bytes_received),
+        ("bytes_sent", summary.bytes_sent),
+    ]
+}
+
+fn figures(summary: &Summary) -> Vec<(&'static str, Option<f64>)> {
+    let rps = &summary.rps;
+    let mut figures = vec![
+        ("duration_s", Some(summary.duration_s)),
+        ("rps mean", Some(rps.mean)),
+        ("rps min", rps.min),
+        ("rps median", rps.median),
+        ("rps max", rps.max),
+        ("rps geometric mean", rps.geometric_mean),
+        ("rps low", rps.low),
+        ("rps high", rps.high),
+    ];
+    figures.extend(
+        summary
+            .latency_us
+            .named()
+            .map(|(name, value)| (latency(name), value)),
+    );
+    figures
+}
+
+fn latency(name: &str) -> &'static str {
+    match name {
+        "min" => "latency min",
+        "mean" => "latency mean",
+        "p50" => "latency p50",
+        "p90" => "latency p90",
+        "p99" => "latency p99",
+        "p999" => "latency p99.9",
+        _ => "latency max",
+    }
+}
+
+fn alike(one: Option<f64>, other: Option<f64>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => (one - other).abs() <= TOLERANCE * one.abs().max(other.abs()),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{fail, healthy};
+    use record::{Grade, Run};
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_run_that_adds_up_passes_with_faults_too() {
+        let mut run = healthy();
+        fail(&mut run.points[0].rounds[2].tally, Kind::Reset, 0);
+        fail(&mut run.points[0].rounds[2].tally, Kind::Status5xx, 503);
+        run.summarise();
+        assert_eq!(found(&run), []);
+    }
+
+    #[test]
+    fn one_exchange_too_many_or_too_few_voids_everything() {
+        type Spoil = fn(&mut Tally);
+        let cases: &[(&str, Spoil)] = &[
+            ("one due was lost", |tally| tally.due += 1),
+            ("one was never due", |tally| tally.due -= 1),
+            ("one started twice", |tally| tally.started += 1),
+            ("one ended twice", |tally| tally.ok += 1),
+            ("one ending was dropped", |tally| tally.ok -= 1),
+            ("one was never sent", |tally| tally.never_sent += 1),
+            ("one more status", |tally| tally.statuses.add(200, 1)),
+        ];
+        for (case, spoil) in cases {
+            let mut run = healthy();
+            spoil(&mut run.points[0].rounds[3].tally);
+            run.summarise();
+            let found = found(&run);
+            assert!(!found.is_empty(), "{case}");
+            for finding in found {
+                assert_eq!(finding.grade, Grade::Invalid, "{case}");
+                assert_eq!(finding.touches, ALL, "{case}");
+                assert!(
+                    finding.sentence.starts_with("round 4 "),
+                    "{case}: {}",
+                    finding.sentence
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_summary_that_was_changed_afterwards_is_found_out() {
+        type Spoil = fn(&mut Summary);
+        let cases: &[(&str, Spoil)] = &[
+            ("requests", |summary| summary.requests += 1),
+            ("ok", |summary| summary.ok -= 1),
+            ("rps mean", |summary| summary.rps.mean *= 1.000_001),
+            ("rps low", |summary| summary.rps.low = None),
+            ("latency p99", |summary| summary.latency_us.p99 = Some(1.0)),
+            ("at_least", |summary| {
+                summary.latency_us.at_least.push("p50".into())
+            }),
+            ("errors by kind", |summary| {
+                summary.errors.by_kind.insert("reset".into(), 1);
+            }),
+        ];
+        for (name, spoil) in cases {
+            let mut run = healthy();
+            spoil(run.summary.as_mut().unwrap());
+            let found = found(&run);
+            assert_eq!(found.len(), 1, "{name}");
+            assert!(
+                found[0].sentence.ends_with(&format!("in {name}")),
+                "{}",
+                found[0].sentence
+            );
+        }
+    }
+
+    #[test]
+    fn a_summary_of_no_round_is_found_out() {
+        let mut run = healthy();
+        run.points[0].rounds.clear();
+        assert_eq!(found(&run).len(), 1);
+    }
+
+    #[test]
+    fn another_order_of_addition_is_no_forgery() {
+        for (factor, findings) in [(1.0 + 0.9e-9, 0), (1.0 + 1.1e-9, 1)] {
+            let mut run = healthy();
+            run.summary.as_mut().unwrap().rps.mean *= factor;
+            assert_eq!(found(&run).len(), findings, "{factor}");
+        }
+    }
+}

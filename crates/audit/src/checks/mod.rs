@@ -1,0 +1,85 @@
+//! The questions, one file each.
+
+mod answers;
+mod bodies;
+mod censored;
+mod connections;
+mod conservation;
+mod limit;
+mod samples;
+
+use crate::Evidence;
+use record::Finding;
+
+/// One question that is asked of every measurement.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// Its name in records.
+    pub name: &'static str,
+    /// The question, in one line.
+    pub title: &'static str,
+    /// What it looks at, its thresholds and what it does to which figures.
+    pub doc: &'static str,
+    /// Answers it; nothing where facts are missing or all is well. [`Check::findings`] adds the name.
+    pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
+}
+
+impl Check {
+    /// The answers, under the check's name.
+    pub fn findings(&self, evidence: &Evidence<'_>) -> Vec<Finding> {
+        let mut findings = (self.judge)(evidence);
+        findings
+            .iter_mut()
+            .for_each(|finding| finding.check = self.name.to_owned());
+        findings
+    }
+}
+
+/// Every check, the most fundamental first.
+pub const CHECKS: &[Check] = &[
+    conservation::CHECK,
+    limit::CHECK,
+    samples::CHECK,
+    answers::CHECK,
+    bodies::CHECK,
+    censored::CHECK,
+    connections::CHECK,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+
+    #[test]
+    fn every_row_is_documented_and_named_once() {
+        for check in CHECKS {
+            assert!(
+                check.title.ends_with('?') && check.doc.len() > 100,
+                "{}",
+                check.name
+            );
+            assert_eq!(
+                CHECKS
+                    .iter()
+                    .filter(|other| other.name == check.name)
+                    .count(),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn every_finding_carries_the_name_of_its_row() {
+        let mut run = healthy();
+        run.points[0].rounds.truncate(1);
+        let evidence = Evidence::of(&run, &run.points[0]);
+        let named = |check: &Check| {
+            check
+                .findings(&evidence)
+                .iter()
+                .all(|found| found.check == check.name)
+        };
+        assert!(CHECKS.iter().all(named));
+    }
+}

@@ -1,0 +1,297 @@
+//! Were there enough samples, and enough rounds?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{ALL, Substantiate, invalid, list, note, number, qualified};
+use record::{Figure, Finding, Latency, Round, Summary};
+
+pub(super) const CHECK: Check = Check {
+    name: "samples",
+    title: "Are there enough samples and rounds to say so much?",
+    doc: "A percentile p is worth printing when at least ten of N samples lie beyond it, N(1-p) >= 10; those that are \
+          not carried are withheld, and named here. Under 100 samples latencies are indicative. The 95 % interval \
+          rests on complete rounds: under two, or with a round in which nothing ended well, there is none, and under \
+          five it is indicative. Rounds that were cut short, or never came, are named.",
+    judge,
+};
+
+/// Under this many samples latencies are indicative.
+const SAMPLES_ENOUGH: u64 = 100;
+/// Under this many rounds there is no interval.
+const ROUNDS_LEAST: usize = 2;
+/// Under this many rounds the interval is indicative.
+const ROUNDS_ENOUGH: usize = 5;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    if evidence.rounds.is_some_and(|rounds| rounds.is_empty()) {
+        return vec![nothing(evidence.interrupted)];
+    }
+    let cut = evidence
+        .rounds
+        .and_then(|rounds| cut_short(evidence, rounds));
+    let latency = evidence.summary.as_ref().map(|summary| &summary.latency_us);
+    let too_few = latency.and_then(too_few);
+    let withheld = latency.and_then(withheld);
+    let repeated = evidence
+        .complete()
+        .and_then(|rounds| repeated(evidence, rounds.len()));
+    [cut, too_few, withheld, repeated]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn nothing(interrupted: bool) -> Finding {
+    let why = if interrupted {
+        ": it was interrupted before one was over"
+    } else {
+        ""
+    };
+    invalid(ALL, format!("no round was measured{why}")).remedy("measure again")
+}
+
+fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
+    let partial = rounds.iter().filter(|round| round.partial).count();
+    let asked = evidence
+        .plan
+        .map_or(rounds.len(), |plan| plan.rounds as usize);
+    let complete = rounds.len() - partial;
+    (partial > 0 || evidence.interrupted).then(|| {
+        qualified(
+            &[Figure::Counts, Figure::Interval],
+            format!(
+                "it was stopped early: {complete} of {asked} rounds are complete, {partial} cut short; what was cut \
+                 short is in the counts and not in the interval"
+            ),
+        )
+        .remedy("measure again for the whole of it")
+        .evidence([
+            ("complete rounds", complete as f64),
+            ("partial rounds", partial as f64),
+            ("rounds asked for", asked as f64),
+        ])
+    })
+}
+
+fn too_few(latency: &Latency) -> Option<Finding> {
+    let sentence = match latency.count {
+        0 => "no exchange ended well, so there is no latency to speak of".to_owned(),
+        count if count < SAMPLES_ENOUGH => format!(
+            "latencies rest on {} and are indicative",
+            number(count, "exchange", "exchanges")
+        ),
+        _ => return None,
+    };
+    Some(
+        qualified(&[Figure::Latency], sentence)
+            .remedy("ask longer with --duration, or more with --requests")
+            .evidence([("samples", latency.count as f64)]),
+    )
+}
+
+fn withheld(latency: &Latency) -> Option<Finding> {
+    let (count, named) = (latency.count, Latency::PERCENTILES);
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|(_, p)| !stats::carries(count, *p))
+        .collect();
+    let (_, most) = missing.last().filter(|_| count > 0)?;
+    let names: Vec<String> = missing
+        .iter()
+        .map(|(name, _)| name.replace("p999", "p99.9"))
+        .collect();
+    let needed = (10.0 / (1.0 - most)).round() as u64;
+    let sentence = format!(
+        "{} withheld: {} of {} needed",
+        list(&names),
+        number(count, "sample", "samples"),
+        units::count(needed)
+    );
+    Some(
+        note(sentence)
+            .remedy("ask longer with --duration, or more with --requests")
+            .evidence([("samples", count as f64), ("samples needed", needed as f64)]),
+    )
+}
+
+fn repeated(evidence: &Evidence<'_>, complete: usize) -> Option<Finding> {
+    let rounds = number(complete as u64, "complete round", "complete rounds");
+    let finding = if complete < ROUNDS_LEAST {
+        note(format!(
+            "{rounds}: there is no interval, so nothing tells noise from difference"
+        ))
+    } else if evidence.summary.as_ref().is_some_and(has_no_interval) {
+        note("there is no interval, because nothing ended well in one of the rounds".to_owned())
+    } else if complete < ROUNDS_ENOUGH {
+        let sentence = format!("the interval rests on {rounds} and is indicative");
+        qualified(&[Figure::Interval], sentence)
+    } else {
+        return None;
+    };
+    let remedy = format!("give --rounds {ROUNDS_ENOUGH} or more");
+    let finding = if complete < ROUNDS_ENOUGH {
+        finding.remedy(remedy)
+    } else {
+        finding
+    };
+    Some(finding.evidence([("complete rounds", complete as f64)]))
+}
+
+fn has_no_interval(summary: &Summary) -> bool {
+    summary.rps.low.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, healthy};
+    use record::{Grade, Run, Tally};
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    /// A healthy run whose rounds have `each` exchanges.
+    fn small(rounds: usize, each: u64) -> Run {
+        let mut run = healthy();
+        run.points[0].rounds.truncate(rounds);
+        for round in &mut run.points[0].rounds {
+            round.tally = Tally::default();
+            (0..each).for_each(|number| answer(&mut round.tally, number, 200));
+            round.tally.ok_in_window = each;
+        }
+        run.summarise();
+        run
+    }
+
+    fn sentences(findings: &[Finding]) -> Vec<&str> {
+        findings
+            .iter()
+            .map(|finding| finding.sentence.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn five_full_rounds_of_many_samples_are_enough() {
+        assert_eq!(found(&healthy()), []);
+        assert_eq!(found(&small(5, 2_000)), []);
+    }
+
+    #[test]
+    fn percentiles_that_are_not_carried_are_named() {
+        let cases: &[(u64, Option<&str>)] = &[
+            (2_000, None),
+            (
+                1_999,
+                Some("p99.9 withheld: 9 995 samples of 10 000 needed"),
+            ),
+            (200, Some("p99.9 withheld: 1 000 samples of 10 000 needed")),
+            (
+                199,
+                Some("p99 and p99.9 withheld: 995 samples of 10 000 needed"),
+            ),
+            (
+                20,
+                Some("p99 and p99.9 withheld: 100 samples of 10 000 needed"),
+            ),
+        ];
+        for (each, wanted) in cases {
+            let found = found(&small(5, *each));
+            assert_eq!(sentences(&found).first(), wanted.as_ref(), "{each}");
+        }
+    }
+
+    #[test]
+    fn under_a_hundred_samples_latencies_are_indicative() {
+        let few = found(&small(3, 33));
+        assert_eq!(
+            few[0].sentence,
+            "latencies rest on 99 exchanges and are indicative"
+        );
+        assert_eq!(
+            (few[0].grade, &few[0].touches[..]),
+            (Grade::Qualified, &[Figure::Latency][..])
+        );
+        assert!(
+            !sentences(&found(&small(5, 20)))
+                .iter()
+                .any(|each| each.contains("indicative"))
+        );
+    }
+
+    #[test]
+    fn without_a_sample_there_is_no_latency_and_no_interval() {
+        let none = found(&small(5, 0));
+        assert_eq!(
+            sentences(&none),
+            [
+                "no exchange ended well, so there is no latency to speak of",
+                "there is no interval, because nothing ended well in one of the rounds"
+            ]
+        );
+    }
+
+    #[test]
+    fn rounds_make_the_interval() {
+        let cases: &[(usize, Option<(Grade, &str)>)] = &[
+            (5, None),
+            (
+                4,
+                Some((
+                    Grade::Qualified,
+                    "the interval rests on 4 complete rounds and is indicative",
+                )),
+            ),
+            (
+                2,
+                Some((
+                    Grade::Qualified,
+                    "the interval rests on 2 complete rounds and is indicative",
+                )),
+            ),
+            (
+                1,
+                Some((
+                    Grade::Note,
+                    "1 complete round: there is no interval, so nothing tells noise from difference",
+                )),
+            ),
+        ];
+        for (rounds, wanted) in cases {
+            let found = found(&small(*rounds, 10_000));
+            let got = found
+                .first()
+                .map(|found| (found.grade, found.sentence.as_str()));
+            assert_eq!(got, *wanted, "{rounds}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_short_is_said() {
+        let mut run = healthy();
+        run.points[0].rounds.truncate(3);
+        run.points[0].rounds[2].partial = true;
+        run.interrupted = true;
+        run.summarise();
+        let found = found(&run);
+        assert!(
+            found[0]
+                .sentence
+                .contains("2 of 5 rounds are complete, 1 cut short"),
+            "{found:?}"
+        );
+        assert!(found[1].sentence.contains("2 complete rounds"), "{found:?}");
+    }
+
+    #[test]
+    fn no_round_at_all_voids_everything() {
+        let mut run = healthy();
+        run.points[0].rounds.clear();
+        run.summarise();
+        let found = found(&run);
+        assert_eq!(
+            (found.len(), found[0].grade, &found[0].touches[..]),
+            (1, Grade::Invalid, ALL)
+        );
+    }
+}

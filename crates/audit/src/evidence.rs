@@ -1,0 +1,70 @@
+//! The facts that checks judge by.
+//!
+//! A record knows them all; a published table a few. So each is optional, and none is made up.
+
+use plan::{Load, Plan, Stop};
+use record::{Machine, Point, Probe, Round, Run, Summary, Tally};
+
+/// What is known of one load level.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence<'a> {
+    /// What was asked for.
+    pub plan: Option<&'a Plan>,
+    /// How hard.
+    pub load: Option<Load>,
+    /// Where.
+    pub machine: Option<&'a Machine>,
+    /// What the server answered before the load.
+    pub probe: Option<&'a Probe>,
+    /// The repetitions, perhaps none at all; none where only a summary is known.
+    pub rounds: Option<&'a [Round]>,
+    /// The rounds' tallies added up.
+    pub tally: Option<Tally>,
+    /// The figures: computed from the rounds where they are known, else as stated.
+    pub summary: Option<Summary>,
+    /// The figures as stated, in every place where they are.
+    pub stated: Vec<&'a Summary>,
+    /// Whether it was stopped before the plan was carried out.
+    pub interrupted: bool,
+}
+
+impl<'a> Evidence<'a> {
+    /// What `run` knows of its load level `point`.
+    pub fn of(run: &'a Run, point: &'a Point) -> Evidence<'a> {
+        let repeated = run.summary.as_ref().filter(|_| run.points.len() == 1);
+        Evidence {
+            plan: Some(&run.plan),
+            load: Some(point.load),
+            machine: Some(&run.machine),
+            probe: run.probe.as_ref(),
+            rounds: Some(&point.rounds),
+            tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
+            summary: Summary::of(&point.rounds),
+            stated: point.summary.iter().chain(repeated).collect(),
+            interrupted: run.interrupted,
+        }
+    }
+
+    /// Rounds that were not cut short.
+    pub fn complete(&self) -> Option<Vec<&'a Round>> {
+        Some(self.rounds?.iter().filter(|round| !round.partial).collect())
+    }
+
+    /// The connections that were asked for, and those of them that can ever be busy.
+    pub fn connections(&self) -> Option<(u32, u32)> {
+        let Load::Closed { connections } = self.load?;
+        let busy = match self.plan?.stop {
+            Stop::Requests(requests) => {
+                connections.min(u32::try_from(requests).unwrap_or(u32::MAX))
+            }
+            Stop::Duration(_) => connections,
+        };
+        Some((connections, busy))
+    }
+
+    /// Whether our own reference server was weighed: the ruler, not a competitor.
+    pub fn counterweight(&self) -> bool {
+        let server = self.plan.and_then(|plan| plan.server.as_ref());
+        server.is_some_and(|server| server.counterweight)
+    }
+}

@@ -1,0 +1,122 @@
+//! A healthy run to be spoiled by tests: ten connections, five rounds, a server that was the limit.
+
+use plan::{Load, Plan, Stop};
+use record::{
+    Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Round, Run, SentTotal, Step,
+    Tally, ThreadAccounts, Window,
+};
+use units::{Instant, Nanos};
+
+/// Connections that the healthy run asks for.
+pub(crate) const CONNECTIONS: u32 = 10;
+/// Exchanges in each of its rounds, all of them ok.
+pub(crate) const EXCHANGES: u64 = 10_000;
+
+/// A run against which nothing worse than a note can be held.
+pub(crate) fn healthy() -> Run {
+    let mut plan = Plan::example("127.0.0.1:8080".parse().unwrap());
+    plan.load = Load::Closed {
+        connections: CONNECTIONS,
+    };
+    plan.stop = Stop::Duration(Nanos::from_secs(1));
+    let mut run = Run {
+        schema: 1,
+        weigh: "0.1.0".into(),
+        started_unix: 1_700_000_000,
+        machine: Machine {
+            cpus_online: 4,
+            cpus_allowed: vec![0, 1, 2, 3],
+            ..Machine::default()
+        },
+        probe: None,
+        points: vec![Point {
+            load: plan.load,
+            rounds: (0..plan.rounds).map(round).collect(),
+            summary: None,
+        }],
+        plan,
+        summary: None,
+        sent_total: SentTotal::default(),
+        findings: Vec::new(),
+        interrupted: false,
+    };
+    run.summarise();
+    run
+}
+
+/// One healthy round: generator 40 % busy, server 97 %.
+pub(crate) fn round(index: u32) -> Round {
+    let start = Instant::from_nanos(1_000_000_000 + u64::from(index) * 2_000_000_000);
+    let wall = Nanos::from_secs(1);
+    let mut tally = Tally::default();
+    (0..EXCHANGES).for_each(|number| answer(&mut tally, number, 200));
+    tally.ok_in_window = EXCHANGES + u64::from(index);
+    tally.connects.attempted = CONNECTIONS.into();
+    tally.connects.established = CONNECTIONS.into();
+    tally.connects.open_at_start = CONNECTIONS.into();
+    tally.connects.open_peak = CONNECTIONS.into();
+    Round {
+        index,
+        window: Window {
+            start,
+            end: start + wall,
+        },
+        tally,
+        threads: vec![busy_thread(0.40)],
+        footprint: Some(busy_server(0.97)),
+        sent_total: SentTotal {
+            probe: 0,
+            warmup: 0,
+            measure: EXCHANGES,
+        },
+        partial: false,
+    }
+}
+
+/// A thread that was busy for this share of a second.
+pub(crate) fn busy_thread(share: f64) -> ThreadAccounts {
+    ThreadAccounts {
+        wall: Nanos::from_secs(1),
+        cpu: Nanos::from_nanos((share * 1e9) as u64),
+        run_queue_wait: Some(Nanos::ZERO),
+        ..ThreadAccounts::default()
+    }
+}
+
+/// A server that used this share of one CPU for a second.
+pub(crate) fn busy_server(share: f64) -> Footprint {
+    Footprint {
+        cpu: Nanos::from_nanos((share * 1e9) as u64),
+        processes: 1,
+        cpus_allowed: 1.0,
+        wall: Nanos::from_secs(1),
+        lower_bound: false,
+    }
+}
+
+/// Adds one ok exchange answered with `status`.
+pub(crate) fn answer(tally: &mut Tally, number: u64, status: u16) {
+    tally.due += 1;
+    tally.observe(&exchange(number), Outcome::Ok, status);
+}
+
+/// Adds one exchange that ended badly.
+pub(crate) fn fail(tally: &mut Tally, kind: Kind, status: u16) {
+    tally.due += 1;
+    let fault = Fault {
+        step: Step::Head,
+        kind,
+        blame: Blame::Server,
+    };
+    tally.observe(&exchange(0), Outcome::Fault(fault), status);
+}
+
+fn exchange(number: u64) -> Exchange {
+    let sent = Instant::from_nanos(2_000_000_000 + number);
+    Exchange {
+        due: sent,
+        sent,
+        first: sent + Nanos::from_micros(100),
+        done: sent + Nanos::from_micros(100 + number % 100),
+    }
+}

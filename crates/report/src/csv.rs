@@ -1,0 +1,349 @@
+//! One row a round, for spreadsheets and scripts.
+//!
+//! Fields are separated by commas and quoted where they must be (RFC 4180), lines end with a bare newline as other
+//! Unix tools expect, numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
+//! The last column carries what is to be held against the run, so that no number leaves without it.
+
+use crate::{Look, date};
+use plan::{Load, Requests};
+use record::{Grade, Latency, Point, Round, Run};
+use units::Nanos;
+
+/// A column.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Its name in the header row.
+    pub name: &'static str,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+    value: fn(&Line<'_>) -> String,
+}
+
+/// What one row is made of.
+struct Line<'a> {
+    run: &'a Run,
+    point: &'a Point,
+    round: &'a Round,
+    latency: Latency,
+}
+
+/// Every column, in order.
+pub const COLUMNS: &[Column] = &[
+    Column {
+        name: "started",
+        doc: "when the campaign began, UTC",
+        value: |line| date::iso(line.run.started_unix),
+    },
+    Column {
+        name: "target",
+        doc: "the authority that was asked",
+        value: |line| line.run.plan.target.authority.clone(),
+    },
+    Column {
+        name: "url",
+        doc: "the first request's URL",
+        value: url,
+    },
+    Column {
+        name: "endpoint",
+        doc: "the address that was used",
+        value: |line| {
+            line.run
+                .probe
+                .as_ref()
+                .map_or(String::new(), |probe| probe.endpoint.to_string())
+        },
+    },
+    Column {
+        name: "connections",
+        doc: "connections asked for",
+        value: connections,
+    },
+    Column {
+        name: "threads",
+        doc: "generator threads",
+        value: |line| line.run.plan.threads().to_string(),
+    },
+    Column {
+        name: "round",
+        doc: "number of the round, from 1",
+        value: |line| (u64::from(line.round.index) + 1).to_string(),
+    },
+    Column {
+        name: "partial",
+        doc: "true where the round was cut short",
+        value: |line| line.round.partial.to_string(),
+    },
+    Column {
+        name: "window_s",
+        doc: "length of the measured window in seconds",
+        value: |line| fixed(line.round.window.span().as_secs_f64(), 6),
+    },
+    Column {
+        name: "requests",
+        doc: "exchanges due in the window",
+        value: |line| line.round.tally.due.to_string(),
+    },
+    Column {
+        name: "ok",
+        doc: "those that ended well",
+        value: |line| line.round.tally.ok.to_string(),
+    },
+    Column {
+        name: "errors",
+        doc: "those that did not, censored ones among them",
+        value: |line| line.round.tally.errors().to_string(),
+    },
+    Column {
+        name: "censored",
+        doc: "those of errors that were cut off before their end was known",
+        value: |line| line.round.tally.censored().to_string(),
+    },
+    Column {
+        name: "rps",
+        doc: "ok endings in the window per second",
+        value: |line| fixed(line.round.rps(), 3),
+    },
+    Column {
+        name: "latency_min_us",
+        doc: "smallest latency in microseconds",
+        value: |line| micros(line.latency.min),
+    },
+    Column {
+        name: "latency_mean_us",
+        doc: "arithmetic mean of latency",
+        value: |line| micros(line.latency.mean),
+    },
+    Column {
+        name: "latency_p50_us",
+        doc: "median of latency",
+        value: |line| micros(line.latency.p50),
+    },
+    Column {
+        name: "latency_p90_us",
+        doc: "90th percentile of latency",
+        value: |line| micros(line.latency.p90),
+    },
+    Column {
+        name: "latency_p99_us",
+        doc: "99th percentile of latency",
+        value: |line| micros(line.latency.p99),
+    },
+    Column {
+        name: "latency_p999_us",
+        doc: "99.9th percentile of latency",
+        value: |line| micros(line.latency.p999),
+    },
+    Column {
+        name: "latency_max_us",
+        doc: "largest latency",
+        value: |line| micros(line.latency.max),
+    },
+    Column {
+        name: "latency_count",
+        doc: "exchanges the latencies rest on: ok and censored ones",
+        value: |line| line.latency.count.to_string(),
+    },
+    Column {
+        name: "latency_at_least",
+        doc: "the latency figures that are lower bounds, separated by spaces",
+        value: |line| line.latency.at_least.join(" "),
+    },
+    Column {
+        name: "bytes_received",
+        doc: "raw bytes of responses",
+        value: |line| line.round.tally.bytes_received.to_string(),
+    },
+    Column {
+        name: "bytes_sent",
+        doc: "raw bytes of requests",
+        value: |line| line.round.tally.bytes_sent.to_string(),
+    },
+    Column {
+        name: "connections_opened",
+        doc: "connections established, in every phase of the round",
+        value: |line| line.round.tally.connects.established.to_string(),
+    },
+    Column {
+        name: "connections_peak",
+        doc: "the most that were open at a time",
+        value: |line| line.round.tally.connects.open_peak.to_string(),
+    },
+    Column {
+        name: "generator_busy",
+        doc: "busy share of the busiest generator thread: (CPU + wait for a CPU) / wall",
+        value: |line| share(generator_busy(line.round)),
+    },
+    Column {
+        name: "generator_cpu_us_per_exchange",
+        doc: "the generator's CPU time over requests, in microseconds",
+        value: |line| {
+            per_exchange(
+                line,
+                line.round.threads.iter().map(|thread| thread.cpu).sum(),
+            )
+        },
+    },
+    Column {
+        name: "server_busy",
+        doc: "the server's CPU time as a share of the CPUs it may use",
+        value: |line| {
+            share(
+                line.round
+                    .footprint
+                    .as_ref()
+                    .map(|footprint| footprint.busy()),
+            )
+        },
+    },
+    Column {
+        name: "server_cpu_us_per_exchange",
+        doc: "the server's CPU time over requests, in microseconds",
+        value: |line| match &line.round.footprint {
+            Some(footprint) => per_exchange(line, footprint.cpu),
+            None => String::new(),
+        },
+    },
+    Column {
+        name: "findings",
+        doc: "what is to be held against the run, as check:grade separated by spaces; notes left out",
+        value: findings,
+    },
+];
+
+/// The header row and one row a round.
+pub(crate) fn render(runs: &[Run], _: &Look) -> String {
+    let mut csv = row(COLUMNS.iter().map(|column| column.name.to_owned()));
+    for run in runs {
+        for point in &run.points {
+            for round in &point.rounds {
+                let line = Line {
+                    run,
+                    point,
+                    round,
+                    latency: Latency::of(&round.tally),
+                };
+                csv.push_str(&row(COLUMNS.iter().map(|column| (column.value)(&line))));
+            }
+        }
+    }
+    csv
+}
+
+fn row(fields: impl Iterator<Item = String>) -> String {
+    let fields: Vec<String> = fields.map(quoted).collect();
+    format!("{}\n", fields.join(","))
+}
+
+/// In double quotes where the field holds a comma, a quote or a line's end; quotes in it are doubled.
+fn quoted(field: String) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field
+    }
+}
+
+fn url(line: &Line<'_>) -> String {
+    let target = &line.run.plan.target;
+    let path = match &line.run.plan.requests {
+        Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
+        Requests::File { .. } => "",
+    };
+    format!("{}://{}{path}", target.scheme, target.authority)
+}
+
+fn connections(line: &Line<'_>) -> String {
+    let Load::Closed { connections } = line.point.load;
+    connections.to_string()
+}
+
+fn generator_busy(round: &Round) -> Option<f64> {
+    round
+        .threads
+        .iter()
+        .map(|thread| thread.busy())
+        .max_by(f64::total_cmp)
+}
+
+fn findings(line: &Line<'_>) -> String {
+    let graded = line
+        .run
+        .findings
+        .iter()
+        .filter(|finding| finding.grade > Grade::Note);
+    let words: Vec<String> = graded
+        .map(|finding| format!("{}:{}", finding.check, finding.grade).to_lowercase())
+        .collect();
+    words.join(" ")
+}
+
+fn per_exchange(line: &Line<'_>, cpu: Nanos) -> String {
+    match line.round.tally.due {
+        0 => String::new(),
+        requests => fixed(cpu.as_micros_f64() / requests as f64, 3),
+    }
+}
+
+fn micros(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| fixed(value, 3))
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| fixed(value, 4))
+}
+
+fn fixed(value: f64, places: usize) -> String {
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::example;
+
+    #[test]
+    fn every_column_is_named_once_and_documented() {
+        for column in COLUMNS {
+            assert!(!column.doc.is_empty());
+            assert_eq!(
+                COLUMNS
+                    .iter()
+                    .filter(|other| other.name == column.name)
+                    .count(),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let cases: &[(&str, &str)] = &[
+            ("plain text", "plain text"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("", ""),
+        ];
+        for (field, wanted) in cases {
+            assert_eq!(quoted((*field).to_owned()), *wanted);
+        }
+    }
+
+    #[test]
+    fn there_is_a_row_a_round_and_every_row_has_every_column() {
+        let runs = [example::ok(), example::empty(), example::errors()];
+        let rounds: usize = runs
+            .iter()
+            .flat_map(|run| &run.points)
+            .map(|point| point.rounds.len())
+            .sum();
+        let csv = render(&runs, &Look::default());
+        assert_eq!(csv.lines().count(), rounds + 1);
+        assert!(
+            csv.lines()
+                .all(|line| line.split(',').count() == COLUMNS.len()),
+            "{csv}"
+        );
+    }
+}

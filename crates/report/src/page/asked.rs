@@ -1,0 +1,446 @@
+//! What was asked, of whom: the first lines of a page, and the whole plan for `--dry-run`.
+
+use super::{Item, Role, Row};
+use crate::phrase::{asked, clean, number};
+use plan::{Body, Connect, Endpoint, Load, Plan, Request, Requests, Stop, Tolerance, Version};
+use record::{Point, Probe, Run};
+
+/// The longest URL, command or header that is shown whole.
+const LONGEST: usize = 160;
+/// The most headers, addresses or requests that are listed.
+const LISTED: usize = 20;
+
+/// Of whom, what, how; and whether it came to its end.
+pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
+    let mut lines = vec![target(run), vec![Item::plain(sentence(&run.plan))]];
+    if let Some(server) = &run.plan.server {
+        let started = if server.counterweight {
+            "weigh's own server"
+        } else {
+            "started by weigh"
+        };
+        let command = clean(&server.argv.join(" "), LONGEST);
+        lines.push(vec![
+            Item::dim(format!("{started}: ")).and(Role::Plain, command),
+        ]);
+    }
+    let failed = run
+        .probe
+        .iter()
+        .flat_map(|probe| &probe.failed)
+        .take(LISTED);
+    lines.extend(failed.map(|(endpoint, why)| {
+        vec![Item::dim(clean(
+            &format!("{endpoint} did not serve: {why}"),
+            LONGEST,
+        ))]
+    }));
+    if let Some(fault) = run.probe.as_ref().and_then(|probe| probe.fault.as_ref()) {
+        lines.push(vec![Item::wrong(clean(
+            &format!("first answer: {fault}"),
+            LONGEST,
+        ))]);
+    }
+    lines.extend(unfinished(run));
+    lines
+}
+
+/// The load level of one of several points.
+pub(super) fn level(point: &Point) -> Vec<Item> {
+    let Load::Closed { connections } = point.load;
+    vec![Item::strong(number(
+        connections.into(),
+        "connection",
+        "connections",
+    ))]
+}
+
+fn unfinished(run: &Run) -> Option<Vec<Item>> {
+    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+    let partial = rounds().filter(|round| round.partial).count();
+    let complete = rounds().count() - partial;
+    let asked = run.plan.rounds as usize * run.points.len().max(1);
+    if !run.interrupted && partial == 0 {
+        return None;
+    }
+    let why = if run.interrupted {
+        "interrupted"
+    } else {
+        "cut short"
+    };
+    let tail = if partial > 0 {
+        " and a part of one"
+    } else {
+        ""
+    };
+    let rounds = number(asked as u64, "round", "rounds");
+    Some(vec![Item::wrong(format!(
+        "PARTIAL, {why}: {complete} of {rounds}{tail}"
+    ))])
+}
+
+fn target(run: &Run) -> Vec<Item> {
+    let mut items = vec![Item::strong(clean(&what(&run.plan), LONGEST))];
+    let Some(probe) = &run.probe else {
+        return items;
+    };
+    items.extend(server_name(probe).map(|name| Item::plain(clean(name, 60))));
+    let endpoint = probe.endpoint.to_string();
+    if endpoint != run.plan.target.authority {
+        items.push(Item::dim(clean(&endpoint, LONGEST)));
+    }
+    items
+}
+
+/// What the server calls itself.
+fn server_name(probe: &Probe) -> Option<&str> {
+    let head = probe.response_head.as_deref()?;
+    head.lines().skip(1).find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim();
+        (name.eq_ignore_ascii_case("server") && !value.is_empty()).then_some(value)
+    })
+}
+
+/// The method where it is not GET, the URL, and how many others there are.
+fn what(plan: &Plan) -> String {
+    let site = format!("{}://{}", plan.target.scheme, plan.target.authority);
+    match &plan.requests {
+        Requests::File { path, .. } => format!("{site}, requests from {}", path.display()),
+        Requests::Listed(listed) => {
+            let Some(first) = listed.first() else {
+                return site;
+            };
+            let method = match first.method.as_str() {
+                "GET" => String::new(),
+                method => format!("{method} "),
+            };
+            let more = match listed.len() {
+                1 => String::new(),
+                several => format!(" and {} more in turn", several - 1),
+            };
+            format!("{method}{site}{}{more}", first.path)
+        }
+    }
+}
+
+/// How it was asked, in one sentence.
+fn sentence(plan: &Plan) -> String {
+    let mut words = vec![load(plan), connecting(plan).to_owned()];
+    words.extend(protocol(plan));
+    words.push(rounds(plan));
+    words.join(", ")
+}
+
+fn load(plan: &Plan) -> String {
+    let Load::Closed { connections } = plan.load;
+    let threads = number(plan.threads().into(), "thread", "threads");
+    let pinned = if plan.pin { "pinned " } else { "" };
+    let connections = number(connections.into(), "connection", "connections");
+    format!(
+        "closed loop, {connections} on {}",
+        threads.replace(' ', &format!(" {pinned}"))
+    )
+}
+
+fn connecting(plan: &Plan) -> &'static str {
+    match plan.connect {
+        Connect::Eager => "connected before the load",
+        Connect::Lazy => "connected when first needed",
+    }
+}
+
+fn protocol(plan: &Plan) -> Vec<String> {
+    let protocol = &plan.protocol;
+    let mut words = Vec::new();
+    if protocol.version == Version::Http10 {
+        words.push("HTTP/1.0".to_owned());
+    }
+    words.push(
+        match (protocol.keepalive, protocol.requests_per_connection) {
+            (false, _) => "a new connection for every exchange".to_owned(),
+            (true, Some(most)) => format!(
+                "at most {} a connection",
+                number(most, "exchange", "exchanges")
+            ),
+            (true, None) => "keep-alive".to_owned(),
+        },
+    );
+    if protocol.pipeline > 1 {
+        words.push(format!("pipelined {} deep", protocol.pipeline));
+    }
+    words.extend(sent_along(plan));
+    words
+}
+
+/// Bodies and headers beyond the defaults.
+fn sent_along(plan: &Plan) -> Vec<String> {
+    let request = match &plan.requests {
+        Requests::Listed(listed) => listed.first(),
+        Requests::File { common, .. } => Some(common),
+    };
+    let mut words = Vec::new();
+    let body = request.and_then(|request| request.body.as_ref());
+    words.extend(body.map(|body| format!("body of {}", units::bytes(length(body)))));
+    let headers = request.map_or(0, |request| request.headers.len() as u64);
+    if headers > 0 {
+        words.push(number(headers, "header of your own", "headers of your own"));
+    }
+    words
+}
+
+fn length(body: &Body) -> u64 {
+    match body {
+        Body::Text(text) => text.len() as u64,
+        Body::File { length, .. } => *length,
+    }
+}
+
+fn rounds(plan: &Plan) -> String {
+    let each = match plan.stop {
+        Stop::Duration(span) => asked(span),
+        Stop::Requests(requests) => number(requests, "request", "requests"),
+    };
+    let rounds = number(plan.rounds.into(), "round", "rounds");
+    match plan.warmup {
+        units::Nanos::ZERO => format!("{rounds} of {each}"),
+        warmup => format!("{rounds} of {each} after {} of warm-up", asked(warmup)),
+    }
+}
+
+/// The whole plan, for those who want to see it before anything is sent. `defaults` are the headers that every request
+/// carries unless it names its own.
+pub fn plan_lines(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
+    let mut rows = vec![
+        row(
+            "target",
+            format!("{}://{}", plan.target.scheme, plan.target.authority),
+        ),
+        Row::new("addresses", addresses(&plan.target.endpoints)),
+    ];
+    rows.extend(requests(plan, defaults));
+    rows.push(row("load", load(plan)));
+    rows.push(row(
+        "connections",
+        format!("{}, {}", connecting(plan), protocol(plan).join(", ")),
+    ));
+    rows.push(row("rounds", rounds(plan)));
+    rows.push(row("timeouts", timeouts(plan)));
+    rows.push(row("right is", expectation(plan)));
+    rows.push(row("tolerated", tolerance(plan.tolerance)));
+    rows.push(row("seed", plan.seed.to_string()));
+    if !plan.sources.is_empty() {
+        let sources: Vec<String> = plan
+            .sources
+            .iter()
+            .take(LISTED)
+            .map(|ip| ip.to_string())
+            .collect();
+        rows.push(row("from", sources.join(", ")));
+    }
+    if let Some(server) = &plan.server {
+        let within = asked(server.ready_within);
+        rows.push(row(
+            "server",
+            format!("{} (must answer within {within})", server.argv.join(" ")),
+        ));
+    }
+    rows
+}
+
+fn row(label: &str, text: String) -> Row {
+    Row::new(label, vec![Item::plain(clean(&text, 4 * LONGEST))])
+}
+
+fn addresses(endpoints: &[Endpoint]) -> Vec<Item> {
+    let shown = endpoints
+        .iter()
+        .take(LISTED)
+        .map(|each| Item::plain(clean(&each.to_string(), LONGEST)));
+    let order = (endpoints.len() > 1).then(|| Item::dim("tried in this order"));
+    shown.chain(order).collect()
+}
+
+fn requests(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
+    let version = match plan.protocol.version {
+        Version::Http10 => "HTTP/1.0",
+        Version::Http11 => "HTTP/1.1",
+    };
+    match &plan.requests {
+        Requests::File { path, common } => {
+            let file = row("requests", format!("from {}, in turn", path.display()));
+            [vec![file], headers(common, defaults)].concat()
+        }
+        Requests::Listed(listed) => {
+            let line = |request: &Request| {
+                row(
+                    "request",
+                    format!("{} {} {version}", request.method, request.path),
+                )
+            };
+            let with_headers =
+                |request: &Request| [vec![line(request)], headers(request, defaults)].concat();
+            let shown = listed.iter().take(LISTED).flat_map(with_headers);
+            let rest = listed.len().saturating_sub(LISTED) as u64;
+            let rest = (rest > 0).then(|| row("", number(rest, "request more", "requests more")));
+            shown.chain(rest).collect()
+        }
+    }
+}
+
+fn headers(request: &Request, defaults: &[(String, String)]) -> Vec<Row> {
+    let own = |name: &str| {
+        request
+            .headers
+            .iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+    };
+    let kept = defaults.iter().filter(|(name, _)| !own(name));
+    let mut rows: Vec<Row> = kept
+        .chain(&request.headers)
+        .map(|(name, value)| row("", format!("{name}: {value}")))
+        .collect();
+    match &request.body {
+        Some(Body::Text(text)) => rows.push(row("body", text.clone())),
+        Some(Body::File { path, length }) => {
+            rows.push(row(
+                "body",
+                format!("{}, {}", path.display(), units::bytes(*length)),
+            ));
+        }
+        None => {}
+    }
+    rows
+}
+
+fn timeouts(plan: &Plan) -> String {
+    let timeouts = &plan.timeouts;
+    format!(
+        "exchange {}, connect {}",
+        asked(timeouts.exchange),
+        asked(timeouts.connect)
+    )
+}
+
+fn expectation(plan: &Plan) -> String {
+    let range = |range: &plan::StatusRange| match (range.first, range.last) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}..{last}"),
+    };
+    let statuses: Vec<String> = plan
+        .expect
+        .statuses
+        .iter()
+        .take(LISTED)
+        .map(range)
+        .collect();
+    let body = plan.expect.body.as_ref();
+    let body = body.map_or(String::new(), |body| {
+        format!(
+            ", with the body in {} ({})",
+            body.path.display(),
+            units::bytes(body.length)
+        )
+    });
+    format!("status {}{body}", statuses.join(" or "))
+}
+
+fn tolerance(tolerance: Tolerance) -> String {
+    match tolerance {
+        Tolerance::Share(share) => {
+            format!("{} of the exchanges failing", crate::phrase::percent(share))
+        }
+        Tolerance::Count(count) => format!("{} failing", number(count, "exchange", "exchanges")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    fn plan() -> Plan {
+        Plan::example("127.0.0.1:8080".parse().unwrap())
+    }
+
+    #[test]
+    fn how_it_was_asked_is_one_sentence() {
+        type Change = fn(&mut Plan);
+        let cases: &[(Change, &str)] = &[
+            (
+                |_| (),
+                "closed loop, 1 connection on 1 thread, connected before the load, keep-alive, 5 rounds of 1 s",
+            ),
+            (
+                |plan| {
+                    plan.load = Load::Closed { connections: 1_000 };
+                    plan.threads = 2;
+                    plan.pin = true;
+                    plan.connect = Connect::Lazy;
+                    plan.protocol.keepalive = false;
+                    plan.stop = Stop::Requests(10_000);
+                    plan.rounds = 1;
+                    plan.warmup = Nanos::from_millis(500);
+                },
+                "closed loop, 1 000 connections on 2 pinned threads, connected when first needed, \
+                 a new connection for every exchange, 1 round of 10 000 requests after 0.5 s of warm-up",
+            ),
+            (
+                |plan| {
+                    plan.protocol.version = Version::Http10;
+                    plan.protocol.requests_per_connection = Some(100);
+                    plan.protocol.pipeline = 4;
+                    plan.requests = Requests::Listed(vec![Request {
+                        headers: vec![("X".into(), "y".into())],
+                        body: Some(Body::Text("hello".into())),
+                        ..Request::get("/")
+                    }]);
+                },
+                "closed loop, 1 connection on 1 thread, connected before the load, HTTP/1.0, \
+                 at most 100 exchanges a connection, pipelined 4 deep, body of 5 B, 1 header of your own, \
+                 5 rounds of 1 s",
+            ),
+        ];
+        for (change, wanted) in cases {
+            let mut plan = plan();
+            change(&mut plan);
+            assert_eq!(sentence(&plan), *wanted);
+        }
+    }
+
+    #[test]
+    fn what_was_asked_names_the_method_and_how_many_others_there_are() {
+        let mut plan = plan();
+        assert_eq!(what(&plan), "http://127.0.0.1:8080/");
+        let post = Request {
+            method: "POST".into(),
+            ..Request::get("/a")
+        };
+        plan.requests = Requests::Listed(vec![post, Request::get("/b"), Request::get("/c")]);
+        assert_eq!(
+            what(&plan),
+            "POST http://127.0.0.1:8080/a and 2 more in turn"
+        );
+    }
+
+    #[test]
+    fn a_header_of_ones_own_replaces_the_default_of_that_name() {
+        let mut plan = plan();
+        plan.requests = Requests::Listed(vec![Request {
+            headers: vec![("user-agent".into(), "mine".into())],
+            ..Request::get("/")
+        }]);
+        let defaults = [
+            ("Host".to_owned(), "127.0.0.1:8080".to_owned()),
+            ("User-Agent".to_owned(), "weigh".to_owned()),
+        ];
+        let rows = plan_lines(&plan, &defaults);
+        let texts: Vec<&str> = rows
+            .iter()
+            .flat_map(|row| &row.items)
+            .map(|item| item.0[0].text.as_str())
+            .collect();
+        assert!(texts.contains(&"Host: 127.0.0.1:8080") && texts.contains(&"user-agent: mine"));
+        assert!(!texts.contains(&"User-Agent: weigh"), "{texts:?}");
+    }
+}

@@ -1,0 +1,340 @@
+//! The figures of one load level, each demoted by the findings that touch it.
+
+use super::findings::{grade, is_generator_bound};
+use super::{Item, Role, Row};
+use crate::phrase::{micros, number, percent};
+use plan::{Connect, Load};
+use record::{
+    Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally, ThreadAccounts,
+};
+use units::Nanos;
+
+/// Under this many samples latencies are indicative.
+const SAMPLES_ENOUGH: u64 = 100;
+/// Under this many rounds the interval is indicative.
+const ROUNDS_ENOUGH: u32 = 5;
+/// The most statuses that are listed.
+const STATUSES_MOST: usize = 4;
+
+/// Every row that has something to say.
+pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
+    let Some(summary) = Summary::of(&point.rounds) else {
+        return vec![Row::new(
+            "requests/s",
+            vec![Item::wrong("no round was measured")],
+        )];
+    };
+    let tally = Summary::tally(&point.rounds);
+    let rows = [
+        Some(rate(run, &summary.rps)),
+        Some(latency(run, &summary.latency_us)),
+        Some(exchanges(run, &summary, &tally)),
+        Some(bytes(run, &summary)),
+        connections(run, point, &tally),
+        generator(&point.rounds, summary.requests),
+        server(&point.rounds, summary.requests),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
+/// A labelled row; where a finding voids the figure, only that is said.
+fn demoted(run: &Run, figure: Figure, label: &str, items: Vec<Item>) -> Row {
+    let grade = grade(run, figure).filter(|grade| *grade > Grade::Note);
+    let items = if grade == Some(Grade::Invalid) {
+        vec![Item::wrong("INVALID")]
+    } else {
+        items
+    };
+    Row::new(label, items).marked(grade)
+}
+
+fn rate(run: &Run, rps: &Rps) -> Row {
+    let mut items = vec![Item::strong(units::rate(rps.mean))];
+    if rps.rounds > 1 {
+        let spread = [("min", rps.min), ("median", rps.median), ("max", rps.max)];
+        let named = |(name, value): (&str, Option<f64>)| {
+            value.map(|value| Item::named(name, Role::Plain, units::rate(value)))
+        };
+        items.extend(spread.into_iter().filter_map(named));
+    }
+    if is_generator_bound(run) {
+        items[0] = Item::wrong(">= ")
+            .and(Role::Strong, units::rate(rps.mean))
+            .and(Role::Wrong, " (generator-bound)");
+        return Row::new("requests/s", items).marked(Some(Grade::Invalid));
+    }
+    items.extend(interval(run, rps));
+    demoted(run, Figure::Rps, "requests/s", items)
+}
+
+fn interval(run: &Run, rps: &Rps) -> Option<Item> {
+    let (low, high) = (rps.low?, rps.high?);
+    let name = Item::dim("95 % interval ");
+    let grade = grade(run, Figure::Interval);
+    if grade == Some(Grade::Invalid) {
+        return Some(name.and(Role::Wrong, "INVALID"));
+    }
+    let mut item = name.and(
+        Role::Plain,
+        format!("{} .. {}", units::rate(low), units::rate(high)),
+    );
+    if grade == Some(Grade::Qualified) {
+        item = item.and(Role::Warning, " *");
+    }
+    if rps.rounds < ROUNDS_ENOUGH {
+        item = item.and(Role::Warning, " indicative");
+    }
+    Some(item)
+}
+
+fn latency(run: &Run, latency: &Latency) -> Row {
+    let mut items = times(latency);
+    if latency.count > 0 {
+        let mut rests = Item::dim(format!("of {} (service time)", units::count(latency.count)));
+        if latency.count < SAMPLES_ENOUGH {
+            rests = rests.and(Role::Warning, " indicative");
+        }
+        items.push(rests);
+    }
+    demoted(run, Figure::Latency, "latency", items)
+}
+
+/// The percentiles that the samples carry, the names of those that they do not, and the maximum.
+fn times(latency: &Latency) -> Vec<Item> {
+    let shown = |(name, value): (&'static str, Option<f64>)| {
+        let bound = if latency.at_least.iter().any(|known| known == name) {
+            ">= "
+        } else {
+            ""
+        };
+        let label = if name == "p999" { "p99.9" } else { name };
+        (
+            label,
+            value.map(|value| format!("{bound}{}", micros(value))),
+        )
+    };
+    let figures = latency.named().map(shown);
+    let withheld: Vec<&str> = figures
+        .iter()
+        .filter(|(name, value)| is_percentile(name) && value.is_none())
+        .map(|(name, _)| *name)
+        .collect();
+    let carried = |(name, value): &(&str, Option<String>)| {
+        let value = value.as_ref().filter(|_| is_percentile(name))?;
+        Some(Item::named(name, Role::Strong, value))
+    };
+    let mut items: Vec<Item> = figures.iter().filter_map(carried).collect();
+    if !withheld.is_empty() {
+        items.push(Item::named(
+            &withheld.join(", "),
+            Role::Warning,
+            "too few samples",
+        ));
+    }
+    let max = figures
+        .iter()
+        .find(|(name, _)| *name == "max")
+        .and_then(|(_, value)| value.as_ref());
+    items.extend(max.map(|value| Item::named("max", Role::Strong, value)));
+    items
+}
+
+fn is_percentile(name: &str) -> bool {
+    name.starts_with('p')
+}
+
+fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
+    let errors = summary.errors.total;
+    let mut items = vec![Item::strong(units::count(summary.ok)).and(Role::Plain, " ok")];
+    items.push(match errors {
+        0 => Item::plain("0 errors"),
+        _ => {
+            let share = percent(errors as f64 / summary.requests.max(1) as f64);
+            Item::wrong(format!("{} ({share})", number(errors, "error", "errors")))
+        }
+    });
+    items.extend(statuses(tally));
+    demoted(run, Figure::Counts, "exchanges", items)
+}
+
+fn statuses(tally: &Tally) -> Option<Item> {
+    let statuses = tally.statuses.sorted();
+    match &statuses[..] {
+        [] => None,
+        [(only, _)] => Some(Item::dim(format!("status {only}"))),
+        several => {
+            let mut words: Vec<String> = several
+                .iter()
+                .take(STATUSES_MOST)
+                .map(|(status, count)| format!("{status}: {}", units::count(*count)))
+                .collect();
+            if several.len() > STATUSES_MOST {
+                words.push(number(
+                    (several.len() - STATUSES_MOST) as u64,
+                    "other",
+                    "others",
+                ));
+            }
+            Some(Item::dim(format!("status {}", words.join(", "))))
+        }
+    }
+}
+
+fn bytes(run: &Run, summary: &Summary) -> Row {
+    let mut received = Item::named(
+        "received",
+        Role::Plain,
+        units::bytes(summary.bytes_received),
+    );
+    if summary.duration_s > 0.0 {
+        let rate = units::bytes((summary.bytes_received as f64 / summary.duration_s) as u64);
+        received = received.and(Role::Dim, format!(" ({rate}/s)"));
+    }
+    let sent = Item::named("sent", Role::Plain, units::bytes(summary.bytes_sent));
+    demoted(run, Figure::Counts, "bytes", vec![received, sent])
+}
+
+/// What became of connections, where more happened than that all of them were opened before the load and stayed open.
+fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
+    let connects = &tally.connects;
+    let Load::Closed { connections } = point.load;
+    let failed = connects.failed.total();
+    let is_plain = run.plan.connect == Connect::Eager && failed == 0 && connects.in_window == 0;
+    if connects.attempted == 0 || (is_plain && connects.open_peak >= connections.into()) {
+        return None;
+    }
+    let mut items = vec![Item::plain(format!(
+        "{} opened",
+        units::count(connects.established)
+    ))];
+    if connects.in_window > 0 {
+        items.push(Item::plain(format!(
+            "{} of them inside the windows",
+            units::count(connects.in_window)
+        )));
+    }
+    if failed > 0 {
+        items.push(Item::wrong(format!("{} failed", units::count(failed))));
+    }
+    items.push(Item::plain(format!(
+        "at most {} at a time",
+        units::count(connects.open_peak)
+    )));
+    let span = |nanos| units::span(Nanos::from_nanos(nanos));
+    let time = &connects.time;
+    items.extend(
+        time.quantile_if_carried(0.5)
+            .map(|p50| Item::named("connect p50", Role::Plain, span(p50))),
+    );
+    items.extend(
+        time.max()
+            .map(|max| Item::named("connect max", Role::Plain, span(max))),
+    );
+    Some(Row::new("connections", items))
+}
+
+/// What the generator itself took; the busiest thread as the median over rounds.
+fn generator(rounds: &[Round], requests: u64) -> Option<Row> {
+    let busiest = median(rounds, |round| {
+        round
+            .threads
+            .iter()
+            .map(|thread| thread.busy())
+            .max_by(f64::total_cmp)
+    })?;
+    let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
+    let sum = |time: fn(&ThreadAccounts) -> Nanos| {
+        threads.iter().map(|thread| time(thread)).sum::<Nanos>()
+    };
+    let most = rounds
+        .iter()
+        .map(|round| round.threads.len())
+        .max()
+        .unwrap_or(0) as u64;
+    let mut items = vec![match most {
+        1 => Item::plain(format!("1 thread {} busy", percent(busiest))),
+        _ => Item::plain(format!(
+            "{most} threads, the busiest {} busy",
+            percent(busiest)
+        )),
+    }];
+    let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
+    if requests > 0 {
+        let mut cost = Item::plain(format!(
+            "{} CPU per exchange",
+            units::span(sum(|thread| thread.cpu) / requests)
+        ));
+        if user + system > Nanos::ZERO {
+            let own = user.as_secs_f64() / (user + system).as_secs_f64();
+            cost = cost.and(
+                Role::Dim,
+                format!(
+                    " (own code {}, kernel {})",
+                    percent(own),
+                    percent(1.0 - own)
+                ),
+            );
+        }
+        items.push(cost);
+    }
+    if threads.iter().all(|thread| thread.run_queue_wait.is_some()) {
+        let waited = sum(|thread| thread.run_queue_wait.unwrap_or(Nanos::ZERO));
+        let share = waited.as_secs_f64() / sum(|thread| thread.wall).as_secs_f64().max(1e-9);
+        items.push(Item::plain(format!("waited for a CPU {}", percent(share))));
+    }
+    Some(Row::new("generator", items))
+}
+
+/// What the server's processes took, where they were observed.
+fn server(rounds: &[Round], requests: u64) -> Option<Row> {
+    let busy = median(rounds, |round| {
+        round.footprint.as_ref().map(Footprint::busy)
+    })?;
+    let prints: Vec<&Footprint> = rounds
+        .iter()
+        .filter_map(|round| round.footprint.as_ref())
+        .collect();
+    let last = prints.last()?;
+    let bound = if prints.iter().any(|each| each.lower_bound) {
+        ">= "
+    } else {
+        ""
+    };
+    let cpus = last.cpus_allowed;
+    let cpus = if cpus == 1.0 {
+        "1 CPU".to_owned()
+    } else {
+        format!("{cpus} CPUs")
+    };
+    let mut items = vec![Item::plain(format!(
+        "{bound}{} of {cpus} busy",
+        percent(busy)
+    ))];
+    // With the server observed in some rounds only, its time belongs to their exchanges alone.
+    if requests > 0 && prints.len() == rounds.len() {
+        let cpu: Nanos = prints.iter().map(|each| each.cpu).sum();
+        items.push(Item::plain(format!(
+            "{bound}{} CPU per exchange",
+            units::span(cpu / requests)
+        )));
+    }
+    items.push(Item::plain(number(
+        last.processes.into(),
+        "process",
+        "processes",
+    )));
+    Some(Row::new("server", items))
+}
+
+/// The median over complete rounds, or over all where none is complete.
+fn median(rounds: &[Round], share: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
+    let complete: Vec<f64> = rounds
+        .iter()
+        .filter(|round| !round.partial)
+        .filter_map(&share)
+        .collect();
+    if complete.is_empty() {
+        return stats::median(&rounds.iter().filter_map(&share).collect::<Vec<_>>());
+    }
+    stats::median(&complete)
+}

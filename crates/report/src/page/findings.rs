@@ -1,0 +1,126 @@
+//! What is to be held against the figures, and how it demotes them.
+
+use super::{Item, Role, Row};
+use crate::phrase::clean;
+use record::{Figure, Finding, Grade, Run};
+
+/// The longest sentence or remedy that is shown whole; a record read from a file may hold anything.
+const LONGEST: usize = 1000;
+
+/// The worst grade among the findings that touch `figure`.
+pub(super) fn grade(run: &Run, figure: Figure) -> Option<Grade> {
+    touching(run, figure).map(|finding| finding.grade).max()
+}
+
+/// Whether the figure is invalid for no other reason than that the generator was the limit: then it is a lower bound.
+pub(super) fn is_generator_bound(run: &Run) -> bool {
+    let mut invalid = touching(run, Figure::Rps)
+        .filter(|finding| finding.grade == Grade::Invalid)
+        .peekable();
+    invalid.peek().is_some() && invalid.all(|finding| finding.check == "limit")
+}
+
+fn touching(run: &Run, figure: Figure) -> impl Iterator<Item = &Finding> {
+    run.findings
+        .iter()
+        .filter(move |finding| finding.touches.contains(&figure))
+}
+
+/// Every finding with what it concerns and what can be done, in the order in which the Run holds them.
+pub(super) fn rows(run: &Run) -> Vec<Row> {
+    run.findings.iter().flat_map(row).collect()
+}
+
+fn row(finding: &Finding) -> Vec<Row> {
+    let role = match finding.grade {
+        Grade::Note => Role::Plain,
+        Grade::Qualified => Role::Warning,
+        Grade::Invalid => Role::Wrong,
+    };
+    let mut sentence = Item(Vec::new());
+    if let Some(figures) = concerned(&finding.touches) {
+        sentence = sentence.and(role, format!("{figures}: "));
+    }
+    sentence = sentence.and(Role::Plain, clean(&finding.sentence, LONGEST));
+    let mark = Some(finding.grade).filter(|grade| *grade > Grade::Note);
+    let said = Row::new(&finding.grade.to_string(), vec![sentence]).marked(mark);
+    let remedy = finding.remedy.as_ref().map(|remedy| {
+        Row::new(
+            "",
+            vec![Item::dim(format!("-> {}", clean(remedy, LONGEST)))],
+        )
+    });
+    std::iter::once(said).chain(remedy).collect()
+}
+
+fn concerned(figures: &[Figure]) -> Option<String> {
+    const ALL: [(Figure, &str); 4] = [
+        (Figure::Rps, "requests/s"),
+        (Figure::Latency, "latency"),
+        (Figure::Interval, "interval"),
+        (Figure::Counts, "counts"),
+    ];
+    let named: Vec<&str> = ALL
+        .iter()
+        .filter(|(figure, _)| figures.contains(figure))
+        .map(|(_, name)| *name)
+        .collect();
+    match named.len() {
+        0 => None,
+        4 => Some("every figure".to_owned()),
+        _ => Some(named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::example;
+
+    fn finding(check: &str, grade: Grade) -> Finding {
+        Finding {
+            check: check.into(),
+            grade,
+            touches: vec![Figure::Rps],
+            sentence: "it is so".into(),
+            remedy: None,
+            evidence: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_limit_alone_makes_a_lower_bound() {
+        let cases: &[(&[(&str, Grade)], bool)] = &[
+            (&[], false),
+            (&[("limit", Grade::Invalid)], true),
+            (&[("limit", Grade::Qualified)], false),
+            (
+                &[("limit", Grade::Invalid), ("answers", Grade::Qualified)],
+                true,
+            ),
+            (
+                &[("limit", Grade::Invalid), ("conservation", Grade::Invalid)],
+                false,
+            ),
+        ];
+        let mut run = example::ok();
+        for (findings, wanted) in cases {
+            run.findings = findings
+                .iter()
+                .map(|(check, grade)| finding(check, *grade))
+                .collect();
+            assert_eq!(is_generator_bound(&run), *wanted, "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn a_figure_has_the_worst_grade_of_those_that_touch_it_and_no_other() {
+        let mut run = example::ok();
+        run.findings = vec![
+            finding("answers", Grade::Qualified),
+            finding("limit", Grade::Invalid),
+        ];
+        assert_eq!(grade(&run, Figure::Rps), Some(Grade::Invalid));
+        assert_eq!(grade(&run, Figure::Latency), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! What is to be shown of a Run, in order, with the weight of each word; not how it is laid out.
+//!
+//! A page is computed from the Run alone, and every format that is meant for people lays out the same page. It is made
+//! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
+
+mod asked;
+mod figures;
+mod findings;
+mod place;
+mod tables;
+
+pub use asked::plan_lines;
+
+use record::{Grade, Run};
+
+/// Everything that is shown of a Run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// From top to bottom.
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a page that is set off from the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// Lines without a label.
+    Lines(Vec<Vec<Item>>),
+    /// Labelled rows.
+    Rows(Vec<Row>),
+    /// A table.
+    Table(Table),
+}
+
+/// What belongs together after one label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it is.
+    pub label: String,
+    /// The worst that is to be held against it.
+    pub mark: Option<Grade>,
+    /// What is said.
+    pub items: Vec<Item>,
+}
+
+/// Words that stay together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Item(pub Vec<Span>);
+
+/// Words of one weight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The words.
+    pub text: String,
+    /// Their weight.
+    pub role: Role,
+}
+
+/// The weight of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What is said.
+    Plain,
+    /// What one looks for first.
+    Strong,
+    /// What one reads last.
+    Dim,
+    /// What should make one careful.
+    Warning,
+    /// What is wrong.
+    Wrong,
+}
+
+/// Rows of cells under headings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// The headings; the last column may be broken over lines where it is a sentence.
+    pub columns: Vec<Column>,
+    /// The cells, as many in each row as there are columns.
+    pub rows: Vec<Vec<Span>>,
+    /// What was left out.
+    pub rest: Option<String>,
+}
+
+/// A column's heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its words.
+    pub title: &'static str,
+    /// Whether its cells are numbers, set flush right.
+    pub is_number: bool,
+}
+
+impl Page {
+    /// What is to be shown of `run`.
+    pub fn of(run: &Run) -> Page {
+        let mut blocks = vec![Block::Lines(asked::head(run))];
+        for point in &run.points {
+            if run.points.len() > 1 {
+                blocks.push(Block::Lines(vec![asked::level(point)]));
+            }
+            blocks.push(Block::Rows(figures::rows(run, point)));
+            blocks.extend(tables::errors(point).map(Block::Table));
+            blocks.extend(tables::rounds(point).map(Block::Table));
+        }
+        blocks.push(Block::Rows(findings::rows(run)));
+        blocks.push(Block::Rows(place::rows(run)));
+        blocks.retain(|block| !block.is_empty());
+        Page { blocks }
+    }
+}
+
+impl Block {
+    fn is_empty(&self) -> bool {
+        match self {
+            Block::Lines(lines) => lines.is_empty(),
+            Block::Rows(rows) => rows.is_empty(),
+            Block::Table(table) => table.rows.is_empty(),
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn new(label: &str, items: Vec<Item>) -> Row {
+        Row {
+            label: label.to_owned(),
+            mark: None,
+            items,
+        }
+    }
+
+    pub(crate) fn marked(self, mark: Option<Grade>) -> Row {
+        Row { mark, ..self }
+    }
+}
+
+impl Span {
+    pub(crate) fn new(role: Role, text: impl Into<String>) -> Span {
+        Span {
+            text: text.into(),
+            role,
+        }
+    }
+}
+
+impl Item {
+    pub(crate) fn plain(text: impl Into<String>) -> Item {
+        Item(vec![Span::new(Role::Plain, text)])
+    }
+
+    pub(crate) fn strong(text: impl Into<String>) -> Item {
+        Item(vec![Span::new(Role::Strong, text)])
+    }
+
+    pub(crate) fn dim(text: impl Into<String>) -> Item {
+        Item(vec![Span::new(Role::Dim, text)])
+    }
+
+    pub(crate) fn wrong(text: impl Into<String>) -> Item {
+        Item(vec![Span::new(Role::Wrong, text)])
+    }
+
+    /// A name in the background with its value.
+    pub(crate) fn named(name: &str, role: Role, value: impl Into<String>) -> Item {
+        Item::dim(format!("{name} ")).and(role, value)
+    }
+
+    /// More words in another weight.
+    pub(crate) fn and(mut self, role: Role, text: impl Into<String>) -> Item {
+        self.0.push(Span::new(role, text));
+        self
+    }
+}

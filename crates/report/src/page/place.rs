@@ -1,0 +1,76 @@
+//! Where and when it was measured.
+
+use super::{Item, Row};
+use crate::date;
+use crate::phrase::clean;
+use record::{Machine, Run};
+
+/// The longest name that is shown whole.
+const LONGEST: usize = 80;
+
+pub(super) fn rows(run: &Run) -> Vec<Row> {
+    let facts = machine(&run.machine).into_iter().map(Item::dim).collect();
+    let written = format!(
+        "weigh {}, {}",
+        clean(&run.weigh, LONGEST),
+        date::minute(run.started_unix)
+    );
+    vec![
+        Row::new("machine", facts),
+        Row::new("measured", vec![Item::dim(written)]),
+    ]
+}
+
+fn machine(machine: &Machine) -> Vec<String> {
+    let named = |fact: &Option<String>| fact.as_deref().map(|fact| clean(fact, LONGEST));
+    let mut facts: Vec<String> = named(&machine.cpu_model).into_iter().collect();
+    facts.push(format!(
+        "{} of {} CPUs",
+        machine.cpus_allowed.len(),
+        machine.cpus_online
+    ));
+    facts.extend(
+        machine
+            .cpu_quota
+            .map(|quota| format!("limited to {quota:.2} CPUs' time")),
+    );
+    facts.extend(named(&machine.kernel).map(|kernel| format!("Linux {kernel}")));
+    facts.extend(named(&machine.distribution));
+    facts.extend(
+        named(&machine.virtualised)
+            .filter(|by| by != "none")
+            .map(|by| format!("virtualised ({by})")),
+    );
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_that_is_not_known_is_left_out() {
+        let bare = Machine {
+            cpus_online: 4,
+            cpus_allowed: vec![0, 1],
+            ..Machine::default()
+        };
+        assert_eq!(machine(&bare), ["2 of 4 CPUs"]);
+        let known = Machine {
+            cpu_model: Some("Example 1000".into()),
+            cpu_quota: Some(1.5),
+            kernel: Some("6.1.0".into()),
+            virtualised: Some("none".into()),
+            ..bare
+        };
+        assert_eq!(
+            machine(&known),
+            [
+                "Example 1000",
+                "2 of 4 CPUs",
+                "limited to 1.50 CPUs' time",
+                "Linux 6.1.0"
+            ]
+        );
+    }
+}

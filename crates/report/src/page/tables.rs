@@ -1,0 +1,136 @@
+//! The table of errors and the table of rounds.
+
+use super::{Column, Role, Span, Table};
+use crate::phrase::{micros, number, percent};
+use record::{Blame, FaultCount, Latency, Point, Round, Step, Summary};
+
+/// The most kinds of errors that are listed.
+const ERRORS_MOST: usize = 20;
+/// The most rounds that are listed.
+const ROUNDS_MOST: usize = 20;
+
+const fn text(title: &'static str) -> Column {
+    Column {
+        title,
+        is_number: false,
+    }
+}
+
+const fn numbers(title: &'static str) -> Column {
+    Column {
+        title,
+        is_number: true,
+    }
+}
+
+/// What went wrong, the most frequent first; none where nothing did.
+pub(super) fn errors(point: &Point) -> Option<Table> {
+    let faults = Summary::tally(&point.rounds).faults.sorted();
+    if faults.is_empty() {
+        return None;
+    }
+    let rest = faults.len().saturating_sub(ERRORS_MOST) as u64;
+    Some(Table {
+        columns: vec![
+            numbers("errors"),
+            text("kind"),
+            text("step"),
+            text("whose"),
+            text(""),
+        ],
+        rows: faults.iter().take(ERRORS_MOST).map(error).collect(),
+        rest: (rest > 0).then(|| number(rest, "kind more", "kinds more")),
+    })
+}
+
+fn error(each: &FaultCount) -> Vec<Span> {
+    let fault = each.fault;
+    vec![
+        Span::new(Role::Wrong, units::count(each.count)),
+        Span::new(Role::Plain, fault.kind.name()),
+        Span::new(Role::Plain, step(fault.step)),
+        Span::new(Role::Plain, blame(fault.blame)),
+        Span::new(Role::Dim, fault.kind.sentence()),
+    ]
+}
+
+fn step(step: Step) -> &'static str {
+    match step {
+        Step::Queue => "queue",
+        Step::Connect => "connect",
+        Step::Send => "send",
+        Step::Head => "head",
+        Step::Body => "body",
+        Step::Verdict => "verdict",
+    }
+}
+
+fn blame(blame: Blame) -> &'static str {
+    match blame {
+        Blame::Server => "server",
+        Blame::Network => "network",
+        Blame::Generator => "generator",
+    }
+}
+
+/// The rounds beside one another; none where there is only one.
+pub(super) fn rounds(point: &Point) -> Option<Table> {
+    if point.rounds.len() < 2 {
+        return None;
+    }
+    let rest = point.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
+    Some(Table {
+        columns: vec![
+            numbers("round"),
+            numbers("requests/s"),
+            numbers("p50"),
+            numbers("p99"),
+            numbers("max"),
+            numbers("errors"),
+            numbers("generator"),
+            numbers("server"),
+            text(""),
+        ],
+        rows: point.rounds.iter().take(ROUNDS_MOST).map(round).collect(),
+        rest: (rest > 0).then(|| {
+            format!(
+                "{}; csv has them all",
+                number(rest, "round more", "rounds more")
+            )
+        }),
+    })
+}
+
+fn round(round: &Round) -> Vec<Span> {
+    let latency = Latency::of(&round.tally);
+    let time = |name: &str, value: Option<f64>| {
+        let bound = if latency.at_least.iter().any(|known| known == name) {
+            ">= "
+        } else {
+            ""
+        };
+        let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
+        Span::new(Role::Plain, shown)
+    };
+    let share = |value: Option<f64>| Span::new(Role::Plain, value.map_or("-".to_owned(), percent));
+    let busiest = round
+        .threads
+        .iter()
+        .map(|thread| thread.busy())
+        .max_by(f64::total_cmp);
+    let errors = round.tally.errors();
+    vec![
+        Span::new(Role::Dim, (u64::from(round.index) + 1).to_string()),
+        Span::new(Role::Plain, units::rate(round.rps())),
+        time("p50", latency.p50),
+        time("p99", latency.p99),
+        time("max", latency.max),
+        Span::new(
+            if errors > 0 { Role::Wrong } else { Role::Dim },
+            units::count(errors),
+        ),
+        share(busiest),
+        share(round.footprint.as_ref().map(|footprint| footprint.busy())),
+        Span::new(Role::Wrong, if round.partial { "cut short" } else { "" }),
+    ]
+}

@@ -1,0 +1,116 @@
+//! Words and numbers as they are printed, where `units` alone does not suffice.
+
+use units::Nanos;
+
+/// Text that came from outside (a header, a path, a command) made fit for a terminal: no control characters, no marks
+/// that reverse the direction of writing, and not longer than `most` characters.
+pub(crate) fn clean(text: &str, most: usize) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(most)
+        .map(|c| if is_harmless(c) { c } else { '?' })
+        .collect();
+    if text.chars().nth(most).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn is_harmless(c: char) -> bool {
+    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    !c.is_control() && !invisible
+}
+
+/// Columns that a text takes: one a character. (Wide East Asian characters in a URL would take two; they are written
+/// with per cent signs there.)
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A share as per cent: `63 %`, below ten with one digit more.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 || percent >= 9.95 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// A span of the plan, as exactly as it was asked for: `5 s`, `0.5 s`, `1m30s`.
+pub(crate) fn asked(span: Nanos) -> String {
+    let nanos = span.as_nanos();
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{} µs", nanos as f64 / 1e3),
+        1_000_000..100_000_000 => format!("{} ms", nanos as f64 / 1e6),
+        _ if nanos < 60_000_000_000 || !nanos.is_multiple_of(1_000_000_000) => {
+            format!("{} s", nanos as f64 / 1e9)
+        }
+        _ => units::span(span),
+    }
+}
+
+/// Microseconds as a span with its unit.
+pub(crate) fn micros(value: f64) -> String {
+    units::span(Nanos::from_nanos((value * 1e3).round() as u64))
+}
+
+/// `1 round`, `2 rounds`.
+pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        units::count(count),
+        if count == 1 { one } else { many }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_outside_cannot_write_on_the_terminal() {
+        let cases: &[(&str, &str)] = &[
+            ("nginx/1.22.1", "nginx/1.22.1"),
+            ("a\x1b[31mb", "a?[31mb"),
+            ("a\u{202e}b\r\n", "a?b??"),
+            ("0123456789abcdef", "0123456789…"),
+            ("0123456789", "0123456789"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(clean(text, 10), *wanted);
+        }
+    }
+
+    #[test]
+    fn what_was_asked_is_shown_as_exactly_as_it_was_asked() {
+        let cases: &[(&str, &str)] = &[
+            ("5s", "5 s"),
+            ("500ms", "0.5 s"),
+            ("20ms", "20 ms"),
+            ("1.5s", "1.5 s"),
+            ("90s", "1m30s"),
+            ("61.5s", "61.5 s"),
+            ("250us", "250 µs"),
+            ("0", "0 ns"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(asked(text.parse().unwrap()), *wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_show_two_digits() {
+        let cases: &[(f64, &str)] = &[
+            (0.0, "0 %"),
+            (0.004, "0.4 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (1.04, "104 %"),
+        ];
+        for (share, wanted) in cases {
+            assert_eq!(percent(*share), *wanted);
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Lays a page out as lines for a terminal.
+//!
+//! Widths are counted on what is seen, before colours are put around it. Items of a row stay together and move to the
+//! next line as a whole; only what is longer than a line is broken, between words.
+
+use crate::Look;
+use crate::page::{Block, Item, Page, Role, Row, Span, Table, plan_lines};
+use crate::phrase::columns;
+use anstyle::{AnsiColor, Style};
+use plan::Plan;
+use record::{Grade, Run};
+
+/// Between a label, or a table's column, and what follows.
+const GAP: usize = 2;
+/// Narrower than this nothing is laid out.
+const WIDTH_LEAST: usize = 40;
+
+/// Every Run's page, one after the other.
+pub(crate) fn runs(runs: &[Run], look: &Look) -> String {
+    let pages: Vec<String> = runs
+        .iter()
+        .map(|run| render(&Page::of(run), look))
+        .collect();
+    let rule = format!("\n{}\n\n", "-".repeat(look.width.clamp(WIDTH_LEAST, 120)));
+    pages.join(&rule)
+}
+
+/// The whole plan, as `--dry-run` prints it; `defaults` are the headers that requests carry unless they name their own.
+pub fn plan(plan: &Plan, defaults: &[(String, String)], look: &Look) -> String {
+    let page = Page {
+        blocks: vec![Block::Rows(plan_lines(plan, defaults))],
+    };
+    render(&page, look)
+}
+
+/// A page as text; ends with a newline.
+pub fn render(page: &Page, look: &Look) -> String {
+    let mut paper = Paper {
+        look,
+        text: String::new(),
+        label: label_width(page),
+    };
+    for (index, block) in page.blocks.iter().enumerate() {
+        if index > 0 {
+            paper.text.push('\n');
+        }
+        match block {
+            Block::Lines(lines) => lines
+                .iter()
+                .for_each(|items| paper.items(Vec::new(), 0, items)),
+            Block::Rows(rows) => rows.iter().for_each(|row| paper.row(row)),
+            Block::Table(table) => paper.table(table),
+        }
+    }
+    paper.text
+}
+
+/// The widest label of the whole page, so that all blocks share one edge.
+fn label_width(page: &Page) -> usize {
+    let rows = page.blocks.iter().flat_map(|block| match block {
+        Block::Rows(rows) => &rows[..],
+        _ => &[],
+    });
+    rows.map(|row| columns(&row.label) + if row.mark.is_some() { 2 } else { 0 })
+        .max()
+        .unwrap_or(0)
+}
+
+struct Paper<'a> {
+    look: &'a Look,
+    text: String,
+    label: usize,
+}
+
+impl Paper<'_> {
+    fn width(&self) -> usize {
+        self.look.width.max(WIDTH_LEAST)
+    }
+
+    fn row(&mut self, row: &Row) {
+        let role = match (row.mark, row.label.as_str()) {
+            (Some(Grade::Invalid), _) => Role::Wrong,
+            (Some(_), _) => Role::Warning,
+            (None, _) => Role::Dim,
+        };
+        let mut label = vec![Span {
+            text: row.label.clone(),
+            role,
+        }];
+        if row.mark.is_some() {
+            label.push(Span {
+                text: " *".to_owned(),
+                role,
+            });
+        }
+        self.items(label, self.label + GAP, &row.items);
+    }
+
+    /// `start`, filled up to `indent`, then the items; further lines begin at `indent`.
+    fn items(&mut self, start: Vec<Span>, indent: usize, items: &[Item]) {
+        let room = self.width().saturating_sub(indent).max(20);
+        let mut lines = flow(items, room).into_iter();
+        let first = lines.next().unwrap_or_default();
+        self.line(&padded(start, indent, &first));
+        for line in lines {
+            self.line(&padded(Vec::new(), indent, &line));
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let titles: Vec<Span> = table
+            .columns
+            .iter()
+            .map(|column| Span {
+                text: column.title.to_owned(),
+                role: Role::Dim,
+            })
+            .collect();
+        let lines: Vec<&Vec<Span>> = std::iter::once(&titles).chain(&table.rows).collect();
+        let width = |at: usize| {
+            lines
+                .iter()
+                .map(|cells| columns(&cells[at].text))
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+        for cells in lines {
+            self.table_line(table, &widths, cells);
+        }
+        if let Some(rest) = &table.rest {
+            self.line(&[Span {
+                text: format!("... {rest}"),
+                role: Role::Dim,
+            }]);
+        }
+    }
+
+    /// One line of a table; the last cell is broken over lines where it has no room.
+    fn table_line(&mut self, table: &Table, widths: &[usize], cells: &[Span]) {
+        let Some((last, front)) = cells.split_last() else {
+            return;
+        };
+        let mut start: Vec<Span> = Vec::new();
+        let mut indent = 0;
+        for ((cell, column), width) in front.iter().zip(&table.columns).zip(widths) {
+            let fill = " ".repeat(width - columns(&cell.text));
+            let blank = |text: String| Span {
+                text,
+                role: Role::Plain,
+            };
+            if column.is_number {
+                start.extend([blank(fill), cell.clone()]);
+            } else {
+                start.extend([cell.clone(), blank(fill)]);
+            }
+            start.push(blank(" ".repeat(GAP)));
+            indent += width + GAP;
+        }
+        self.items(start, indent, &[Item(vec![last.clone()])]);
+    }
+
+    /// Writes one line, without blanks at its end.
+    fn line(&mut self, spans: &[Span]) {
+        let seen = spans
+            .iter()
+            .rposition(|span| !span.text.trim_end().is_empty());
+        let kept = seen.map_or(0, |last| last + 1);
+        for (index, span) in spans[..kept].iter().enumerate() {
+            let text = if index + 1 == kept {
+                span.text.trim_end()
+            } else {
+                &span.text
+            };
+            self.span(span.role, text);
+        }
+        self.text.push('\n');
+    }
+
+    fn span(&mut self, role: Role, text: &str) {
+        let style = style(role);
+        if self.look.colour && style != Style::new() && !text.trim().is_empty() {
+            self.text.push_str(&format!("{style}{text}{style:#}"));
+        } else {
+            self.text.push_str(text);
+        }
+    }
+}
+
+fn style(role: Role) -> Style {
+    match role {
+        Role::Plain => Style::new(),
+        Role::Strong => Style::new().bold(),
+        Role::Dim => Style::new().dimmed(),
+        Role::Warning => AnsiColor::Yellow.on_default(),
+        Role::Wrong => AnsiColor::Red.on_default().bold(),
+    }
+}
+
+fn padded(mut start: Vec<Span>, indent: usize, line: &[Span]) -> Vec<Span> {
+    let used: usize = start.iter().map(|span| columns(&span.text)).sum();
+    start.push(Span {
+        text: " ".repeat(indent.saturating_sub(used)),
+        role: Role::Plain,
+    });
+    start.extend_from_slice(line);
+    start
+}
+
+/// Puts items on lines of `room` columns: three blanks between them where all fit on one line so, else two.
+fn flow(items: &[Item], room: usize) -> Vec<Vec<Span>> {
+    let widths: usize = items.iter().map(width).sum();
+    let gap = if widths + 3 * items.len().saturating_sub(1) <= room {
+        3
+    } else {
+        2
+    };
+    let mut lines: Vec<Vec<Span>> = Vec::new();
+    let mut used = 0;
+    for item in items {
+        let wide = width(item);
+        match lines.last_mut() {
+            Some(line) if used + gap + wide <= room => {
+                line.push(Span {
+                    text: " ".repeat(gap),
+                    role: Role::Plain,
+                });
+                line.extend_from_slice(&item.0);
+                used += gap + wide;
+            }
+            _ if wide <= room => {
+                lines.push(item.0.clone());
+                used = wide;
+            }
+            _ => {
+                lines.extend(broken(item, room));
+                used = room;
+            }
+        }
+    }
+    lines
+}
+
+fn width(item: &Item) -> usize {
+    item.0.iter().map(|span| columns(&span.text)).sum()
+}
+
+/// An item that is longer than a line, broken between words; a word that is longer than a line stays whole, so that a
+/// URL can be copied.
+fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
+    let mut lines: Vec<Vec<Span>> = vec![Vec::new()];
+    let mut used = 0;
+    for span in &item.0 {
+        for word in span.text.split_inclusive(' ') {
+            let wide = columns(word.trim_end());
+            if used > 0 && used + wide > room {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            used += columns(word);
+            let line = lines.last_mut().expect("there always is a line");
+            match line.last_mut() {
+                Some(last) if last.role == span.role => last.text.push_str(word),
+                _ => line.push(Span {
+                    text: word.to_owned(),
+                    role: span.role,
+                }),
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Column;
+
+    fn shown(blocks: Vec<Block>, width: usize) -> String {
+        render(
+            &Page { blocks },
+            &Look {
+                colour: false,
+                width,
+            },
+        )
+    }
+
+    #[test]
+    fn items_stay_together_and_sentences_are_broken_between_words() {
+        let items = vec![
+            Item::named("p50", Role::Strong, "1.20 ms"),
+            Item::named("p99", Role::Strong, "2.05 ms"),
+            Item::plain("a sentence that is longer than all the room there is"),
+        ];
+        let rows = Block::Rows(vec![Row::new("latency", items)]);
+        let wanted = "latency  p50 1.20 ms  p99 2.05 ms\n         a sentence that is longer than\n         all the room there is\n";
+        assert_eq!(shown(vec![rows], 40), wanted);
+    }
+
+    #[test]
+    fn labels_of_all_blocks_share_one_edge_and_marks_are_counted() {
+        let marked = Row::new("ab", vec![Item::plain("x")]).marked(Some(Grade::Qualified));
+        let blocks = vec![
+            Block::Rows(vec![marked]),
+            Block::Rows(vec![Row::new("abcdef", vec![Item::plain("y")])]),
+        ];
+        assert_eq!(shown(blocks, 40), "ab *    x\n\nabcdef  y\n");
+    }
+
+    #[test]
+    fn numbers_of_any_width_stay_in_their_column() {
+        let cells = |number: &str, name: &str| {
+            vec![
+                Span {
+                    text: number.to_owned(),
+                    role: Role::Plain,
+                },
+                Span {
+                    text: name.to_owned(),
+                    role: Role::Dim,
+                },
+            ]
+        };
+        let table = Table {
+            columns: vec![
+                Column {
+                    title: "n",
+                    is_number: true,
+                },
+                Column {
+                    title: "what",
+                    is_number: false,
+                },
+            ],
+            rows: vec![
+                cells("7", "few"),
+                cells("18 446 744 073 709 551 615", "many of them"),
+            ],
+            rest: Some("1 more".to_owned()),
+        };
+        let wanted = concat!(
+            "                         n  what\n",
+            "                         7  few\n",
+            "18 446 744 073 709 551 615  many of them\n",
+            "... 1 more\n",
+        );
+        assert_eq!(shown(vec![Block::Table(table)], 40), wanted);
+    }
+
+    #[test]
+    fn colours_change_nothing_that_is_seen() {
+        let items = vec![
+            Item::strong("41 234"),
+            Item::named("min", Role::Plain, "40 870"),
+            Item::wrong("a very long complaint about what went wrong today"),
+        ];
+        let page = Page {
+            blocks: vec![Block::Rows(vec![Row::new("requests/s", items)])],
+        };
+        let plain = render(
+            &page,
+            &Look {
+                colour: false,
+                width: 50,
+            },
+        );
+        let coloured = render(
+            &page,
+            &Look {
+                colour: true,
+                width: 50,
+            },
+        );
+        assert_ne!(plain, coloured);
+        assert_eq!(stripped(&coloured), plain);
+    }
+
+    fn stripped(text: &str) -> String {
+        let mut parts = text.split("\x1b[");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |seen, part| {
+            seen + part.split_once('m').map_or("", |(_, tail)| tail)
+        })
+    }
+
+    #[test]
+    fn a_word_longer_than_the_line_stays_whole() {
+        let url = "http://127.0.0.1:8080/".to_owned() + &"x".repeat(60);
+        let lines = Block::Lines(vec![vec![Item::plain(format!("ask {url} now"))]]);
+        assert_eq!(shown(vec![lines], 40), format!("ask\n{url}\nnow\n"));
+    }
+}
