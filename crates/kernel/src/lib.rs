@@ -46,6 +46,17 @@ mod epoll;
 pub mod sim;
 // Time and its price.
 pub mod clock;
+// What threads and processes have cost.
+pub mod accounts;
+// Where threads may run,
+pub mod affinity;
+// how much they may open,
+pub mod limits;
+// what interrupts them,
+pub mod signals;
+// and how names become addresses.
+pub mod resolve;
+
 pub use address::{Address, AddressError};
 pub use epoll::Epoll;
 pub use errno::Errno;
