@@ -101,8 +101,8 @@ fn targets_help() -> String {
         .join("\n")
 }
 
-/// What makes a stable compiler emit what libFuzzer reads. Assertions and overflow checks stay on in the optimised
-/// build, because they are what a target can fail on.
+/// What makes a stable compiler emit what libFuzzer reads. (That assertions and overflow checks stay on in the optimised
+/// build, so that a target can fail on them, is said in `fuzz/Cargo.toml`.)
 const FLAGS: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -110,8 +110,6 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Ccodegen-units=1",
-    "-Cdebug-assertions=on",
-    "-Coverflow-checks=on",
     "--cfg",
     "fuzzing",
 ];

@@ -57,7 +57,7 @@ pub const ROOMS: &[Room] = &[
     Room::new(4, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "stats", "units"]),
     Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
     Room::new(7, "xtask", &["record"]),
-    Room::new(7, "fuzz", &["wire"]),
+    Room::new(7, "weigh-fuzz", &["wire"]),
 ];
 
 /// Compares the table with itself (layers) and with the workspace (both ways).

@@ -1,7 +1,7 @@
 //! What every Rust file of the tree keeps to.
 
 use super::complaint::Complaint;
-use super::source::Source;
+use super::source::{Line, Source};
 
 /// One rule for one file.
 type Rule = fn(&Source) -> Vec<Complaint>;
@@ -86,13 +86,13 @@ fn crate_docs(source: &Source) -> Vec<Complaint> {
     if library(source).is_none() && !root {
         return Vec::new();
     }
-    let docs = |line: &&super::source::Line| line.comment.starts_with("//!");
-    let docs: String = source
+    let docs = source
         .lines
         .iter()
-        .take_while(docs)
-        .map(|line| line.comment.as_str())
-        .collect();
+        .map_while(|line| line.comment.strip_prefix("//!"));
+    // As running text, because a heading may be broken over two lines.
+    let docs: Vec<&str> = docs.flat_map(str::split_whitespace).collect();
+    let docs = docs.join(" ");
     let missing = ["In scope", "Out of scope"]
         .into_iter()
         .filter(|heading| !docs.contains(heading));
@@ -155,7 +155,7 @@ fn text_of_attribute(source: &Source, line: usize, after: &str) -> String {
 fn ignored_tests(source: &Source) -> Vec<Complaint> {
     let sentence = "`#[ignore]` without a reason: a test that nobody runs is a defect; write `#[ignore = \"why\"]` \
                     and say who runs it";
-    let ignored = |line: &super::source::Line| line.code.contains("#[ignore]");
+    let ignored = |line: &Line| line.code.contains("#[ignore]");
     source
         .lines
         .iter()
@@ -171,7 +171,7 @@ fn sleeps(source: &Source) -> Vec<Complaint> {
                     what the time is for";
     let explained = |index: usize| {
         let above = index.checked_sub(1).map(|above| &source.lines[above]);
-        let comment = |line: &super::source::Line| !line.comment.is_empty();
+        let comment = |line: &Line| !line.comment.is_empty();
         comment(&source.lines[index]) || above.is_some_and(comment)
     };
     source
@@ -272,6 +272,10 @@ mod tests {
         let cases = [
             ("crates/wire/src/lib.rs", sound.as_str()),
             ("crates/kernel/src/lib.rs", SCOPES),
+            (
+                "crates/cli/src/main.rs",
+                "//! In scope: all. Out of\n//! scope: none.\n",
+            ),
             ("crates/kernel/src/clock.rs", "unsafe { call() }"),
             (
                 "crates/cli/src/a.rs",

@@ -49,7 +49,7 @@ pub struct Member {
 /// What cargo says.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Every crate, `fuzz` (a workspace of its own) included.
+    /// Every crate, that of `fuzz/` (a workspace of its own) included.
     pub members: Vec<Member>,
     /// Every edge between them.
     pub edges: Vec<Edge>,
