@@ -61,14 +61,12 @@ pub struct Fuzz {
 impl Fuzz {
     /// Builds all and runs the named one, or all.
     pub fn run(&self) -> Result<()> {
-        match &self.target {
-            None => run_all(self.seconds),
-            Some(name) => {
-                let target = find(name)?;
-                build(&rustc_host()?)?;
-                run_one(target, &rustc_host()?, self.seconds)
-            }
-        }
+        let Some(name) = &self.target else {
+            return run_all(self.seconds);
+        };
+        let (target, triple) = (find(name)?, rustc_host()?);
+        build(&triple)?;
+        run_one(target, &triple, self.seconds)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Which room may know which: one table, compared with what the manifests say.
 //!
 //! The table repeats the manifests on purpose. An edge is what makes a crate worth having (what it must not know), so
-//! a new one shall be seen twice: in the manifest, and as a changed line here.
+//! a new one shall be seen twice: in the manifest, and as a changed line here. ARCHITECTURE.md shows the same rows.
 
 use super::complaint::Complaint;
+use super::tree::Tree;
 use super::workspace::{Edge, Purpose, Workspace};
 
 /// This file, as it is named in complaints.
@@ -54,7 +55,7 @@ pub const ROOMS: &[Room] = &[
     Room::new(3, "audit", &["plan", "record", "stats", "units"]),
     Room::new(3, "counterweight", &["kernel", "units", "wire"]),
     Room::new(4, "report", &["plan", "record", "stats", "units"]),
-    Room::new(4, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "stats", "units"]),
+    Room::new(4, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "units"]),
     Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
     Room::new(7, "xtask", &["record"]),
     Room::new(7, "weigh-fuzz", &["wire"]),
@@ -173,8 +174,39 @@ fn unused(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
     complaints
 }
 
+/// The map that people read.
+const MAP: &str = "ARCHITECTURE.md";
+
+/// Looks for every row in the map.
+pub fn check_map(rooms: &[Room], tree: &Tree) -> Vec<Complaint> {
+    let map = tree.files.iter().find(|file| file.path == MAP);
+    let lines: Vec<&str> = map.map_or(Vec::new(), |file| file.text.lines().collect());
+    rooms
+        .iter()
+        .map(row)
+        .filter(|row| !lines.contains(&row.as_str()))
+        .map(|row| {
+            let sentence = format!("the table of edges lacks the line `{row}`, which {TABLE} has");
+            Complaint::about(MAP, sentence)
+        })
+        .collect()
+}
+
+/// The room's line in the map.
+fn row(room: &Room) -> String {
+    let known: Vec<String> = room
+        .allowed()
+        .map(|(purpose, name)| format!("{name}{purpose}"))
+        .collect();
+    match known.is_empty() {
+        true => format!("| {} | nobody |", room.name),
+        false => format!("| {} | {} |", room.name, known.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::tree::File;
     use super::super::workspace::Member;
     use super::*;
 
@@ -298,6 +330,24 @@ mod tests {
             [
                 "xtask/src/tidy/edges.rs: wire (layer 1) must not know kernel (layer 1): an edge leads to a strictly \
               lower layer, and rooms of one layer are strangers; let a higher room introduce them"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_row_that_the_map_does_not_show_is_asked_for() {
+        let text = "| units | nobody |\n| wire | units |\n| kernel | units |\n| engine | wire |\n";
+        let map = File {
+            path: "ARCHITECTURE.md".into(),
+            text: text.into(),
+        };
+        let complaints = check_map(SMALL, &Tree { files: vec![map] });
+        let sentences: Vec<String> = complaints.iter().map(Complaint::to_string).collect();
+        assert_eq!(
+            sentences,
+            [
+                "ARCHITECTURE.md: the table of edges lacks the line `| engine | wire, kernel in its tests |`, which \
+                 xtask/src/tidy/edges.rs has"
             ]
         );
     }

@@ -43,6 +43,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>> {
     let tree = Tree::read(root)?;
     let sources: Vec<Source> = tree.with_extension("rs").map(Source::parse).collect();
     let mut complaints = edges::check(edges::ROOMS, &workspace);
+    complaints.extend(edges::check_map(edges::ROOMS, &tree));
     complaints.extend(targets::check(crate::fuzz::TARGETS, &workspace));
     complaints.extend(texts::check(&tree));
     complaints.extend(sources::check(&sources));
