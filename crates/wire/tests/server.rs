@@ -134,6 +134,7 @@ fn heads_targets_and_bodies_have_limits() {
     };
     assert!(told(chunks(2)).ends_with("x']"));
     assert!(told(chunks(3)).ends_with("x' !413"));
+    assert_eq!(told(chunks(5)), told(chunks(3)));
 }
 
 fn words() -> impl Strategy<Value = Vec<u8>> {

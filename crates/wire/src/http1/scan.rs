@@ -44,7 +44,9 @@ pub(crate) fn scan(window: &[u8]) -> Option<Parsed> {
             return None;
         }
         match colon - at {
-            4 if is(&window[at..colon], b"Date") => date = date_value(window, colon + 1, end),
+            4 if is(&window[at..colon], b"Date") => {
+                date = date_value(window, colon + 1, end).unwrap_or(date)
+            }
             10 | 14 | 17 => fields
                 .take(&window[at..colon], window[colon + 1..end].trim_ascii())
                 .ok()?,
@@ -99,7 +101,7 @@ fn line_end(window: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// Where the date stands in the value `start..end`, if it is as long as a date should be.
-fn date_value(window: &[u8], start: usize, end: usize) -> Range<usize> {
+fn date_value(window: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let value = &window[start..end];
     let start = start + value.len() - value.trim_ascii_start().len();
     if value.trim_ascii().len() == 29 {

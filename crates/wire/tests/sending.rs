@@ -1,0 +1,203 @@
+//! The sending half of a client connection: what is offered, in which order, and how it stands to what is received.
+
+mod oracle;
+
+use oracle::client::Witness;
+use std::io::IoSlice;
+use wire::{Connection, Ending, ExchangeId, Opening, Sent, Source, Step, Violation};
+
+const NONE: &[u8] = b"HTTP/1.1 204 None\r\n\r\n";
+const OK: Result<(), Violation> = Ok(());
+
+fn opening(id: u32, head: &'static str, body: &'static str) -> Opening<'static> {
+    Opening {
+        id: ExchangeId(id),
+        head: Source::Shared(head.as_bytes()),
+        body: Source::Shared(body.as_bytes()),
+        is_head: false,
+    }
+}
+
+/// What is offered when there is room for `room` slices, a bar between them.
+fn offered(connection: &Connection<'_>, room: usize) -> String {
+    let mut slices = vec![IoSlice::new(&[]); room];
+    let filled = connection.outgoing(&mut slices);
+    slices[..filled]
+        .iter()
+        .map(|slice| String::from_utf8_lossy(slice))
+        .collect::<Vec<_>>()
+        .join("|")
+}
+
+fn endings(witness: &Witness) -> Vec<(Result<(), Violation>, Step)> {
+    let ending = |ending: Ending| (ending.result, ending.step);
+    witness
+        .told
+        .iter()
+        .filter_map(|told| told.ending.map(ending))
+        .collect()
+}
+
+#[test]
+fn what_is_offered_goes_on_where_the_socket_stopped() {
+    let mut connection = Connection::http1(3);
+    connection.open(opening(0, "head0", "body0"));
+    connection.open(opening(1, "head1", ""));
+    connection.open(opening(2, "head2", "body2"));
+    assert_eq!(offered(&connection, 16), "head0|body0|head1|head2|body2");
+    assert_eq!(offered(&connection, 2), "head0|body0");
+    assert_eq!(
+        connection.sent(0),
+        Sent {
+            begun: 0,
+            completed: 0
+        }
+    );
+    assert_eq!(
+        connection.sent(2),
+        Sent {
+            begun: 1,
+            completed: 0
+        }
+    );
+    assert_eq!(offered(&connection, 16), "ad0|body0|head1|head2|body2");
+    assert_eq!(
+        connection.sent(3),
+        Sent {
+            begun: 0,
+            completed: 0
+        }
+    );
+    assert_eq!(
+        connection.sent(6),
+        Sent {
+            begun: 1,
+            completed: 1
+        }
+    );
+    assert_eq!(offered(&connection, 16), "ead1|head2|body2");
+    assert_eq!(
+        connection.sent(14),
+        Sent {
+            begun: 1,
+            completed: 2
+        }
+    );
+    assert!(!connection.has_outgoing());
+    assert_eq!((connection.capacity(), connection.in_flight()), (0, 3));
+}
+
+#[test]
+fn an_answer_before_its_request_is_unexpected() {
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(2);
+    connection.open(opening(0, "head0", ""));
+    connection.open(opening(1, "head1", ""));
+    assert_eq!(
+        connection.receive(NONE, &mut witness),
+        Err(Violation::UnexpectedBytes)
+    );
+    let unexpected = (Err(Violation::UnexpectedBytes), Step::Wait);
+    assert_eq!(
+        endings(&witness),
+        [unexpected, (Err(Violation::Abandoned), Step::Wait)]
+    );
+
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(2);
+    connection.open(opening(0, "head0", ""));
+    connection.open(opening(1, "head1", ""));
+    connection.sent(5);
+    let answers = [NONE, NONE].concat();
+    assert_eq!(
+        connection.receive(&answers, &mut witness),
+        Err(Violation::UnexpectedBytes)
+    );
+    assert_eq!(endings(&witness), [(OK, Step::Body), unexpected]);
+}
+
+#[test]
+fn after_an_early_answer_the_rest_of_the_request_is_sent_before_the_next() {
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(1);
+    connection.open(opening(0, "head0", "body0"));
+    connection.sent(7);
+    assert_eq!(connection.receive(NONE, &mut witness), OK);
+    assert_eq!(endings(&witness), [(OK, Step::Body)]);
+    assert_eq!((connection.in_flight(), connection.capacity()), (0, 0));
+    assert_eq!(offered(&connection, 2), "dy0");
+    assert_eq!(
+        connection.sent(3),
+        Sent {
+            begun: 0,
+            completed: 1
+        }
+    );
+    assert_eq!(connection.capacity(), 1);
+}
+
+#[test]
+fn when_an_answer_closes_only_its_own_request_is_sent_to_the_end() {
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(2);
+    connection.open(opening(0, "head0", "body0"));
+    connection.open(opening(1, "head1", ""));
+    connection.sent(5);
+    let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n";
+    assert_eq!(connection.receive(head, &mut witness), OK);
+    assert!(connection.closing());
+    assert_eq!((connection.capacity(), connection.in_flight()), (0, 2));
+    assert_eq!(offered(&connection, 4), "body0");
+    assert_eq!(connection.receive(b"hi", &mut witness), OK);
+    assert!(!connection.has_outgoing());
+    assert_eq!(
+        endings(&witness),
+        [(OK, Step::Body), (Err(Violation::Abandoned), Step::Wait)]
+    );
+}
+
+#[test]
+fn what_is_abandoned_is_done_with_the_owners_reason_and_the_step_it_had_reached() {
+    let mut witness = Witness::default();
+    let mut connection = Connection::http1(2);
+    connection.open(opening(0, "head0", ""));
+    connection.open(opening(1, "head1", ""));
+    connection.sent(10);
+    assert_eq!(connection.receive(b"HTTP/1.1 200", &mut witness), OK);
+    connection.abandon(&mut witness, Violation::ClosedInHead);
+    let reason = Err(Violation::ClosedInHead);
+    assert_eq!(
+        endings(&witness),
+        [(reason, Step::Head), (reason, Step::Wait)]
+    );
+    assert_eq!(witness.told[0].ending.map(|ending| ending.bytes), Some(12));
+    assert_eq!(connection.receive(b"swallowed", &mut witness), OK);
+    connection.reset();
+    connection.open(opening(2, "head2", ""));
+    assert_eq!(offered(&connection, 2), "head2");
+    connection.sent(5);
+    assert_eq!(connection.receive(NONE, &mut witness), OK);
+    assert_eq!(witness.done(), 3);
+}
+
+#[test]
+fn a_buffer_that_was_sent_can_be_had_again() {
+    let mut connection = Connection::http1(1);
+    let head = Source::Own(b"made for this one".to_vec());
+    connection.open(Opening {
+        head,
+        ..opening(0, "", "")
+    });
+    assert_eq!(connection.spare().capacity(), 0);
+    connection.sent(17);
+    let spare = connection.spare();
+    assert!(spare.is_empty() && spare.capacity() >= 17, "{spare:?}");
+}
+
+#[test]
+#[should_panic(expected = "where there is capacity")]
+fn opening_beyond_the_capacity_is_our_own_error() {
+    let mut connection = Connection::http1(1);
+    connection.open(opening(0, "head0", ""));
+    connection.open(opening(1, "head1", ""));
+}
