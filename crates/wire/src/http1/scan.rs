@@ -104,11 +104,7 @@ fn line_end(window: &[u8], mut at: usize) -> Option<usize> {
 fn date_value(window: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let value = &window[start..end];
     let start = start + value.len() - value.trim_ascii_start().len();
-    if value.trim_ascii().len() == 29 {
-        start..start + 29
-    } else {
-        0..0
-    }
+    (value.trim_ascii().len() == 29).then_some(start..start + 29)
 }
 
 const ONES: u64 = u64::MAX / 255;
