@@ -10,8 +10,12 @@ use anstyle::{AnsiColor, Style};
 use plan::Plan;
 use record::{Grade, Run};
 
-/// Between a label, or a table's column, and what follows.
+/// Between a label, an item, or a table's column, and what follows.
 const GAP: usize = 2;
+/// From this width on, items stand further apart.
+const WIDTH_ROOMY: usize = 100;
+/// Between items, where there is room.
+const GAP_ROOMY: usize = 3;
 /// Narrower than this nothing is laid out.
 const WIDTH_LEAST: usize = 40;
 
@@ -99,7 +103,12 @@ impl Paper<'_> {
     /// `start`, filled up to `indent`, then the items; further lines begin at `indent`.
     fn items(&mut self, start: Vec<Span>, indent: usize, items: &[Item]) {
         let room = self.width().saturating_sub(indent).max(20);
-        let mut lines = flow(items, room).into_iter();
+        let gap = if self.width() < WIDTH_ROOMY {
+            GAP
+        } else {
+            GAP_ROOMY
+        };
+        let mut lines = flow(items, room, gap).into_iter();
         let first = lines.next().unwrap_or_default();
         self.line(&padded(start, indent, &first));
         for line in lines {
@@ -207,14 +216,8 @@ fn padded(mut start: Vec<Span>, indent: usize, line: &[Span]) -> Vec<Span> {
     start
 }
 
-/// Puts items on lines of `room` columns: three blanks between them where all fit on one line so, else two.
-fn flow(items: &[Item], room: usize) -> Vec<Vec<Span>> {
-    let widths: usize = items.iter().map(width).sum();
-    let gap = if widths + 3 * items.len().saturating_sub(1) <= room {
-        3
-    } else {
-        2
-    };
+/// Puts items on lines of `room` columns, with `gap` blanks between them.
+fn flow(items: &[Item], room: usize, gap: usize) -> Vec<Vec<Span>> {
     let mut lines: Vec<Vec<Span>> = Vec::new();
     let mut used = 0;
     for item in items {
@@ -251,7 +254,7 @@ fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
     let mut lines: Vec<Vec<Span>> = vec![Vec::new()];
     let mut used = 0;
     for span in &item.0 {
-        for word in span.text.split_inclusive(' ') {
+        for word in words(&span.text) {
             let wide = columns(word.trim_end());
             if used > 0 && used + wide > room {
                 lines.push(Vec::new());
@@ -269,6 +272,24 @@ fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
         }
     }
     lines
+}
+
+/// Words with the blank that follows them. What one reads as one word stays one: a number's groups of digits, the per
+/// cent sign after a number, the arrow before a remedy.
+fn words(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(' ') {
+        let (before, after) = (&text[start..at], &text[at + 1..]);
+        let is_split_number = before.ends_with(|c: char| c.is_ascii_digit())
+            && after.starts_with(|c: char| c.is_ascii_digit() || c == '%');
+        if !is_split_number && before != "->" && before != ">=" {
+            words.push(&text[start..=at]);
+            start = at + 1;
+        }
+    }
+    words.push(&text[start..]);
+    words
 }
 
 #[cfg(test)]
@@ -382,6 +403,19 @@ mod tests {
         parts.fold(first, |seen, part| {
             seen + part.split_once('m').map_or("", |(_, tail)| tail)
         })
+    }
+
+    #[test]
+    fn numbers_are_not_broken() {
+        let cases: &[(&str, &[&str])] = &[
+            ("97 % busy", &["97 % ", "busy"]),
+            ("of 10 000 needed", &["of ", "10 000 ", "needed"]),
+            ("-> ask more", &["-> ask ", "more"]),
+            ("", &[""]),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(words(text), *wanted);
+        }
     }
 
     #[test]

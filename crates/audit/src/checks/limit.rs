@@ -73,25 +73,24 @@ fn over_rounds(evidence: &Evidence<'_>, share: fn(&Round) -> Option<f64>) -> Opt
 }
 
 fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: f64) -> Vec<Finding> {
+    let (generator, server) = (percent(generator), percent(server));
     let limit = invalid(
         &[Figure::Rps],
         format!(
-            "the generator was the limit: its busiest thread was {} busy, the server used {} of its CPUs and can do \
-             more",
-            percent(generator),
-            percent(server)
+            "the generator was the limit; its busiest thread was {generator} busy while the server used {server} of \
+             its CPUs and could do more"
         ),
-    )
-    .remedy(relief(evidence));
+    );
     let wait = qualified(
         &[Figure::Latency],
         format!(
-            "with a generator that is {} busy, the time a response waited to be read is in its latency",
-            percent(generator)
+            "the generator was {generator} busy, so the time that a response waited to be read is in it"
         ),
-    )
-    .remedy("for latencies, use fewer --connections, or relieve the generator as above");
-    vec![limit, wait]
+    );
+    vec![
+        limit.remedy(relief(evidence)),
+        wait.remedy("for latency use fewer --connections, or relieve the generator as above"),
+    ]
 }
 
 /// What relieves a generator that is short of CPU.
@@ -111,7 +110,7 @@ fn relief(evidence: &Evidence<'_>) -> String {
 
 fn server_bound(generator: f64, server: f64) -> Finding {
     note(format!(
-        "the server was the limit: it used {} of its CPUs, the generator's busiest thread was {} busy",
+        "the server was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
         percent(server),
         percent(generator)
     ))
@@ -132,7 +131,7 @@ fn both(generator: f64, server: f64) -> Finding {
 
 fn neither(generator: f64, server: f64) -> Finding {
     note(format!(
-        "neither side was short of CPU (generator {}, server {}): latency or the number of connections was the limit",
+        "neither side was short of CPU (generator {}, server {}); latency or the number of connections was the limit",
         percent(generator),
         percent(server)
     ))
@@ -140,22 +139,19 @@ fn neither(generator: f64, server: f64) -> Finding {
 }
 
 fn unobserved(evidence: &Evidence<'_>, generator: f64) -> Finding {
+    let busy = percent(generator);
     if generator > GENERATOR_MOST {
         let sentence = format!(
-            "server not observed, and the generator's busiest thread was {} busy: the generator may have been the limit",
-            percent(generator)
+            "server not observed; the generator's busiest thread was {busy} busy and may have been the limit"
         );
         return qualified(&[Figure::Rps, Figure::Latency], sentence).remedy(relief(evidence));
     }
-    qualified(
-        &[Figure::Rps],
-        format!(
-            "server not observed: the generator had time to spare (its busiest thread was {} busy), but whether the \
-             server was the limit is not known",
-            percent(generator)
-        ),
-    )
-    .remedy("let weigh start the server: weigh run URL -- COMMAND")
+    let sentence = format!(
+        "server not observed; the generator had time to spare (busiest thread {busy} busy), but whether the server \
+         was the limit is unknown"
+    );
+    qualified(&[Figure::Rps], sentence)
+        .remedy("let weigh start the server: weigh run URL -- COMMAND")
 }
 
 fn exempt(generator: f64, server: Option<f64>) -> Finding {
@@ -233,14 +229,14 @@ mod tests {
                 None,
                 Grade::Qualified,
                 &[Figure::Rps],
-                "server not observed: the generator had",
+                "server not observed; the generator had",
             ),
             (
                 0.86,
                 None,
                 Grade::Qualified,
                 &[Figure::Rps, Figure::Latency],
-                "server not observed, and",
+                "server not observed; the generator's busiest",
             ),
         ];
         for (generator, server, grade, touches, sentence) in cases {

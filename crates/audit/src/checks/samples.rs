@@ -56,74 +56,89 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
         .plan
         .map_or(rounds.len(), |plan| plan.rounds as usize);
     let complete = rounds.len() - partial;
-    (partial > 0 || evidence.interrupted).then(|| {
-        qualified(
-            &[Figure::Counts, Figure::Interval],
-            format!(
-                "it was stopped early: {complete} of {asked} rounds are complete, {partial} cut short; what was cut \
-                 short is in the counts and not in the interval"
-            ),
-        )
-        .remedy("measure again for the whole of it")
-        .evidence([
-            ("complete rounds", complete as f64),
-            ("partial rounds", partial as f64),
-            ("rounds asked for", asked as f64),
-        ])
-    })
-}
-
-fn too_few(latency: &Latency) -> Option<Finding> {
-    let sentence = match latency.count {
-        0 => "no exchange ended well, so there is no latency to speak of".to_owned(),
-        count if count < SAMPLES_ENOUGH => format!(
-            "latencies rest on {} and are indicative",
-            number(count, "exchange", "exchanges")
-        ),
-        _ => return None,
+    if partial == 0 && !evidence.interrupted {
+        return None;
+    }
+    let cut = match partial {
+        0 => String::new(),
+        _ => format!(", {partial} cut short: in the counts, not in the interval"),
     };
+    let rounds = number(asked as u64, "round", "rounds");
+    let sentence = format!("stopped early; {complete} of {rounds} complete{cut}");
+    let finding = qualified(&[Figure::Counts, Figure::Interval], sentence);
     Some(
-        qualified(&[Figure::Latency], sentence)
-            .remedy("ask longer with --duration, or more with --requests")
-            .evidence([("samples", latency.count as f64)]),
+        finding
+            .remedy("measure again for the whole of it")
+            .evidence([
+                ("complete rounds", complete as f64),
+                ("partial rounds", partial as f64),
+                ("rounds asked for", asked as f64),
+            ]),
     )
 }
 
+fn too_few(latency: &Latency) -> Option<Finding> {
+    let (sentence, remedy) = match latency.count {
+        0 => (
+            "no exchange ended well, so there is none".to_owned(),
+            "find the reason in the errors",
+        ),
+        count if count < SAMPLES_ENOUGH => (
+            format!(
+                "indicative, as it rests on {}",
+                number(count, "exchange", "exchanges")
+            ),
+            MORE,
+        ),
+        _ => return None,
+    };
+    let finding = qualified(&[Figure::Latency], sentence).remedy(remedy);
+    Some(finding.evidence([("samples", latency.count as f64)]))
+}
+
+/// What brings more samples.
+const MORE: &str = "ask longer with --duration, or more with --requests";
+
 fn withheld(latency: &Latency) -> Option<Finding> {
-    let (count, named) = (latency.count, Latency::PERCENTILES);
-    let missing: Vec<_> = named
+    let count = latency.count;
+    if count == 0 {
+        return None;
+    }
+    let missing: Vec<_> = Latency::PERCENTILES
         .iter()
         .filter(|(_, p)| !stats::carries(count, *p))
         .collect();
-    let (_, most) = missing.last().filter(|_| count > 0)?;
+    let needed: Vec<u64> = missing
+        .iter()
+        .map(|(_, p)| (10.0 / (1.0 - p)).round() as u64)
+        .collect();
+    let most = *needed.last()?;
     let names: Vec<String> = missing
         .iter()
         .map(|(name, _)| name.replace("p999", "p99.9"))
         .collect();
-    let needed = (10.0 / (1.0 - most)).round() as u64;
+    let counts: Vec<String> = needed.iter().map(|count| units::count(*count)).collect();
     let sentence = format!(
-        "{} withheld: {} of {} needed",
+        "{} withheld; {} samples are needed, there are {}",
         list(&names),
-        number(count, "sample", "samples"),
-        units::count(needed)
+        list(&counts),
+        units::count(count)
     );
-    Some(
-        note(sentence)
-            .remedy("ask longer with --duration, or more with --requests")
-            .evidence([("samples", count as f64), ("samples needed", needed as f64)]),
-    )
+    let finding = note(sentence).remedy(MORE);
+    Some(finding.evidence([("samples", count as f64), ("samples needed", most as f64)]))
 }
 
 fn repeated(evidence: &Evidence<'_>, complete: usize) -> Option<Finding> {
     let rounds = number(complete as u64, "complete round", "complete rounds");
+    let gives = if complete == 1 { "gives" } else { "give" };
     let finding = if complete < ROUNDS_LEAST {
         note(format!(
-            "{rounds}: there is no interval, so nothing tells noise from difference"
+            "{rounds} {gives} no interval, so nothing tells noise from difference"
         ))
     } else if evidence.summary.as_ref().is_some_and(has_no_interval) {
         note("there is no interval, because nothing ended well in one of the rounds".to_owned())
     } else if complete < ROUNDS_ENOUGH {
-        let sentence = format!("the interval rests on {rounds} and is indicative");
+        let sentence = format!("indicative, as it rests on {rounds}");
         qualified(&[Figure::Interval], sentence)
     } else {
         return None;
@@ -183,16 +198,19 @@ mod tests {
             (2_000, None),
             (
                 1_999,
-                Some("p99.9 withheld: 9 995 samples of 10 000 needed"),
+                Some("p99.9 withheld; 10 000 samples are needed, there are 9 995"),
             ),
-            (200, Some("p99.9 withheld: 1 000 samples of 10 000 needed")),
+            (
+                200,
+                Some("p99.9 withheld; 10 000 samples are needed, there are 1 000"),
+            ),
             (
                 199,
-                Some("p99 and p99.9 withheld: 995 samples of 10 000 needed"),
+                Some("p99 and p99.9 withheld; 1 000 and 10 000 samples are needed, there are 995"),
             ),
             (
                 20,
-                Some("p99 and p99.9 withheld: 100 samples of 10 000 needed"),
+                Some("p99 and p99.9 withheld; 1 000 and 10 000 samples are needed, there are 100"),
             ),
         ];
         for (each, wanted) in cases {
@@ -204,10 +222,7 @@ mod tests {
     #[test]
     fn under_a_hundred_samples_latencies_are_indicative() {
         let few = found(&small(3, 33));
-        assert_eq!(
-            few[0].sentence,
-            "latencies rest on 99 exchanges and are indicative"
-        );
+        assert_eq!(few[0].sentence, "indicative, as it rests on 99 exchanges");
         assert_eq!(
             (few[0].grade, &few[0].touches[..]),
             (Grade::Qualified, &[Figure::Latency][..])
@@ -225,7 +240,7 @@ mod tests {
         assert_eq!(
             sentences(&none),
             [
-                "no exchange ended well, so there is no latency to speak of",
+                "no exchange ended well, so there is none",
                 "there is no interval, because nothing ended well in one of the rounds"
             ]
         );
@@ -239,21 +254,21 @@ mod tests {
                 4,
                 Some((
                     Grade::Qualified,
-                    "the interval rests on 4 complete rounds and is indicative",
+                    "indicative, as it rests on 4 complete rounds",
                 )),
             ),
             (
                 2,
                 Some((
                     Grade::Qualified,
-                    "the interval rests on 2 complete rounds and is indicative",
+                    "indicative, as it rests on 2 complete rounds",
                 )),
             ),
             (
                 1,
                 Some((
                     Grade::Note,
-                    "1 complete round: there is no interval, so nothing tells noise from difference",
+                    "1 complete round gives no interval, so nothing tells noise from difference",
                 )),
             ),
         ];
@@ -277,7 +292,7 @@ mod tests {
         assert!(
             found[0]
                 .sentence
-                .contains("2 of 5 rounds are complete, 1 cut short"),
+                .contains("2 of 5 rounds complete, 1 cut short"),
             "{found:?}"
         );
         assert!(found[1].sentence.contains("2 complete rounds"), "{found:?}");

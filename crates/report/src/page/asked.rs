@@ -134,13 +134,12 @@ fn sentence(plan: &Plan) -> String {
 
 fn load(plan: &Plan) -> String {
     let Load::Closed { connections } = plan.load;
-    let threads = number(plan.threads().into(), "thread", "threads");
-    let pinned = if plan.pin { "pinned " } else { "" };
     let connections = number(connections.into(), "connection", "connections");
-    format!(
-        "closed loop, {connections} on {}",
-        threads.replace(' ', &format!(" {pinned}"))
-    )
+    let threads = match plan.pin {
+        true => number(plan.threads().into(), "pinned thread", "pinned threads"),
+        false => number(plan.threads().into(), "thread", "threads"),
+    };
+    format!("closed loop, {connections} on {threads}")
 }
 
 fn connecting(plan: &Plan) -> &'static str {
@@ -347,8 +346,9 @@ fn expectation(plan: &Plan) -> String {
 
 fn tolerance(tolerance: Tolerance) -> String {
     match tolerance {
+        // Rounded to what anybody asks for, so that 0.07 is 7 % and not 7.000000000000001 %.
         Tolerance::Share(share) => {
-            format!("{} of the exchanges failing", crate::phrase::percent(share))
+            format!("{} % of the exchanges failing", (share * 1e6).round() / 1e4)
         }
         Tolerance::Count(count) => format!("{} failing", number(count, "exchange", "exchanges")),
     }

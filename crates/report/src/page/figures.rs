@@ -1,12 +1,13 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
-use super::findings::{grade, is_generator_bound};
+use super::findings::{grade, is_generator_bound, is_void};
 use super::{Item, Role, Row};
-use crate::phrase::{micros, number, percent};
+use crate::phrase::{micros, number, percent, rate as per_second};
 use plan::{Connect, Load};
 use record::{
     Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally, ThreadAccounts,
 };
+use stats::Histogram;
 use units::Nanos;
 
 /// Under this many samples latencies are indicative.
@@ -25,45 +26,51 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         )];
     };
     let tally = Summary::tally(&point.rounds);
+    // What was spent per exchange is worth no more than the number of exchanges.
+    let requests = if is_void(run, Figure::Counts) {
+        0
+    } else {
+        summary.requests
+    };
     let rows = [
         Some(rate(run, &summary.rps)),
         Some(latency(run, &summary.latency_us)),
+        unwanted(run, "latency 4xx", &tally.service_4xx),
+        unwanted(run, "latency 5xx", &tally.service_5xx),
         Some(exchanges(run, &summary, &tally)),
         Some(bytes(run, &summary)),
         connections(run, point, &tally),
-        generator(&point.rounds, summary.requests),
-        server(&point.rounds, summary.requests),
+        generator(&point.rounds, requests),
+        server(&point.rounds, requests),
     ];
     rows.into_iter().flatten().collect()
 }
 
 /// A labelled row; where a finding voids the figure, only that is said.
 fn demoted(run: &Run, figure: Figure, label: &str, items: Vec<Item>) -> Row {
-    let grade = grade(run, figure).filter(|grade| *grade > Grade::Note);
-    let items = if grade == Some(Grade::Invalid) {
+    let items = if is_void(run, figure) {
         vec![Item::wrong("INVALID")]
     } else {
         items
     };
-    Row::new(label, items).marked(grade)
+    Row::new(label, items).marked(grade(run, figure).filter(|grade| *grade > Grade::Note))
 }
 
 fn rate(run: &Run, rps: &Rps) -> Row {
-    let mut items = vec![Item::strong(units::rate(rps.mean))];
+    let mut items = vec![Item::strong(per_second(rps.mean))];
     if rps.rounds > 1 {
         let spread = [("min", rps.min), ("median", rps.median), ("max", rps.max)];
         let named = |(name, value): (&str, Option<f64>)| {
-            value.map(|value| Item::named(name, Role::Plain, units::rate(value)))
+            value.map(|value| Item::named(name, Role::Plain, per_second(value)))
         };
         items.extend(spread.into_iter().filter_map(named));
     }
     if is_generator_bound(run) {
-        items[0] = Item::wrong(">= ")
-            .and(Role::Strong, units::rate(rps.mean))
-            .and(Role::Wrong, " (generator-bound)");
-        return Row::new("requests/s", items).marked(Some(Grade::Invalid));
+        let bound = Item::wrong(">= ").and(Role::Strong, per_second(rps.mean));
+        items[0] = bound.and(Role::Wrong, " (generator-bound)");
+    } else {
+        items.extend(interval(run, rps));
     }
-    items.extend(interval(run, rps));
     demoted(run, Figure::Rps, "requests/s", items)
 }
 
@@ -76,27 +83,50 @@ fn interval(run: &Run, rps: &Rps) -> Option<Item> {
     }
     let mut item = name.and(
         Role::Plain,
-        format!("{} .. {}", units::rate(low), units::rate(high)),
+        format!("{} .. {}", per_second(low), per_second(high)),
     );
-    if grade == Some(Grade::Qualified) {
-        item = item.and(Role::Warning, " *");
-    }
     if rps.rounds < ROUNDS_ENOUGH {
         item = item.and(Role::Warning, " indicative");
+    } else if grade == Some(Grade::Qualified) {
+        item = item.and(Role::Warning, " *");
     }
     Some(item)
 }
 
 fn latency(run: &Run, latency: &Latency) -> Row {
-    let mut items = times(latency);
-    if latency.count > 0 {
-        let mut rests = Item::dim(format!("of {} (service time)", units::count(latency.count)));
-        if latency.count < SAMPLES_ENOUGH {
-            rests = rests.and(Role::Warning, " indicative");
-        }
-        items.push(rests);
+    if latency.count == 0 {
+        return demoted(
+            run,
+            Figure::Latency,
+            "latency",
+            vec![Item::plain("no exchange ended well")],
+        );
     }
+    let mut items = times(latency);
+    let mut rests = Item::dim(format!("of {} (service time)", units::count(latency.count)));
+    if latency.count < SAMPLES_ENOUGH {
+        rests = rests.and(Role::Warning, " indicative");
+    }
+    items.push(rests);
     demoted(run, Figure::Latency, "latency", items)
+}
+
+/// How long answers took that were complete and not wanted.
+fn unwanted(run: &Run, label: &str, times: &Histogram) -> Option<Row> {
+    let max = times.max()?;
+    let span = |nanos| units::span(Nanos::from_nanos(nanos));
+    let carried = Latency::PERCENTILES
+        .iter()
+        .filter_map(|(name, p)| Some((*name, times.quantile_if_carried(*p)?)));
+    let named =
+        |(name, value): (&str, u64)| Item::named(shown_name(name), Role::Plain, span(value));
+    let mut items: Vec<Item> = carried.chain([("max", max)]).map(named).collect();
+    items.push(Item::dim(format!("of {}", units::count(times.count()))));
+    Some(demoted(run, Figure::Latency, label, items))
+}
+
+fn shown_name(name: &str) -> &str {
+    if name == "p999" { "p99.9" } else { name }
 }
 
 /// The percentiles that the samples carry, the names of those that they do not, and the maximum.
@@ -230,59 +260,68 @@ fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
         time.max()
             .map(|max| Item::named("connect max", Role::Plain, span(max))),
     );
-    Some(Row::new("connections", items))
+    Some(demoted(run, Figure::Counts, "connections", items))
 }
 
 /// What the generator itself took; the busiest thread as the median over rounds.
 fn generator(rounds: &[Round], requests: u64) -> Option<Row> {
-    let busiest = median(rounds, |round| {
+    let busy = |round: &Round| {
         round
             .threads
             .iter()
             .map(|thread| thread.busy())
             .max_by(f64::total_cmp)
-    })?;
-    let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
-    let sum = |time: fn(&ThreadAccounts) -> Nanos| {
-        threads.iter().map(|thread| time(thread)).sum::<Nanos>()
     };
+    let busiest = percent(median(rounds, busy)?);
+    let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
     let most = rounds
         .iter()
         .map(|round| round.threads.len())
         .max()
-        .unwrap_or(0) as u64;
+        .unwrap_or(0);
     let mut items = vec![match most {
-        1 => Item::plain(format!("1 thread {} busy", percent(busiest))),
-        _ => Item::plain(format!(
-            "{most} threads, the busiest {} busy",
-            percent(busiest)
-        )),
+        1 => Item::plain(format!("1 thread, {busiest} busy")),
+        _ => Item::plain(format!("busiest of {most} threads {busiest} busy")),
     }];
-    let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
-    if requests > 0 {
-        let mut cost = Item::plain(format!(
-            "{} CPU per exchange",
-            units::span(sum(|thread| thread.cpu) / requests)
-        ));
-        if user + system > Nanos::ZERO {
-            let own = user.as_secs_f64() / (user + system).as_secs_f64();
-            cost = cost.and(
-                Role::Dim,
-                format!(
-                    " (own code {}, kernel {})",
-                    percent(own),
-                    percent(1.0 - own)
-                ),
-            );
-        }
-        items.push(cost);
-    }
-    if threads.iter().all(|thread| thread.run_queue_wait.is_some()) {
-        let waited = sum(|thread| thread.run_queue_wait.unwrap_or(Nanos::ZERO));
-        let share = waited.as_secs_f64() / sum(|thread| thread.wall).as_secs_f64().max(1e-9);
-        items.push(Item::plain(format!("waited for a CPU {}", percent(share))));
-    }
+    items.extend(waited(&threads));
+    items.extend((requests > 0).then(|| cost(&threads, requests)));
     Some(Row::new("generator", items))
+}
+
+/// The share of all threads' time in which they could have run and had to wait for a CPU.
+fn waited(threads: &[&ThreadAccounts]) -> Option<Item> {
+    let waits: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.run_queue_wait).collect();
+    let waited: Nanos = waits?.into_iter().sum();
+    let wall = sum(threads, |thread| thread.wall).as_secs_f64().max(1e-9);
+    Some(Item::plain(format!(
+        "run-queue wait {}",
+        percent(waited.as_secs_f64() / wall)
+    )))
+}
+
+fn cost(threads: &[&ThreadAccounts], requests: u64) -> Item {
+    let cpu = units::span(sum(threads, |thread| thread.cpu) / requests);
+    let item = Item::plain(format!("{cpu} CPU per exchange"));
+    let (user, system) = (
+        sum(threads, |thread| thread.user),
+        sum(threads, |thread| thread.system),
+    );
+    if user + system == Nanos::ZERO {
+        return item;
+    }
+    let own = user.as_secs_f64() / (user + system).as_secs_f64();
+    item.and(
+        Role::Dim,
+        format!(
+            " (own code {}, kernel {})",
+            percent(own),
+            percent(1.0 - own)
+        ),
+    )
+}
+
+fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos {
+    threads.iter().map(|thread| time(thread)).sum()
 }
 
 /// What the server's processes took, where they were observed.

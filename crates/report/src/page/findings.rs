@@ -12,7 +12,13 @@ pub(super) fn grade(run: &Run, figure: Figure) -> Option<Grade> {
     touching(run, figure).map(|finding| finding.grade).max()
 }
 
-/// Whether the figure is invalid for no other reason than that the generator was the limit: then it is a lower bound.
+/// Whether `figure` is worth nothing, not even as a lower bound.
+pub(super) fn is_void(run: &Run, figure: Figure) -> bool {
+    let is_bound = figure == Figure::Rps && is_generator_bound(run);
+    grade(run, figure) == Some(Grade::Invalid) && !is_bound
+}
+
+/// Whether requests/s is invalid for no other reason than that the generator was the limit: then it is a lower bound.
 pub(super) fn is_generator_bound(run: &Run) -> bool {
     let mut invalid = touching(run, Figure::Rps)
         .filter(|finding| finding.grade == Grade::Invalid)

@@ -99,8 +99,8 @@ impl Page {
                 blocks.push(Block::Lines(vec![asked::level(point)]));
             }
             blocks.push(Block::Rows(figures::rows(run, point)));
-            blocks.extend(tables::errors(point).map(Block::Table));
-            blocks.extend(tables::rounds(point).map(Block::Table));
+            blocks.extend(tables::errors(run, point).map(Block::Table));
+            blocks.extend(tables::rounds(run, point).map(Block::Table));
         }
         blocks.push(Block::Rows(findings::rows(run)));
         blocks.push(Block::Rows(place::rows(run)));

@@ -1,8 +1,9 @@
 //! The table of errors and the table of rounds.
 
+use super::findings::{is_generator_bound, is_void};
 use super::{Column, Role, Span, Table};
-use crate::phrase::{micros, number, percent};
-use record::{Blame, FaultCount, Latency, Point, Round, Step, Summary};
+use crate::phrase::{micros, number, percent, rate};
+use record::{Blame, FaultCount, Figure, Latency, Point, Round, Run, Step, Summary};
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -24,7 +25,10 @@ const fn numbers(title: &'static str) -> Column {
 }
 
 /// What went wrong, the most frequent first; none where nothing did.
-pub(super) fn errors(point: &Point) -> Option<Table> {
+pub(super) fn errors(run: &Run, point: &Point) -> Option<Table> {
+    if is_void(run, Figure::Counts) {
+        return None;
+    }
     let faults = Summary::tally(&point.rounds).faults.sorted();
     if faults.is_empty() {
         return None;
@@ -35,7 +39,7 @@ pub(super) fn errors(point: &Point) -> Option<Table> {
             numbers("errors"),
             text("kind"),
             text("step"),
-            text("whose"),
+            text("blame"),
             text(""),
         ],
         rows: faults.iter().take(ERRORS_MOST).map(error).collect(),
@@ -74,44 +78,52 @@ fn blame(blame: Blame) -> &'static str {
 }
 
 /// The rounds beside one another; none where there is only one.
-pub(super) fn rounds(point: &Point) -> Option<Table> {
+pub(super) fn rounds(run: &Run, point: &Point) -> Option<Table> {
     if point.rounds.len() < 2 {
         return None;
     }
     let rest = point.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
-    Some(Table {
-        columns: vec![
-            numbers("round"),
-            numbers("requests/s"),
-            numbers("p50"),
-            numbers("p99"),
-            numbers("max"),
-            numbers("errors"),
-            numbers("generator"),
-            numbers("server"),
-            text(""),
-        ],
-        rows: point.rounds.iter().take(ROUNDS_MOST).map(round).collect(),
+    let mut table = Table {
+        columns: ROUND_COLUMNS.to_vec(),
+        rows: point
+            .rounds
+            .iter()
+            .take(ROUNDS_MOST)
+            .map(|each| round(run, each))
+            .collect(),
         rest: (rest > 0).then(|| {
             format!(
                 "{}; csv has them all",
                 number(rest, "round more", "rounds more")
             )
         }),
-    })
+    };
+    if point.rounds.iter().all(|round| round.footprint.is_none()) {
+        let server = ROUND_COLUMNS.len() - 2;
+        table.columns.remove(server);
+        table
+            .rows
+            .iter_mut()
+            .for_each(|cells| drop(cells.remove(server)));
+    }
+    Some(table)
 }
 
-fn round(round: &Round) -> Vec<Span> {
+/// The server's column is the last but one.
+const ROUND_COLUMNS: [Column; 9] = [
+    numbers("round"),
+    numbers("requests/s"),
+    numbers("p50"),
+    numbers("p99"),
+    numbers("max"),
+    numbers("errors"),
+    numbers("generator"),
+    numbers("server"),
+    text(""),
+];
+
+fn round(run: &Run, round: &Round) -> Vec<Span> {
     let latency = Latency::of(&round.tally);
-    let time = |name: &str, value: Option<f64>| {
-        let bound = if latency.at_least.iter().any(|known| known == name) {
-            ">= "
-        } else {
-            ""
-        };
-        let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
-        Span::new(Role::Plain, shown)
-    };
     let share = |value: Option<f64>| Span::new(Role::Plain, value.map_or("-".to_owned(), percent));
     let busiest = round
         .threads
@@ -119,18 +131,40 @@ fn round(round: &Round) -> Vec<Span> {
         .map(|thread| thread.busy())
         .max_by(f64::total_cmp);
     let errors = round.tally.errors();
+    let shade = if errors > 0 { Role::Wrong } else { Role::Dim };
+    let least = if is_generator_bound(run) { ">= " } else { "" };
     vec![
         Span::new(Role::Dim, (u64::from(round.index) + 1).to_string()),
-        Span::new(Role::Plain, units::rate(round.rps())),
-        time("p50", latency.p50),
-        time("p99", latency.p99),
-        time("max", latency.max),
-        Span::new(
-            if errors > 0 { Role::Wrong } else { Role::Dim },
-            units::count(errors),
+        unless_void(
+            run,
+            Figure::Rps,
+            Role::Plain,
+            format!("{least}{}", rate(round.rps())),
         ),
+        time(run, &latency, "p50", latency.p50),
+        time(run, &latency, "p99", latency.p99),
+        time(run, &latency, "max", latency.max),
+        unless_void(run, Figure::Counts, shade, units::count(errors)),
         share(busiest),
         share(round.footprint.as_ref().map(|footprint| footprint.busy())),
         Span::new(Role::Wrong, if round.partial { "cut short" } else { "" }),
     ]
+}
+
+fn time(run: &Run, latency: &Latency, name: &str, value: Option<f64>) -> Span {
+    let bound = if latency.at_least.iter().any(|known| known == name) {
+        ">= "
+    } else {
+        ""
+    };
+    let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
+    unless_void(run, Figure::Latency, Role::Plain, shown)
+}
+
+fn unless_void(run: &Run, figure: Figure, role: Role, shown: String) -> Span {
+    if is_void(run, figure) {
+        Span::new(Role::Wrong, "INVALID")
+    } else {
+        Span::new(role, shown)
+    }
 }

@@ -1,0 +1,254 @@
+//! What is printed, byte for byte, for Runs in which everything went well, and for those in which it did not.
+//!
+//! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test golden` writes the files anew; look at the difference before
+//! committing it.
+
+use record::{Figure, Finding, Grade, Run, example};
+use report::{Look, format};
+use std::path::PathBuf;
+
+/// Compares with `tests/golden/<name>`, or writes it when asked to.
+fn check(name: &str, shown: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("WEIGH_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, shown).unwrap();
+        return;
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}; WEIGH_UPDATE_GOLDEN=1 writes it",
+            path.display()
+        )
+    });
+    assert!(
+        shown == wanted,
+        "{name} differs from what is printed now; WEIGH_UPDATE_GOLDEN=1 writes it anew:\n{shown}"
+    );
+}
+
+fn shown(name: &str, runs: &[Run], width: usize) -> String {
+    (format(name).unwrap().render)(
+        runs,
+        &Look {
+            colour: false,
+            width,
+        },
+    )
+}
+
+fn finding(check: &str, grade: Grade, touches: &[Figure], sentence: &str, remedy: &str) -> Finding {
+    Finding {
+        check: check.into(),
+        grade,
+        touches: touches.to_vec(),
+        sentence: sentence.into(),
+        remedy: Some(remedy.into()).filter(|remedy: &String| !remedy.is_empty()),
+        evidence: Vec::new(),
+    }
+}
+
+fn unobserved() -> Finding {
+    finding(
+        "limit",
+        Grade::Qualified,
+        &[Figure::Rps],
+        "server not observed; the generator had time to spare (busiest thread 12 % busy)",
+        "let weigh start the server: weigh run URL -- COMMAND",
+    )
+}
+
+/// The examples with what would be held against them.
+fn runs() -> Vec<(&'static str, Run)> {
+    let mut runs = vec![
+        ("ok", example::ok()),
+        ("errors", example::errors()),
+        ("all_404", example::all_404()),
+        ("empty", example::empty()),
+        ("few_samples", example::few_samples()),
+        ("generator_bound", example::generator_bound()),
+        ("server_bound", example::server_bound()),
+        ("partial", example::partial()),
+        ("void", example::ok()),
+    ];
+    for (name, run) in &mut runs {
+        run.findings = findings(name);
+    }
+    runs
+}
+
+fn findings(name: &str) -> Vec<Finding> {
+    use Figure::{Counts, Interval, Latency, Rps};
+    use Grade::{Invalid, Note, Qualified};
+    match name {
+        "ok" => vec![finding(
+            "limit",
+            Note,
+            &[],
+            "neither side was short of CPU (generator 12 %, server 41 %)",
+            "",
+        )],
+        "server_bound" => vec![finding(
+            "limit",
+            Note,
+            &[],
+            "the server was the limit; it used 98 % of its CPUs",
+            "",
+        )],
+        "generator_bound" => vec![
+            finding(
+                "limit",
+                Invalid,
+                &[Rps],
+                "the generator was the limit; it was 97 % busy",
+                "load from elsewhere",
+            ),
+            finding(
+                "limit",
+                Qualified,
+                &[Latency],
+                "the generator was 97 % busy",
+                "use fewer --connections",
+            ),
+        ],
+        "partial" => vec![
+            unobserved(),
+            finding(
+                "samples",
+                Qualified,
+                &[Counts, Interval],
+                "stopped early; 2 of 5 rounds complete",
+                "again",
+            ),
+        ],
+        "few_samples" => vec![
+            unobserved(),
+            finding(
+                "samples",
+                Qualified,
+                &[Latency],
+                "indicative, as it rests on 80 exchanges",
+                "ask more",
+            ),
+            finding(
+                "samples",
+                Qualified,
+                &[Interval],
+                "indicative, as it rests on 2 complete rounds",
+                "",
+            ),
+        ],
+        "void" | "empty" => {
+            let every = [Rps, Latency, Interval, Counts];
+            vec![finding(
+                "conservation",
+                Invalid,
+                &every,
+                "round 4 does not add up",
+                "measure again",
+            )]
+        }
+        _ => vec![
+            unobserved(),
+            finding(
+                "answers",
+                Qualified,
+                &[Rps, Latency],
+                "398 of 6 255 exchanges failed (6 %)",
+                "ask less",
+            ),
+        ],
+    }
+}
+
+#[test]
+fn text_is_what_it_was_at_80_columns() {
+    for (name, run) in runs() {
+        check(&format!("{name}.txt"), &shown("text", &[run], 80));
+    }
+}
+
+#[test]
+fn text_is_what_it_was_at_120_columns() {
+    for (name, run) in runs().into_iter().take(2) {
+        check(&format!("{name}.120.txt"), &shown("text", &[run], 120));
+    }
+}
+
+#[test]
+fn no_line_is_longer_than_the_look_allows() {
+    for width in [60, 80, 120] {
+        for (name, run) in runs() {
+            for line in shown("text", &[run], width).lines() {
+                // Tables are as wide as their numbers; everything else is broken.
+                let is_table = line.split("  ").count() > 5;
+                assert!(
+                    is_table || line.chars().count() <= width,
+                    "{name} at {width}: {line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn several_runs_follow_one_another() {
+    let runs: Vec<Run> = runs().into_iter().take(2).map(|(_, run)| run).collect();
+    check("several.txt", &shown("text", &runs, 80));
+}
+
+#[test]
+fn csv_is_what_it_was() {
+    let runs: Vec<Run> = runs().into_iter().map(|(_, run)| run).collect();
+    check("all.csv", &shown("csv", &runs, 80));
+}
+
+#[test]
+fn json_is_the_saved_record() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, run) in runs() {
+        let path = folder.path().join(name);
+        let journal = record::Journal::create(&path, &run).unwrap();
+        let saved = std::fs::read_to_string(journal.finish(&run).unwrap()).unwrap();
+        assert!(
+            shown("json", std::slice::from_ref(&run), 80) == saved,
+            "{name}"
+        );
+        if name == "few_samples" {
+            check("few_samples.json", &saved);
+        }
+    }
+}
+
+#[test]
+fn a_record_that_was_saved_and_read_prints_the_same_bytes_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, run) in runs() {
+        let path = folder.path().join(name);
+        let journal = record::Journal::create(&path, &run).unwrap();
+        let read = record::load(&journal.finish(&run).unwrap()).unwrap();
+        for format in report::FORMATS {
+            let (once, again) = (
+                shown(format.name, std::slice::from_ref(&run), 100),
+                shown(format.name, std::slice::from_ref(&read), 100),
+            );
+            assert!(once == again, "{name} as {}:\n{once}\n{again}", format.name);
+        }
+    }
+}
+
+#[test]
+fn the_plan_is_shown_whole() {
+    let run = example::ok();
+    let defaults = [
+        ("Host", "127.0.0.1:8080"),
+        ("User-Agent", "weigh/0.1.0"),
+        ("Accept", "*/*"),
+    ];
+    let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    check(
+        "plan.txt",
+        &report::plan_text(&run.plan, &defaults, &Look::default()),
+    );
+}
