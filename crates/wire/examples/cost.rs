@@ -5,8 +5,9 @@
 //! for n in 1000 11000; do valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/cost same $n; done
 //! ```
 //!
-//! The difference of the two counts by 10,000 is one exchange, opened, sent and answered whole, without the process's
-//! start. `same`: the head is the last one again; `dated`: only its Date has changed; `fresh`: it must be parsed.
+//! The difference of the two counts by 10,000 is one exchange, opened, sent and answered whole, without the
+//! process's start. `same`: the head is the last one again; `dated`: only its Date has changed; `fresh`: it
+//! must be parsed.
 
 use std::hint::black_box;
 use std::io::IoSlice;

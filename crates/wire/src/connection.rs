@@ -1,7 +1,8 @@
 //! The client side of one connection, whatever the protocol, and the words in which it speaks.
 //!
-//! [`Connection`] is a closed enum and not a trait object, so that the plain path of an exchange is one inlined piece
-//! of code. It owns no socket and reads no clock: stamps are taken by whoever calls it, in the [`Sink`]'s methods.
+//! [`Connection`] is a closed enum and not a trait object, so that the plain path of an exchange is one inlined
+//! piece of code. It owns no socket and reads no clock: stamps are taken by whoever calls it, in the [`Sink`]'s
+//! methods.
 
 use crate::http1::Client;
 use crate::{Step, Version, Violation};
@@ -64,7 +65,8 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The value of the first header line called `name`, whatever its case. Walks the raw bytes: not for every exchange.
+    /// The value of the first header line called `name`, whatever its case. Walks the raw bytes: not for every
+    /// exchange.
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.raw
             .split(|&byte| byte == b'\n')
@@ -83,8 +85,9 @@ impl<'a> Head<'a> {
 pub struct Ending {
     /// Complete and well-formed, or the first thing that was wrong.
     pub result: Result<(), Violation>,
-    /// The raw bytes of the response: interim heads, head, framing, body, trailers. Of a response that broke a rule,
-    /// what came before the broken piece: a refused head counts nothing, a refused chunk up to the offending byte.
+    /// The raw bytes of the response: interim heads, head, framing, body, trailers. Of a response that broke a
+    /// rule, what came before the broken piece: a refused head counts nothing, a refused chunk up to the
+    /// offending byte.
     pub bytes: u64,
     /// How far the response had come; [`Step::Body`] when it is complete.
     pub step: Step,
@@ -101,8 +104,8 @@ pub struct Sent {
 
 /// Where a connection tells what happened to its exchanges.
 ///
-/// For each opened exchange: at most one `first`, then at most one `head`, then any number of `body`, then exactly one
-/// `done`; exchanges are done in the order in which they were opened.
+/// For each opened exchange: at most one `first`, then at most one `head`, then any number of `body`, then
+/// exactly one `done`; exchanges are done in the order in which they were opened.
 pub trait Sink {
     /// The first byte that answers `id` has come (of an interim response, if there is one).
     fn first(&mut self, id: ExchangeId);
@@ -187,9 +190,9 @@ impl<'p> Connection<'p> {
     /// Bytes have come. All of them are consumed; an incomplete head is kept, at most 64 KiB of it.
     ///
     /// # Errors
-    /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was being
-    /// answered with this violation, those behind it as [`Violation::Abandoned`]. When nothing was open (bytes beyond the last
-    /// response) the violation ends no exchange, and the error is all that tells of it.
+    /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was
+    /// being answered with this violation, those behind it as [`Violation::Abandoned`]. When nothing was open
+    /// (bytes beyond the last response) the violation ends no exchange, and the error is all that tells of it.
     #[inline]
     pub fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
         match self {
@@ -207,7 +210,8 @@ impl<'p> Connection<'p> {
         }
     }
 
-    /// The owner closes the socket (a timeout, a reset, the end of a phase): all that is still open is done as `reason`.
+    /// The owner closes the socket (a timeout, a reset, the end of a phase): all that is still open is done as
+    /// `reason`.
     pub fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
         match self {
             Connection::Http1(client) => client.abandon(sink, reason),

@@ -1,8 +1,8 @@
 //! Bytes <-> meaning, sans-IO.
 //!
-//! In scope: the client and the server role of HTTP/1.1, the encoding of requests and responses, the vocabulary of
-//! what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. Whoever holds a machine of this crate
-//! tells it what came and asks it what to send; stamps, timeouts and blame are the holder's.
+//! In scope: the client and the server role of HTTP/1.1, the encoding of requests and responses, the vocabulary
+//! of what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. Whoever holds a machine of
+//! this crate tells it what came and asks it what to send; stamps, timeouts and blame are the holder's.
 //!
 //! ```
 //! use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source, Version};

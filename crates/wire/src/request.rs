@@ -25,7 +25,8 @@ impl fmt::Display for Version {
 }
 
 /// The headers that are sent unless the user gives one of the same name, in this order, after Host and before
-/// Content-Length (when there is a body) and Connection (`close` for 1.1 without keep-alive, `keep-alive` for 1.0 with).
+/// Content-Length (when there is a body) and Connection (`close` for 1.1 without keep-alive, `keep-alive` for
+/// 1.0 with).
 pub const DEFAULT_HEADERS: [(&str, &str); 2] = [
     ("User-Agent", concat!("weigh/", env!("CARGO_PKG_VERSION"))),
     ("Accept", "*/*"),
@@ -117,8 +118,8 @@ pub fn method_is_token(method: &str) -> bool {
     is_token(method)
 }
 
-/// Whether the header can be sent: its name is a token, its value visible characters, spaces, tabs and bytes beyond ASCII
-/// (RFC 9110 §5.5), without a line end that would smuggle in another header.
+/// Whether the header can be sent: its name is a token, its value visible characters, spaces, tabs and bytes
+/// beyond ASCII (RFC 9110 §5.5), without a line end that would smuggle in another header.
 pub fn header_is_valid(name: &str, value: &str) -> bool {
     is_token(name) && value.bytes().all(is_value_byte)
 }

@@ -1,7 +1,7 @@
 //! What the peer did wrong: a closed vocabulary.
 //!
-//! It says what was seen on the wire and nothing about whose doing it was: blame needs to know who closed the socket
-//! and why, and that is the holder's knowledge.
+//! It says what was seen on the wire and nothing about whose doing it was: blame needs to know who closed the
+//! socket and why, and that is the holder's knowledge.
 
 use std::fmt;
 
@@ -33,7 +33,8 @@ pub enum Violation {
     BadTransferEncoding,
     /// Content-Length and Transfer-Encoding in one head.
     BothLengths,
-    /// A chunk's size line is malformed or over 4 KiB, its size does not fit in 64 bits, or its data has no line end.
+    /// A chunk's size line is malformed or over 4 KiB, its size does not fit in 64 bits, or its data has no
+    /// line end.
     BadChunk,
     /// A line among the trailers is malformed.
     BadTrailers,

@@ -7,7 +7,8 @@ use oracle::client::{converse, converse_on, line};
 use proptest::prelude::*;
 use wire::Connection;
 
-/// (script, what the server sends, what the sink was told); see `oracle::client` for the two notations. `⏎` is CR LF.
+/// (script, what the server sends, what the sink was told); see `oracle::client` for the two notations. `⏎` is
+/// CR LF.
 #[rustfmt::skip]
 const CASES: &[(&str, &str, &str)] = &[
     // Bodies by length.

@@ -7,8 +7,9 @@
 //!                                                     v `--LF-- LineLf <--CR-- Value <--:-- Name
 //! ```
 //!
-//! Data goes through in whole slices; size lines and trailers are few bytes, so they go byte by byte, and a split
-//! anywhere needs no buffer. Chunk lines must end with CR LF; among trailers a bare LF is tolerated, as it is in heads.
+//! Data goes through in whole slices; size lines and trailers are few bytes, so they go byte by byte, and a
+//! split anywhere needs no buffer. Chunk lines must end with CR LF; among trailers a bare LF is tolerated, as
+//! it is in heads.
 
 use crate::Violation;
 use crate::request::{is_token_byte, is_value_byte};

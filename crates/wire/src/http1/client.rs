@@ -17,16 +17,16 @@
 //! Dead --reset--> as new. What still comes to a dead connection is swallowed.
 //! ```
 //!
-//! Decisions where the RFC leaves room: Content-Length beside Transfer-Encoding is a violation (RFC 9112 §6.3, 3: "ought to be
-//! handled as an error"), and so are coded bodies from HTTP/1.0 servers. A response may come before its request is
-//! completely sent; the rest of the request is sent all the same, unless the response closes the connection. It may
-//! not come before the request's first byte.
+//! Decisions where the RFC leaves room: Content-Length beside Transfer-Encoding is a violation (RFC 9112 §6.3,
+//! 3: "ought to be handled as an error"), and so are coded bodies from HTTP/1.0 servers. A response may come
+//! before its request is completely sent; the rest of the request is sent all the same, unless the response
+//! closes the connection. It may not come before the request's first byte.
 //!
-//! Cost: a response that comes whole is neither copied nor buffered. One exchange, opened, sent and answered with 100
-//! bytes under nginx's head of 237, is 473 instructions when the head is the last one again, 791 when its Date has changed,
-//! 2,490 when it must be read (callgrind's counts; `examples/cost.rs` repeats them). Only a head that comes in pieces
-//! is buffered and, with each piece, parsed again from its start: with a limit of 64 KiB that is cheaper than a
-//! resumable parser in the case that matters.
+//! Cost: a response that comes whole is neither copied nor buffered. One exchange, opened, sent and answered
+//! with 100 bytes under nginx's head of 237, is 473 instructions when the head is the last one again, 791 when
+//! its Date has changed, 2,490 when it must be read (callgrind's counts; `examples/cost.rs` repeats them). Only
+//! a head that comes in pieces is buffered and, with each piece, parsed again from its start: with a limit of
+//! 64 KiB that is cheaper than a resumable parser in the case that matters.
 
 use super::chunked::{Chunked, Decoded};
 use super::memo::Memo;

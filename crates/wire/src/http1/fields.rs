@@ -1,7 +1,7 @@
 //! The three header fields on which framing hangs: Content-Length, Transfer-Encoding, Connection.
 //!
-//! Both roles read them by the same rules and differ only in what they call a breach. All other fields are looked at
-//! for their length and left alone.
+//! Both roles read them by the same rules and differ only in what they call a breach. All other fields are
+//! looked at for their length and left alone.
 
 /// What the fields of one head say together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The last head of a connection, so that an equal one need not be read again.
 //!
-//! Servers under load give the same head over and over; only the Date changes, once a second. Equal bytes have an
-//! equal meaning, so recognising them is as strict as parsing them, and a comparison costs a tenth of it. In the value
-//! of Date any printable ASCII may stand, as there the parser would accept it too and nothing depends on it.
+//! Servers under load give the same head over and over; only the Date changes, once a second. Equal bytes have
+//! an equal meaning, so recognising them is as strict as parsing them, and a comparison costs a tenth of it. In
+//! the value of Date any printable ASCII may stand, as there the parser would accept it too and nothing depends
+//! on it.
 
 use super::status::{Facts, Parsed};
 use std::ops::Range;

@@ -23,8 +23,9 @@ pub struct Response<'a> {
 }
 
 impl Response<'_> {
-    /// Appends the head to `out`: status line, Date, the further headers, Content-Length, Connection where the version's
-    /// default is another, blank line. The status line says HTTP/1.1 whatever the client spoke (RFC 9110 §6.2).
+    /// Appends the head to `out`: status line, Date, the further headers, Content-Length, Connection where the
+    /// version's default is another, blank line. The status line says HTTP/1.1 whatever the client spoke (RFC
+    /// 9110 §6.2).
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 ");
         digits(u64::from(self.status), out);

@@ -1,10 +1,10 @@
 //! Plain response heads, read in one pass.
 //!
-//! httparse keeps a list of all header lines; framing needs three of them. An exchange whose head must be read is 2,490
-//! instructions with this and 3,580 with httparse alone (`examples/cost.rs`, `fresh`). So this reads heads of the usual
-//! shape (ASCII, CR LF line ends, a reason) and answers none for everything else, incomplete and malformed heads included:
-//! httparse then says what it is. What is accepted here httparse accepts with the same meaning; debug builds check
-//! that for every head.
+//! httparse keeps a list of all header lines; framing needs three of them. An exchange whose head must be read
+//! is 2,490 instructions with this and 3,580 with httparse alone (`examples/cost.rs`, `fresh`). So this reads
+//! heads of the usual shape (ASCII, CR LF line ends, a reason) and answers none for everything else, incomplete
+//! and malformed heads included: httparse then says what it is. What is accepted here httparse accepts with the
+//! same meaning; debug builds check that for every head.
 
 use super::fields::{Fields, is};
 use super::status::{Facts, HEADERS_LIMIT, Parsed};
@@ -142,7 +142,8 @@ fn plain(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest byte that is flagged is below 0x20, DEL or beyond ASCII; borrows and carries only reach those above it.
+        // The lowest byte that is flagged is below 0x20, DEL or beyond ASCII; borrows and carries only reach
+        // those above it.
         let stop = (word.wrapping_sub(ONES * 0x20) | word.wrapping_add(ONES) | word) & HIGH;
         if stop != 0 {
             return index * 8 + stop.trailing_zeros() as usize / 8;

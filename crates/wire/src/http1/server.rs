@@ -7,8 +7,9 @@
 //! Over: what still comes is swallowed; the holder answers and closes.
 //! ```
 //!
-//! Strict where the client is lenient, because a lenient server is what request smuggling lives on: line ends are CR LF,
-//! Host is there once, a body has one length. What a request means (which methods exist, what the path names) is the holder's.
+//! Strict where the client is lenient, because a lenient server is what request smuggling lives on: line ends
+//! are CR LF, Host is there once, a body has one length. What a request means (which methods exist, what the
+//! path names) is the holder's.
 
 use super::chunked::{Chunked, Decoded};
 use super::fields::{BadField, Fields};

@@ -1,4 +1,5 @@
-//! A response head: what the connection must know of it. Plain ones are scanned, all others are httparse's to judge.
+//! A response head: what the connection must know of it. Plain ones are scanned, all others are httparse's to
+//! judge.
 //!
 //! Strictness is httparse's default: names are tokens, no space before the colon, no folded lines, no control
 //! characters; a bare LF ends a line as CR LF does. On top of it: the first byte is the status line's (no empty
@@ -97,8 +98,8 @@ impl Facts {
     }
 }
 
-/// Reads the head at the front of `input`; `Ok(None)`: it is not complete. Looks at the first [`HEAD_LIMIT`] bytes only, so
-/// that the answer does not depend on how the bytes were split.
+/// Reads the head at the front of `input`; `Ok(None)`: it is not complete. Looks at the first [`HEAD_LIMIT`]
+/// bytes only, so that the answer does not depend on how the bytes were split.
 pub(crate) fn parse(input: &[u8]) -> Result<Option<Parsed>, Violation> {
     let window = &input[..input.len().min(HEAD_LIMIT)];
     match scan(window) {

@@ -104,8 +104,8 @@ pub struct Outcome {
     pub open: u32,
 }
 
-/// Opens one exchange for each `G` or `H` (HEAD) of `script`, sends them, receives `pieces`, and ends the stream if the
-/// script ends in a full stop. At most four exchanges.
+/// Opens one exchange for each `G` or `H` (HEAD) of `script`, sends them, receives `pieces`, and ends the
+/// stream if the script ends in a full stop. At most four exchanges.
 pub fn converse(script: &str, pieces: &[&[u8]]) -> Outcome {
     converse_on(&mut Connection::http1(4), script, pieces)
 }

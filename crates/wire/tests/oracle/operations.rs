@@ -1,7 +1,7 @@
 //! Random operations on a client connection, held against a model of a few numbers.
 //!
-//! Each byte of a script is an operation, what it needs is taken from the bytes that follow; so a fuzzer's mutations
-//! and proptest's shrinking both mean something.
+//! Each byte of a script is an operation, what it needs is taken from the bytes that follow; so a fuzzer's
+//! mutations and proptest's shrinking both mean something.
 
 use super::client::Witness;
 use std::io::IoSlice;
@@ -36,7 +36,8 @@ struct Model {
     dead: bool,
 }
 
-/// Runs `script` on a connection of 1 to 8 exchanges, checks the model after every step, and at last abandons what is open.
+/// Runs `script` on a connection of 1 to 8 exchanges, checks the model after every step, and at last abandons
+/// what is open.
 pub fn run(script: &[u8]) {
     let mut bytes = script.iter().copied();
     let pipeline = u32::from(bytes.next().unwrap_or(0) % 8) + 1;

@@ -55,7 +55,8 @@ impl Witness {
     }
 }
 
-/// What a server that takes bodies of 100 bytes makes of `pieces`: `[GET / HTTP/1.1 'body']` a request, `!400` a refusal.
+/// What a server that takes bodies of 100 bytes makes of `pieces`: `[GET / HTTP/1.1 'body']` a request, `!400`
+/// a refusal.
 pub fn listen(pieces: &[&[u8]]) -> (String, Option<Refusal>) {
     let mut server = Server::new(100);
     let mut witness = Witness::default();
