@@ -1,1 +1,49 @@
-//! host
+//! What Linux says about machines and processes.
+//!
+//! In scope: the [`Machine`](record::Machine) as disclosed in a record, and the [`Watch`] that takes a server's
+//! [`Footprint`](record::Footprint). Out of scope: system calls (`kernel`), what the facts mean for a measurement (`audit`), load.
+//! It knows nothing of HTTP.
+//!
+//! ```
+//! let machine = host::machine();
+//! assert!(machine.cpus_online > 0);
+//! println!("{}", machine.cpu_model.unwrap_or("an unnamed CPU".into()));
+//! ```
+#![forbid(unsafe_code)]
+
+// In reading order; the comments keep it.
+mod files;
+// What the machine is,
+mod cpus;
+mod machine;
+// and what a server costs on it.
+mod observer;
+
+pub use machine::machine;
+pub use observer::Watch;
+
+#[cfg(test)]
+mod tests {
+    use crate::files::Root;
+    use std::fs;
+
+    /// A tree of files that goes when it is dropped.
+    pub(crate) struct Fixture {
+        pub(crate) root: Root,
+        _folder: tempfile::TempDir,
+    }
+
+    /// A tree with these files, by path and text.
+    pub(crate) fn fixture(files: &[(&str, &str)]) -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Fixture {
+            root: Root::at(folder.path()),
+            _folder: folder,
+        }
+    }
+}

@@ -20,8 +20,13 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// CPU time as a share of all CPUs the server may use.
+    /// CPU time as a share of all CPUs the server may use; 0 over no time.
     pub fn busy(&self) -> f64 {
-        self.cpu.as_secs_f64() / (self.wall.as_secs_f64() * self.cpus_allowed).max(1e-9)
+        let there_was = self.wall.as_secs_f64() * self.cpus_allowed;
+        if there_was > 0.0 {
+            self.cpu.as_secs_f64() / there_was
+        } else {
+            0.0
+        }
     }
 }

@@ -35,10 +35,15 @@ pub struct Turns {
 }
 
 impl ThreadAccounts {
-    /// The share of the window in which the thread was running or wanted to: (CPU + run-queue wait) / wall.
+    /// The share of the window in which the thread was running or wanted to: (CPU + run-queue wait) / wall; 0
+    /// over no time.
     pub fn busy(&self) -> f64 {
         let wanted = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
-        wanted.as_secs_f64() / self.wall.as_secs_f64().max(1e-9)
+        if self.wall > Nanos::ZERO {
+            wanted.as_secs_f64() / self.wall.as_secs_f64()
+        } else {
+            0.0
+        }
     }
 
     /// Time it had nothing to do: the rest of the window.

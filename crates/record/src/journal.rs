@@ -294,6 +294,31 @@ mod tests {
     }
 
     #[test]
+    fn a_round_that_cannot_be_added_costs_no_other_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::few_samples();
+        let point = &run.points[0];
+        let mut journal = begin(folder.path(), &run);
+        journal
+            .append_round(0, &point.load, &point.rounds[0])
+            .unwrap();
+        let unwritable = File::open(journal.path()).unwrap();
+        let file = std::mem::replace(&mut journal.file, unwritable);
+        let error = journal
+            .append_round(0, &point.load, &point.rounds[1])
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("the earlier rounds are in it"),
+            "{error}"
+        );
+        journal.file = file;
+        journal
+            .append_round(0, &point.load, &point.rounds[1])
+            .unwrap();
+        assert_eq!(load(journal.path()).unwrap().points[0].rounds, point.rounds);
+    }
+
+    #[test]
     fn an_older_journal_is_replaced_and_anything_else_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
@@ -322,6 +347,7 @@ mod tests {
         fs::write(&plain, "x").unwrap();
         let cases = [
             (folder.path().to_owned(), "is a folder; name a file"),
+            (folder.path().join("no/"), "is a folder; name a file"),
             (folder.path().join("no/run.json"), "there is no folder"),
             (folder.path().join("no/.."), "there is no folder"),
             (plain.join("run.json"), "Not a directory"),

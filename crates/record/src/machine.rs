@@ -28,7 +28,8 @@ pub struct Machine {
     pub clocksource: Option<String>,
     /// What one reading of the clock costs, in nanoseconds (median).
     pub clock_reading_ns: u64,
-    /// Open files this process may have: soft limit as found, and hard limit to which it was raised.
+    /// Open files this process may have: the soft limit as found, and what it was raised to (the hard limit, unless that
+    /// was not allowed).
     pub open_files: (u64, u64),
     /// Local ports that connects may use, first and last.
     pub local_ports: (u16, u16),

@@ -132,6 +132,9 @@ fn names_a_descriptor(path: &Path) -> bool {
 }
 
 fn in_folder(path: &Path) -> Result<Destination, SaveError> {
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Err(SaveError::IsFolder(path.into()));
+    }
     let folder = folder_of(path);
     if folder.is_dir() && path.file_name().is_some() {
         Ok(Destination::File(path.into()))
@@ -173,4 +176,46 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 /// Makes the name of `path` durable.
 pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn what_is_no_file_is_written_to_as_it_is() {
+        for path in ["/dev/null", "/proc/self/fd/1"] {
+            let stream = Destination::of(Path::new(path)).unwrap();
+            assert!(matches!(stream, Destination::Stream(..)), "{path}");
+        }
+        let null = Destination::of(Path::new("/dev/null")).unwrap();
+        assert_eq!(
+            null.write(&example::empty()).unwrap(),
+            Path::new("/dev/null")
+        );
+    }
+
+    #[test]
+    fn a_full_device_is_told_with_its_name() {
+        let full = Destination::of(Path::new("/dev/full")).unwrap();
+        let (path, error) = full.write(&example::empty()).unwrap_err();
+        assert_eq!(
+            (path.as_path(), error.raw_os_error()),
+            (Path::new("/dev/full"), Some(28))
+        );
+    }
+
+    #[test]
+    fn a_record_is_readable_by_whom_any_file_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (record, plain) = (folder.path().join("run.json"), folder.path().join("plain"));
+        fs::write(&plain, "").unwrap();
+        Destination::of(&record)
+            .unwrap()
+            .write(&example::empty())
+            .unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&record), mode(&plain));
+    }
 }

@@ -2,20 +2,26 @@
 
 use crate::SaveError;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The most entries of the state directory that are looked at for the latest record.
 const MOST_ENTRIES: usize = 1 << 20;
 
 /// A file for the record of a run that began at `started_unix` (seconds since 1970, UTC) in process `pid`:
-/// `YYYYMMDD-HHMMSS-<pid>.json` in `$XDG_STATE_HOME/weigh`, else in `~/.local/state/weigh`, which is created.
+/// `YYYYMMDD-HHMMSS-<pid>.json` in `$XDG_STATE_HOME/weigh`, else in `~/.local/state/weigh`, which is created for this user
+/// alone: a plan's headers may hold a password.
 ///
 /// # Errors
 /// [`SaveError::Unwritable`] where the directory cannot be created.
 pub fn default_path(started_unix: u64, pid: u32) -> Result<PathBuf, SaveError> {
     let folder = state_folder();
-    match fs::create_dir_all(&folder) {
+    match DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+    {
         Ok(()) => Ok(folder.join(name(started_unix, pid))),
         Err(error) => Err(SaveError::Unwritable {
             path: folder,

@@ -1,0 +1,92 @@
+//! Which CPUs there are, and how much of them a process may use.
+
+use crate::files::{Root, field};
+
+/// The highest number a CPU can have: far above what Linux can be built for (8192).
+const HIGHEST: u32 = u16::MAX as u32;
+
+/// The numbers in a list such as `0-3,8`; none when it is no such list.
+pub(crate) fn parse_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last > HIGHEST {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup(); // so that a list that repeats itself stays as short as there are CPUs
+    Some(cpus)
+}
+
+/// The CPUs that are online.
+pub(crate) fn online(root: &Root) -> Option<Vec<u32>> {
+    parse_list(&root.text("/sys/devices/system/cpu/online")?)
+}
+
+/// CPUs' worth of time that process `pid` may use: the CPUs of its affinity mask that are online, or `quota` where that
+/// is less. None when its mask cannot be read.
+pub(crate) fn usable(root: &Root, pid: u32, quota: Option<f64>) -> Option<f64> {
+    let status = root.text(format!("/proc/{pid}/status"))?;
+    let mut allowed = parse_list(field(&status, "Cpus_allowed_list")?)?;
+    if let Some(online) = online(root) {
+        allowed.retain(|cpu| online.binary_search(cpu).is_ok()); // the mask may name CPUs that could be plugged in
+    }
+    let allowed = allowed.len() as f64;
+    Some(quota.map_or(allowed, |quota| quota.min(allowed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixture;
+
+    #[test]
+    fn lists_of_cpus_are_read_and_anything_else_is_not() {
+        let cases: &[(&str, Option<&[u32]>)] = &[
+            ("0\n", Some(&[0])),
+            ("0-3,8", Some(&[0, 1, 2, 3, 8])),
+            ("8,0-1,1", Some(&[0, 1, 8])),
+            ("", Some(&[])),
+            ("0-", None),
+            ("3-0", None),
+            ("a", None),
+            ("-1", None),
+            ("0-4294967295", None),
+            ("0-99999999999999999999", None),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(parse_list(text).as_deref(), *wanted, "{text:?}");
+        }
+        let long = "0-65535,".repeat(8);
+        assert_eq!(parse_list(&long).unwrap().len(), 65_536);
+    }
+
+    #[test]
+    fn a_process_may_use_its_mask_or_its_quota_whichever_is_less() {
+        let status = (
+            "proc/7/status",
+            "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t1-7\n",
+        );
+        let online = ("sys/devices/system/cpu/online", "0-3\n");
+        let nonsense = ("proc/7/status", "Cpus_allowed_list:\tnonsense\n");
+        type Case<'a> = (&'a [(&'a str, &'a str)], Option<f64>, Option<f64>);
+        let cases: &[Case<'_>] = &[
+            (&[status, online], None, Some(3.0)),
+            (&[status], None, Some(7.0)),
+            (&[status, online], Some(1.5), Some(1.5)),
+            (&[status, online], Some(9.0), Some(3.0)),
+            (&[online], Some(1.0), None),
+            (&[nonsense], None, None),
+        ];
+        for (files, quota, wanted) in cases {
+            assert_eq!(
+                usable(&fixture(files).root, 7, *quota),
+                *wanted,
+                "{files:?}"
+            );
+        }
+    }
+}
