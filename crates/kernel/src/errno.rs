@@ -123,6 +123,12 @@ impl From<std::io::Error> for Errno {
     }
 }
 
+impl From<Errno> for std::io::Error {
+    fn from(errno: Errno) -> std::io::Error {
+        std::io::Error::from_raw_os_error(errno.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,6 +52,8 @@ pub mod accounts;
 pub mod affinity;
 // how much they may open,
 pub mod limits;
+// what they start,
+pub mod process;
 // what interrupts them,
 pub mod signals;
 // and how names become addresses.

@@ -1,0 +1,287 @@
+//! Starting a server, knowing all of its processes, and ending every one of them.
+//!
+//! Servers fork: workers, pools, and daemons that leave the process that was started. So the whole family is followed:
+//! the child gets a process group of its own, we become the reaper of its orphans, and all of them carry a *mark*. A
+//! process belongs to a [`Child`] when it descends from it by parents, is in its group or session, bears its mark, or
+//! was once seen to belong to it.
+//!
+//! The mark is the soft RLIMIT_RSS. Linux has not looked at that limit since 2.4.30 (getrlimit(2)), but hands it down
+//! through fork, exec and setsid, and shows it to everybody. A variable in the environment would be the usual mark;
+//! servers overwrite theirs with their titles (nginx) or start workers without (env -i).
+//!
+//! Signals go to single processes, by pidfd and checked against the start time, never to a number that may have a new
+//! owner. (killpg would be shorter, but does not reach daemons.) The child itself is not reaped before the end, so
+//! that its number cannot be given away meanwhile.
+
+mod family;
+
+use crate::{clock, limits};
+use family::{Process, Stat};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, thread};
+use units::Nanos;
+
+/// How often the family is looked at while it is ending.
+const LOOK: Nanos = Nanos::from_millis(2);
+/// How long killed processes may take to be gone; only what is stuck in the kernel takes longer.
+const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
+/// The grace of a child that is dropped without having been stopped.
+const DROP_GRACE: Nanos = Nanos::from_secs(1);
+
+/// How a command is started.
+#[derive(Debug, Default)]
+pub struct Start {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where it runs; none: where we do.
+    pub directory: Option<PathBuf>,
+    /// Variables added to our environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where its standard output and error go; none: nowhere.
+    pub output: Option<File>,
+    /// Lets it have the limit on open files that we have raised for ourselves, instead of the one before.
+    pub raised_open_files: bool,
+}
+
+/// How [`Child::stop`] went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// All were gone within the grace.
+    Asked,
+    /// Some had to be killed.
+    Killed,
+    /// These live on although they were killed.
+    Stuck(Vec<u32>),
+}
+
+/// A started command with everything that it starts. Dropping it stops it.
+#[derive(Debug)]
+pub struct Child {
+    /// Never waited for through this handle, but by `family::reap`, which keeps the accounts.
+    handle: std::process::Child,
+    leader: Process,
+    mark: u64,
+    /// All that were seen to belong to it when it was last looked at.
+    known: BTreeSet<Process>,
+    status: Option<ExitStatus>,
+    /// CPU time of those that we have reaped.
+    reaped: Nanos,
+    stopped: bool,
+}
+
+impl Child {
+    /// Starts a command, without standard input. When this is called by the main thread, the command gets SIGTERM
+    /// should we die without stopping it. (The kernel ties that signal to the calling thread's life, so a thread that
+    /// ends earlier must not ask for it.)
+    ///
+    /// # Errors
+    /// There is no such program, it may not be executed, or there is no room for a process.
+    pub fn start(start: Start) -> io::Result<Child> {
+        let mark = new_mark();
+        let mut command = command(start, mark)?;
+        family::become_reaper();
+        let handle = command.spawn()?;
+        let stat = Stat::read(handle.id());
+        let stat = stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))?;
+        Ok(Child {
+            handle,
+            leader: stat.process,
+            mark,
+            known: BTreeSet::from([stat.process]),
+            status: None,
+            reaped: Nanos::ZERO,
+            stopped: false,
+        })
+    }
+
+    /// The process that was started; with all that it started it is in [`Child::pids`].
+    pub fn id(&self) -> u32 {
+        self.handle.id()
+    }
+
+    /// All living processes of the family.
+    pub fn pids(&mut self) -> Vec<u32> {
+        living(&self.look())
+    }
+
+    /// The CPU time of the whole family so far: of those that are there by their exact clocks, with what they have
+    /// reaped themselves (that in ticks, of 10 ms as a rule), and of those that we have reaped.
+    pub fn cpu(&mut self) -> Nanos {
+        let there: Nanos = self.look().iter().map(Stat::cpu).sum();
+        there + self.reaped
+    }
+
+    /// How the process that was started has ended; none while it lives. A server that daemonises ends here and lives
+    /// on in [`Child::pids`].
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = family::peek(self.id());
+        }
+        self.status
+    }
+
+    /// Ends the whole family: SIGTERM to each, and when `grace` is over, SIGKILL until none is left. All are reaped.
+    /// Called again it does nothing.
+    pub fn stop(&mut self, grace: Nanos) -> Ending {
+        if self.stopped {
+            return Ending::Asked;
+        }
+        let ending = if self.end(libc::SIGTERM, grace).is_empty() {
+            Ending::Asked
+        } else {
+            match self.end(libc::SIGKILL, KILL_PATIENCE) {
+                left if left.is_empty() => Ending::Killed,
+                left => Ending::Stuck(left),
+            }
+        };
+        self.finish();
+        ending
+    }
+
+    /// Sends `signal` once to each of the family, newcomers too, until none is there or `patience` is over. Returns
+    /// who still lives.
+    fn end(&mut self, signal: libc::c_int, patience: Nanos) -> Vec<u32> {
+        let deadline = clock::now() + patience;
+        let mut told = BTreeSet::new();
+        loop {
+            let there = self.look();
+            let ended = |stat: &Stat| stat.zombie && stat.process == self.leader;
+            if there.iter().all(ended) || (!told.is_empty() && clock::now() >= deadline) {
+                return living(&there);
+            }
+            for stat in there.iter().filter(|stat| !stat.zombie) {
+                if told.insert(stat.process) {
+                    stat.process.signal(signal);
+                }
+            }
+            thread::sleep(LOOK.to_std());
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some((status, cost)) = family::reap(self.id()) {
+            self.status = Some(status);
+            self.reaped += cost;
+        }
+        self.stopped = true;
+    }
+
+    /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
+    fn look(&mut self) -> Vec<Stat> {
+        if self.stopped {
+            return Vec::new();
+        }
+        let mut members = self.members(&family::all());
+        members.retain(|stat| !self.reap_orphan(stat));
+        self.known = members.iter().map(|stat| stat.process).collect();
+        members
+    }
+
+    /// Who of `all` belongs to the family. Repeated until nobody is added, since parents may come after their children
+    /// in the list.
+    fn members(&self, all: &[Stat]) -> Vec<Stat> {
+        let mut members: Vec<Stat> = Vec::new();
+        let mut pids = BTreeSet::new();
+        loop {
+            let before = members.len();
+            for stat in all {
+                if !pids.contains(&stat.process.pid) && self.owns(stat, &pids) {
+                    pids.insert(stat.process.pid);
+                    members.push(*stat);
+                }
+            }
+            if members.len() == before {
+                return members;
+            }
+        }
+    }
+
+    fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
+        let related = || {
+            members.contains(&stat.parent)
+                || stat.group == self.leader.pid
+                || stat.session == self.leader.pid
+                || family::mark(stat.process.pid) == Some(self.mark)
+        };
+        let younger = stat.process.start_ticks >= self.leader.start_ticks;
+        self.known.contains(&stat.process) || (younger && related())
+    }
+
+    fn reap_orphan(&mut self, stat: &Stat) -> bool {
+        let orphan = stat.zombie && stat.process != self.leader;
+        if !orphan || stat.parent != std::process::id() {
+            return false;
+        }
+        let reaped = family::reap(stat.process.pid);
+        self.reaped += reaped.map_or(Nanos::ZERO, |(_, cost)| cost);
+        reaped.is_some()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.stop(DROP_GRACE);
+    }
+}
+
+fn living(stats: &[Stat]) -> Vec<u32> {
+    let alive = stats.iter().filter(|stat| !stat.zombie);
+    alive.map(|stat| stat.process.pid).collect()
+}
+
+/// A number that no other child has, of ours or of any other process. Far beyond any memory.
+fn new_mark() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
+    1 << 62 | u64::from(std::process::id()) << 20 | count
+}
+
+fn command(start: Start, mark: u64) -> io::Result<Command> {
+    let (program, arguments) = start
+        .command
+        .split_first()
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(start.environment);
+    command.stdin(Stdio::null()).process_group(0);
+    match start.output {
+        Some(file) => command.stdout(file.try_clone()?).stderr(file),
+        None => command.stdout(Stdio::null()).stderr(Stdio::null()),
+    };
+    if let Some(directory) = start.directory {
+        command.current_dir(directory);
+    }
+    let before = limits::before_raising().filter(|_| !start.raised_open_files);
+    let parent = std::process::id();
+    // SAFETY: takes no memory of ours and cannot fail.
+    let follow = unsafe { libc::gettid() } as u32 == parent;
+    // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            family::bear_mark(mark);
+            if let Some(before) = before {
+                limits::set_soft(before.soft)?;
+            }
+            if follow { die_with(parent) } else { Ok(()) }
+        })
+    };
+    Ok(command)
+}
+
+/// Asks for SIGTERM when the parent dies; it is an error when it has died before this could be asked for.
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) };
+    // SAFETY: takes no memory of ours and cannot fail.
+    if unsafe { libc::getppid() } as u32 == parent {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
+}

@@ -1,0 +1,225 @@
+//! Processes as /proc shows them, and as the system calls on them want them.
+
+use crate::accounts::span;
+use crate::{Errno, accounts};
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::ptr;
+use units::Nanos;
+
+/// A process beyond doubt: a number that is given away again has another start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Process {
+    /// Since boot, in ticks of the kernel.
+    pub(super) start_ticks: u64,
+    pub(super) pid: u32,
+}
+
+impl Process {
+    /// Sends a signal, to this process or to none. That it is gone already is as good.
+    pub(super) fn signal(self, signal: libc::c_int) {
+        let pid = self.pid as libc::pid_t;
+        // SAFETY: takes no memory of ours.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        if fd < 0 {
+            if Errno::last() == Errno::ENOSYS {
+                self.signal_by_number(signal);
+            }
+            return;
+        }
+        // SAFETY: the descriptor is new, so nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
+        // From here on the number is bound; was it ours when it was bound?
+        if self.is_there() {
+            let info = ptr::null::<libc::siginfo_t>();
+            // SAFETY: a null pointer says that the signal carries nothing.
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd.as_raw_fd(), signal, info, 0) };
+        }
+    }
+
+    /// For kernels before 5.3, with a moment in between in which the number could change hands.
+    fn signal_by_number(self, signal: libc::c_int) {
+        if self.is_there() {
+            // SAFETY: takes no memory of ours.
+            unsafe { libc::kill(self.pid as libc::pid_t, signal) };
+        }
+    }
+
+    fn is_there(self) -> bool {
+        Stat::read(self.pid).is_some_and(|stat| stat.process == self)
+    }
+}
+
+/// What /proc says about a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) process: Process,
+    pub(super) parent: u32,
+    pub(super) group: u32,
+    pub(super) session: u32,
+    /// It has ended, and nobody has asked how.
+    pub(super) zombie: bool,
+    /// CPU time in ticks: of its own, and of the children that it has waited for.
+    own_ticks: u64,
+    children_ticks: u64,
+}
+
+impl Stat {
+    pub(super) fn read(pid: u32) -> Option<Stat> {
+        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// One line of proc_pid_stat(5). The name, in brackets, may contain anything, brackets and spaces too.
+    fn parse(text: &str) -> Option<Stat> {
+        let (pid, _) = text.split_once(' ')?;
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        Some(Stat {
+            process: Process {
+                start_ticks: number(19)?,
+                pid: pid.parse().ok()?,
+            },
+            parent: number(1)? as u32,
+            group: number(2)? as u32,
+            session: number(3)? as u32,
+            zombie: matches!(*fields.first()?, "Z" | "X"),
+            own_ticks: number(11)? + number(12)?,
+            children_ticks: number(13)? + number(14)?,
+        })
+    }
+
+    /// Its own CPU time, exact where it can be had, and that of the children it has waited for.
+    pub(super) fn cpu(&self) -> Nanos {
+        let own = accounts::process_cpu(self.process.pid).unwrap_or_else(|| ticks(self.own_ticks));
+        own + ticks(self.children_ticks)
+    }
+}
+
+fn ticks(count: u64) -> Nanos {
+    // SAFETY: takes no memory of ours.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    Nanos::from_secs(1) * count / per_second
+}
+
+/// All processes that can be seen.
+pub(super) fn all() -> Vec<Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let pids = entries.flatten().filter_map(pid);
+    pids.filter_map(Stat::read).collect()
+}
+
+/// The mark that a process bears: its soft RLIMIT_RSS, if it has one.
+pub(super) fn mark(pid: u32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max resident set"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Gives the calling process its mark, unless a hard limit is in the way (then only its relations tell whose it is).
+/// Safe between fork and exec: two system calls, no memory.
+pub(super) fn bear_mark(mark: u64) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` outlives both calls; the first fills it, the second reads it.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_RSS, &mut limit) == 0 && limit.rlim_max >= mark {
+            limit.rlim_cur = mark;
+            libc::setrlimit(libc::RLIMIT_RSS, &limit);
+        }
+    }
+}
+
+/// Makes us the parent of what our descendants leave behind.
+pub(super) fn become_reaper() {
+    // SAFETY: takes numbers only. Kernels since 3.4 have it.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// How our child `pid` has ended, without reaping it.
+pub(super) fn peek(pid: u32) -> Option<ExitStatus> {
+    // SAFETY: siginfo_t is plain old data; all zeroes is a valid value of it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` outlives the call and is what the call fills.
+    let result = unsafe { libc::waitid(libc::P_PID, pid, &mut info, flags) };
+    // SAFETY: waitid has filled `info`, or left its zeroes: then nothing has ended.
+    if result != 0 || unsafe { info.si_pid() } == 0 {
+        return None;
+    }
+    // SAFETY: as above.
+    let status = unsafe { info.si_status() };
+    let raw = match info.si_code {
+        libc::CLD_EXITED => (status & 0xff) << 8,
+        libc::CLD_DUMPED => status | 0x80,
+        _ => status,
+    };
+    Some(ExitStatus::from_raw(raw))
+}
+
+/// Reaps our child `pid`, if it has ended: how, and what it and all it had waited for have cost.
+pub(super) fn reap(pid: u32) -> Option<(ExitStatus, Nanos)> {
+    let mut status = 0;
+    // SAFETY: rusage is plain old data; all zeroes is a valid value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` and `usage` outlive the call and are what the call fills.
+    let reaped = unsafe { libc::wait4(pid as libc::pid_t, &mut status, libc::WNOHANG, &mut usage) };
+    let cost = span(usage.ru_utime) + span(usage.ru_stime);
+    (reaped > 0).then(|| (ExitStatus::from_raw(status), cost))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_full_of_brackets_does_not_shift_the_fields() {
+        let text = "17 (a) Z (b 9 9) S 3 4 5 0 -1 0 0 0 0 0 10 20 30 40 20 0 1 0 777 0 0\n";
+        let wanted = Stat {
+            process: Process {
+                start_ticks: 777,
+                pid: 17,
+            },
+            parent: 3,
+            group: 4,
+            session: 5,
+            zombie: false,
+            own_ticks: 30,
+            children_ticks: 70,
+        };
+        assert_eq!(Stat::parse(text), Some(wanted));
+        assert_eq!(Stat::parse("17 (a) S 3 4"), None);
+    }
+
+    #[test]
+    fn this_process_is_among_all() {
+        let me = Stat::read(std::process::id()).unwrap();
+        assert!(all().iter().any(|stat| stat.process == me.process));
+    }
+
+    #[test]
+    fn a_number_with_another_start_gets_no_signal() {
+        let mut sleeper = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let real = Stat::read(sleeper.id()).unwrap().process;
+        let earlier = Process {
+            start_ticks: real.start_ticks - 1,
+            ..real
+        };
+        earlier.signal(libc::SIGKILL);
+        assert!(sleeper.try_wait().unwrap().is_none() && real.is_there());
+        real.signal(libc::SIGTERM);
+        assert_eq!(sleeper.wait().unwrap().signal(), Some(libc::SIGTERM));
+    }
+}
