@@ -1,1 +1,52 @@
-//! counterweight
+//! The reference server: the ruler beside which other servers and the load generator itself are laid.
+//!
+//! In scope: what `weigh serve` does, from listening to the counts it reports when it stops; built-in resources, HTTP
+//! to the letter, few system calls. Out of scope: load, statistics, judging; and what a command line is. It stands on
+//! `wire` and `kernel` as the generator does, so that a fault of theirs shows from both sides.
+//!
+//! A [`Server`] is a few workers that share nothing: each has its own ring, its own listening sockets (the kernel
+//! spreads connections over them) and its own counts, which are added up at the end.
+//!
+//! ```
+//! use counterweight::{Config, Server};
+//! use std::io::{Read, Write};
+//! use std::sync::atomic::{AtomicBool, Ordering};
+//!
+//! let config = Config { listen: vec!["127.0.0.1:0".parse().unwrap()], workers: 1, ..Config::default() };
+//! let server = Server::bind(&config)?;
+//! let at = server.addresses()[0].to_string();
+//! let stop = AtomicBool::new(false);
+//! let counts = std::thread::scope(|scope| {
+//!     let running = scope.spawn(|| server.run(&stop));
+//!     let mut client = std::net::TcpStream::connect(at).unwrap();
+//!     client.write_all(b"GET /hello HTTP/1.0\r\n\r\n").unwrap();
+//!     let mut answer = String::new();
+//!     client.read_to_string(&mut answer).unwrap();
+//!     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+//!     stop.store(true, Ordering::Relaxed);
+//!     running.join().unwrap()
+//! })?;
+//! assert_eq!((counts.connections, counts.requests, counts.responses.success), (1, 1, 1));
+//! # Ok::<(), counterweight::ServeError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+// In reading order: what is served,
+mod resources;
+// when,
+mod date;
+// as ready bytes;
+mod shelf;
+// how a request finds its answer,
+mod answering;
+// where connections are kept,
+mod slots;
+// and what one thread does with them.
+mod worker;
+// What it has done,
+mod counts;
+// and all threads together.
+mod server;
+
+pub use counts::{Counts, Responses};
+pub use server::{Config, ServeError, Server};

@@ -1,0 +1,111 @@
+//! What is served: the built-in resources, and the two answers for everything else.
+//!
+//! Sizes are what people benchmark with: nothing, 43 bytes, 100 bytes. They are bytes in the program, so that no file
+//! system is measured where the protocol is meant.
+
+/// One thing to answer with.
+pub(crate) struct Resource {
+    /// Its path, without a query; none for those that answer requests for anything else.
+    path: &'static str,
+    pub(crate) status: u16,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) body: &'static [u8],
+}
+
+const GIF: &[(&str, &str)] = &[("Content-Type", "image/gif")];
+const HTML: &[(&str, &str)] = &[("Content-Type", "text/html")];
+const TEXT: &[(&str, &str)] = &[("Content-Type", "text/plain")];
+const TEXT_ALLOW: &[(&str, &str)] = &[("Content-Type", "text/plain"), ("Allow", "GET, HEAD")];
+
+/// One pixel, transparent: a header, two colours, the transparency block, and the pixel in LZW codes of three bits
+/// (clear, colour 0, end).
+const PIXEL: &[u8; 43] = b"GIF89a\x01\0\x01\0\x80\0\0\
+    \0\0\0\xff\xff\xff\
+    !\xf9\x04\x01\0\0\0\0\
+    ,\0\0\0\0\x01\0\x01\0\0\
+    \x02\x02\x44\x01\0\
+    ;";
+
+const PAGE: &[u8; 100] = b"<!DOCTYPE html><title>100 bytes</title>\
+    <p>This page has one hundred bytes, neither more nor less.\n\n\n";
+
+/// All of them; the last two have no path.
+#[rustfmt::skip]
+pub(crate) const RESOURCES: [Resource; 6] = [
+    Resource { path: "/nop.gif", status: 200, headers: GIF, body: PIXEL },
+    Resource { path: "/100.html", status: 200, headers: HTML, body: PAGE },
+    Resource { path: "/0.html", status: 200, headers: HTML, body: b"" },
+    Resource { path: "/hello", status: 200, headers: TEXT, body: b"Hello, world!\n" },
+    Resource { path: "", status: 404, headers: TEXT, body: b"Nothing is here.\n" },
+    Resource { path: "", status: 405, headers: TEXT_ALLOW, body: b"Only GET and HEAD are answered.\n" },
+];
+
+/// The place in [`RESOURCES`] of "there is no such thing".
+const NOT_FOUND: usize = 4;
+/// The place in [`RESOURCES`] of "that cannot be done to it".
+pub(crate) const NOT_ALLOWED: usize = 5;
+
+/// The place in [`RESOURCES`] of what `path` asks for; its query says nothing to us.
+#[inline]
+pub(crate) fn find(path: &str) -> usize {
+    let name = path.split_once('?').map_or(path, |(name, _)| name);
+    RESOURCES[..NOT_FOUND]
+        .iter()
+        .position(|resource| resource.path == name)
+        .unwrap_or(NOT_FOUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_finds_its_resource_whatever_its_query() {
+        let cases: &[(&str, usize)] = &[
+            ("/nop.gif", 0),
+            ("/100.html", 1),
+            ("/100.html?id=7", 1),
+            ("/100.html?", 1),
+            ("/0.html?a?b", 2),
+            ("/hello", 3),
+            ("/", NOT_FOUND),
+            ("", NOT_FOUND),
+            ("*", NOT_FOUND),
+            ("?", NOT_FOUND),
+            ("/hello/", NOT_FOUND),
+            ("/Hello", NOT_FOUND),
+            ("/100.htm", NOT_FOUND),
+        ];
+        for (path, place) in cases {
+            assert_eq!(find(path), *place, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_resources_are_as_long_as_they_are_called() {
+        let lengths: Vec<_> = RESOURCES[..3].iter().map(|it| it.body.len()).collect();
+        assert_eq!(lengths, [43, 100, 0]);
+    }
+
+    #[test]
+    fn the_gif_is_one_transparent_pixel() {
+        assert_eq!(&PIXEL[..6], b"GIF89a");
+        assert_eq!(PIXEL[6..10], [1, 0, 1, 0], "one by one");
+        assert_eq!(PIXEL[10] & 0x87, 0x80, "a table of two colours");
+        assert_eq!(PIXEL[19..21], [0x21, 0xf9], "a graphic control extension");
+        assert_eq!(
+            (PIXEL[22] & 1, PIXEL[25]),
+            (1, 0),
+            "colour 0 is transparent"
+        );
+        assert_eq!(PIXEL[27], b',', "an image");
+        let codes = u16::from_le_bytes([PIXEL[39], PIXEL[40]]);
+        let code = |place: u32| (codes >> (3 * place)) & 7;
+        assert_eq!(
+            [code(0), code(1), code(2)],
+            [4, 0, 5],
+            "clear, colour 0, end"
+        );
+        assert_eq!(PIXEL[41..], [0, b';']);
+    }
+}

@@ -1,0 +1,208 @@
+//! Every answer as ready bytes, head and body in one piece.
+//!
+//! There are few of them (each resource in the three forms that the connection can ask for), and between two of the
+//! same form only the Date ever differs. So the Date is written into all of them once a second, in place, and an
+//! answer is one copy of a few hundred bytes. (Sending head and body as two slices would save the copy and cost more
+//! in the kernel.)
+
+use crate::date;
+use crate::resources::{RESOURCES, Resource};
+use std::time::Duration;
+use units::{Instant, Nanos};
+use wire::Version;
+use wire::http1::{Refusal, Response};
+
+/// What has to be said about the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nothing: HTTP/1.1, kept.
+    Kept,
+    /// That it is kept, to HTTP/1.0.
+    KeptOld,
+    /// That it is closed.
+    Close,
+}
+
+const FORMS: [Form; 3] = [Form::Kept, Form::KeptOld, Form::Close];
+
+impl Form {
+    pub(crate) fn new(version: Version, keepalive: bool) -> Form {
+        match (keepalive, version) {
+            (false, _) => Form::Close,
+            (true, Version::Http10) => Form::KeptOld,
+            (true, _) => Form::Kept,
+        }
+    }
+}
+
+/// Which answer, in which form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// A place in [`RESOURCES`].
+    pub(crate) resource: usize,
+    pub(crate) form: Form,
+    /// To HEAD: without the body.
+    pub(crate) is_head: bool,
+}
+
+impl Answer {
+    /// For a slot in which nothing was asked yet.
+    pub(crate) const NONE: Answer = Answer {
+        resource: 0,
+        form: Form::Close,
+        is_head: false,
+    };
+
+    pub(crate) fn status(self) -> u16 {
+        RESOURCES[self.resource].status
+    }
+}
+
+struct Prepared {
+    bytes: Vec<u8>,
+    /// Where the head ends.
+    head: usize,
+}
+
+/// Where the Date is in every head: right after the status line, so it depends on that line's length only.
+fn date_place(bytes: &[u8]) -> usize {
+    let line = bytes.iter().position(|&byte| byte == b'\n');
+    line.expect("a head has lines") + 1 + "Date: ".len()
+}
+
+/// The answers of one worker, with the time of day in them.
+pub(crate) struct Shelf {
+    prepared: Vec<Prepared>,
+    date: String,
+    /// When the Date is another one.
+    changes: Instant,
+    /// The time of day since 1970-01-01 UTC.
+    wall: fn() -> Duration,
+}
+
+impl Shelf {
+    pub(crate) fn new(wall: fn() -> Duration) -> Shelf {
+        let date = date::text(wall().as_secs());
+        let forms = |resource| FORMS.map(|form| prepare(resource, form, &date));
+        Shelf {
+            prepared: RESOURCES.iter().flat_map(forms).collect(),
+            changes: Instant::ZERO,
+            date,
+            wall,
+        }
+    }
+
+    /// Sets the Date right, if the second has changed. A step of the system's clock is followed at the next change.
+    #[inline]
+    pub(crate) fn refresh(&mut self, now: Instant) {
+        if now >= self.changes {
+            self.rewrite(now);
+        }
+    }
+
+    fn rewrite(&mut self, now: Instant) {
+        let wall = (self.wall)();
+        let rest = 1_000_000_000 - u64::from(wall.subsec_nanos());
+        self.changes = now + Nanos::from_nanos(rest);
+        self.date = date::text(wall.as_secs());
+        for prepared in &mut self.prepared {
+            let place = date_place(&prepared.bytes);
+            prepared.bytes[place..place + date::LENGTH].copy_from_slice(self.date.as_bytes());
+        }
+    }
+
+    /// The bytes of an answer.
+    #[inline]
+    pub(crate) fn bytes(&self, answer: Answer) -> &[u8] {
+        let prepared = &self.prepared[answer.resource * FORMS.len() + answer.form as usize];
+        if answer.is_head {
+            &prepared.bytes[..prepared.head]
+        } else {
+            &prepared.bytes
+        }
+    }
+
+    /// Appends the answer to a request that is refused. It has no body, because what is refused may have been a HEAD;
+    /// the reason is a header of its own.
+    pub(crate) fn refuse(&self, refusal: Refusal, out: &mut Vec<u8>) {
+        let response = Response {
+            status: refusal.status,
+            version: Version::Http11,
+            date: &self.date,
+            content_length: Some(0),
+            keepalive: false,
+            headers: &[("Refused-Because", refusal.reason)],
+        };
+        response.encode(out);
+    }
+}
+
+fn prepare(resource: &Resource, form: Form, date: &str) -> Prepared {
+    let mut bytes = Vec::new();
+    let response = Response {
+        status: resource.status,
+        version: match form {
+            Form::KeptOld => Version::Http10,
+            Form::Kept | Form::Close => Version::Http11,
+        },
+        date,
+        content_length: Some(resource.body.len() as u64),
+        keepalive: form != Form::Close,
+        headers: resource.headers,
+    };
+    response.encode(&mut bytes);
+    let head = bytes.len();
+    bytes.extend_from_slice(resource.body);
+    Prepared { bytes, head }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static WALL: AtomicU64 = AtomicU64::new(0);
+
+    fn wall() -> Duration {
+        Duration::from_millis(WALL.load(Ordering::Relaxed))
+    }
+
+    fn date(shelf: &Shelf, resource: usize) -> String {
+        let answer = Answer {
+            resource,
+            form: Form::Kept,
+            is_head: true,
+        };
+        let head = String::from_utf8(shelf.bytes(answer).to_vec()).unwrap();
+        let line = head.lines().find_map(|line| line.strip_prefix("Date: "));
+        line.unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_date_changes_with_the_second_in_every_answer_and_not_before() {
+        let millis = |millis| Instant::ZERO + Nanos::from_millis(millis);
+        WALL.store(784_111_776_700, Ordering::Relaxed);
+        let mut shelf = Shelf::new(wall);
+        shelf.refresh(millis(5000));
+        assert_eq!(date(&shelf, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
+        WALL.store(784_111_777_000, Ordering::Relaxed);
+        shelf.refresh(millis(5299));
+        assert_eq!(date(&shelf, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
+        shelf.refresh(millis(5300));
+        for resource in 0..RESOURCES.len() {
+            assert_eq!(date(&shelf, resource), "Sun, 06 Nov 1994 08:49:37 GMT");
+        }
+        let mut refused = Vec::new();
+        let reason = "it is malformed";
+        let refusal = Refusal {
+            status: 400,
+            reason,
+        };
+        shelf.refuse(refusal, &mut refused);
+        assert_eq!(
+            String::from_utf8(refused).unwrap(),
+            "HTTP/1.1 400 Bad Request\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             Refused-Because: it is malformed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+    }
+}

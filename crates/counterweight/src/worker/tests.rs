@@ -1,0 +1,481 @@
+//! The worker on the simulated ring: the same loop, with a network that is as bad as wanted.
+
+use super::*;
+use kernel::sim::{Faults, Options, Peer, Reads, Sim, World};
+use kernel::{Completion, ConnectOptions};
+use std::collections::BTreeMap;
+
+/// The time of day in these tests.
+const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+fn wall() -> Duration {
+    Duration::from_secs(784_111_777)
+}
+
+/// What one client does and sees.
+#[derive(Debug, Default, Clone)]
+struct Client {
+    says: Vec<u8>,
+    ends: bool,
+    heard: Vec<u8>,
+    is_ended: bool,
+    is_closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Clients(BTreeMap<u64, Client>);
+
+impl Clients {
+    fn at(&mut self, conn: u64) -> &mut Client {
+        self.0.entry(conn).or_default()
+    }
+}
+
+impl Peer for Clients {
+    fn opened(&mut self, at: Instant, conn: u64, answer: Result<(), Errno>, world: &mut World) {
+        answer.expect("the door is open");
+        let client = self.at(conn);
+        world.send(conn, at, client.says.clone());
+        if client.ends {
+            world.end(conn, at);
+        }
+    }
+
+    fn receive(&mut self, _: Instant, conn: u64, bytes: &[u8], _: &mut World) {
+        self.at(conn).heard.extend_from_slice(bytes);
+    }
+
+    fn ended(&mut self, _: Instant, conn: u64, _: &mut World) {
+        self.at(conn).is_ended = true;
+    }
+
+    fn closed(&mut self, _: Instant, conn: u64, _: &mut World) {
+        self.at(conn).is_closed = true;
+    }
+}
+
+/// A worker with clients at its door.
+struct Bench {
+    worker: Worker<Sim<Clients>>,
+    at: Address,
+    conns: Vec<u64>,
+}
+
+impl Bench {
+    fn new(seed: u64, options: Options, connections: u32) -> Bench {
+        let ring = Sim::with(seed, Clients::default(), options);
+        let mut worker = Worker::new(ring, connections, wall);
+        let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
+        let conns = Vec::new();
+        Bench { worker, at, conns }
+    }
+
+    fn open(&mut self, says: &[u8], ends: bool) -> u64 {
+        let ring = &mut self.worker.ring;
+        let now = ring.now();
+        let conn = ring.world_mut().open(now, &self.at);
+        let client = ring.peer_mut().at(conn);
+        client.says = says.to_vec();
+        client.ends = ends;
+        self.conns.push(conn);
+        conn
+    }
+
+    /// Something more from a client that is there.
+    fn say(&mut self, conn: u64, bytes: &[u8]) {
+        let now = self.worker.ring.now();
+        self.worker.ring.world_mut().send(conn, now, bytes);
+    }
+
+    fn pass(&mut self, time: Nanos) {
+        let end = self.worker.ring.now() + time;
+        while self.worker.ring.now() < end {
+            self.worker.turn(self.worker.patience());
+        }
+    }
+
+    fn client(&self, conn: u64) -> &Client {
+        &self.worker.ring.peer().0[&conn]
+    }
+
+    fn heard(&self, conn: u64) -> String {
+        String::from_utf8(self.client(conn).heard.clone()).unwrap()
+    }
+}
+
+fn calm() -> Options {
+    Options::default()
+}
+
+fn rough(reads: Reads) -> Options {
+    let faults = Faults {
+        short_writes: 0.5,
+        reads,
+        reorder: true,
+        ..Faults::default()
+    };
+    Options {
+        faults,
+        latency: Nanos::from_micros(30),
+        ..Options::default()
+    }
+}
+
+/// `⏎` is CR LF, `@` the Date line.
+fn bytes(text: &str) -> Vec<u8> {
+    let date = format!("Date: {DATE}\r\n");
+    text.replace('⏎', "\r\n").replace('@', &date).into_bytes()
+}
+
+const HELLO: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎⏎Hello, world!\n";
+const HELLO_CLOSE: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎Connection: close⏎⏎Hello, world!\n";
+const EMPTY: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/html⏎Content-Length: 0⏎⏎";
+
+/// (what the client sends, what it hears, how it stands after a tenth of a second: kept, closed, or ended and lingering)
+#[rustfmt::skip]
+const CASES: &[(&str, &[&str], &str)] = &[
+    ("GET /hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO], "kept"),
+    ("GET /hello?id=1 HTTP/1.1⏎Host: a⏎⏎", &[HELLO], "kept"),
+    ("GET http://a/hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO], "kept"),
+    ("GET /0.html HTTP/1.1⏎Host: a⏎⏎", &[EMPTY], "kept"),
+    // HEAD: the same head, no body.
+    ("HEAD /hello HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎⏎"], "kept"),
+    ("HEAD /100.html HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: text/html⏎Content-Length: 100⏎⏎"], "kept"),
+    ("HEAD /nop.gif HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: image/gif⏎Content-Length: 43⏎⏎"], "kept"),
+    ("HEAD /none HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎"], "kept"),
+    // What is not there, and what cannot be done.
+    ("GET / HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎Nothing is here.\n"], "kept"),
+    ("POST /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎hiGET /hello HTTP/1.1⏎Host: a⏎⏎",
+        &["HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD⏎Content-Length: 32⏎⏎Only GET and HEAD are answered.\n", HELLO], "kept"),
+    ("get /hello HTTP/1.0⏎⏎",
+        &["HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD⏎Content-Length: 32⏎Connection: close⏎⏎Only GET and HEAD are answered.\n"], "closed"),
+    // Bodies are skipped.
+    ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 5⏎⏎GET /GET /0.html HTTP/1.1⏎Host: a⏎⏎", &[HELLO, EMPTY], "kept"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎⏎3⏎abc⏎0⏎⏎GET /0.html HTTP/1.1⏎Host: a⏎⏎", &[HELLO, EMPTY], "kept"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 5⏎⏎GET", &[], "kept"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎hi", &["HTTP/1.1 100 Continue⏎⏎", HELLO], "kept"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎", &["HTTP/1.1 100 Continue⏎⏎"], "kept"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Expect: 100-continue⏎⏎", &[HELLO], "kept"),
+    // Who closes.
+    ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎", &[HELLO_CLOSE], "closed"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎GET /hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO_CLOSE], "closed"),
+    ("GET /hello HTTP/1.0⏎⏎", &[HELLO_CLOSE], "closed"),
+    ("GET /hello HTTP/1.0⏎Connection: keep-alive⏎⏎",
+        &["HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎Connection: keep-alive⏎⏎Hello, world!\n"], "kept"),
+    // Refused.
+    ("GET /hello HTTP/1.1⏎⏎", &["HTTP/1.1 400 Bad Request⏎@Refused-Because: Host must be there once⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+    ("GET /hello HTTP/1.1⏎Host: a⏎⏎GET /hello HTTP/2.0⏎⏎",
+        &[HELLO, "HTTP/1.1 505 HTTP Version Not Supported⏎@Refused-Because: only HTTP/1.0 and HTTP/1.1 are spoken⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+    ("PUT / HTTP/1.1⏎Host: a⏎Content-Length: 67108865⏎⏎xyz",
+        &["HTTP/1.1 413 Content Too Large⏎@Refused-Because: the body is larger than what is taken⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+    ("", &[], "kept"),
+];
+
+fn standing(client: &Client) -> &'static str {
+    match (client.is_closed, client.is_ended) {
+        (true, _) => "closed",
+        (false, true) => "lingers",
+        (false, false) => "kept",
+    }
+}
+
+/// What the table's clients hear and how they stand, all on one worker.
+fn outcomes(seed: u64, options: Options) -> Vec<(Vec<u8>, &'static str)> {
+    let mut bench = Bench::new(seed, options, 100);
+    for (says, ..) in CASES {
+        bench.open(&bytes(says), false);
+    }
+    bench.pass(Nanos::from_millis(100));
+    let clients = bench.conns.iter().map(|&conn| bench.client(conn));
+    clients.map(|it| (it.heard.clone(), standing(it))).collect()
+}
+
+#[test]
+fn requests_are_answered_as_the_table_says() {
+    for ((says, hears, stands), outcome) in CASES.iter().zip(outcomes(1, calm())) {
+        let heard = String::from_utf8_lossy(&outcome.0);
+        assert_eq!(
+            heard,
+            String::from_utf8(bytes(&hears.concat())).unwrap(),
+            "{says}"
+        );
+        assert_eq!(outcome.1, *stands, "{says}");
+    }
+}
+
+#[test]
+fn no_case_depends_on_how_the_network_cuts_it_up() {
+    let wanted = outcomes(1, calm());
+    for reads in [Reads::Whole, Reads::OneByte, Reads::Random] {
+        for seed in 0..20 {
+            assert_eq!(
+                outcomes(seed, rough(reads)),
+                wanted,
+                "{reads:?}, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_client_asked_before_it_ended_its_side_is_answered() {
+    for options in [calm(), rough(Reads::Random)] {
+        let mut bench = Bench::new(3, options, 10);
+        let says = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(20));
+        let (whole, part) = (
+            bench.open(&says, true),
+            bench.open(&says[..says.len() - 1], true),
+        );
+        bench.pass(Nanos::from_millis(100));
+        assert_eq!(bench.heard(whole).into_bytes(), bytes(&HELLO.repeat(20)));
+        assert_eq!(bench.heard(part).into_bytes(), bytes(&HELLO.repeat(19)));
+        assert!(bench.client(whole).is_closed && bench.client(part).is_closed);
+        assert!(bench.worker.slots.is_empty());
+    }
+}
+
+#[test]
+fn answers_wait_for_a_slow_reader_and_keep_their_order() {
+    let options = Options {
+        latency: Nanos::from_millis(1),
+        window: 1000,
+        ..Options::default()
+    };
+    let mut bench = Bench::new(1, options, 10);
+    let ask = "GET /hello HTTP/1.1⏎Host: a⏎⏎GET /0.html HTTP/1.1⏎Host: a⏎⏎";
+    let conn = bench.open(&bytes(&ask.repeat(50)), false);
+    bench.pass(Nanos::from_millis(2));
+    assert!(bench.worker.held > 0);
+    // More comes meanwhile, in two pieces that no request ends with.
+    let more = bytes(&ask.repeat(5));
+    bench.say(conn, &more[..more.len() / 3]);
+    bench.say(conn, &more[more.len() / 3..]);
+    bench.pass(Nanos::from_millis(2));
+    assert_eq!(bench.worker.counts.requests, 100, "the rest waits unread");
+    bench.pass(Nanos::from_millis(200));
+    let wanted = bytes(&(HELLO.to_owned() + EMPTY).repeat(55));
+    assert_eq!(bench.heard(conn).into_bytes(), wanted);
+    assert_eq!((bench.worker.held, bench.worker.counts.requests), (0, 110));
+    assert_eq!(bench.worker.counts.bytes_sent, wanted.len() as u64);
+}
+
+#[test]
+fn a_client_that_asks_and_asks_and_never_reads_is_cut() {
+    let options = Options {
+        latency: Nanos::from_secs(100),
+        window: 1000,
+        ..Options::default()
+    };
+    let mut bench = Bench::new(1, options, 10);
+    let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(2000));
+    let conn = bench.open(&ask, false);
+    bench.pass(Nanos::from_millis(60));
+    let made = bench.worker.counts.requests;
+    for _ in 0..INPUT_LIMIT / ask.len() {
+        bench.say(conn, &ask);
+        bench.pass(Nanos::from_millis(60));
+        assert_eq!(bench.worker.counts.cut, 0);
+    }
+    bench.say(conn, &ask);
+    bench.pass(Nanos::from_millis(60));
+    assert_eq!((bench.worker.counts.cut, bench.worker.held), (1, 0));
+    assert_eq!(
+        bench.worker.counts.requests, made,
+        "what was held back was not answered"
+    );
+    assert!(bench.worker.slots.is_empty());
+}
+
+#[test]
+fn all_that_is_held_back_together_has_a_limit_too() {
+    let options = Options {
+        latency: Nanos::from_secs(100),
+        window: 0,
+        ..Options::default()
+    };
+    let mut bench = Bench::new(1, options, 1000);
+    let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(2000));
+    for _ in 0..400 {
+        bench.open(&ask, false);
+    }
+    bench.pass(Nanos::from_millis(100));
+    assert!(bench.worker.held <= HELD_LIMIT && bench.worker.held > HELD_LIMIT / 2);
+    let left = bench.worker.slots.tokens(|_| true).len() as u64;
+    assert!(bench.worker.counts.cut > 0 && left > 100);
+    assert_eq!(bench.worker.counts.cut + left, 400);
+}
+
+#[test]
+fn a_refused_client_is_closed_when_it_ends_or_after_a_second() {
+    let mut bench = Bench::new(1, calm(), 10);
+    let (ends, stays) = (
+        bench.open(b"nonsense\r\n\r\n", true),
+        bench.open(b"nonsense\r\n\r\n", false),
+    );
+    bench.pass(Nanos::from_millis(100));
+    assert_eq!(
+        (standing(bench.client(ends)), standing(bench.client(stays))),
+        ("closed", "lingers")
+    );
+    bench.say(stays, &bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎"));
+    bench.pass(Nanos::from_millis(850));
+    assert_eq!(standing(bench.client(stays)), "lingers");
+    bench.pass(Nanos::from_millis(100));
+    assert_eq!(standing(bench.client(stays)), "closed");
+    assert_eq!(
+        (bench.worker.counts.refused, bench.worker.counts.requests),
+        (2, 0)
+    );
+    assert!(bench.heard(stays).starts_with("HTTP/1.1 400 "));
+    assert!(bench.worker.lingering.is_empty());
+}
+
+#[test]
+fn those_above_the_limit_wait_until_another_leaves() {
+    let mut bench = Bench::new(1, calm(), 2);
+    let ask = bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎");
+    let conns = [0; 3].map(|_| bench.open(&ask, false));
+    bench.pass(Nanos::from_millis(500));
+    assert_eq!(
+        conns.map(|conn| bench.heard(conn).is_empty()),
+        [false, false, true]
+    );
+    let now = bench.worker.ring.now();
+    bench.worker.ring.world_mut().end(conns[0], now);
+    bench.pass(Nanos::from_millis(100));
+    assert_eq!(bench.heard(conns[2]).into_bytes(), bytes(HELLO));
+    assert_eq!(bench.worker.counts.connections, 3);
+}
+
+#[test]
+fn what_has_come_when_it_stops_is_answered() {
+    let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(10));
+    for options in [calm(), rough(Reads::Random)] {
+        let mut bench = Bench::new(5, options, 100);
+        let there = bench.open(b"", false);
+        bench.pass(Nanos::from_millis(1));
+        let conns = [(); 20].map(|()| bench.open(&ask, false));
+        bench.say(there, &ask);
+        let half = bench.open(&ask[..ask.len() - 2], false);
+        // They are at the door, and nobody has looked yet.
+        bench.worker.ring.wait(Some(Nanos::ZERO));
+        let start = bench.worker.ring.now();
+        bench.worker.drain();
+        assert_eq!(
+            bench.worker.ring.now() - start,
+            DRAIN,
+            "the half request is waited for"
+        );
+        bench.worker.ring.wait(Some(Nanos::from_millis(1)));
+        for conn in conns.into_iter().chain([there]) {
+            assert_eq!(bench.heard(conn).into_bytes(), bytes(&HELLO.repeat(10)));
+            assert!(bench.client(conn).is_closed);
+        }
+        assert_eq!(bench.heard(half).into_bytes(), bytes(&HELLO.repeat(9)));
+        assert_eq!(
+            (
+                bench.worker.counts.requests,
+                bench.worker.counts.connections
+            ),
+            (219, 22)
+        );
+    }
+}
+
+#[test]
+fn resets_leave_nothing_behind() {
+    for seed in 0..30 {
+        let mut options = rough(Reads::Random);
+        options.faults.resets = 0.2;
+        options.faults.send_error = Some((0.05, Errno::EPIPE));
+        options.window = 3000;
+        let mut bench = Bench::new(seed, options, 20);
+        let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(30));
+        for round in 0..60 {
+            bench.open(&ask, round % 2 == 0);
+            bench.pass(Nanos::from_micros(200));
+        }
+        bench.worker.drain();
+        bench.worker.ring.wait(Some(Nanos::from_secs(1)));
+        let wanted = bytes(&HELLO.repeat(30));
+        let whole = |&&conn: &&u64| bench.client(conn).heard == wanted;
+        for conn in &bench.conns {
+            assert!(
+                wanted.starts_with(&bench.client(*conn).heard),
+                "seed {seed}"
+            );
+        }
+        assert!(bench.conns.iter().filter(whole).count() > 0, "seed {seed}");
+        assert!(bench.conns.iter().filter(whole).count() < 60, "seed {seed}");
+        assert!(
+            bench.worker.slots.is_empty() && bench.worker.held == 0,
+            "seed {seed}"
+        );
+    }
+}
+
+/// A ring on which accepting fails until a moment.
+struct Starved {
+    ring: Sim<Clients>,
+    until: Instant,
+    tries: u32,
+}
+
+impl Ring for Starved {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+        self.tries += 1;
+        if self.ring.now() < self.until {
+            return Err(Errno::EMFILE);
+        }
+        self.ring.accept(listener, token)
+    }
+
+    fn now(&self) -> Instant {
+        self.ring.now()
+    }
+    fn connect(&mut self, _: Token, _: &Address, _: &ConnectOptions) -> Result<(), Errno> {
+        Err(Errno::ENOSYS)
+    }
+    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+        self.ring.listen(token, at)
+    }
+    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        self.ring.send(token, slices)
+    }
+    fn shutdown(&mut self, token: Token) {
+        self.ring.shutdown(token);
+    }
+    fn close(&mut self, token: Token, how: Closing) {
+        self.ring.close(token, how);
+    }
+    fn wait(&mut self, timeout: Option<Nanos>) {
+        self.ring.wait(timeout);
+    }
+    fn next(&mut self) -> Option<Completion> {
+        self.ring.next()
+    }
+    fn received(&self) -> &[u8] {
+        self.ring.received()
+    }
+}
+
+#[test]
+fn without_descriptors_it_neither_spins_nor_starves() {
+    let ring = Sim::new(1, Clients::default());
+    let until = ring.now() + Nanos::from_millis(995);
+    let tries = 0;
+    let mut worker = Worker::new(Starved { ring, until, tries }, 10, wall);
+    let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
+    let now = worker.ring.now();
+    let conn = worker.ring.ring.world_mut().open(now, &at);
+    worker.ring.ring.peer_mut().at(conn).says = bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎");
+    while worker.ring.now() < until {
+        worker.turn(worker.patience());
+    }
+    assert_eq!(worker.ring.tries, 50, "once in 20 ms");
+    assert_eq!(worker.counts.accept_errors, 50);
+    while worker.ring.now() < until + Nanos::from_millis(30) {
+        worker.turn(worker.patience());
+    }
+    assert_eq!(worker.ring.ring.peer().0[&conn].heard, bytes(HELLO));
+}
