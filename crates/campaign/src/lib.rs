@@ -1,1 +1,27 @@
-//! campaign
+//! Walks the cells of a campaign: starts the server if that is asked, finds out whether it answers, measures round
+//! after round, and has every round on disk as soon as it is over.
+//!
+//! In scope: the order of things, what must be known before the load, what is kept when something goes wrong. Out of
+//! scope: which verb asked for it (`cli`), how a round is measured (`engine`), what it is worth (`audit`).
+//!
+//! ```no_run
+//! use campaign::{Quiet, carry_out};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let plan = plan::Plan::example("127.0.0.1:8080".parse().unwrap());
+//! let stop = AtomicBool::new(false);
+//! let outcome = carry_out(plan, "run.json".as_ref(), &stop, &mut Quiet)?;
+//! println!("{} rounds measured", outcome.run.points[0].rounds.len());
+//! # Ok::<(), campaign::CampaignError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod cells;
+mod foresight;
+mod server;
+mod walk;
+
+pub use cells::{Cell, cells};
+pub use foresight::{Foresight, foresee};
+pub use server::{Running, ServerError};
+pub use walk::{CampaignError, Outcome, Quiet, View, carry_out};

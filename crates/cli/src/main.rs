@@ -1,1 +1,42 @@
-fn main(){}
+//! `weigh`: the honest measurement of HTTP servers.
+//!
+//! In scope: one file per verb, each turning flags into a plan, carrying it out and printing what came of it. Out of
+//! scope: everything else; if a verb needs to know how something is done, it belongs into a room below.
+#![forbid(unsafe_code)]
+
+mod address;
+mod args;
+mod demo;
+mod exit;
+mod intent;
+mod manual;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod serve;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exit::own_bugs();
+    let cli = Cli::parse_from(args::with_verb(std::env::args_os().collect()));
+    let result = match cli.verb {
+        None => demo::demo(),
+        Some(Verb::Run(flags)) => run::run(&flags),
+        Some(Verb::Report(flags)) => report::report(&flags),
+        Some(Verb::Serve(flags)) => serve::serve(&flags),
+        Some(Verb::Completions(flags)) => manual::completions(&flags),
+        Some(Verb::Man) => manual::man(),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::complain(&error);
+            Exit::Wrong.into()
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub struct Gate<'a> {
     window: [AtomicU64; 2],
     left: AtomicU32,
     pulses: Vec<Pulse>,
+    /// Who looks on, to be woken when there is something to see.
+    onlooker: std::thread::Thread,
 }
 
 /// What one thread lets others see while it works; alone on its cache line.
@@ -55,7 +57,7 @@ pub struct Progress {
 }
 
 impl<'a> Gate<'a> {
-    /// A gate for `threads` threads; when `stop` becomes true they leave early.
+    /// A gate for `threads` threads, watched by the calling one; when `stop` becomes true they leave early.
     pub fn new(threads: u32, stop: &'a AtomicBool) -> Gate<'a> {
         Gate {
             threads,
@@ -67,6 +69,7 @@ impl<'a> Gate<'a> {
             window: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
             left: AtomicU32::new(0),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
+            onlooker: std::thread::current(),
         }
     }
 
@@ -106,6 +109,7 @@ impl<'a> Gate<'a> {
     pub(crate) fn announce(&self, start: Instant, end: Instant) {
         self.window[1].store(end.as_nanos(), Ordering::Relaxed);
         self.window[0].store(start.as_nanos(), Ordering::Release);
+        self.onlooker.unpark();
     }
 
     /// When the window opens and closes, as announced; `NEVER` while unknown.
@@ -126,7 +130,10 @@ impl<'a> Gate<'a> {
     /// All threads' counts so far.
     pub(crate) fn progress(&self) -> Progress {
         let sum = |field: fn(&Pulse) -> &AtomicU64| {
-            self.pulses.iter().map(|pulse| field(pulse).load(Ordering::Relaxed)).sum()
+            self.pulses
+                .iter()
+                .map(|pulse| field(pulse).load(Ordering::Relaxed))
+                .sum()
         };
         let (start, _) = self.window();
         Progress {
@@ -137,9 +144,20 @@ impl<'a> Gate<'a> {
         }
     }
 
+    /// Sends everybody away: the round cannot be had.
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
     /// A thread's window is over (its drain may go on).
     pub(crate) fn leave(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
+        self.onlooker.unpark();
+    }
+
+    /// Wakes whoever looks on: a thread is about to end.
+    pub(crate) fn wake(&self) {
+        self.onlooker.unpark();
     }
 
     /// Whether every thread's window is over.

@@ -42,7 +42,10 @@ impl Job {
         let prepared = match &plan.requests {
             Requests::Listed(requests) => {
                 let prepare = |request| Prepared::new(request, &plan);
-                requests.iter().map(prepare).collect::<Result<Vec<_>, _>>()?
+                requests
+                    .iter()
+                    .map(prepare)
+                    .collect::<Result<Vec<_>, _>>()?
             }
             Requests::File { .. } => Vec::new(),
         };
@@ -50,7 +53,12 @@ impl Job {
             Requests::File { common, .. } => body_bytes(common)?,
             Requests::Listed(_) => Vec::new(),
         };
-        let expected = plan.expect.body.as_ref().map(|body| read(&body.path)).transpose()?;
+        let expected = plan
+            .expect
+            .body
+            .as_ref()
+            .map(|body| read(&body.path))
+            .transpose()?;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
             address: match &endpoint {
@@ -94,7 +102,10 @@ fn sends_bodies(requests: &Requests) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {
-    fs::read(path).map_err(|error| JobError::File { path: path.to_owned(), error })
+    fs::read(path).map_err(|error| JobError::File {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 fn body_bytes(request: &Request) -> Result<Vec<u8>, JobError> {
@@ -197,7 +208,10 @@ pub(crate) struct StatusSet([u64; 16]);
 impl StatusSet {
     fn new(ranges: &[StatusRange]) -> StatusSet {
         let mut bits = [0; 16];
-        for status in ranges.iter().flat_map(|range| range.first..=range.last.min(999)) {
+        for status in ranges
+            .iter()
+            .flat_map(|range| range.first..=range.last.min(999))
+        {
             bits[usize::from(status / 64)] |= 1 << (status % 64);
         }
         StatusSet(bits)
@@ -205,7 +219,9 @@ impl StatusSet {
 
     #[inline]
     pub(crate) fn holds(&self, status: u16) -> bool {
-        self.0.get(usize::from(status / 64)).is_some_and(|bits| bits >> (status % 64) & 1 == 1)
+        self.0
+            .get(usize::from(status / 64))
+            .is_some_and(|bits| bits >> (status % 64) & 1 == 1)
     }
 }
 
@@ -216,8 +232,14 @@ mod tests {
     #[test]
     fn the_set_holds_its_ranges_and_nothing_else() {
         let set = StatusSet::new(&[
-            StatusRange { first: 200, last: 399 },
-            StatusRange { first: 404, last: 404 },
+            StatusRange {
+                first: 200,
+                last: 399,
+            },
+            StatusRange {
+                first: 404,
+                last: 404,
+            },
         ]);
         let right: Vec<u16> = (0..=u16::MAX).filter(|&status| set.holds(status)).collect();
         let wanted: Vec<u16> = (200..=399).chain([404]).collect();
@@ -237,8 +259,14 @@ mod tests {
         let (mut head, mut body) = (Vec::new(), Vec::new());
         template.render(b"n={seq}", 1234, 1, &mut head, &mut body);
         let head = String::from_utf8(head).unwrap();
-        assert!(head.starts_with("POST /a?id=1234 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"), "{head}");
-        assert!(head.ends_with("X-Id: {seq}\r\nContent-Length: 6\r\n\r\n"), "{head}");
+        assert!(
+            head.starts_with("POST /a?id=1234 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"),
+            "{head}"
+        );
+        assert!(
+            head.ends_with("X-Id: {seq}\r\nContent-Length: 6\r\n\r\n"),
+            "{head}"
+        );
         assert_eq!(body, b"n=1234");
     }
 }

@@ -18,21 +18,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accounts;
+mod books;
+mod gate;
 mod job;
-mod script;
 mod lines;
 mod pace;
-mod gate;
-mod verdict;
-mod slot;
-mod books;
-mod source;
-mod thread;
 mod probe;
 mod round;
+mod script;
+mod slot;
+mod source;
+mod thread;
+mod verdict;
 
 pub use gate::{Gate, Progress};
 pub use job::{Job, JobError};
-pub use probe::{Answer, ProbeError, probe};
+pub use probe::{ProbeError, Shown, probe};
 pub use round::{Observer, RoundError, Silent, assemble, round};
 pub use thread::{Ledger, Thread};

@@ -8,9 +8,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 
-/// The longest line that is read; a longer one is passed over, as the check before the load says.
-pub const LINE_LIMIT: u64 = 1 << 20;
-
 #[derive(Debug)]
 pub(crate) struct Lines<'p> {
     reader: Option<BufReader<File>>,
@@ -31,7 +28,14 @@ impl<'p> Lines<'p> {
         threads: u32,
     ) -> Lines<'p> {
         let reader = File::open(path).ok().map(BufReader::new);
-        Lines { reader, common, target, skip: thread, threads, buffer: String::new() }
+        Lines {
+            reader,
+            common,
+            target,
+            skip: thread,
+            threads,
+            buffer: String::new(),
+        }
     }
 
     /// The next request of ours. When the file holds none any more, `/` is asked: it was emptied under us.
@@ -95,7 +99,11 @@ mod tests {
         write!(file, "/0\n# nothing\n/1\n\n/2").unwrap();
         let (common, target) = (
             Request::get("/"),
-            Target { scheme: "http".into(), authority: "h".into(), endpoints: Vec::new() },
+            Target {
+                scheme: "http".into(),
+                authority: "h".into(),
+                endpoints: Vec::new(),
+            },
         );
         let taken = |thread| {
             let mut lines = Lines::new(&folder, &common, &target, thread, 2);

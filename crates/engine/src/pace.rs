@@ -19,22 +19,38 @@ pub(crate) struct Pace {
 impl Pace {
     /// Nothing becomes due.
     pub(crate) fn closed() -> Pace {
-        Pace { pause: Instant::ZERO, start: Instant::NEVER, remaining: 0 }
+        Pace {
+            pause: Instant::ZERO,
+            start: Instant::NEVER,
+            remaining: 0,
+        }
     }
 
     /// Load that is not measured, until `pause`.
     pub(crate) fn warmup(pause: Instant) -> Pace {
-        Pace { pause, start: Instant::NEVER, remaining: 0 }
+        Pace {
+            pause,
+            start: Instant::NEVER,
+            remaining: 0,
+        }
     }
 
     /// Load until `end`; what is due in `[start, end)` is measured.
     pub(crate) fn span(start: Instant, end: Instant) -> Pace {
-        Pace { pause: end, start, remaining: u64::MAX }
+        Pace {
+            pause: end,
+            start,
+            remaining: u64::MAX,
+        }
     }
 
     /// Exactly `number` measured exchanges from `start` on.
     pub(crate) fn number(start: Instant, number: u64) -> Pace {
-        Pace { pause: Instant::NEVER, start, remaining: number }
+        Pace {
+            pause: Instant::NEVER,
+            start,
+            remaining: number,
+        }
     }
 
     /// Asks whether an exchange may be due at `at`: none if not, else whether it belongs to the window.
@@ -50,9 +66,18 @@ impl Pace {
         Some(true)
     }
 
+    /// Whether a number of exchanges is not used up yet.
+    pub(crate) fn is_left(&self) -> bool {
+        self.remaining > 0
+    }
+
     /// Ends the pace and returns how many exchanges of a number were never due.
     pub(crate) fn give_up(&mut self) -> u64 {
-        let left = if self.pause == Instant::NEVER { self.remaining } else { 0 };
+        let left = if self.pause == Instant::NEVER {
+            self.remaining
+        } else {
+            0
+        };
         *self = Pace::closed();
         left
     }
@@ -69,7 +94,12 @@ mod tests {
     #[test]
     fn a_span_measures_what_is_due_inside_it() {
         let mut pace = Pace::span(at(10), at(20));
-        let cases = [(9, Some(false)), (10, Some(true)), (19, Some(true)), (20, None)];
+        let cases = [
+            (9, Some(false)),
+            (10, Some(true)),
+            (19, Some(true)),
+            (20, None),
+        ];
         for (moment, wanted) in cases {
             assert_eq!(pace.take(at(moment)), wanted, "{moment}");
         }

@@ -59,11 +59,21 @@ impl<'p> Script<'p> {
             return self.next_line(seq, spare);
         }
         let place = self.place;
-        self.place = if place + 1 < self.job.prepared.len() { place + 1 } else { 0 };
+        self.place = if place + 1 < self.job.prepared.len() {
+            place + 1
+        } else {
+            0
+        };
         let prepared = &self.job.prepared[place];
         if let Some(template) = &prepared.template {
             let (mut head, mut body) = (spare, Vec::new());
-            template.render(&prepared.body, seq, self.job.plan.seed, &mut head, &mut body);
+            template.render(
+                &prepared.body,
+                seq,
+                self.job.plan.seed,
+                &mut head,
+                &mut body,
+            );
             return Next {
                 head: Source::Own(head),
                 body: Source::Own(body),
@@ -82,7 +92,10 @@ impl<'p> Script<'p> {
     #[cold]
     fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Next<'p> {
         let job = self.job;
-        let lines = self.lines.as_mut().expect("asked for only where there are lines");
+        let lines = self
+            .lines
+            .as_mut()
+            .expect("asked for only where there are lines");
         let mut request = lines.next();
         let seed = job.plan.seed;
         if plan::template::has_holes(&request.path) {
@@ -101,6 +114,11 @@ impl<'p> Script<'p> {
         };
         let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
         let head = Source::Own(job::encode(&request, &job.plan, length));
-        Next { head, body, is_head: request.method == "HEAD", comparable: None }
+        Next {
+            head,
+            body,
+            is_head: request.method == "HEAD",
+            comparable: None,
+        }
     }
 }

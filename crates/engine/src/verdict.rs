@@ -104,7 +104,12 @@ mod tests {
 
     #[test]
     fn want_of_ports_and_descriptors_is_the_generators_doing() {
-        for errno in [Errno::EADDRNOTAVAIL, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS] {
+        for errno in [
+            Errno::EADDRNOTAVAIL,
+            Errno::EMFILE,
+            Errno::ENFILE,
+            Errno::ENOBUFS,
+        ] {
             assert_eq!(connect(errno, true).blame, Blame::Generator, "{errno:?}");
         }
     }

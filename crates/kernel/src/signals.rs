@@ -23,6 +23,11 @@ impl Interrupts {
     pub fn raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }
+
+    /// The flag itself, for loops that are not to know where it comes from.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.raised
+    }
 }
 
 /// The process's interrupts. From the first call on they are caught.

@@ -115,6 +115,17 @@ impl Plan {
         }
     }
 
+    /// The plan as it may be published: the values of headers that carry credentials are withheld.
+    pub fn published(&self) -> Plan {
+        let mut plan = self.clone();
+        let requests = match &mut plan.requests {
+            Requests::Listed(requests) => requests.as_mut_slice(),
+            Requests::File { common, .. } => std::slice::from_mut(common),
+        };
+        requests.iter_mut().for_each(Request::withhold_credentials);
+        plan
+    }
+
     /// Connections that are really opened: with fewer requests than connections only as many as there are requests.
     pub fn connections(&self) -> u32 {
         let Load::Closed { connections } = self.load;

@@ -32,7 +32,11 @@ pub enum LineError {
 ///
 /// # Errors
 /// See [`LineError`].
-pub fn request(line: &str, common: &Request, target: &Target) -> Result<Option<Request>, LineError> {
+pub fn request(
+    line: &str,
+    common: &Request,
+    target: &Target,
+) -> Result<Option<Request>, LineError> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -42,7 +46,10 @@ pub fn request(line: &str, common: &Request, target: &Target) -> Result<Option<R
     let (method, url, body) = if is_url(first) {
         (common.method.clone(), first, rest)
     } else {
-        if !first.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-') {
+        if !first
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+        {
             return Err(LineError::BadMethod(first.to_owned()));
         }
         let (url, body) = split(rest);
@@ -51,8 +58,17 @@ pub fn request(line: &str, common: &Request, target: &Target) -> Result<Option<R
     if url.is_empty() {
         return Err(LineError::NoPath);
     }
-    let body = if body.is_empty() { common.body.clone() } else { Some(Body::Text(body.to_owned())) };
-    Ok(Some(Request { method, path: path(url, target)?, headers: common.headers.clone(), body }))
+    let body = if body.is_empty() {
+        common.body.clone()
+    } else {
+        Some(Body::Text(body.to_owned()))
+    };
+    Ok(Some(Request {
+        method,
+        path: path(url, target)?,
+        headers: common.headers.clone(),
+        body,
+    }))
 }
 
 fn split(line: &str) -> (&str, &str) {
@@ -80,7 +96,11 @@ fn path(url: &str, target: &Target) -> Result<String, LineError> {
         _ => url.to_owned(),
     };
     let path = path.split('#').next().unwrap_or("/").to_owned();
-    if path_is_valid(&path) { Ok(path) } else { Err(LineError::BadPath(path)) }
+    if path_is_valid(&path) {
+        Ok(path)
+    } else {
+        Err(LineError::BadPath(path))
+    }
 }
 
 /// Whether `path` may stand in a request line: it begins with `/` and is all visible ASCII.
@@ -93,9 +113,15 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Option<(String, String, Option<Body>)>, LineError> {
-        let common = Request { method: "GET".into(), ..Request::get("/") };
-        let target =
-            Target { scheme: "http".into(), authority: "h:81".into(), endpoints: Vec::new() };
+        let common = Request {
+            method: "GET".into(),
+            ..Request::get("/")
+        };
+        let target = Target {
+            scheme: "http".into(),
+            authority: "h:81".into(),
+            endpoints: Vec::new(),
+        };
         let read = request(line, &common, &target)?;
         Ok(read.map(|request| (request.method, request.path, request.body)))
     }
@@ -103,7 +129,11 @@ mod tests {
     #[test]
     fn lines_are_read_or_refused() {
         let is = |method: &str, path: &str, body: Option<&str>| {
-            Ok(Some((method.into(), path.into(), body.map(|text| Body::Text(text.into())))))
+            Ok(Some((
+                method.into(),
+                path.into(),
+                body.map(|text| Body::Text(text.into())),
+            )))
         };
         let cases = [
             ("", Ok(None)),
@@ -113,7 +143,10 @@ mod tests {
             ("http://h:81", is("GET", "/", None)),
             ("http://h:81?q=1", is("GET", "/?q=1", None)),
             ("/a#part", is("GET", "/a", None)),
-            ("POST /a  {\"n\": {seq}} ", is("POST", "/a", Some("{\"n\": {seq}}"))),
+            (
+                "POST /a  {\"n\": {seq}} ",
+                is("POST", "/a", Some("{\"n\": {seq}}")),
+            ),
             ("/r?to=http://x/", is("GET", "/r?to=http://x/", None)),
             ("POST", Err(LineError::NoPath)),
             ("post /a", Err(LineError::BadMethod("post".into()))),

@@ -86,6 +86,23 @@ impl Request {
         }
     }
 
+    /// Headers whose values are credentials; they are sent, but never written into a record.
+    pub const CREDENTIALS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
+    /// What a record holds instead of them.
+    pub const WITHHELD: &str = "(withheld)";
+
+    /// Replaces the values of headers that carry credentials.
+    pub fn withhold_credentials(&mut self) {
+        for (name, value) in &mut self.headers {
+            if Self::CREDENTIALS
+                .iter()
+                .any(|secret| name.eq_ignore_ascii_case(secret))
+            {
+                *value = Self::WITHHELD.into();
+            }
+        }
+    }
+
     /// Whether every exchange asks something else, so that bodies cannot be compared with one another.
     pub fn is_template(&self) -> bool {
         let body = match &self.body {

@@ -14,7 +14,7 @@ use crate::{Round, Run};
 use plan::Load;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// What every journal begins with; by this it is told from a finished record, and from what is none of ours.
@@ -62,7 +62,7 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the journal of a record that will lie at `path`, before the load, and finds out that the record can be
-    /// written there. The journal of an earlier run that was killed is replaced; nothing else is.
+    /// written there. A journal without rounds is replaced; one with rounds is somebody's measurement.
     ///
     /// # Errors
     /// [`SaveError`], before anything was asked of any server.
@@ -82,25 +82,40 @@ impl Journal {
             file,
             length: 0,
         };
+        match journal.begin(run).and_then(|()| journal.sync_name()) {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                journal.discard(); // it holds nothing yet
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes down all that is known when the load begins: the first line again, with the probe in it. To be called
+    /// before the first round.
+    ///
+    /// # Errors
+    /// [`SaveError::Append`].
+    pub fn begin(&mut self, run: &Run) -> Result<(), SaveError> {
+        self.length = 0;
         let run = Run {
             points: Vec::new(),
             summary: None,
             ..run.clone()
         };
-        let written = journal.append(&Header {
+        let written = self.append(&Header {
             journal: VERSION,
             run,
         });
-        match written.and_then(|()| save::sync_name(&journal.path)) {
-            Ok(()) => Ok(journal),
-            Err(error) => {
-                let _ = fs::remove_file(&journal.path); // it holds nothing yet
-                Err(SaveError::Unwritable {
-                    path: journal.path,
-                    error,
-                })
-            }
-        }
+        written.map_err(|error| SaveError::Append {
+            path: self.path.clone(),
+            error,
+        })
+    }
+
+    /// Removes the journal: nothing was measured.
+    pub fn discard(self) {
+        let _ = fs::remove_file(&self.path); // a journal without rounds is replaced by the next
     }
 
     /// Where the journal lies.
@@ -132,7 +147,7 @@ impl Journal {
     pub fn finish(self, run: &Run) -> Result<PathBuf, SaveError> {
         match self.destination.write(run) {
             Ok(path) => {
-                let _ = fs::remove_file(&self.path); // the record is safe; a journal left over is replaced by the next
+                let _ = fs::remove_file(&self.path); // the record is safe, the journal holds no more than it
                 Ok(path)
             }
             Err((path, error)) => Err(SaveError::Finish {
@@ -141,6 +156,14 @@ impl Journal {
                 error,
             }),
         }
+    }
+
+    /// Makes the journal's name as durable as its contents.
+    fn sync_name(&self) -> Result<(), SaveError> {
+        save::sync_name(&self.path).map_err(|error| SaveError::Unwritable {
+            path: self.path.clone(),
+            error,
+        })
     }
 
     fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
@@ -176,6 +199,9 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
             if !is_ours(path).map_err(unwritable)? {
                 return Err(SaveError::NotOurs(path.into()));
             }
+            if holds_rounds(path).map_err(unwritable)? {
+                return Err(SaveError::HoldsRounds(path.into()));
+            }
             fs::remove_file(path).map_err(unwritable)?;
             create().map_err(unwritable)
         }
@@ -184,6 +210,13 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
 }
 
 /// Whether there is a journal of weigh, or one that was cut off within its very first bytes, at `path`.
+/// Whether there is anything in a journal beyond its first line.
+fn holds_rounds(path: &Path) -> io::Result<bool> {
+    let mut lines = BufReader::new(File::open(path)?);
+    lines.skip_until(b'\n')?;
+    Ok(!lines.fill_buf()?.is_empty())
+}
+
 fn is_ours(path: &Path) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(false);
@@ -319,17 +352,20 @@ mod tests {
     }
 
     #[test]
-    fn an_older_journal_is_replaced_and_anything_else_is_not() {
+    fn only_a_journal_without_rounds_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         let run = example::few_samples();
-        append_all(&mut begin(folder.path(), &run), &run);
+        begin(folder.path(), &run); // killed before its first round was over
+        let mut killed = begin(folder.path(), &run);
+        append_all(&mut killed, &run);
+        let kept = fs::read(killed.path()).unwrap();
+        let refused = Journal::create(&path, &run).unwrap_err();
         assert!(
-            load(begin(folder.path(), &run).path())
-                .unwrap()
-                .points
-                .is_empty()
+            matches!(&refused, SaveError::HoldsRounds(named) if named == killed.path()),
+            "{refused}"
         );
+        assert_eq!(fs::read(killed.path()).unwrap(), kept);
         let foreign = journal_path(&path);
         fs::write(&foreign, "notes").unwrap();
         let refused = Journal::create(&path, &run).unwrap_err();

@@ -37,6 +37,12 @@ pub enum SaveError {
     /// Something that is no journal of ours has the journal's name.
     #[error("the journal cannot be written to {}: a file of that name exists and is none of ours; move it away", .0.display())]
     NotOurs(PathBuf),
+    /// The journal of a run that was cut off, or is going on, lies there.
+    #[error(
+        "{} holds the rounds of a run that was cut off or is still going on; see them with `weigh report`, then remove it or name another file",
+        .0.display()
+    )]
+    HoldsRounds(PathBuf),
     /// A round could not be added to the journal; the earlier ones are in it.
     #[error("a round could not be added to the journal {}: {error}; the earlier rounds are in it", .path.display())]
     Append {

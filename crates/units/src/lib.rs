@@ -11,6 +11,7 @@
 //! assert_eq!(sent - due, Nanos::from_nanos(3_000));
 //! assert_eq!("2m30s".parse::<Nanos>().unwrap().as_secs_f64(), 150.0);
 //! ```
+#![forbid(unsafe_code)]
 
 mod parse;
 mod show;

@@ -1,0 +1,159 @@
+//! What can be known before the load: whether there are descriptors and ports for what is asked.
+//!
+//! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
+//! is refused beforehand, with the largest number that would work.
+
+use plan::{Endpoint, Plan};
+use std::net::IpAddr;
+use thiserror::Error;
+
+/// Descriptors that a process needs beside its connections: standard streams, the record, rings, a reserve.
+const DESCRIPTORS_ASIDE: u64 = 32;
+
+/// What there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foresight {
+    /// The most open files this process may have.
+    pub open_files: u64,
+    /// Local ports of one address.
+    pub ports: u64,
+}
+
+/// Why a plan cannot be carried out on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Shortage {
+    /// More connections than files may be open.
+    #[error(
+        "--connections {asked} needs {needed} open files, and this process may have {limit}; \
+         use --connections {most}, or raise the limit with `ulimit -Hn`"
+    )]
+    Descriptors {
+        /// Connections asked for.
+        asked: u64,
+        /// Open files they need, with everything else.
+        needed: u64,
+        /// Open files there may be.
+        limit: u64,
+        /// The most connections that would work.
+        most: u64,
+    },
+    /// More connections than local ports.
+    #[error(
+        "--connections {asked} needs as many local ports, and {addresses} local address{} {most}; use \
+         --connections {most}, more addresses with --source, or a wider net.ipv4.ip_local_port_range",
+        if *.addresses == 1 { " has" } else { "es have" }
+    )]
+    Ports {
+        /// Connections asked for.
+        asked: u64,
+        /// Local addresses they can come from.
+        addresses: u64,
+        /// Ports those have.
+        most: u64,
+    },
+}
+
+/// Whether `plan` can be carried out against `endpoint` with what there is.
+///
+/// # Errors
+/// The first shortage.
+pub fn foresee(plan: &Plan, endpoint: &Endpoint, there_is: Foresight) -> Result<(), Shortage> {
+    let asked = u64::from(plan.connections());
+    let aside = DESCRIPTORS_ASIDE + 2 * u64::from(plan.threads());
+    let needed = asked + aside;
+    if needed > there_is.open_files {
+        let most = there_is.open_files.saturating_sub(aside);
+        return Err(Shortage::Descriptors {
+            asked,
+            needed,
+            limit: there_is.open_files,
+            most,
+        });
+    }
+    let addresses = match endpoint {
+        Endpoint::Unix(_) => return Ok(()),
+        Endpoint::Ip(_) if !plan.sources.is_empty() => plan.sources.len() as u64,
+        // On IPv4 loopback a thread moves on to further addresses by itself.
+        Endpoint::Ip(address) if matches!(address.ip(), IpAddr::V4(ip) if ip.is_loopback()) => {
+            return Ok(());
+        }
+        Endpoint::Ip(_) => 1,
+    };
+    let most = there_is.ports * addresses;
+    if asked > most {
+        Err(Shortage::Ports {
+            asked,
+            addresses,
+            most,
+        })
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Load;
+
+    const THERE_IS: Foresight = Foresight {
+        open_files: 1000,
+        ports: 500,
+    };
+
+    fn foreseen(connections: u32, at: &str, sources: &[&str]) -> Result<(), Shortage> {
+        let mut plan = Plan::example(at.parse().unwrap());
+        plan.load = Load::Closed { connections };
+        plan.sources = sources
+            .iter()
+            .map(|source| source.parse().unwrap())
+            .collect();
+        let endpoint = plan.target.endpoints[0].clone();
+        foresee(&plan, &endpoint, THERE_IS)
+    }
+
+    #[test]
+    fn the_largest_number_that_is_named_works_and_one_more_does_not() {
+        let error = foreseen(5000, "127.0.0.1:80", &[]).unwrap_err();
+        let Shortage::Descriptors { most, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(foreseen(most as u32, "127.0.0.1:80", &[]), Ok(()));
+        assert!(foreseen(most as u32 + 1, "127.0.0.1:80", &[]).is_err());
+    }
+
+    #[test]
+    fn ports_count_for_each_local_address_and_not_on_ipv4_loopback() {
+        let short = |most, addresses, asked| {
+            Err(Shortage::Ports {
+                asked,
+                addresses,
+                most,
+            })
+        };
+        assert_eq!(foreseen(501, "[::1]:80", &[]), short(500, 1, 501));
+        assert_eq!(foreseen(501, "192.0.2.1:80", &[]), short(500, 1, 501));
+        assert_eq!(foreseen(501, "127.0.0.1:80", &[]), Ok(()));
+        assert_eq!(
+            foreseen(900, "192.0.2.1:80", &["192.0.2.2", "192.0.2.3"]),
+            Ok(())
+        );
+        let text = foreseen(501, "192.0.2.1:80", &[]).unwrap_err().to_string();
+        assert!(
+            text.contains("1 local address has 500; use --connections 500"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_unix_socket_needs_no_ports() {
+        let plan = Plan {
+            load: Load::Closed { connections: 800 },
+            ..Plan::example("[::1]:1".parse().unwrap())
+        };
+        assert_eq!(
+            foresee(&plan, &Endpoint::Unix("/s".into()), THERE_IS),
+            Ok(())
+        );
+    }
+}

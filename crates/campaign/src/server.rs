@@ -1,0 +1,208 @@
+//! A server that is started for the campaign, and stopped after it with everything it started.
+
+use engine::ProbeError;
+use kernel::process::{Child, Start};
+use kernel::{Epoll, Errno};
+use plan::{Plan, ServerCommand};
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+use units::Nanos;
+
+/// How long a server may take to end after SIGTERM.
+const GRACE: Nanos = Nanos::from_secs(5);
+
+/// How often it is tried whether the server answers yet.
+const TRY_EVERY: Nanos = Nanos::from_millis(20);
+
+/// How much of what the server printed is shown when it did not come up.
+const PRINTED_SHOWN: u64 = 2000;
+
+/// Why a server did not come up.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// It could not be started at all.
+    #[error("`{command}` could not be started: {error}")]
+    Start {
+        /// The command.
+        command: String,
+        /// What the kernel said.
+        error: std::io::Error,
+    },
+    /// It ended before it answered.
+    #[error("`{command}` ended ({status}) before it answered at {authority}{}", printed(.output))]
+    Ended {
+        /// The command.
+        command: String,
+        /// Its exit status.
+        status: String,
+        /// Where it should have answered.
+        authority: String,
+        /// What it printed last.
+        output: String,
+    },
+    /// It did not answer in time.
+    #[error(
+        "`{command}` did not answer at {authority} within {}: {why}{}",
+        units::span(*.within), printed(.output)
+    )]
+    Silent {
+        /// The command.
+        command: String,
+        /// Where it should have answered.
+        authority: String,
+        /// How long it was given.
+        within: Nanos,
+        /// What the last attempt said.
+        why: String,
+        /// What it printed last.
+        output: String,
+    },
+    /// Its output has nowhere to go.
+    #[error("the server's output cannot be kept in `{path}`: {error}")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Something answers already where the server is to listen.
+    #[error(
+        "something already answers at {0}, so it would be weighed instead of `{1}`; stop it first"
+    )]
+    Taken(String, String),
+    /// No ring to ask it with.
+    #[error("the kernel gives no epoll instance: {0}")]
+    Ring(Errno),
+    /// The user lost patience.
+    #[error("interrupted before the server answered")]
+    Interrupted,
+}
+
+fn printed(output: &str) -> String {
+    let output = output.trim_end();
+    if output.is_empty() {
+        "; it printed nothing".into()
+    } else {
+        format!("; it printed:\n{output}")
+    }
+}
+
+/// A server that we started; stopped when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    command: String,
+    output: tempfile::NamedTempFile,
+}
+
+impl Running {
+    /// Starts `server` and waits until it answers at the plan's target.
+    ///
+    /// # Errors
+    /// See [`ServerError`]; whatever was started is stopped again.
+    pub fn start(
+        server: &ServerCommand,
+        plan: &Plan,
+        stop: &AtomicBool,
+    ) -> Result<Running, ServerError> {
+        let command = server.argv.join(" ");
+        let mut ring = Epoll::new().map_err(ServerError::Ring)?;
+        let mut patient = plan.clone();
+        patient.timeouts.connect = plan.timeouts.connect.min(Nanos::from_secs(1));
+        if engine::probe(&mut ring, &patient).is_ok() {
+            return Err(ServerError::Taken(plan.target.authority.clone(), command));
+        }
+        let unkept = |error| ServerError::Output {
+            path: std::env::temp_dir(),
+            error,
+        };
+        let output = tempfile::NamedTempFile::new().map_err(unkept)?;
+        let file = output.reopen().map_err(unkept)?;
+        let start = Start {
+            command: server.argv.iter().map(Into::into).collect(),
+            output: Some(file),
+            ..Start::default()
+        };
+        let child = Child::start(start).map_err(|error| ServerError::Start {
+            command: command.clone(),
+            error,
+        })?;
+        let mut running = Running {
+            child,
+            command,
+            output,
+        };
+        running.wait_until_it_answers(server, &patient, &mut ring, stop)?;
+        Ok(running)
+    }
+
+    fn wait_until_it_answers(
+        &mut self,
+        server: &ServerCommand,
+        plan: &Plan,
+        ring: &mut Epoll,
+        stop: &AtomicBool,
+    ) -> Result<(), ServerError> {
+        let authority = plan.target.authority.clone();
+        let deadline = kernel::clock::now() + server.ready_within;
+        loop {
+            let why = match engine::probe(ring, plan) {
+                Ok((probe, _)) if probe.status.is_some() => return Ok(()),
+                Ok((probe, _)) => probe.fault.unwrap_or_default(),
+                Err(ProbeError::Unreachable { failed, .. }) => failed
+                    .into_iter()
+                    .map(|(_, why)| why)
+                    .next_back()
+                    .unwrap_or_default(),
+                Err(error) => error.to_string(),
+            };
+            if let Some(status) = self.child.exited() {
+                return Err(ServerError::Ended {
+                    command: self.command.clone(),
+                    status: status.to_string(),
+                    authority,
+                    output: self.output(),
+                });
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(ServerError::Interrupted);
+            }
+            if kernel::clock::now() > deadline {
+                return Err(ServerError::Silent {
+                    command: self.command.clone(),
+                    authority,
+                    within: server.ready_within,
+                    why,
+                    output: self.output(),
+                });
+            }
+            // A server that is starting gives no sign to wait for; this is the interval of asking.
+            std::thread::park_timeout(TRY_EVERY.to_std());
+        }
+    }
+
+    /// The processes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// The last of what it printed.
+    fn output(&self) -> String {
+        let mut text = Vec::new();
+        if let Ok(mut file) = fs::File::open(self.output.path()) {
+            let length = file.metadata().map_or(0, |facts| facts.len());
+            let _ = file.seek(SeekFrom::Start(length.saturating_sub(PRINTED_SHOWN)));
+            let _ = file.take(PRINTED_SHOWN).read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.stop(GRACE);
+    }
+}

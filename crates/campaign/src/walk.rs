@@ -1,0 +1,238 @@
+//! The walk itself: everything that can go wrong before the load is found before it; everything that was measured
+//! is kept, whatever happens later.
+
+use crate::cells::{Cell, cells};
+use crate::foresight::{Foresight, Shortage, foresee};
+use crate::server::{Running, ServerError};
+use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
+use host::Watch;
+use kernel::{Epoll, Errno};
+use plan::{Plan, PlanError};
+use record::{Footprint, Journal, Point, Probe, Round, Run, SaveError, SentTotal};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+
+/// Why a campaign measured nothing. Each text names what to do about it.
+#[derive(Debug, Error)]
+pub enum CampaignError {
+    /// The plan is not sound.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The machine does not have what the plan needs.
+    #[error(transparent)]
+    Shortage(#[from] Shortage),
+    /// The record could not be written, which is found before the load.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// The server did not come up.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Nothing could be reached.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// A file that the plan names could not be read.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// Threads could not be set up.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    /// No ring to probe with.
+    #[error("the kernel gives no epoll instance: {0}")]
+    Ring(Errno),
+}
+
+/// What a campaign leaves behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything that was measured, judged.
+    pub run: Run,
+    /// The finished file, or why there is none.
+    pub saved: Result<PathBuf, SaveError>,
+}
+
+/// Looks on while a campaign is carried out.
+pub trait View {
+    /// The server that was asked for is being started.
+    fn starting(&mut self, _command: &str) {}
+    /// The target answered; the load begins.
+    fn begins(&mut self, _run: &Run) {}
+    /// A round begins.
+    fn round(&mut self, _cell: &Cell) {}
+    /// Ten times a second.
+    fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
+    /// A round is over.
+    fn measured(&mut self, _round: &Round) {}
+    /// A round could not be journaled; it is kept in memory, and the next is tried again.
+    fn unjournaled(&mut self, _error: &SaveError) {}
+    /// The load is over.
+    fn ends(&mut self) {}
+}
+
+/// A view that does not look.
+#[derive(Debug)]
+pub struct Quiet;
+
+impl View for Quiet {}
+
+/// Carries `plan` out and leaves the record at `output`. When `stop` becomes true the round is cut short, and what was
+/// measured is judged and saved all the same.
+///
+/// # Errors
+/// [`CampaignError`]: what was found before anything was measured. Later trouble is in [`Outcome`].
+pub fn carry_out(
+    plan: Plan,
+    output: &Path,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Outcome, CampaignError> {
+    plan.check()?;
+    let (first, last) = kernel::limits::local_port_range();
+    let open_files = kernel::limits::raise_open_files().unwrap_or(kernel::limits::open_files());
+    let there_is = Foresight {
+        open_files: open_files.hard,
+        ports: u64::from(last - first) + 1,
+    };
+    if let Some(endpoint) = plan.target.endpoints.first() {
+        foresee(&plan, endpoint, there_is)?;
+    }
+    let mut run = new_run(plan.published());
+    let journal = Journal::create(output, &run)?;
+    let walked = walk(&plan, &mut run, journal, stop, view);
+    view.ends();
+    let journal = walked?;
+    run.summarise();
+    run.findings = audit::judge(&run);
+    let saved = journal.finish(&run);
+    Ok(Outcome { run, saved })
+}
+
+fn new_run(plan: Plan) -> Run {
+    Run {
+        schema: record::SCHEMA_VERSION,
+        weigh: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix: kernel::clock::realtime().as_secs(),
+        machine: host::machine(),
+        probe: None,
+        points: Vec::new(),
+        summary: None,
+        sent_total: SentTotal::default(),
+        findings: Vec::new(),
+        interrupted: false,
+        plan,
+    }
+}
+
+/// Starts, probes, measures. A round that cannot be journaled is still in `run`, and so in the finished record.
+fn walk(
+    plan: &Plan,
+    run: &mut Run,
+    mut journal: Journal,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Journal, CampaignError> {
+    let (mut server, job) = match prepare(plan, run, stop, view) {
+        Ok(ready) => ready,
+        Err(error) => {
+            journal.discard();
+            return Err(error);
+        }
+    };
+    journal.begin(run)?;
+    view.begins(run);
+    let mut seq = 0;
+    for cell in cells(plan) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        view.round(&cell);
+        let mut witness = Witness {
+            cell,
+            view,
+            server: server.as_mut(),
+            watch: None,
+            footprint: None,
+        };
+        let (mut round, next) = engine::round(&job, cell.round, seq, stop, &mut witness)?;
+        round.footprint = witness.footprint.take();
+        seq = next;
+        if let Err(error) = journal.append_round(cell.point, &cell.load, &round) {
+            view.unjournaled(&error);
+        }
+        view.measured(&round);
+        keep(run, &cell, round);
+    }
+    run.interrupted = stop.load(Ordering::Relaxed);
+    Ok(journal)
+}
+
+/// A round that was cut off before its window opened holds nothing.
+fn keep(run: &mut Run, cell: &Cell, round: Round) {
+    if run.points.len() <= cell.point {
+        run.points.push(Point {
+            load: cell.load,
+            rounds: Vec::new(),
+            summary: None,
+        });
+    }
+    let measured = round.window.span() > units::Nanos::ZERO;
+    if measured {
+        run.points[cell.point].rounds.push(round);
+    } else {
+        run.sent_total.merge(&round.sent_total);
+    }
+}
+
+/// Everything before the load: the server, its first answer, the plan made ready.
+fn prepare(
+    plan: &Plan,
+    run: &mut Run,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<(Option<Running>, Job), CampaignError> {
+    let server = match &plan.server {
+        None => None,
+        Some(command) => {
+            view.starting(&command.argv.join(" "));
+            Some(Running::start(command, plan, stop)?)
+        }
+    };
+    let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
+    let (probe, _) = engine::probe(&mut ring, plan)?;
+    let job = Job::new(plan.clone(), probe.endpoint.clone())?;
+    run.sent_total.probe = u64::from(was_sent(&probe));
+    run.probe = Some(probe);
+    Ok((server, job))
+}
+
+fn was_sent(probe: &Probe) -> bool {
+    probe.status.is_some() || probe.fault.is_some()
+}
+
+/// Looks on for the engine: at the clock of the server's processes, and for whoever looks at us.
+struct Witness<'a> {
+    cell: Cell,
+    view: &'a mut dyn View,
+    server: Option<&'a mut Running>,
+    watch: Option<Watch>,
+    footprint: Option<Footprint>,
+}
+
+impl Observer for Witness<'_> {
+    fn opened(&mut self) {
+        self.watch = self
+            .server
+            .as_mut()
+            .map(|server| Watch::start(server.child()));
+    }
+
+    fn closed(&mut self) {
+        if let (Some(watch), Some(server)) = (self.watch.take(), &mut self.server) {
+            self.footprint = Some(watch.stop(server.child()));
+        }
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        self.view.progress(&self.cell, progress);
+    }
+}

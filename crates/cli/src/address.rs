@@ -1,0 +1,174 @@
+//! From URLs to a target: whom to ask, and at which addresses.
+
+use anyhow::{Context, Result, anyhow, bail};
+use http::Uri;
+use plan::{Endpoint, Target};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+/// A URL, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// Host and port as the URL writes them.
+    pub authority: String,
+    /// The host, without brackets.
+    pub host: String,
+    /// The port, or the scheme's own.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+}
+
+/// Takes `text` apart; a missing scheme means http.
+pub fn url(text: &str) -> Result<Url> {
+    let wrong = |why: &str| anyhow!("`{text}` is not a URL: {why}");
+    let full = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
+    let whole = full.split('#').next().unwrap_or(&full);
+    let uri: Uri = whole
+        .parse()
+        .map_err(|error| wrong(&format!("{error}; write http://host:port/path")))?;
+    match uri.scheme_str() {
+        Some("http") => {}
+        Some("https") => bail!("`{text}`: https comes later; weigh speaks plain http for now"),
+        _ => return Err(wrong("only http is spoken; write http://host:port/path")),
+    }
+    let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
+    if authority.as_str().contains('@') {
+        return Err(wrong("give the credentials with --user NAME:PASSWORD"));
+    }
+    let host = authority
+        .host()
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
+    if host.is_empty() {
+        return Err(wrong("it names no host"));
+    }
+    let port = match authority.port() {
+        Some(port) if port.as_u16() > 0 => port.as_u16(),
+        Some(_) => return Err(wrong("port 0 cannot be asked")),
+        None if authority.as_str().ends_with(':') => return Err(wrong("the port is missing")),
+        None => 80,
+    };
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("/{path}")
+    };
+    if !plan::line::path_is_valid(&path) {
+        return Err(wrong("its path must be percent-encoded"));
+    }
+    Ok(Url {
+        authority: authority.to_string(),
+        host,
+        port,
+        path,
+    })
+}
+
+/// The target that all `urls` name, with every address it is known to have.
+pub fn target(urls: &[Url], resolve: &[String], unix: Option<&Path>) -> Result<Target> {
+    let first = urls
+        .first()
+        .context("no URL is given; try `weigh run http://127.0.0.1:8080/`")?;
+    if let Some(other) = urls.iter().find(|url| url.authority != first.authority) {
+        bail!(
+            "the URLs name two servers, {} and {}; one run weighs one server",
+            first.authority,
+            other.authority
+        );
+    }
+    let endpoints = match unix {
+        Some(path) => vec![Endpoint::Unix(path.to_owned())],
+        None => endpoints(first, resolve)?,
+    };
+    Ok(Target {
+        scheme: "http".into(),
+        authority: first.authority.clone(),
+        endpoints,
+    })
+}
+
+fn endpoints(url: &Url, resolve: &[String]) -> Result<Vec<Endpoint>> {
+    for rule in resolve {
+        let (host, port, address) = resolve_rule(rule)?;
+        if host == url.host && port == url.port {
+            return Ok(vec![Endpoint::Ip(SocketAddr::new(address, port))]);
+        }
+    }
+    let addresses = kernel::resolve::resolve(&url.host, url.port)
+        .with_context(|| format!("no address is known for `{}`; is the name right?", url.host))?;
+    Ok(addresses.into_iter().map(Endpoint::Ip).collect())
+}
+
+fn resolve_rule(rule: &str) -> Result<(&str, u16, IpAddr)> {
+    let wrong =
+        || anyhow!("--resolve `{rule}` is not HOST:PORT:ADDR, such as example.org:80:127.0.0.1");
+    let (host, rest) = rule.split_once(':').ok_or_else(wrong)?;
+    let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    match (port.parse(), address.parse()) {
+        (Ok(port), Ok(address)) if !host.is_empty() => Ok((host, port, address)),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart_or_refused() {
+        let is = |authority: &str, host: &str, port, path: &str| {
+            Some(Url {
+                authority: authority.into(),
+                host: host.into(),
+                port,
+                path: path.into(),
+            })
+        };
+        let cases = [
+            ("http://a:81/b?c=d", is("a:81", "a", 81, "/b?c=d")),
+            ("a", is("a", "a", 80, "/")),
+            (
+                "localhost:8080/x",
+                is("localhost:8080", "localhost", 8080, "/x"),
+            ),
+            ("http://[::1]:8080", is("[::1]:8080", "::1", 8080, "/")),
+            ("http://a?q=1", is("a", "a", 80, "/?q=1")),
+            ("http://a/x#part", is("a", "a", 80, "/x")),
+            (
+                "http://a/{seq}?r={random}",
+                is("a", "a", 80, "/{seq}?r={random}"),
+            ),
+            ("https://a/", None),
+            ("ftp://a/", None),
+            ("http://", None),
+            ("http://a:0/", None),
+            ("http://a:99999/", None),
+            ("http://a:/", None),
+            ("http://u:p@a/", None),
+            ("http://a/b c", None),
+            ("http://a/ä", None),
+            ("", None),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(url(text).ok(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_servers_are_refused_and_resolve_is_obeyed() {
+        let urls = [url("a:1/x").unwrap(), url("b:1/").unwrap()];
+        let error = target(&urls, &[], None).unwrap_err().to_string();
+        assert!(error.contains("a:1 and b:1"), "{error}");
+        let rules = ["a:1:[::1]".to_owned()];
+        let target = target(&urls[..1], &rules, None).unwrap();
+        assert_eq!(target.endpoints, [Endpoint::Ip("[::1]:1".parse().unwrap())]);
+    }
+}

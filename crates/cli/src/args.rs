@@ -1,0 +1,312 @@
+//! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use units::{Nanos, parse_count};
+
+/// Weighs HTTP servers: loads them, and says what the figures prove.
+#[derive(Debug, Parser)]
+#[command(name = "weigh", version, max_term_width = 110, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do; without one, weigh starts its own server and weighs it for about fifteen seconds.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh                                            weigh the built-in server, to see how it works
+  weigh http://127.0.0.1:8080/100.html             weigh a server: 5 rounds of 5 s, 10 connections
+  weigh run -c 100 -n 100k localhost:8080/         exactly 100 000 requests a round
+  weigh run localhost:8080/ -- nginx -c my.conf    start the server, weigh it, stop it
+  weigh report --format csv                        the last record again, as a table
+
+`weigh run --help` explains every option.";
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Loads one server and records what came of it.
+    Run(Box<RunFlags>),
+    /// Prints records again.
+    Report(ReportFlags),
+    /// Serves a few small built-in resources: the ruler every measurement is held against.
+    Serve(ServeFlags),
+    /// Prints a completion script for a shell.
+    Completions(CompletionFlags),
+    /// Prints the man page.
+    Man,
+}
+
+/// Puts `run` in front when the first word is neither a verb nor an option: `weigh URL` means `weigh run URL`.
+pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let verbs = ["run", "report", "serve", "completions", "man", "help"];
+    let first = argv.get(1).and_then(|word| word.to_str());
+    let is_target = |word: &str| !word.starts_with('-') && !verbs.contains(&word);
+    let is_run_flag =
+        |word: &str| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word);
+    if first.is_some_and(|word| is_target(word) || is_run_flag(word)) {
+        argv.insert(1, "run".into());
+    }
+    argv
+}
+
+/// `weigh run`
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunFlags {
+    /// What to ask; a missing scheme means http. Several URLs of one server are asked in turn. {seq} in a URL or body
+    /// becomes the exchange's number, {random} 16 random hexadecimal digits.
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+
+    /// Connections over all threads, each asking again as soon as it has its answer.
+    #[arg(short, long, value_name = "N", default_value = "10", value_parser = count, help_heading = "Load")]
+    pub connections: u32,
+    /// Generator threads [default: half the CPUs if the server is on this machine, else all; never more than
+    /// connections].
+    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Load")]
+    pub threads: Option<u32>,
+    /// Exchanges in each round, exactly.
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, conflicts_with = "duration", help_heading = "Load")]
+    pub requests: Option<u64>,
+    /// Length of each round's window [default: 5s].
+    #[arg(short, long, value_name = "TIME", value_parser = span, help_heading = "Load")]
+    pub duration: Option<Nanos>,
+    /// Measured repetitions, each with new connections.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = count, help_heading = "Load")]
+    pub rounds: u32,
+    /// Load before each window, counted apart [default: 500ms, or none with --requests].
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Load")]
+    pub warmup: Option<Nanos>,
+    /// When connections are opened: all before the load, or each when its first request is due.
+    #[arg(long, value_enum, default_value = "eager", help_heading = "Load")]
+    pub connect: ConnectFlag,
+    /// Hold each generator thread on a CPU of its own.
+    #[arg(long, help_heading = "Load")]
+    pub pin: bool,
+    /// Seed of everything random [default: from the clock; the record holds it].
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub seed: Option<u64>,
+
+    /// The method [default: GET, or POST with a body].
+    #[arg(short = 'X', long, value_name = "METHOD", help_heading = "Request")]
+    pub method: Option<String>,
+    /// A header; replaces a default one of the same name. May be given several times.
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        help_heading = "Request"
+    )]
+    pub headers: Vec<String>,
+    /// The request's body, or @FILE for a file's contents.
+    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Request")]
+    pub body: Option<String>,
+    /// Credentials for Basic authentication.
+    #[arg(long, value_name = "NAME:PASSWORD", help_heading = "Request")]
+    pub user: Option<String>,
+    /// A Cookie header.
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Request")]
+    pub cookie: Option<String>,
+    /// Requests from a file, one a line, `[METHOD] PATH-OR-URL [BODY]`, read as they are needed, over and over.
+    #[arg(long = "urls", value_name = "FILE", help_heading = "Request")]
+    pub urls_file: Option<PathBuf>,
+
+    /// A new connection for every request.
+    #[arg(long, help_heading = "Connections")]
+    pub no_keepalive: bool,
+    /// The most requests on one connection.
+    #[arg(long, value_name = "K", value_parser = parse_count, help_heading = "Connections")]
+    pub requests_per_connection: Option<u64>,
+    /// Requests under way on one connection at a time.
+    #[arg(long, value_name = "P", default_value = "1", value_parser = count, help_heading = "Connections")]
+    pub pipeline: u32,
+    /// Ask with HTTP/1.0.
+    #[arg(long = "http1.0", help_heading = "Connections")]
+    pub http10: bool,
+    /// The longest an exchange may take from its first byte sent; what takes longer is cut off and counted.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span, help_heading = "Connections")]
+    pub timeout: Nanos,
+    /// The longest a connect may take.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = span, help_heading = "Connections")]
+    pub connect_timeout: Nanos,
+    /// Local addresses to connect from, in turn.
+    #[arg(
+        long,
+        value_name = "ADDR,...",
+        value_delimiter = ',',
+        help_heading = "Connections"
+    )]
+    pub source: Vec<IpAddr>,
+    /// Connect to ADDR where the URL says HOST and PORT.
+    #[arg(long, value_name = "HOST:PORT:ADDR", help_heading = "Connections")]
+    pub resolve: Vec<String>,
+    /// Connect to this Unix-domain socket, whatever host the URL names.
+    #[arg(long, value_name = "PATH", help_heading = "Connections")]
+    pub unix: Option<PathBuf>,
+
+    /// What a right response is: statuses (200, 2xx, 200..204, several with commas) or @FILE for the one right body.
+    /// May be given several times [default: 2xx and 3xx].
+    #[arg(long, value_name = "STATUS|@FILE", help_heading = "Judgement")]
+    pub expect: Vec<String>,
+    /// Faults tolerated before the exit status is 1: a share such as 0.5%, or a number.
+    #[arg(long, value_name = "SHARE|N", default_value = "1%", value_parser = tolerance, help_heading = "Judgement")]
+    pub max_errors: plan::Tolerance,
+    /// Exit with status 3 when a finding makes a figure invalid.
+    #[arg(long, help_heading = "Judgement")]
+    pub strict: bool,
+
+    /// Where the record goes [default: a new file in the state directory].
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Print the record itself, as JSON.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress and no remarks, only the result.
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Send one request and print both sides, instead of loading.
+    #[arg(long, help_heading = "Output", conflicts_with = "dry_run")]
+    pub show_exchange: bool,
+    /// Print what would be done, instead of doing it.
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+
+    /// Start this server first, wait until it answers, and stop it afterwards with everything it started.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  weigh run http://127.0.0.1:8080/100.html -c 100 -d 10s
+  weigh run localhost:8080/a localhost:8080/b --connect lazy --no-keepalive
+  weigh run 'localhost:8080/item?id={seq}' -n 100k --expect 200
+  weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: application/x-www-form-urlencoded'
+  weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf
+
+Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
+
+Exit status: 0 measured; 1 more faults than --max-errors; 2 the command is wrong or nothing could be reached;
+3 --strict and a figure is invalid; 6 measured, but not saved; 70 a bug of ours; 130 interrupted.";
+
+/// `weigh report`
+#[derive(Debug, Args)]
+pub struct ReportFlags {
+    /// Records or journals [default: the newest in the state directory].
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How to lay them out: text, json or csv.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    pub format: &'static report::Format,
+}
+
+/// `weigh serve`
+#[derive(Debug, Args)]
+pub struct ServeFlags {
+    /// Where to listen: ADDR:PORT, or unix:PATH. May be given several times.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<kernel::Address>,
+    /// Worker threads [default: one per CPU this process may use].
+    #[arg(short, long, value_name = "N", value_parser = count)]
+    pub workers: Option<u32>,
+}
+
+/// `weigh completions`
+#[derive(Debug, Args)]
+pub struct CompletionFlags {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// `--connect`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConnectFlag {
+    /// All before the load begins, as wrk does.
+    Eager,
+    /// On the fly, inside the window, the request right after the handshake, as users do.
+    Lazy,
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    let count = parse_count(text).map_err(|error| error.to_string())?;
+    u32::try_from(count).map_err(|_| format!("`{text}` is too large"))
+}
+
+fn span(text: &str) -> Result<Nanos, String> {
+    text.parse()
+        .map_err(|error: units::ParseError| error.to_string())
+}
+
+fn tolerance(text: &str) -> Result<plan::Tolerance, String> {
+    let wrong = || format!("`{text}` is neither a share nor a number; write 0.5% or 100");
+    match text.strip_suffix('%') {
+        Some(percent) => match percent.parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => {
+                Ok(plan::Tolerance::Share(percent / 100.0))
+            }
+            _ => Err(wrong()),
+        },
+        None => parse_count(text)
+            .map(plan::Tolerance::Count)
+            .map_err(|_| wrong()),
+    }
+}
+
+fn format(name: &str) -> Result<&'static report::Format, String> {
+    let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
+    report::FORMATS
+        .iter()
+        .find(|format| format.name == name)
+        .ok_or_else(|| {
+            format!(
+                "`{name}` is not a format; choose one of {}",
+                names.join(", ")
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_table_of_flags_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_target_or_a_flag_alone_means_run() {
+        let cases: &[(&[&str], &[&str])] = &[
+            (&["weigh"], &["weigh"]),
+            (
+                &["weigh", "localhost:80"],
+                &["weigh", "run", "localhost:80"],
+            ),
+            (
+                &["weigh", "-c", "5", "localhost"],
+                &["weigh", "run", "-c", "5", "localhost"],
+            ),
+            (&["weigh", "report"], &["weigh", "report"]),
+            (&["weigh", "--help"], &["weigh", "--help"]),
+            (&["weigh", "-V"], &["weigh", "-V"]),
+        ];
+        for (given, wanted) in cases {
+            let argv = with_verb(given.iter().map(OsString::from).collect());
+            assert_eq!(argv, *wanted);
+        }
+    }
+
+    #[test]
+    fn tolerances_are_shares_or_numbers() {
+        assert_eq!(tolerance("0.5%"), Ok(plan::Tolerance::Share(0.005)));
+        assert_eq!(tolerance("1k"), Ok(plan::Tolerance::Count(1000)));
+        for wrong in ["%", "101%", "-1%", "x", "NaN%"] {
+            assert!(tolerance(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `weigh` without arguments: starts its own server as a separate process and weighs it, to show what there is to see.
+
+use crate::exit::Exit;
+use crate::{output, run};
+use anyhow::{Context, Result};
+use plan::{Load, Plan, Request, Requests, ServerCommand, Stop};
+use std::net::{SocketAddr, TcpListener};
+use units::Nanos;
+
+/// Weighs the built-in server for about fifteen seconds.
+pub fn demo() -> Result<Exit> {
+    output::remark("Weighing the built-in server for about fifteen seconds.\n");
+    let plan = plan(free_port()?)?;
+    let outcome = run::carry_out(plan, None, false)?;
+    run::show(&outcome, "text", false)?;
+    output::remark(
+        "\nThis was weigh's own server. To weigh yours:\n\
+         \x20 weigh run http://127.0.0.1:8080/           a server that is running\n\
+         \x20 weigh run localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\
+         \x20 weigh run --help                           everything else",
+    );
+    Ok(Exit::of(&outcome.run, outcome.saved.is_ok(), false))
+}
+
+/// A loopback port that was free a moment ago.
+fn free_port() -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no loopback port is free")?;
+    Ok(listener.local_addr()?)
+}
+
+fn plan(address: SocketAddr) -> Result<Plan> {
+    let weigh = std::env::current_exe().context("weigh cannot find its own program file")?;
+    let cpus = kernel::affinity::allowed().len().max(1) as u32;
+    let threads = (cpus / 2).max(1);
+    let workers = (cpus - threads).max(1);
+    let argv = [
+        weigh
+            .to_str()
+            .context("the path of weigh's program file is no text")?,
+        "serve",
+        "--listen",
+        &address.to_string(),
+        "--workers",
+        &workers.to_string(),
+    ];
+    Ok(Plan {
+        requests: Requests::Listed(vec![Request::get("/100.html")]),
+        load: Load::Closed {
+            connections: 50 * threads,
+        },
+        stop: Stop::Duration(Nanos::from_millis(2500)),
+        warmup: Nanos::from_millis(400),
+        threads,
+        seed: kernel::clock::realtime().as_nanos() as u64,
+        server: Some(ServerCommand {
+            argv: argv.map(str::to_owned).to_vec(),
+            ready_within: Nanos::from_secs(10),
+            counterweight: true,
+        }),
+        ..Plan::example(address)
+    })
+}

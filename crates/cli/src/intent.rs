@@ -1,0 +1,312 @@
+//! From flags to a plan: what was typed becomes what is meant.
+
+use crate::address;
+use crate::args::{ConnectFlag, RunFlags};
+use anyhow::{Context, Result, anyhow, bail};
+use base64::Engine;
+use plan::{
+    Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request, Requests,
+    ServerCommand, Stop, Target, Timeouts, Version,
+};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use units::Nanos;
+
+/// How long a server that we start may take until it answers.
+const READY_WITHIN: Nanos = Nanos::from_secs(30);
+/// The window of a round when neither its length nor its number of exchanges is given.
+const WINDOW: Nanos = Nanos::from_secs(5);
+/// The warm-up of a round whose end is a time.
+const WARMUP: Nanos = Nanos::from_millis(500);
+/// The longest line of a file of URLs.
+const LINE_LIMIT: u64 = 1 << 20;
+
+/// The plan that `flags` mean.
+pub fn plan(flags: &RunFlags) -> Result<Plan> {
+    let common = common_request(flags)?;
+    let (target, requests) = asked(flags, common)?;
+    let stop = match (flags.requests, flags.duration) {
+        (Some(requests), _) => Stop::Requests(requests),
+        (None, span) => Stop::Duration(span.unwrap_or(WINDOW)),
+    };
+    let by_number = matches!(stop, Stop::Requests(_));
+    let plan = Plan {
+        requests,
+        load: Load::Closed {
+            connections: flags.connections,
+        },
+        stop,
+        rounds: flags.rounds,
+        warmup: flags
+            .warmup
+            .unwrap_or(if by_number { Nanos::ZERO } else { WARMUP }),
+        threads: flags.threads.unwrap_or_else(|| threads(&target)),
+        connect: match flags.connect {
+            ConnectFlag::Eager => Connect::Eager,
+            ConnectFlag::Lazy => Connect::Lazy,
+        },
+        protocol: protocol(flags),
+        timeouts: Timeouts {
+            exchange: flags.timeout,
+            connect: flags.connect_timeout,
+        },
+        sources: flags.source.clone(),
+        pin: flags.pin,
+        expect: expect(&flags.expect)?,
+        tolerance: flags.max_errors,
+        seed: flags
+            .seed
+            .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),
+        server: (!flags.command.is_empty()).then(|| ServerCommand {
+            argv: flags.command.clone(),
+            ready_within: READY_WITHIN,
+            counterweight: false,
+        }),
+        target,
+    };
+    plan.check()?;
+    check_sources(&plan)?;
+    Ok(plan)
+}
+
+/// Half the CPUs for a server on this machine, which needs the other half; all of them otherwise.
+fn threads(target: &Target) -> u32 {
+    let allowed = kernel::affinity::allowed().len().max(1) as u32;
+    let quota = kernel::affinity::quota().map_or(allowed, |quota| quota.ceil().max(1.0) as u32);
+    let cpus = allowed.min(quota);
+    let local = target.endpoints.iter().all(Endpoint::is_local);
+    if local { (cpus / 2).max(1) } else { cpus }
+}
+
+fn protocol(flags: &RunFlags) -> Protocol {
+    Protocol {
+        version: if flags.http10 {
+            Version::Http10
+        } else {
+            Version::Http11
+        },
+        keepalive: !flags.no_keepalive,
+        requests_per_connection: flags.requests_per_connection,
+        pipeline: flags.pipeline,
+    }
+}
+
+/// What all requests have in common: method, headers, body.
+fn common_request(flags: &RunFlags) -> Result<Request> {
+    let body = flags.body.as_deref().map(body).transpose()?;
+    let method = match &flags.method {
+        Some(method) => method.clone(),
+        None if body.is_some() => "POST".into(),
+        None => "GET".into(),
+    };
+    if !wire::method_is_token(&method) {
+        bail!("--method `{method}` is not a method; write a word such as GET");
+    }
+    if method == "CONNECT" {
+        bail!("--method CONNECT asks for a tunnel, which is no load; use another method");
+    }
+    Ok(Request {
+        method,
+        path: "/".into(),
+        headers: headers(flags)?,
+        body,
+    })
+}
+
+fn headers(flags: &RunFlags) -> Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    for line in &flags.headers {
+        let (name, value) = line
+            .split_once(':')
+            .with_context(|| format!("--header `{line}` has no colon; write 'Name: value'"))?;
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+    if let Some(user) = &flags.user {
+        if !user.contains(':') {
+            bail!("--user `{user}` has no colon; write NAME:PASSWORD");
+        }
+        let credentials = base64::engine::general_purpose::STANDARD.encode(user);
+        headers.push(("Authorization".into(), format!("Basic {credentials}")));
+    }
+    if let Some(cookie) = &flags.cookie {
+        headers.push(("Cookie".into(), cookie.clone()));
+    }
+    for (name, value) in &headers {
+        if !wire::header_is_valid(name, value) {
+            bail!(
+                "--header `{name}: {value}` cannot be sent; a name is a word, a value has no control characters"
+            );
+        }
+        if ["content-length", "transfer-encoding", "connection"]
+            .contains(&name.to_ascii_lowercase().as_str())
+        {
+            bail!(
+                "--header {name} would contradict what weigh sends by itself; leave it away (see --no-keepalive, --body)"
+            );
+        }
+    }
+    Ok(headers)
+}
+
+fn body(text: &str) -> Result<Body> {
+    match text.strip_prefix('@') {
+        None => Ok(Body::Text(text.to_owned())),
+        Some(path) => {
+            let length = file_length("--body", Path::new(path))?;
+            Ok(Body::File {
+                path: path.into(),
+                length,
+            })
+        }
+    }
+}
+
+fn file_length(flag: &str, path: &Path) -> Result<u64> {
+    let file =
+        File::open(path).with_context(|| format!("{flag} @{} cannot be read", path.display()))?;
+    let facts = file
+        .metadata()
+        .with_context(|| format!("{flag} @{}", path.display()))?;
+    if !facts.is_file() {
+        bail!("{flag} @{} is no file", path.display());
+    }
+    Ok(facts.len())
+}
+
+/// Whom and what: from URLs, or from a file of them.
+fn asked(flags: &RunFlags, common: Request) -> Result<(Target, Requests)> {
+    let urls = flags
+        .urls
+        .iter()
+        .map(|text| address::url(text))
+        .collect::<Result<Vec<_>>>()?;
+    let unix = flags.unix.as_deref();
+    match &flags.urls_file {
+        None => {
+            let target = address::target(&urls, &flags.resolve, unix)?;
+            let requests = urls.into_iter().map(|url| Request {
+                path: url.path,
+                ..common.clone()
+            });
+            Ok((target, Requests::Listed(requests.collect())))
+        }
+        Some(path) => {
+            let urls = if urls.is_empty() {
+                vec![first_url(path)?]
+            } else {
+                urls
+            };
+            let target = address::target(&urls, &flags.resolve, unix)?;
+            check_lines(path, &common, &target)?;
+            Ok((
+                target,
+                Requests::File {
+                    path: path.clone(),
+                    common,
+                },
+            ))
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<BufReader<File>> {
+    let file =
+        File::open(path).with_context(|| format!("--urls {} cannot be read", path.display()))?;
+    Ok(BufReader::new(file))
+}
+
+/// The server that a file of URLs names: the first URL in it.
+fn first_url(path: &Path) -> Result<address::Url> {
+    for line in open(path)?.take(LINE_LIMIT).lines() {
+        let line = line.with_context(|| format!("--urls {}", path.display()))?;
+        let comment = line.trim_start().starts_with('#');
+        if let Some(word) = line.split_whitespace().find(|word| word.contains("://"))
+            && !comment
+        {
+            return address::url(word);
+        }
+    }
+    Err(anyhow!(
+        "--urls {} names no server; begin a line with http://host:port, or give a URL too",
+        path.display()
+    ))
+}
+
+/// Reads the whole file once, so that a bad line is found before the load and not in it.
+fn check_lines(path: &Path, common: &Request, target: &Target) -> Result<()> {
+    let mut reader = open(path)?;
+    let mut line = String::new();
+    let mut requests = 0u64;
+    for number in 1u64.. {
+        line.clear();
+        let at = || format!("--urls {} line {number}", path.display());
+        let length = reader
+            .by_ref()
+            .take(LINE_LIMIT + 1)
+            .read_line(&mut line)
+            .with_context(at)?;
+        if length == 0 {
+            break;
+        }
+        if length as u64 > LINE_LIMIT {
+            bail!("{} is longer than 1 MiB", at());
+        }
+        requests += u64::from(
+            plan::line::request(&line, common, target)
+                .with_context(at)?
+                .is_some(),
+        );
+    }
+    if requests == 0 {
+        bail!("--urls {} holds no request", path.display());
+    }
+    Ok(())
+}
+
+fn expect(rules: &[String]) -> Result<Expect> {
+    let mut expect = Expect {
+        statuses: Vec::new(),
+        body: None,
+    };
+    for rule in rules {
+        match rule.strip_prefix('@') {
+            Some(path) if expect.body.is_none() => {
+                let length = file_length("--expect", Path::new(path))?;
+                expect.body = Some(BodyExpectation {
+                    path: path.into(),
+                    length,
+                });
+            }
+            Some(_) => bail!("--expect names two bodies; only one can be the right one"),
+            None => {
+                for status in rule.split(',') {
+                    let range = status.trim().parse();
+                    expect
+                        .statuses
+                        .push(range.map_err(|error| anyhow!("--expect {error}"))?);
+                }
+            }
+        }
+    }
+    if expect.statuses.is_empty() {
+        expect.statuses = Expect::default().statuses;
+    }
+    Ok(expect)
+}
+
+/// A source address of the other family cannot reach the target.
+fn check_sources(plan: &Plan) -> Result<()> {
+    let reaches = |source: &std::net::IpAddr| {
+        plan.target.endpoints.iter().any(
+            |endpoint| matches!(endpoint, Endpoint::Ip(at) if at.is_ipv4() == source.is_ipv4()),
+        )
+    };
+    match plan.sources.iter().find(|source| !reaches(source)) {
+        Some(source) => bail!(
+            "--source {source} cannot reach {}, which has no address of its kind; leave it away",
+            plan.target.authority
+        ),
+        None => Ok(()),
+    }
+}

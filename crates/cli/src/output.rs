@@ -1,0 +1,45 @@
+//! Where words go: results to standard output, remarks and complaints to standard error.
+
+use anstyle::{AnsiColor, Style};
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// The width of text that no terminal asks for.
+const PLAIN_WIDTH: usize = 100;
+
+/// Prints a result. A reader that has gone away is no error of ours.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Prints a remark to standard error.
+pub fn remark(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}"); // there is nobody else to tell
+}
+
+/// Prints why nothing was done: one sentence.
+pub fn complain(error: &anyhow::Error) {
+    let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    remark(&format!("{style}weigh:{style:#} {error:#}"));
+}
+
+/// How results are to look: in colour and as wide as the terminal, where there is one.
+pub fn look() -> report::Look {
+    let terminal = std::io::stdout().is_terminal();
+    report::Look {
+        colour: terminal,
+        width: if terminal {
+            terminal_width()
+        } else {
+            PLAIN_WIDTH
+        },
+    }
+}
+
+fn terminal_width() -> usize {
+    let width = terminal_size::terminal_size().map_or(PLAIN_WIDTH, |(width, _)| width.0.into());
+    width.clamp(60, 160)
+}

@@ -1,0 +1,139 @@
+//! Live progress on a terminal: which round, how fast, errors so far, time left.
+
+use campaign::{Cell, View};
+use engine::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+use plan::Stop;
+use record::{Round, Run};
+use units::{Instant, Nanos};
+
+/// Progress on standard error; nothing where that is no terminal.
+pub struct Bar {
+    bar: ProgressBar,
+    rounds: u32,
+    stop: Stop,
+    warmup: Nanos,
+    rate: Rate,
+    errors: u64,
+    round_errors: u64,
+}
+
+/// The rate of the last tick.
+#[derive(Debug, Default)]
+struct Rate {
+    at: Instant,
+    ok: u64,
+    per_second: f64,
+}
+
+impl Rate {
+    fn note(&mut self, now: Instant, ok: u64) {
+        let span = (now - self.at).as_secs_f64();
+        if ok < self.ok {
+            self.ok = 0;
+        }
+        if span >= 0.3 {
+            self.per_second = (ok - self.ok) as f64 / span;
+            (self.at, self.ok) = (now, ok);
+        }
+    }
+}
+
+impl Bar {
+    /// A bar, or with `quiet` one that is never seen.
+    pub fn new(quiet: bool) -> Bar {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a sound template"));
+        Bar {
+            bar,
+            rounds: 0,
+            stop: Stop::Requests(0),
+            warmup: Nanos::ZERO,
+            rate: Rate::default(),
+            errors: 0,
+            round_errors: 0,
+        }
+    }
+
+    /// Time left over all rounds, where it can be foreseen.
+    fn left(&self, cell: &Cell, progress: Progress, now: Instant) -> Option<Nanos> {
+        let rounds_after = u64::from(self.rounds - cell.round - 1);
+        match self.stop {
+            Stop::Duration(span) => {
+                let this = match progress.window_start {
+                    Some(start) => (start + span) - now,
+                    None => self.warmup + span,
+                };
+                Some(this + (self.warmup + span) * rounds_after)
+            }
+            Stop::Requests(number) => {
+                let done = progress.ok + progress.errors;
+                let left = number.saturating_sub(done) + number * rounds_after;
+                let seconds = left as f64 / self.rate.per_second;
+                (self.rate.per_second > 0.0).then(|| Nanos::from_millis((seconds * 1e3) as u64))
+            }
+        }
+    }
+}
+
+impl View for Bar {
+    fn starting(&mut self, command: &str) {
+        self.bar.set_message(format!("starting {command}"));
+        self.bar.tick();
+    }
+
+    fn begins(&mut self, run: &Run) {
+        self.rounds = run.plan.rounds;
+        self.stop = run.plan.stop;
+        self.warmup = run.plan.warmup;
+    }
+
+    fn round(&mut self, _: &Cell) {
+        self.rate = Rate {
+            at: kernel::clock::now(),
+            ..Rate::default()
+        };
+    }
+
+    fn progress(&mut self, cell: &Cell, progress: Progress) {
+        let now = kernel::clock::now();
+        self.rate.note(now, progress.ok);
+        self.round_errors = progress.errors;
+        let phase = if progress.window_start.is_some_and(|start| now >= start) {
+            ""
+        } else {
+            " (warming up)"
+        };
+        let left = self.left(cell, progress, now);
+        self.bar.set_message(format!(
+            "round {}/{}{phase}   {} requests/s   {} errors{}",
+            cell.round + 1,
+            self.rounds,
+            units::rate(self.rate.per_second),
+            units::count(self.errors + progress.errors),
+            left.map_or(String::new(), |left| format!("   {} left", seconds(left))),
+        ));
+        self.bar.tick();
+    }
+
+    fn measured(&mut self, _: &Round) {
+        self.errors += self.round_errors;
+    }
+
+    fn ends(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn seconds(span: Nanos) -> String {
+    let secs = span.as_nanos() / 1_000_000_000;
+    if secs < 60 {
+        format!("{secs} s")
+    } else {
+        units::span(span)
+    }
+}

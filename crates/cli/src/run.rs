@@ -1,0 +1,142 @@
+//! `weigh run`: one server, one load, some rounds.
+
+use crate::args::RunFlags;
+use crate::exit::Exit;
+use crate::progress::Bar;
+use crate::{intent, output};
+use anyhow::{Context, Result};
+use campaign::Outcome;
+use kernel::signals;
+use plan::Plan;
+use record::Run;
+use std::path::PathBuf;
+
+/// Carries `flags` out.
+pub fn run(flags: &RunFlags) -> Result<Exit> {
+    let plan = intent::plan(flags)?;
+    if flags.dry_run {
+        return dry_run(&plan);
+    }
+    if flags.show_exchange {
+        return show_exchange(plan, flags);
+    }
+    let outcome = carry_out(plan, flags.output.clone(), flags.quiet)?;
+    let format = if flags.json { "json" } else { "text" };
+    show(&outcome, format, flags.quiet)?;
+    Ok(Exit::of(&outcome.run, outcome.saved.is_ok(), flags.strict))
+}
+
+/// Carries `plan` out under the eyes of a terminal.
+pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Outcome> {
+    let stop = signals::interrupts();
+    let path = match output {
+        Some(path) => path,
+        None => default_path()?,
+    };
+    let mut bar = Bar::new(quiet);
+    let outcome = campaign::carry_out(plan, &path, stop.flag(), &mut bar);
+    Ok(outcome?)
+}
+
+fn default_path() -> Result<PathBuf> {
+    let started = kernel::clock::realtime().as_secs();
+    let path = record::default_path(started, std::process::id());
+    path.context("there is no state directory for the record; name a file with --output")
+}
+
+/// Prints what came of it, and where the record is.
+pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> Result<()> {
+    let format = report::format(format).context("no such format")?;
+    let runs: &[Run] = std::slice::from_ref(&outcome.run);
+    output::print(&(format.render)(runs, &output::look()))?;
+    match &outcome.saved {
+        Ok(path) if !quiet => output::remark(&format!("\nrecord  {}", path.display())),
+        Ok(_) => {}
+        Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
+    }
+    Ok(())
+}
+
+fn dry_run(plan: &Plan) -> Result<Exit> {
+    let defaults = wire::DEFAULT_HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut text = report::plan_text(plan, &defaults, &output::look());
+    if let Some(endpoint) = plan.target.endpoints.first() {
+        let job = engine::Job::new(plan.clone(), endpoint.clone())?;
+        let (head, body) = job.first_request();
+        text.push_str("\nthe first request\n");
+        text.push_str(&quoted("> ", &head));
+        if !body.is_empty() {
+            text.push_str(&format!(
+                "  and a body of {}\n",
+                units::bytes(body.len() as u64)
+            ));
+        }
+    }
+    output::print(&text)?;
+    Ok(Exit::Measured)
+}
+
+fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
+    let stop = signals::interrupts();
+    let _server = match &plan.server {
+        Some(server) => Some(campaign::Running::start(server, &plan, stop.flag())?),
+        None => None,
+    };
+    let mut ring = kernel::Epoll::new().context("the kernel gives no epoll instance")?;
+    let (probe, shown) = engine::probe(&mut ring, &plan)?;
+    let mut text = format!("* connected to {}\n", probe.endpoint);
+    text.push_str(&quoted("> ", &shown.request_head));
+    text.push_str(&quoted("> ", &shown.request_body));
+    text.push_str(&quoted("< ", &shown.response_head));
+    text.push_str(&quoted("< ", &shown.response_body));
+    if shown.body_length > shown.response_body.len() as u64 {
+        text.push_str(&format!(
+            "* the body goes on to {}\n",
+            units::bytes(shown.body_length)
+        ));
+    }
+    if let Some(fault) = &shown.fault {
+        text.push_str(&format!("* {fault}\n"));
+    }
+    output::print(&text)?;
+    let right = |status: u16| {
+        let ranges = &plan.expect.statuses;
+        ranges
+            .iter()
+            .any(|range| (range.first..=range.last).contains(&status))
+    };
+    let ok = shown.fault.is_none() && right(shown.status);
+    Ok(if ok || flags.max_errors.exceeded(1, 1) == ok {
+        Exit::Measured
+    } else {
+        Exit::Faults
+    })
+}
+
+/// `bytes` as lines with a mark before each; bytes that are no text are shown as such.
+fn quoted(mark: &str, bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines()
+        .map(|line| format!("{mark}{}\n", escaped(line)))
+        .collect()
+}
+
+/// Control characters would reach the terminal: a server's bytes are not ours.
+fn escaped(line: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\t' => "\t".to_owned(),
+        letter if letter.is_control() => letter.escape_default().to_string(),
+        letter => letter.to_string(),
+    };
+    line.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_control_characters_do_not_reach_the_terminal() {
+        assert_eq!(quoted("< ", b"a\x1b[2Jb\r\nc\n"), "< a\\u{1b}[2Jb\n< c\n");
+    }
+}

@@ -1,0 +1,265 @@
+//! What a thread writes down: the tally, and the judgement of each exchange that enters it.
+//!
+//! [`Arrival`] is the wire's sink for one receive: it stamps, judges and writes down without touching socket or slot
+//! beyond the flights, so that received bytes can stay where they are.
+
+use crate::job::Job;
+use crate::slot::Flight;
+use crate::verdict;
+use crc32fast::Hasher;
+use kernel::Errno;
+use record::{Blame, Fault, Outcome, SentTotal, Step, Tally};
+use std::collections::VecDeque;
+use units::{Instant, Nanos};
+use wire::{Ending, ExchangeId, Head, Sink};
+
+/// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
+/// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
+const SAMPLE: u64 = 64;
+
+/// One thread's books of one round.
+#[derive(Debug)]
+pub(crate) struct Books<'p> {
+    job: &'p Job,
+    pub(crate) tally: Tally,
+    pub(crate) sent: SentTotal,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    /// Complete responses of any kind and phase: what tells a slow server from a dead one.
+    pub(crate) answered: u64,
+    /// The last ending of the window, for windows that a number of requests ends.
+    pub(crate) last_done: Instant,
+    bin: Bin,
+}
+
+/// The current bin of the series, kept apart so that an ending costs a comparison and an addition.
+#[derive(Debug, Default)]
+struct Bin {
+    until: Instant,
+    offset: Nanos,
+    ok: u64,
+    errors: u64,
+}
+
+impl<'p> Books<'p> {
+    pub(crate) fn new(job: &'p Job) -> Books<'p> {
+        Books {
+            job,
+            tally: Tally::default(),
+            sent: SentTotal::default(),
+            start: Instant::NEVER,
+            end: Instant::NEVER,
+            answered: 0,
+            last_done: Instant::ZERO,
+            bin: Bin::default(),
+        }
+    }
+
+    /// Writes down an exchange that is over: `flight.exchange.done` is set.
+    #[inline]
+    fn close(&mut self, flight: &Flight, outcome: Outcome, bytes: u64) {
+        let done = flight.exchange.done;
+        if done >= self.start && done < self.end {
+            self.note_ending(done, outcome == Outcome::Ok);
+        }
+        if flight.belongs {
+            self.last_done = self.last_done.max(done);
+            self.tally.bytes_received += bytes;
+            self.tally.bytes_sent += flight.request_bytes - flight.unsent;
+            self.tally.observe(&flight.exchange, outcome, flight.status);
+        }
+    }
+
+    #[inline]
+    fn note_ending(&mut self, done: Instant, ok: bool) {
+        if done >= self.bin.until {
+            self.turn_bin(done);
+        }
+        self.tally.ok_in_window += u64::from(ok);
+        self.bin.ok += u64::from(ok);
+        self.bin.errors += u64::from(!ok);
+    }
+
+    #[cold]
+    fn turn_bin(&mut self, done: Instant) {
+        self.flush_bin();
+        let interval = self.tally.series.interval;
+        let number = (done - self.start).as_nanos() / interval.as_nanos();
+        self.bin.offset = interval * number;
+        self.bin.until = self.start + self.bin.offset + interval;
+    }
+
+    /// Puts what the current bin holds into the series.
+    pub(crate) fn flush_bin(&mut self) {
+        if self.bin.ok + self.bin.errors > 0 {
+            self.tally
+                .series
+                .add(self.bin.offset, self.bin.ok, self.bin.errors);
+        }
+        self.bin = Bin::default();
+    }
+
+    /// An exchange of the window failed while its connection was being opened: the only thing ever tried for it.
+    pub(crate) fn close_unconnected(&mut self, due: Instant, fault: Fault, now: Instant) {
+        let exchange = record::Exchange {
+            done: now,
+            ..record::Exchange::due(due)
+        };
+        if now >= self.start && now < self.end {
+            self.note_ending(now, false);
+        }
+        self.last_done = self.last_done.max(now);
+        self.tally.observe(&exchange, Outcome::Fault(fault), 0);
+    }
+
+    /// The verdict on a complete response.
+    #[inline]
+    fn judge(&self, flight: &Flight) -> Outcome {
+        if !self.job.statuses.holds(flight.status) {
+            return Outcome::Fault(verdict::status(flight.status));
+        }
+        match &self.job.expected {
+            Some(body) if flight.differs || flight.length != body.len() as u64 => {
+                Outcome::Fault(verdict::body())
+            }
+            _ => Outcome::Ok,
+        }
+    }
+}
+
+/// Why the exchanges of a connection are cut off before their end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cut {
+    /// The kernel declared the connection dead.
+    Dead(Errno),
+    /// The oldest exchange took longer than `--timeout`; those younger go down with it.
+    Timeout(Nanos),
+    /// An exchange before it spoilt the connection.
+    Behind,
+    /// We stop listening.
+    Stop,
+}
+
+impl Cut {
+    fn fault(self, flight: &Flight) -> Fault {
+        let step = flight.step();
+        match self {
+            Cut::Dead(errno) => verdict::socket(errno, step),
+            Cut::Timeout(limit) if flight.exchange.service() >= limit => verdict::timeout(step),
+            Cut::Timeout(_) | Cut::Behind => verdict::abandoned(step),
+            Cut::Stop => verdict::unfinished(step),
+        }
+    }
+}
+
+/// The sink of one receive, or of one cutting off.
+pub(crate) struct Arrival<'a, 'p> {
+    pub(crate) at: Instant,
+    pub(crate) flights: &'a mut VecDeque<Flight>,
+    pub(crate) hasher: &'a mut Option<Hasher>,
+    pub(crate) books: &'a mut Books<'p>,
+    /// Whether the connection has not answered yet: its first body is fingerprinted.
+    pub(crate) is_first: bool,
+    pub(crate) cut: Option<Cut>,
+    /// Exchanges that ended.
+    pub(crate) ended: u32,
+    /// One of them was answered before all of it was sent.
+    pub(crate) spoilt: bool,
+}
+
+impl Arrival<'_, '_> {
+    /// The verdict on an exchange that is over.
+    #[inline]
+    fn outcome(&self, flight: &Flight, ending: Ending) -> Outcome {
+        match (self.cut, ending.result) {
+            (None, Ok(())) => self.books.judge(flight),
+            (None, Err(violation)) => {
+                let step = match ending.step {
+                    wire::Step::Wait => flight.step(),
+                    wire::Step::Head => Step::Head,
+                    wire::Step::Body => Step::Body,
+                };
+                Outcome::Fault(verdict::violation(violation, step))
+            }
+            (Some(cut), _) => Outcome::Fault(cut.fault(flight)),
+        }
+    }
+
+    /// Writes down an exchange of which no byte was sent when its connection ended.
+    #[cold]
+    fn close_unsent(&mut self, flight: Flight) {
+        if !flight.belongs {
+            return;
+        }
+        let blame = match self.cut {
+            Some(Cut::Stop) => Blame::Generator,
+            _ => Blame::Server,
+        };
+        let age = self.at - flight.exchange.due;
+        self.books.tally.observe_never_sent(1, age, blame);
+    }
+}
+
+impl Sink for Arrival<'_, '_> {
+    #[inline]
+    fn first(&mut self, _: ExchangeId) {
+        if let Some(flight) = self.flights.front_mut() {
+            flight.exchange.first = self.at;
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
+        let Some(flight) = self.flights.front_mut() else {
+            return;
+        };
+        flight.status = head.status;
+        if flight.comparable.is_some()
+            && (self.is_first || self.books.answered.is_multiple_of(SAMPLE))
+        {
+            *self.hasher = Some(Hasher::new());
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
+        let Some(flight) = self.flights.front_mut() else {
+            return;
+        };
+        if let Some(expected) = &self.books.job.expected {
+            let from = flight.length as usize;
+            flight.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
+        }
+        if let Some(hasher) = self.hasher {
+            hasher.update(bytes);
+        }
+        flight.length += bytes.len() as u64;
+    }
+
+    #[inline]
+    fn done(&mut self, _: ExchangeId, ending: Ending) {
+        let Some(mut flight) = self.flights.pop_front() else {
+            return;
+        };
+        self.ended += 1;
+        flight.exchange.done = self.at;
+        self.spoilt |= flight.unsent > 0;
+        if !flight.exchange.is_sent() {
+            return self.close_unsent(flight);
+        }
+        let outcome = self.outcome(&flight, ending);
+        if ending.result.is_err() {
+            flight.status = 0; // a status counts when its response is complete
+        }
+        self.books.answered += u64::from(ending.result.is_ok());
+        let crc = self.hasher.take().map(Hasher::finalize);
+        if let (Outcome::Ok, Some(request), true) = (outcome, flight.comparable, flight.belongs) {
+            self.books
+                .tally
+                .answers
+                .observe(request, flight.length, crc);
+        }
+        self.books.close(&flight, outcome, ending.bytes);
+        self.is_first = false;
+    }
+}

@@ -1,0 +1,173 @@
+//! One round on real threads: started together, watched while they work, added up at the end.
+
+use crate::gate::{Gate, Progress};
+use crate::job::Job;
+use crate::thread::{Ledger, Thread};
+use kernel::{Epoll, Errno};
+use record::{Round, SentTotal, Window};
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use thiserror::Error;
+use units::{Instant, Nanos};
+
+/// A generator thread's stack: its buffers are on the heap, so that many threads stay cheap.
+const STACK: usize = 256 * 1024;
+
+/// How often onlookers are told how far the round has come.
+const TICK: Nanos = Nanos::from_millis(100);
+
+/// Why there was no round.
+#[derive(Debug, Error)]
+pub enum RoundError {
+    /// The kernel gave no ring or thread.
+    #[error("{threads} generator threads could not be set up: {error}; use fewer with --threads")]
+    Setup {
+        /// Threads that were wanted.
+        threads: u32,
+        /// What the kernel said.
+        error: String,
+    },
+}
+
+/// Looks on while a round is measured, from a thread that takes no part in it.
+pub trait Observer {
+    /// The window has just opened.
+    fn opened(&mut self) {}
+    /// The window has just closed.
+    fn closed(&mut self) {}
+    /// Ten times a second: how far it has come.
+    fn tick(&mut self, _: Progress) {}
+}
+
+/// An observer that does not look.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// Carries out round `index` of `job`. `seq` is the first `{seq}` no earlier round has used; the next one's is returned.
+/// When `stop` becomes true the round is cut short and marked.
+///
+/// # Errors
+/// See [`RoundError`]. Whatever the server does is no error but data.
+///
+/// # Panics
+/// When a thread's books do not balance: that is our own bug, and the round is void.
+pub fn round(
+    job: &Job,
+    index: u32,
+    seq: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(Round, u64), RoundError> {
+    let threads = job.plan().threads();
+    let setup = |error: String| RoundError::Setup { threads, error };
+    let rings: Result<Vec<Epoll>, Errno> = (0..threads).map(|_| Epoll::new()).collect();
+    let rings = rings.map_err(|errno| setup(errno.to_string()))?;
+    let gate = Gate::new(threads, stop);
+    let ledgers = std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for (thread, ring) in rings.into_iter().enumerate() {
+            match spawn(scope, ring, job, &gate, thread as u32, seq) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    gate.fail();
+                    return Err(setup(error.to_string()));
+                }
+            }
+        }
+        watch(&gate, &handles, observer);
+        Ok(handles.into_iter().map(join).collect::<Vec<Ledger>>())
+    })?;
+    let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
+    Ok((assemble(index, ledgers), next))
+}
+
+fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    ring: Epoll,
+    job: &'env Job,
+    gate: &'env Gate<'env>,
+    index: u32,
+    seq: u64,
+) -> std::io::Result<ScopedJoinHandle<'scope, Ledger>> {
+    let work = move || {
+        let pinned = job.plan().pin.then(|| pin(index)).flatten();
+        let mut ledger = Thread::new(ring, job, gate, index, seq).run();
+        ledger.accounts.cpu_pinned = pinned;
+        gate.wake();
+        ledger
+    };
+    Builder::new()
+        .name(format!("weigh-{index}"))
+        .stack_size(STACK)
+        .spawn_scoped(scope, work)
+}
+
+/// Holds the calling thread on one of the CPUs this process may use.
+fn pin(index: u32) -> Option<u32> {
+    let allowed = kernel::affinity::allowed();
+    let cpu = *allowed.get(index as usize % allowed.len().max(1))?;
+    kernel::affinity::pin(cpu).ok().map(|()| cpu)
+}
+
+fn join(handle: ScopedJoinHandle<'_, Ledger>) -> Ledger {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Tells the observer what happens until every thread has ended.
+fn watch(gate: &Gate<'_>, handles: &[ScopedJoinHandle<'_, Ledger>], observer: &mut dyn Observer) {
+    let (mut opened, mut closed) = (false, false);
+    while !handles.iter().all(ScopedJoinHandle::is_finished) {
+        let now = kernel::clock::now();
+        let (start, end) = gate.window();
+        if !opened && now >= start {
+            opened = true;
+            observer.opened();
+        }
+        if opened && !closed && (now >= end || gate.all_left()) {
+            closed = true;
+            observer.closed();
+        }
+        observer.tick(gate.progress());
+        let edge = if opened { end } else { start };
+        let nap = if edge > now {
+            (edge - now).min(TICK)
+        } else {
+            TICK
+        };
+        std::thread::park_timeout(nap.to_std()); // threads that arrive somewhere wake us before
+    }
+    if opened && !closed {
+        observer.closed();
+    }
+}
+
+/// Adds up what the threads of one round counted.
+pub fn assemble(index: u32, ledgers: Vec<Ledger>) -> Round {
+    let mut round = Round {
+        index,
+        ..Round::default()
+    };
+    let mut window = Window {
+        start: Instant::NEVER,
+        end: Instant::ZERO,
+    };
+    for ledger in ledgers {
+        window.start = window.start.min(ledger.start);
+        window.end = window.end.max(ledger.end);
+        round.tally.merge(&ledger.tally);
+        let mut sent: SentTotal = round.sent_total;
+        sent.merge(&ledger.sent);
+        round.sent_total = sent;
+        round.partial |= ledger.partial;
+        round.threads.push(ledger.accounts);
+    }
+    round.window = match window.start {
+        Instant::NEVER => Window::default(),
+        _ => window,
+    };
+    round
+}

@@ -1,0 +1,187 @@
+//! The engine's place for one connection: its socket's name, its protocol state, and what is under way on it.
+//!
+//! ```text
+//!            offer             Connected
+//!   Closed ---------> Connecting ------> Open --+
+//!     ^  ^                | failed         |    | exchanges come and go
+//!     |  |  retry         v                |    |
+//!     |  +------------ Backoff             +<---+
+//!     +------------------------------------+ closed by either side
+//! ```
+
+use crc32fast::Hasher;
+use record::{Exchange, Step};
+use std::collections::VecDeque;
+use units::{Instant, Nanos};
+use wire::Connection;
+
+/// The first wait after a failed connect; doubled by every further failure, up to [`LONGEST_BACKOFF`].
+const FIRST_BACKOFF: Nanos = Nanos::from_millis(1);
+const LONGEST_BACKOFF: Nanos = Nanos::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No socket; one is opened as soon as something is due.
+    Closed,
+    /// A connect is under way since this moment.
+    Connecting(Instant),
+    /// Usable.
+    Open,
+    /// The last connect failed; the next may be tried at this moment.
+    Backoff(Instant),
+}
+
+/// An exchange that was assigned to the slot before there was a connection for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pending {
+    pub(crate) due: Instant,
+    pub(crate) belongs: bool,
+}
+
+/// An exchange under way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) exchange: Exchange,
+    /// Bytes of its request that the kernel has not yet taken.
+    pub(crate) unsent: u64,
+    /// Bytes of its request.
+    pub(crate) request_bytes: u64,
+    /// Bytes of body that have come.
+    pub(crate) length: u64,
+    /// Its request's place in the plan's list, where answers can be compared.
+    pub(crate) comparable: Option<u32>,
+    /// The status, once the head has come; 0 before.
+    pub(crate) status: u16,
+    /// Whether it was due in the window.
+    pub(crate) belongs: bool,
+    /// Whether the body has shown itself not to be the expected one.
+    pub(crate) differs: bool,
+}
+
+impl Flight {
+    pub(crate) fn new(due: Pending, request_bytes: u64, comparable: Option<u32>) -> Flight {
+        Flight {
+            exchange: Exchange::due(due.due),
+            unsent: request_bytes,
+            request_bytes,
+            length: 0,
+            comparable,
+            status: 0,
+            belongs: due.belongs,
+            differs: false,
+        }
+    }
+
+    /// The step it is in.
+    pub(crate) fn step(&self) -> Step {
+        if self.status != 0 {
+            Step::Body
+        } else if self.unsent > 0 {
+            Step::Send
+        } else {
+            Step::Head
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Slot<'p> {
+    pub(crate) connection: Connection<'p>,
+    pub(crate) state: State,
+    pub(crate) pending: Option<Pending>,
+    /// What is under way, in the order in which it was opened.
+    pub(crate) flights: VecDeque<Flight>,
+    /// Exchanges opened on the present connection.
+    pub(crate) opened: u64,
+    /// A send fell short; the socket tells when it can go on.
+    pub(crate) blocked: bool,
+    /// A request was answered before it was sent: the connection is of no further use.
+    pub(crate) spoilt: bool,
+    /// The fingerprint of the body that is coming, where it is taken.
+    pub(crate) hasher: Option<Hasher>,
+    backoff: Nanos,
+}
+
+impl Slot<'_> {
+    pub(crate) fn new(pipeline: u32) -> Self {
+        Slot {
+            connection: Connection::http1(pipeline),
+            state: State::Closed,
+            pending: None,
+            flights: VecDeque::new(),
+            opened: 0,
+            blocked: false,
+            spoilt: false,
+            hasher: None,
+            backoff: FIRST_BACKOFF,
+        }
+    }
+
+    /// A connection was made: the next failure begins at the shortest wait again.
+    pub(crate) fn opened_at(&mut self) {
+        self.state = State::Open;
+        self.backoff = FIRST_BACKOFF;
+    }
+
+    /// A connect failed: when may the next be tried?
+    pub(crate) fn failed_at(&mut self, now: Instant) -> Instant {
+        let retry = now + self.backoff;
+        self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+        self.state = State::Backoff(retry);
+        retry
+    }
+
+    /// The socket is gone; what was on it has been accounted for.
+    pub(crate) fn vacate(&mut self) {
+        debug_assert!(
+            self.flights.is_empty(),
+            "an exchange would be lost with its connection"
+        );
+        self.connection.reset();
+        self.state = State::Closed;
+        self.opened = 0;
+        self.blocked = false;
+        self.spoilt = false;
+        self.hasher = None;
+    }
+
+    /// Whether one more exchange may be opened on the connection now.
+    #[inline]
+    pub(crate) fn has_room(&self, exchanges_per_connection: u64) -> bool {
+        self.opened < exchanges_per_connection && self.connection.capacity() > 0
+    }
+
+    /// Whether the connection has served its time, or cannot be used again.
+    pub(crate) fn is_spent(&self, exchanges_per_connection: u64) -> bool {
+        self.spoilt || self.connection.closing() || self.opened >= exchanges_per_connection
+    }
+
+    /// Hands the bytes that the kernel took to the requests they belong to: those whose first byte was among them
+    /// were sent at `at`. Returns how many those were, in the window and before it.
+    #[inline]
+    pub(crate) fn stamp_sent(&mut self, bytes: usize, at: Instant) -> Begun {
+        let mut begun = Begun::default();
+        let mut left = bytes as u64;
+        for flight in self.flights.iter_mut().filter(|flight| flight.unsent > 0) {
+            if left == 0 {
+                break;
+            }
+            if flight.unsent == flight.request_bytes {
+                flight.exchange.sent = at;
+                begun.window += u64::from(flight.belongs);
+                begun.warmup += u64::from(!flight.belongs);
+            }
+            let taken = left.min(flight.unsent);
+            flight.unsent -= taken;
+            left -= taken;
+        }
+        begun
+    }
+}
+
+/// Exchanges whose first byte was sent.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) window: u64,
+    pub(crate) warmup: u64,
+}
