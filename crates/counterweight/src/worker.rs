@@ -237,7 +237,7 @@ impl<R: Ring> Worker<R> {
         self.shut_doors();
         let mut timeout = Nanos::ZERO;
         while !self.slots.is_empty() && self.now < deadline {
-            if !self.turn(timeout) {
+            if !self.turn(timeout.min(deadline - self.now)) {
                 for token in self.slots.tokens(|slot| slot.is_idle()) {
                     self.close(token, Closing::Orderly);
                 }
