@@ -23,9 +23,6 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
         output::print(&format!("listening on {address}\n"))?;
     }
     let counts = server.run(stop.flag())?;
-    output::print(&format!(
-        "requests {}\nconnections {}\n",
-        counts.requests, counts.connections
-    ))?;
+    output::print(&format!("{counts}\n"))?;
     Ok(Exit::Measured)
 }

@@ -4,14 +4,14 @@
 //! beyond the flights, so that received bytes can stay where they are.
 
 use crate::job::Job;
-use crate::slot::Flight;
+use crate::slot::{Flight, Slot};
 use crate::verdict;
 use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Fault, Outcome, SentTotal, Step, Tally};
 use std::collections::VecDeque;
 use units::{Instant, Nanos};
-use wire::{Ending, ExchangeId, Head, Sink};
+use wire::{Connection, Ending, ExchangeId, Head, Sink, Violation};
 
 /// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
@@ -154,17 +154,52 @@ impl Cut {
 
 /// The sink of one receive, or of one cutting off.
 pub(crate) struct Arrival<'a, 'p> {
-    pub(crate) at: Instant,
-    pub(crate) flights: &'a mut VecDeque<Flight>,
-    pub(crate) hasher: &'a mut Option<Hasher>,
-    pub(crate) books: &'a mut Books<'p>,
+    at: Instant,
+    flights: &'a mut VecDeque<Flight>,
+    hasher: &'a mut Option<Hasher>,
+    books: &'a mut Books<'p>,
     /// Whether the connection has not answered yet: its first body is fingerprinted.
-    pub(crate) is_first: bool,
-    pub(crate) cut: Option<Cut>,
+    is_first: bool,
+    cut: Option<Cut>,
+    ended: u32,
+    /// One of them was answered before all of it was sent.
+    spoilt: bool,
+}
+
+/// What an arrival has come to.
+pub(crate) struct Delivered {
+    /// What the connection said.
+    pub(crate) result: Result<(), Violation>,
     /// Exchanges that ended.
     pub(crate) ended: u32,
-    /// One of them was answered before all of it was sent.
-    pub(crate) spoilt: bool,
+}
+
+impl<'p> Slot<'p> {
+    /// Lets something happen to the slot's connection at `at`, and writes down the exchanges that end by it: as the
+    /// connection says or, where they are cut off, as `cut` says.
+    #[inline]
+    pub(crate) fn deliver(
+        &mut self,
+        books: &mut Books<'p>,
+        at: Instant,
+        cut: Option<Cut>,
+        happen: impl FnOnce(&mut Connection<'p>, &mut Arrival<'_, 'p>) -> Result<(), Violation>,
+    ) -> Delivered {
+        let mut arrival = Arrival {
+            at,
+            is_first: self.opened <= self.flights.len() as u64,
+            flights: &mut self.flights,
+            hasher: &mut self.hasher,
+            books,
+            cut,
+            ended: 0,
+            spoilt: false,
+        };
+        let result = happen(&mut self.connection, &mut arrival);
+        let (ended, spoilt) = (arrival.ended, arrival.spoilt);
+        self.spoilt |= spoilt;
+        Delivered { result, ended }
+    }
 }
 
 impl Arrival<'_, '_> {

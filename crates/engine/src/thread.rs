@@ -9,7 +9,7 @@
 //! comparison for all of it. A turn reads the clock once per completion and once per send, and never for itself.
 
 use crate::accounts::Accounts;
-use crate::books::{Arrival, Books, Cut};
+use crate::books::{Books, Cut, Delivered};
 use crate::gate::{Gate, Stage};
 use crate::job::Job;
 use crate::pace::Pace;
@@ -272,20 +272,12 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn receive(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
+        let bytes = self.ring.received();
         let slot = &mut self.slots[index as usize];
-        let mut arrival = Arrival {
-            at,
-            is_first: slot.opened <= slot.flights.len() as u64,
-            flights: &mut slot.flights,
-            hasher: &mut slot.hasher,
-            books: &mut self.books,
-            cut: None,
-            ended: 0,
-            spoilt: false,
-        };
-        let result = slot.connection.receive(self.ring.received(), &mut arrival);
-        let ended = arrival.ended;
-        slot.spoilt |= arrival.spoilt;
+        let Delivered { result, ended } =
+            slot.deliver(&mut self.books, at, None, |connection, arrival| {
+                connection.receive(bytes, arrival)
+            });
         self.under_way -= ended;
         if let Err(violation) = result {
             return self.violated(index, violation, ended);
@@ -462,20 +454,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         let at = self.ring.now();
         self.clock = at;
         let slot = &mut self.slots[index as usize];
-        let mut arrival = Arrival {
-            at,
-            is_first: slot.opened <= slot.flights.len() as u64,
-            flights: &mut slot.flights,
-            hasher: &mut slot.hasher,
-            books: &mut self.books,
-            cut: None,
-            ended: 0,
-            spoilt: false,
-        };
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
-        let _ = slot.connection.end(&mut arrival);
-        let ended = arrival.ended;
-        self.under_way -= ended;
+        let delivered = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+            connection.end(arrival)
+        });
+        self.under_way -= delivered.ended;
         self.leave(index, Cut::Behind);
         self.offer(index, at);
     }
@@ -506,7 +489,18 @@ impl<'p, R: Ring> Thread<'p, R> {
         } else {
             Closing::Reset
         };
-        self.under_way -= cut_off(slot, &mut self.books, cut, self.clock);
+        if !slot.flights.is_empty() {
+            let delivered = slot.deliver(
+                &mut self.books,
+                self.clock,
+                Some(cut),
+                |connection, arrival| {
+                    connection.abandon(arrival, Violation::Abandoned);
+                    Ok(())
+                },
+            );
+            self.under_way -= delivered.ended;
+        }
         self.ring.close(Token(index), how);
         slot.vacate();
         self.open -= 1;
@@ -685,23 +679,4 @@ impl<'p, R: Ring> Thread<'p, R> {
             partial: self.partial,
         }
     }
-}
-
-/// Writes down everything in flight on `slot` as cut off, and returns how many that were.
-fn cut_off(slot: &mut Slot<'_>, books: &mut Books<'_>, cut: Cut, at: Instant) -> u32 {
-    if slot.flights.is_empty() {
-        return 0;
-    }
-    let mut arrival = Arrival {
-        at,
-        is_first: false,
-        flights: &mut slot.flights,
-        hasher: &mut slot.hasher,
-        books,
-        cut: Some(cut),
-        ended: 0,
-        spoilt: false,
-    };
-    slot.connection.abandon(&mut arrival, Violation::Abandoned);
-    arrival.ended
 }

@@ -51,7 +51,7 @@ struct Connection {
 }
 
 impl Server {
-    fn new(script: Script) -> Shared {
+    fn shared(script: Script) -> Shared {
         Shared(Arc::new(Mutex::new(Server {
             script,
             ..Server::default()
@@ -173,7 +173,7 @@ fn bottle(plan: &Plan, script: Script, options: Options) -> (Round, u64, Vec<Nan
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
     let gate = Gate::new(1, &stop);
-    let server = Server::new(script);
+    let server = Server::shared(script);
     let ledger = Thread::new(Sim::with(1, server.clone(), options), &job, &gate, 0, 0).run();
     let server = server.0.lock().unwrap();
     (
@@ -275,7 +275,7 @@ fn bottles(plan: &Plan, script: &Script) -> (Round, u64) {
     let stop = AtomicBool::new(false);
     let gate = Gate::new(plan.threads(), &stop);
     let live = |index| {
-        let server = Server::new(script.clone());
+        let server = Server::shared(script.clone());
         let sim = Sim::with(u64::from(index), server.clone(), Options::default());
         let ledger = Thread::new(sim, &job, &gate, index, 0).run();
         let requests = server.0.lock().unwrap().requests;

@@ -42,6 +42,35 @@ pub struct Round {
     pub partial: bool,
 }
 
+impl Round {
+    /// The busiest generator thread's share of the window; none where threads were not accounted for.
+    pub fn generator_busy(&self) -> Option<f64> {
+        self.threads
+            .iter()
+            .map(ThreadAccounts::busy)
+            .max_by(f64::total_cmp)
+    }
+
+    /// The server's share of its CPUs; none where it was not observed.
+    pub fn server_busy(&self) -> Option<f64> {
+        self.footprint.as_ref().map(Footprint::busy)
+    }
+
+    /// The median of `share` over the complete rounds, or over all where none is complete. (A mean would let one
+    /// disturbed round decide.)
+    pub fn typical(rounds: &[Round], share: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
+        let complete: Vec<f64> = rounds
+            .iter()
+            .filter(|round| !round.partial)
+            .filter_map(&share)
+            .collect();
+        if complete.is_empty() {
+            return stats::median(&rounds.iter().filter_map(&share).collect::<Vec<_>>());
+        }
+        stats::median(&complete)
+    }
+}
+
 /// Exchanges of which the kernel took a first byte, by phase: their sum is what the server saw, when no fault lost a
 /// request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -172,7 +172,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "generator_busy",
         doc: "busy share of the busiest generator thread: (CPU + wait for a CPU) / wall",
-        value: |line| share(generator_busy(line.round)),
+        value: |line| share(line.round.generator_busy()),
     },
     Column {
         name: "generator_cpu_us_per_exchange",
@@ -187,14 +187,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "server_busy",
         doc: "the server's CPU time as a share of the CPUs it may use",
-        value: |line| {
-            share(
-                line.round
-                    .footprint
-                    .as_ref()
-                    .map(|footprint| footprint.busy()),
-            )
-        },
+        value: |line| share(line.round.server_busy()),
     },
     Column {
         name: "server_cpu_us_per_exchange",
@@ -256,14 +249,6 @@ fn url(line: &Line<'_>) -> String {
 fn connections(line: &Line<'_>) -> String {
     let Load::Closed { connections } = line.point.load;
     connections.to_string()
-}
-
-fn generator_busy(round: &Round) -> Option<f64> {
-    round
-        .threads
-        .iter()
-        .map(|thread| thread.busy())
-        .max_by(f64::total_cmp)
 }
 
 fn findings(line: &Line<'_>) -> String {

@@ -24,10 +24,13 @@ const GENERATOR_MOST: f64 = 0.85;
 const SERVER_MOST: f64 = 0.90;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Some(generator) = over_rounds(evidence, generator_busy) else {
+    let Some(rounds) = evidence.rounds else {
         return Vec::new();
     };
-    let server = over_rounds(evidence, server_busy);
+    let Some(generator) = Round::typical(rounds, Round::generator_busy) else {
+        return Vec::new();
+    };
+    let server = Round::typical(rounds, Round::server_busy);
     let findings = match server {
         _ if evidence.counterweight() => vec![exempt(generator, server)],
         None => vec![unobserved(evidence, generator)],
@@ -46,30 +49,6 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         }
     };
     findings.into_iter().map(shares).collect()
-}
-
-/// The busiest thread's share of the round.
-fn generator_busy(round: &Round) -> Option<f64> {
-    round
-        .threads
-        .iter()
-        .map(|thread| thread.busy())
-        .max_by(f64::total_cmp)
-}
-
-fn server_busy(round: &Round) -> Option<f64> {
-    round.footprint.as_ref().map(|footprint| footprint.busy())
-}
-
-/// The median over the complete rounds, or over all where none is complete. (A mean would let one disturbed round
-/// decide.)
-fn over_rounds(evidence: &Evidence<'_>, share: fn(&Round) -> Option<f64>) -> Option<f64> {
-    let complete: Vec<f64> = evidence.complete()?.into_iter().filter_map(share).collect();
-    if complete.is_empty() {
-        let all: Vec<f64> = evidence.rounds?.iter().filter_map(share).collect();
-        return stats::median(&all);
-    }
-    stats::median(&complete)
 }
 
 fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: f64) -> Vec<Finding> {

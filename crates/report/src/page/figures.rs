@@ -265,14 +265,7 @@ fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
 
 /// What the generator itself took; the busiest thread as the median over rounds.
 fn generator(rounds: &[Round], requests: u64) -> Option<Row> {
-    let busy = |round: &Round| {
-        round
-            .threads
-            .iter()
-            .map(|thread| thread.busy())
-            .max_by(f64::total_cmp)
-    };
-    let busiest = percent(median(rounds, busy)?);
+    let busiest = percent(Round::typical(rounds, Round::generator_busy)?);
     let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
     let most = rounds
         .iter()
@@ -299,6 +292,10 @@ fn waited(threads: &[&ThreadAccounts]) -> Option<Item> {
     )))
 }
 
+/// The kernel divides CPU time into own and its own by ticks of some milliseconds: of less than this the shares would be
+/// off by more than a few per cent.
+const DIVISIBLE: Nanos = Nanos::from_millis(200);
+
 fn cost(threads: &[&ThreadAccounts], requests: u64) -> Item {
     let cpu = units::span(sum(threads, |thread| thread.cpu) / requests);
     let item = Item::plain(format!("{cpu} CPU per exchange"));
@@ -306,7 +303,7 @@ fn cost(threads: &[&ThreadAccounts], requests: u64) -> Item {
         sum(threads, |thread| thread.user),
         sum(threads, |thread| thread.system),
     );
-    if user + system == Nanos::ZERO {
+    if user + system < DIVISIBLE {
         return item;
     }
     let own = user.as_secs_f64() / (user + system).as_secs_f64();
@@ -326,7 +323,7 @@ fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos
 
 /// What the server's processes took, where they were observed.
 fn server(rounds: &[Round], requests: u64) -> Option<Row> {
-    let busy = median(rounds, |round| {
+    let busy = Round::typical(rounds, |round| {
         round.footprint.as_ref().map(Footprint::busy)
     })?;
     let prints: Vec<&Footprint> = rounds
@@ -363,17 +360,4 @@ fn server(rounds: &[Round], requests: u64) -> Option<Row> {
         "processes",
     )));
     Some(Row::new("server", items))
-}
-
-/// The median over complete rounds, or over all where none is complete.
-fn median(rounds: &[Round], share: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
-    let complete: Vec<f64> = rounds
-        .iter()
-        .filter(|round| !round.partial)
-        .filter_map(&share)
-        .collect();
-    if complete.is_empty() {
-        return stats::median(&rounds.iter().filter_map(&share).collect::<Vec<_>>());
-    }
-    stats::median(&complete)
 }

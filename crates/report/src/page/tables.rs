@@ -125,11 +125,6 @@ const ROUND_COLUMNS: [Column; 9] = [
 fn round(run: &Run, round: &Round) -> Vec<Span> {
     let latency = Latency::of(&round.tally);
     let share = |value: Option<f64>| Span::new(Role::Plain, value.map_or("-".to_owned(), percent));
-    let busiest = round
-        .threads
-        .iter()
-        .map(|thread| thread.busy())
-        .max_by(f64::total_cmp);
     let errors = round.tally.errors();
     let shade = if errors > 0 { Role::Wrong } else { Role::Dim };
     let least = if is_generator_bound(run) { ">= " } else { "" };
@@ -145,8 +140,8 @@ fn round(run: &Run, round: &Round) -> Vec<Span> {
         time(run, &latency, "p99", latency.p99),
         time(run, &latency, "max", latency.max),
         unless_void(run, Figure::Counts, shade, units::count(errors)),
-        share(busiest),
-        share(round.footprint.as_ref().map(|footprint| footprint.busy())),
+        share(round.generator_busy()),
+        share(round.server_busy()),
         Span::new(Role::Wrong, if round.partial { "cut short" } else { "" }),
     ]
 }
