@@ -18,6 +18,7 @@ mod tidy;
 
 use anyhow::Result;
 use clap::Parser;
+use std::process::ExitCode;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -35,8 +36,18 @@ enum Chore {
     Servers,
 }
 
-fn main() -> Result<()> {
-    match Chore::parse() {
+fn main() -> ExitCode {
+    match carry_out(Chore::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(chore: Chore) -> Result<()> {
+    match chore {
         Chore::Ci(ci) => ci.run(),
         Chore::Tidy => tidy::run(),
         Chore::Schema(schema) => schema.run(),

@@ -160,6 +160,7 @@ impl Child {
                     stat.process.signal(signal);
                 }
             }
+            // Grandchildren end without a sign to us (a pidfd tells of one process, not of those it starts meanwhile).
             thread::sleep(LOOK.to_std());
         }
     }
