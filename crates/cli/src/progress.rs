@@ -23,7 +23,7 @@ pub struct Bar {
 struct Rate {
     at: Instant,
     ok: u64,
-    per_second: f64,
+    per_second: Option<f64>,
 }
 
 impl Rate {
@@ -33,9 +33,16 @@ impl Rate {
             self.ok = 0;
         }
         if span >= 0.3 {
-            self.per_second = (ok - self.ok) as f64 / span;
+            self.per_second = Some((ok - self.ok) as f64 / span);
             (self.at, self.ok) = (now, ok);
         }
+    }
+
+    /// Nothing before there is something to show.
+    fn shown(&self) -> String {
+        self.per_second.map_or(String::new(), |rate| {
+            format!("   {} requests/s", units::rate(rate))
+        })
     }
 }
 
@@ -73,8 +80,8 @@ impl Bar {
             Stop::Requests(number) => {
                 let done = progress.ok + progress.errors;
                 let left = number.saturating_sub(done) + number * rounds_after;
-                let seconds = left as f64 / self.rate.per_second;
-                (self.rate.per_second > 0.0).then(|| Nanos::from_millis((seconds * 1e3) as u64))
+                let rate = self.rate.per_second.filter(|rate| *rate > 0.0)?;
+                Some(Nanos::from_millis((left as f64 / rate * 1e3) as u64))
             }
         }
     }
@@ -110,10 +117,10 @@ impl View for Bar {
         };
         let left = self.left(cell, progress, now);
         self.bar.set_message(format!(
-            "round {}/{}{phase}   {} requests/s   {} errors{}",
+            "round {}/{}{phase}{}   {} errors{}",
             cell.round + 1,
             self.rounds,
-            units::rate(self.rate.per_second),
+            self.rate.shown(),
             units::count(self.errors + progress.errors),
             left.map_or(String::new(), |left| format!("   {} left", seconds(left))),
         ));

@@ -29,6 +29,9 @@ use wire::{ExchangeId, Opening, Violation};
 /// While it waits for the other threads a thread looks around this often.
 const GLANCE: Nanos = Nanos::from_millis(1);
 
+/// How long what was sent is still followed after an interrupt.
+const LAST_MOMENT: Nanos = Nanos::from_millis(500);
+
 /// Requests that go out with one system call.
 const BATCH: usize = 64;
 
@@ -587,7 +590,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             .publish(self.index, tally.ok, tally.errors(), tally.due);
     }
 
-    /// Whether the round is being cut short; if so, everything that is under way ends here.
+    /// Whether the round is being cut short; if so, nothing more becomes due and the window ends here. What was sent
+    /// is still followed for a moment: that it ended is worth more than that it was cut off.
     fn interrupted(&mut self) -> bool {
         if !self.gate.stopped() {
             return false;
@@ -597,7 +601,6 @@ impl<'p, R: Ring> Thread<'p, R> {
         let cut = self.gate.cut(self.clock);
         self.books.end = self.books.end.min(cut);
         self.accounts.cut(cut);
-        self.cut_all();
         true
     }
 
@@ -627,11 +630,17 @@ impl<'p, R: Ring> Thread<'p, R> {
         true
     }
 
-    /// Follows what was sent to its end, for at most as long as one exchange may take.
+    /// Follows what was sent to its end, for at most as long as one exchange may take, or as an interrupt allows.
     fn drain(&mut self) {
         self.pace.give_up();
-        let limit = self.clock + self.job.plan.timeouts.exchange;
-        while self.under_way > 0 && self.clock < limit && !self.interrupted() {
+        let patience = self.job.plan.timeouts.exchange;
+        let mut limit = self.clock + patience;
+        let mut hurried = false;
+        while self.under_way > 0 && self.clock < limit {
+            if self.gate.stopped() && !hurried {
+                hurried = true;
+                limit = self.clock + patience.min(LAST_MOMENT);
+            }
             self.turn(limit);
         }
         self.cut_all();
