@@ -30,6 +30,8 @@ mod peer;
 mod faults;
 // chance,
 mod random;
+// one connection,
+mod link;
 // and what both ends share.
 mod world;
 

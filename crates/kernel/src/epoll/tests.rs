@@ -35,9 +35,13 @@ fn event(ring: &mut Epoll) -> Event {
 
 /// Waits, without the ring, until the peer's end has come to us behind `bytes` unread ones.
 fn await_end(ring: &Epoll) {
+    await_flags(ring.fd(Token(0)), libc::POLLRDHUP);
+}
+
+fn await_flags(fd: RawFd, flags: libc::c_short) {
     let mut ready = libc::pollfd {
-        fd: ring.fd(Token(0)),
-        events: libc::POLLRDHUP,
+        fd,
+        events: flags,
         revents: 0,
     };
     // SAFETY: one live pollfd.
@@ -239,4 +243,67 @@ fn thousands_of_slices_are_sent_as_one_message() {
     let mut got = vec![0; 5000];
     peer.read_exact(&mut got).unwrap();
     assert!(got == bytes);
+}
+
+#[test]
+fn an_event_of_an_earlier_owner_is_thrown_away() {
+    let (mut ring, mut peer) = pair();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = Address::Ip(other.local_addr().unwrap());
+    ring.connect(Token(1), &to, &ConnectOptions::default())
+        .unwrap();
+    let (mut second, _) = other.accept().unwrap();
+    assert_eq!(event(&mut ring), Event::Connected);
+    peer.write_all(b"one").unwrap();
+    second.write_all(b"two").unwrap();
+    await_flags(ring.fd(Token(0)), libc::POLLIN);
+    await_flags(ring.fd(Token(1)), libc::POLLIN);
+    // Both events are gathered now. After the first of them the token of the other gets a new owner.
+    ring.wait(None);
+    let first = ring.next().unwrap();
+    assert_eq!(first.event, Event::Received);
+    let reused = Token(1 - first.token.0);
+    ring.close(reused, Closing::Orderly);
+    ring.connect(reused, &to, &ConnectOptions::default())
+        .unwrap();
+    assert_eq!(ring.next(), None);
+    let (mut third, _) = other.accept().unwrap();
+    assert_eq!(event(&mut ring), Event::Connected);
+    third.write_all(b"three").unwrap();
+    assert_eq!(event(&mut ring), Event::Received);
+    assert_eq!(ring.received(), b"three");
+}
+
+#[test]
+fn a_late_event_of_a_dead_socket_is_thrown_away() {
+    let (mut ring, mut peer) = pair();
+    assert_eq!(ring.send(Token(0), &slice(b"unread")), Ok(6));
+    peer.read_exact(&mut [0]).unwrap();
+    drop(peer);
+    assert_eq!(event(&mut ring), Event::Failed(Errno::ECONNRESET));
+    // The kernel reports a reset once or twice, as it falls; here comes the second report.
+    let turn = Turn {
+        tag: Tag::new(Token(0), ring.sockets[0].generation),
+        flags: IN | HUNG,
+        full_reads: 0,
+    };
+    assert_eq!(ring.step(turn), None);
+}
+
+#[test]
+fn a_full_socket_takes_nothing_and_is_not_dead() {
+    let (mut ring, mut peer) = pair();
+    let megabyte = vec![0; 1 << 20];
+    let mut sent = 0;
+    let mut taken = megabyte.len();
+    while taken == megabyte.len() {
+        taken = ring.send(Token(0), &slice(&megabyte)).unwrap();
+        sent += taken;
+    }
+    let two = [IoSlice::new(b"more"), IoSlice::new(b"bytes")];
+    assert_eq!(ring.send(Token(0), &two[..1]), Ok(0));
+    assert_eq!(ring.send(Token(0), &two), Ok(0));
+    std::io::copy(&mut (&mut peer).take(sent as u64), &mut std::io::sink()).unwrap();
+    assert_eq!(event(&mut ring), Event::Writable);
+    assert_eq!(ring.send(Token(0), &two), Ok(9));
 }

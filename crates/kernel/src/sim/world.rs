@@ -4,6 +4,7 @@
 //! `ready` is only a list of those to look at. So completions are made late, when they are asked for, and the order
 //! within a connection follows from its state instead of from a queue that faults could shuffle.
 
+use super::link::{Link, State};
 use super::random::Random;
 use super::{BUFFER, ConnectAnswer, Options, Reads};
 use crate::{Address, Closing, Errno, Event, Token};
@@ -86,111 +87,6 @@ struct Listener {
     address: Address,
     waiting: VecDeque<u64>,
     listed: bool,
-}
-
-/// A connection, as the ring's kernel sees it.
-struct Link {
-    /// None before it is accepted and after it is closed.
-    token: Option<Token>,
-    /// Where it leads to: the peer's address, or the listener's.
-    address: Address,
-    state: State,
-    answer: Option<Result<(), Errno>>,
-    inbox: VecDeque<u8>,
-    end: bool,
-    broken: Option<Errno>,
-    /// A send came up short; and since then room was made.
-    short: bool,
-    freed: bool,
-    /// Bytes under way to the peer.
-    flying: usize,
-    peer_gone: bool,
-    listed: bool,
-    /// When the peer's last bytes come: later ones do not overtake them.
-    tail: Instant,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Connecting,
-    Open,
-    Ended,
-    Dead,
-    /// The owner has closed it; what it sent is still under way.
-    Closed,
-}
-
-impl Link {
-    fn new(token: Option<Token>, state: State, address: &Address) -> Link {
-        Link {
-            token,
-            address: address.clone(),
-            state,
-            answer: None,
-            inbox: VecDeque::new(),
-            end: false,
-            broken: None,
-            short: false,
-            freed: false,
-            flying: 0,
-            peer_gone: false,
-            listed: false,
-            tail: Instant::ZERO,
-        }
-    }
-
-    /// Whether [`Link::step`] would say something.
-    fn has_news(&self) -> bool {
-        let writable = self.short && self.freed;
-        match self.state {
-            State::Connecting => self.answer.is_some(),
-            State::Open => writable || !self.inbox.is_empty() || self.broken.is_some() || self.end,
-            State::Ended => writable || self.broken.is_some(),
-            State::Dead | State::Closed => false,
-        }
-    }
-
-    /// What there is to say next, if anything. `Received` is said by the caller, who cuts the bytes.
-    fn step(&mut self) -> Option<Event> {
-        match self.state {
-            State::Connecting => self.step_connecting(),
-            State::Open | State::Ended => self.step_open(),
-            State::Dead | State::Closed => None,
-        }
-    }
-
-    fn step_connecting(&mut self) -> Option<Event> {
-        match self.answer.take()? {
-            Ok(()) => {
-                self.state = State::Open;
-                Some(Event::Connected)
-            }
-            Err(error) => Some(self.fail(error)),
-        }
-    }
-
-    fn step_open(&mut self) -> Option<Event> {
-        if self.short && self.freed && self.broken.is_none() {
-            (self.short, self.freed) = (false, false);
-            return Some(Event::Writable);
-        }
-        if self.state == State::Open && !self.inbox.is_empty() {
-            return Some(Event::Received);
-        }
-        if let Some(error) = self.broken {
-            return Some(self.fail(error));
-        }
-        if self.state == State::Open && self.end {
-            self.state = State::Ended;
-            return Some(Event::Ended);
-        }
-        None
-    }
-
-    fn fail(&mut self, error: Errno) -> Event {
-        self.state = State::Dead;
-        Event::Failed(error)
-    }
 }
 
 /// What the peer does.
