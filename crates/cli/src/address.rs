@@ -51,7 +51,9 @@ pub fn url(text: &str) -> Result<Url> {
     let port = match authority.port() {
         Some(port) if port.as_u16() > 0 => port.as_u16(),
         Some(_) => return Err(wrong("port 0 cannot be asked")),
-        None if authority.as_str().ends_with(':') => return Err(wrong("the port is missing")),
+        None if authority.as_str() != authority.host() => {
+            return Err(wrong("its port is not a number from 1 to 65535"));
+        }
         None => 80,
     };
     let path = uri.path_and_query().map_or("/", |path| path.as_str());

@@ -10,6 +10,7 @@ use plan::{
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
 use std::path::Path;
 use units::Nanos;
 
@@ -135,7 +136,9 @@ fn headers(flags: &RunFlags) -> Result<Vec<(String, String)>> {
     for (name, value) in &headers {
         if !wire::header_is_valid(name, value) {
             bail!(
-                "--header `{name}: {value}` cannot be sent; a name is a word, a value has no control characters"
+                "--header `{}: {}` cannot be sent; a name is a word, a value has no control characters",
+                name.escape_debug(),
+                value.escape_debug()
             );
         }
         if ["content-length", "transfer-encoding", "connection"]
@@ -295,13 +298,17 @@ fn expect(rules: &[String]) -> Result<Expect> {
     Ok(expect)
 }
 
-/// A source address of the other family cannot reach the target.
+/// A source address must be one of this machine, and of the target's family.
 fn check_sources(plan: &Plan) -> Result<()> {
     let reaches = |source: &std::net::IpAddr| {
         plan.target.endpoints.iter().any(
             |endpoint| matches!(endpoint, Endpoint::Ip(at) if at.is_ipv4() == source.is_ipv4()),
         )
     };
+    let is_foreign = |source: &&std::net::IpAddr| UdpSocket::bind((**source, 0)).is_err();
+    if let Some(source) = plan.sources.iter().find(is_foreign) {
+        bail!("--source {source} is no address of this machine; `ip address` shows those that are");
+    }
     match plan.sources.iter().find(|source| !reaches(source)) {
         Some(source) => bail!(
             "--source {source} cannot reach {}, which has no address of its kind; leave it away",

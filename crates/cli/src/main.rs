@@ -36,7 +36,13 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::complain(&error);
-            Exit::Wrong.into()
+            let asked_to_stop = kernel::signals::interrupts().raised();
+            let exit = if asked_to_stop {
+                Exit::Interrupted
+            } else {
+                Exit::Wrong
+            };
+            exit.into()
         }
     }
 }

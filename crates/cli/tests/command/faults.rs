@@ -1,0 +1,205 @@
+//! What a server does wrong is counted by what it was, one by one, and the load goes on and ends.
+
+use crate::bench::{Bench, Record, Said};
+use crate::scripted::{OK, Scripted};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Weighs a server that answers the first request well and plays `bad` afterwards, `count` exchanges on two connections.
+#[track_caller]
+fn weigh_bad(bad: &'static [u8], count: u64, rest: &str) -> (Said, Record) {
+    let server = Scripted::start(move |line| {
+        if line.request().is_some() {
+            line.say(if line.number == 0 { OK } else { bad });
+            line.finish();
+        }
+    });
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!(
+        "{} -n {count} -c 2 --rounds 1 {rest}",
+        server.at()
+    ));
+    record.assert_conserved();
+    (said, record)
+}
+
+#[test]
+fn every_kind_of_broken_answer_has_its_name() {
+    let cases: &[(&[u8], &str)] = &[
+        (b"", "closed_before_response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "closed_in_head"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel",
+            "closed_in_body",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+            "closed_in_body",
+        ),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "not_http"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "bad_content_length",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "bad_content_length",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            "bad_chunk",
+        ),
+    ];
+    for (bad, kind) in cases {
+        let (said, record) = weigh_bad(bad, 6, "");
+        said.ended(1);
+        let errors = record.at("/summary/errors").to_string();
+        assert_eq!(record.count("/summary/errors/total"), 6, "{kind}: {errors}");
+        assert_eq!(
+            record.count(&format!("/summary/errors/{kind}")),
+            6,
+            "{errors}"
+        );
+        assert_eq!(record.count("/summary/censored"), 0, "{kind}");
+        assert!(said.out.contains("6 errors (100 %)"), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_is_cut_off_and_the_percentiles_say_at_least() {
+    let server = Scripted::start(|line| {
+        if line.request().is_some() && line.number == 0 {
+            line.say(OK);
+        }
+        line.hang();
+    });
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!(
+        "{} -n 24 -c 12 --rounds 1 --timeout 60ms",
+        server.at()
+    ));
+    said.ended(1);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/errors/timeout"), 24);
+    assert_eq!(record.count("/summary/censored"), 24);
+    assert_eq!(record.count("/summary/latency_us/count"), 24);
+    let least = record.at("/summary/latency_us/at_least").to_string();
+    assert!(least.contains("p50") && least.contains("max"), "{least}");
+    let p50 = record.at("/summary/latency_us/p50").as_f64().unwrap();
+    assert!(p50 >= 59_900.0, "{p50} µs were cut off at 60 ms");
+    assert!(said.out.contains("p50 >= 6"), "{}", said.out);
+    assert!(
+        record.rounds()[0]["tally"]["censored_from"]
+            .as_u64()
+            .unwrap()
+            >= 59_900_000
+    );
+}
+
+#[test]
+fn a_body_that_stops_in_the_middle_is_cut_off_too() {
+    let server = Scripted::start(|line| {
+        if line.request().is_some() {
+            let whole = line.number == 0;
+            line.say(if whole {
+                OK
+            } else {
+                b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+            });
+        }
+        line.hang();
+    });
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!(
+        "{} -n 4 -c 2 --rounds 1 --timeout 60ms",
+        server.at()
+    ));
+    said.ended(1);
+    assert_eq!(record.count("/summary/errors/timeout"), 4);
+    assert_eq!(record.count("/summary/censored"), 4);
+    let fault = record.rounds()[0]["tally"]["faults"][0].to_string();
+    assert!(
+        fault.contains("\"step\":\"body\"") && fault.contains("\"blame\":\"server\""),
+        "{fault}"
+    );
+}
+
+#[test]
+fn one_slow_answer_among_fast_ones_is_one_timeout() {
+    let server = Scripted::start(|line| {
+        while let Some(asked) = line.request() {
+            match asked.line() {
+                "GET /?n=7 HTTP/1.1" if line.number > 0 => return line.hang(),
+                _ => drop(line.say(OK)),
+            }
+        }
+    });
+    let bench = Bench::new();
+    let line = format!(
+        "{}/?n={{seq}} -n 20 -c 1 --rounds 1 --timeout 100ms --max-errors 1",
+        server.at()
+    );
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    assert_eq!(record.count("/summary/ok"), 19);
+    assert_eq!(record.count("/summary/errors/timeout"), 1);
+    assert_eq!(record.sum("/tally/connects/established"), 2);
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_of_a_number_of_requests_ends_the_round() {
+    let answered = AtomicU64::new(0);
+    let server = Scripted::start(move |line| {
+        while line.request().is_some() {
+            if answered.fetch_add(1, Ordering::SeqCst) >= 51 {
+                return line.die();
+            }
+            line.say(OK);
+        }
+    });
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!(
+        "{} -n 1m -c 4 --rounds 1 --timeout 200ms --connect-timeout 200ms",
+        server.at()
+    ));
+    said.ended(1);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 50);
+    assert_eq!(record.count("/summary/requests"), 1_000_000);
+    assert!(
+        record.count("/summary/errors/never_sent") > 900_000,
+        "{}",
+        record.at("/summary/errors")
+    );
+}
+
+#[test]
+fn a_refused_port_is_found_before_the_load_and_leaves_no_record() {
+    let bench = Bench::new();
+    let said = bench.say("run 127.0.0.1:1 -n 5 -o run.json");
+    said.refused(&[
+        "127.0.0.1:1 cannot be reached",
+        "refused",
+        "is the server running?",
+    ]);
+    assert!(!bench.path("run.json").exists() && !bench.path("run.json.journal").exists());
+}
+
+#[test]
+fn a_server_that_is_there_but_never_answers_is_measured_as_that() {
+    let server = Scripted::start(|line| line.hang());
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!(
+        "{} -n 2 -c 1 --rounds 1 --timeout 50ms",
+        server.at()
+    ));
+    said.ended(1);
+    assert_eq!(record.count("/summary/errors/timeout"), 2);
+    assert!(record.at("/probe/status").is_null());
+    assert!(
+        record
+            .at("/probe/fault")
+            .as_str()
+            .unwrap()
+            .contains("no complete answer within")
+    );
+}

@@ -1,0 +1,19 @@
+//! The command as people use it: the real binary, in a directory of its own, against real sockets on loopback.
+//!
+//! In scope: what a user or a script can see, which is exact counts from the record, exit statuses, and the sentences.
+//! Out of scope: how it is done; the rooms below test that themselves. One binary for all of it, so that it is linked
+//! once.
+
+mod bench;
+mod counts;
+mod faults;
+mod interrupts;
+mod judgement;
+mod manual;
+mod output;
+mod protocol;
+mod refusals;
+mod report;
+mod scripted;
+mod secrets;
+mod started;

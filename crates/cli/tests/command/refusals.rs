@@ -1,0 +1,267 @@
+//! What cannot be done is refused before anything is asked, in one sentence that names the flag.
+
+use crate::bench::{Bench, Reference};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Arguments after `run`, with `@` for the server's address, and the words that the refusal must hold.
+const CASES: &[(&[&str], &[&str])] = &[
+    // whom to ask
+    (&[], &["no URL is given"]),
+    (&["https://@/"], &["https", "comes later"]),
+    (&["ftp://@/"], &["ftp://", "only http is spoken"]),
+    (&["http://"], &["`http://` is not a URL"]),
+    (&["http://a b/"], &["`http://a b/` is not a URL"]),
+    (&["http://@/ä"], &["is not a URL", "percent-encoded"]),
+    (&["http://a:0/"], &["port 0"]),
+    (&["http://a:99999/"], &["is not a URL"]),
+    (&["http://u:p@127.0.0.1/"], &["--user"]),
+    (
+        &["no-such-host.invalid"],
+        &["no-such-host.invalid", "is the name right?"],
+    ),
+    (
+        &["@", "localhost:99/"],
+        &["name two servers", "localhost:99"],
+    ),
+    (
+        &["@", "--resolve", "x"],
+        &["--resolve `x`", "HOST:PORT:ADDR"],
+    ),
+    (&["@", "--unix", "none"], &["unix:none"]),
+    // how much
+    (&["@", "-c", "0"], &["--connections is 0"]),
+    (&["@", "-c", "x"], &["--connections", "`x`"]),
+    (&["@", "-c", "5000000000"], &["--connections", "too large"]),
+    (&["@", "-t", "0"], &["--threads is 0"]),
+    (&["@", "-n", "0"], &["--requests is 0"]),
+    (&["@", "-n", "1.5"], &["--requests", "`1.5`"]),
+    (
+        &["@", "-n", "5", "-d", "1s"],
+        &["--requests", "--duration", "cannot be used"],
+    ),
+    (&["@", "-d", "0s"], &["--duration is 0"]),
+    (
+        &["@", "-d", "5x"],
+        &["--duration", "`5x` is not a duration"],
+    ),
+    (&["@", "-d", ""], &["--duration", "is not a duration"]),
+    (&["@", "-d", "1e9s"], &["--duration", "is not a duration"]),
+    (
+        &["@", "-d", "99999999999999s"],
+        &["--duration", "too large"],
+    ),
+    (
+        &["@", "--duration=-1s"],
+        &["--duration", "`-1s` is not a duration"],
+    ),
+    (
+        &["@", "--warmup", "soon"],
+        &["--warmup", "`soon` is not a duration"],
+    ),
+    (&["@", "--rounds", "0"], &["--rounds is 0"]),
+    (&["@", "--pipeline", "0"], &["--pipeline is 0"]),
+    (
+        &["@", "--requests-per-connection", "0"],
+        &["--requests-per-connection is 0"],
+    ),
+    (&["@", "--timeout", "0s"], &["--timeout is 0"]),
+    (
+        &["@", "--connect-timeout", "0s"],
+        &["--connect-timeout is 0"],
+    ),
+    (
+        &["@", "--connect", "sometimes"],
+        &["--connect", "sometimes", "eager, lazy"],
+    ),
+    (&["@", "--seed", "x"], &["--seed"]),
+    (
+        &["@", "--max-errors", "x"],
+        &["--max-errors", "`x` is neither"],
+    ),
+    (&["@", "--max-errors", "101%"], &["--max-errors", "`101%`"]),
+    (
+        &["@", "-c", "100m"],
+        &["--connections 100000000", "open files", "ulimit"],
+    ),
+    // what
+    (&["@", "-X", "G T"], &["--method `G T`"]),
+    (&["@", "-X", ""], &["--method"]),
+    (&["@", "-X", "CONNECT"], &["--method CONNECT"]),
+    (&["@", "-H", "foo"], &["--header `foo` has no colon"]),
+    (&["@", "-H", "bad name: x"], &["--header", "cannot be sent"]),
+    (&["@", "-H", ": x"], &["--header", "cannot be sent"]),
+    (
+        &["@", "-H", "A: b\r\nC: d"],
+        &["--header", "cannot be sent"],
+    ),
+    (&["@", "-H", "A: b\nC: d"], &["--header", "cannot be sent"]),
+    (
+        &["@", "-H", "Content-Length: 4"],
+        &["--header Content-Length"],
+    ),
+    (
+        &["@", "-H", "transfer-encoding: chunked"],
+        &["--header transfer-encoding"],
+    ),
+    (
+        &["@", "-H", "Connection: close"],
+        &["--header Connection", "--no-keepalive"],
+    ),
+    (&["@", "--cookie", "a\nb"], &["cannot be sent"]),
+    (&["@", "--user", "joe"], &["--user", "NAME:PASSWORD"]),
+    (&["@", "--body", "@none"], &["--body @none cannot be read"]),
+    (&["@", "--body", "@."], &["--body @.", "no file"]),
+    (&["@", "--urls", "none"], &["--urls none cannot be read"]),
+    (&["@", "--urls", "."], &["--urls ."]),
+    (
+        &["@", "--urls", "bad"],
+        &["--urls bad line 3", "`get` is no method"],
+    ),
+    (
+        &["@", "--urls", "other"],
+        &["--urls other line 2", "http://other.example"],
+    ),
+    (
+        &["@", "--urls", "blank"],
+        &["--urls blank holds no request"],
+    ),
+    (&["--urls", "paths"], &["--urls paths names no server"]),
+    (&["@", "--urls", "binary"], &["--urls binary line 2"]),
+    (
+        &["@", "--expect", "@none"],
+        &["--expect @none cannot be read"],
+    ),
+    (&["@", "--expect", "99"], &["--expect `99`"]),
+    (&["@", "--expect", "ok"], &["--expect `ok`"]),
+    (&["@", "--expect", "300..200"], &["--expect"]),
+    (
+        &["@", "--expect", "@paths", "--expect", "@bad"],
+        &["--expect names two bodies"],
+    ),
+    // from where, and to where
+    (
+        &["@", "--source", "::1"],
+        &["--source ::1", "no address of its kind"],
+    ),
+    (&["@", "--source", "x"], &["--source", "'x'"]),
+    (
+        &["@", "--source", "192.0.2.1", "-n", "1"],
+        &["--source 192.0.2.1 is no address of this machine"],
+    ),
+    (
+        &["@", "-o", "no-folder/run.json"],
+        &["no-folder/run.json", "there is no folder"],
+    ),
+    (&["@", "-o", "."], &["that is a folder"]),
+    (&["@", "-o", "/proc/run.json"], &["/proc/run.json"]),
+    // together
+    (
+        &["@", "--no-keepalive", "--requests-per-connection", "4"],
+        &["--no-keepalive", "--requests-per-connection"],
+    ),
+    (
+        &["@", "--no-keepalive", "--pipeline", "4"],
+        &["--no-keepalive", "--pipeline"],
+    ),
+    (
+        &["@", "--http1.0", "--pipeline", "4"],
+        &["--http1.0", "--pipeline"],
+    ),
+    (
+        &["@", "--show-exchange", "--dry-run"],
+        &["--show-exchange", "--dry-run"],
+    ),
+    (&["@", "--nope"], &["--nope"]),
+    (&["@", "-o"], &["--output"]),
+];
+
+#[test]
+fn every_bad_input_is_refused_by_name_and_the_server_is_never_asked() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    bench.file("bad", "/a\n# fine\nget /b\n");
+    bench.file("other", "/a\nhttp://other.example/b\n");
+    bench.file("blank", "\n# nothing\n");
+    bench.file("paths", "/a\n/b\n");
+    bench.file("binary", b"/a\n/\xff\xfe\n");
+    for (args, words) in CASES {
+        let mut all = vec!["run".to_owned()];
+        all.extend(args.iter().map(|arg| with_address(arg, server.at())));
+        let said = bench.say_words(&all);
+        println!("{args:?}: {}", said.err); // shown when one of them fails
+        said.refused(words);
+    }
+    assert!(
+        !bench.path("state").exists()
+            || bench
+                .path("state/weigh")
+                .read_dir()
+                .unwrap()
+                .next()
+                .is_none()
+    );
+    assert_eq!(server.stop().of("connections"), 0);
+}
+
+/// `arg` with the address for a leading `@` or one after `://`; in other places `@` begins a file's name.
+fn with_address(arg: &str, address: &str) -> String {
+    match arg {
+        "@" => address.to_owned(),
+        _ => arg.replace("://@", &format!("://{address}")),
+    }
+}
+
+#[test]
+fn a_newline_in_a_header_does_not_break_the_sentence() {
+    let said = Bench::new().say_words(&["run", "127.0.0.1:1", "-H", "A: b\r\n\x1b[2JC: d"]);
+    said.refused(&["--header"]);
+    assert!(!said.err.contains('\x1b'), "{said:#?}");
+    assert_eq!(said.err.lines().count(), 1, "{said:#?}");
+}
+
+#[test]
+fn too_many_connections_for_the_descriptors_are_foreseen_and_the_number_named_works() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let limited = |connections: &str| {
+        let mut command = Command::new("sh");
+        command.arg0("sh").args([
+            "-c",
+            "ulimit -n 64; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_weigh"),
+        ]);
+        let at = format!("{}/0.html", server.at());
+        command.args([
+            "run",
+            &at,
+            "-n",
+            "100",
+            "--rounds",
+            "1",
+            "-q",
+            "-o",
+            "/dev/null",
+            "-c",
+            connections,
+        ]);
+        let caught = bench.weigh::<&str>(&[]);
+        command.current_dir(caught.get_current_dir().unwrap());
+        command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        crate::bench::Said::of(command.spawn().unwrap())
+    };
+    let said = limited("60");
+    said.refused(&["--connections 60 needs", "open files", "ulimit -Hn"]);
+    let most = said
+        .err
+        .split_once("use --connections ")
+        .unwrap()
+        .1
+        .split_once(',')
+        .unwrap()
+        .0
+        .to_owned();
+    limited(&most).ended(0);
+}

@@ -1,0 +1,112 @@
+//! A record says the same again, in every form.
+
+use crate::bench::{Bench, Record, Reference};
+use std::fs;
+
+#[test]
+fn report_prints_what_the_run_printed_byte_for_byte() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at();
+    let lines = [
+        format!("{at}/100.html -n 300 --rounds 5 --warmup 10ms"),
+        format!("{at}/100.html -d 100ms --rounds 2 -c 3 -t 2 --no-keepalive --connect lazy"),
+        format!("{at}/none -n 30 --rounds 1"),
+        format!("{at}/100.html {at}/0.html?{{seq}} -n 1200 --rounds 1 --pipeline 4 -X HEAD"),
+        format!("{at}/100.html -n 1 --rounds 1 --user a:b"),
+    ];
+    for line in &lines {
+        let (said, _) = bench.run(line);
+        let again = bench.say("report run.json");
+        assert_eq!(again.ended(0).out, said.out, "{line}");
+        assert_eq!(again.err, "", "{line}");
+    }
+}
+
+#[test]
+fn json_on_standard_output_is_the_file_and_the_report_of_it() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (said, record) = bench.run(&format!("{}/100.html -n 50 --rounds 2 --json", server.at()));
+    said.ended(0);
+    assert_eq!(Record::parse(said.out.as_bytes()), record);
+    assert_eq!(
+        said.out,
+        fs::read_to_string(bench.path("run.json")).unwrap()
+    );
+    let again = bench.say("report run.json --format json");
+    assert_eq!(again.ended(0).out, said.out);
+}
+
+#[test]
+fn csv_has_a_row_a_round_with_the_records_counts() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (_, record) = bench.run(&format!("{}/100.html -n 50 --rounds 3", server.at()));
+    let said = bench.say("report run.json --format csv");
+    let lines: Vec<&str> = said.ended(0).out.lines().collect();
+    assert_eq!(lines.len(), 1 + record.rounds().len());
+    let names: Vec<&str> = lines[0].split(',').collect();
+    let column = |name: &str| names.iter().position(|column| *column == name).unwrap();
+    for (number, line) in lines[1..].iter().enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), names.len(), "{line}");
+        assert_eq!(cells[column("round")], (number + 1).to_string());
+        assert_eq!((cells[column("ok")], cells[column("errors")]), ("50", "0"));
+    }
+}
+
+#[test]
+fn several_records_are_printed_one_after_the_other_and_the_latest_without_a_name() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
+    let unnamed = bench.say(&format!("run {}/0.html -n 12 --rounds 1", server.at()));
+    let both = bench.say("report run.json run.json");
+    assert_eq!(
+        both.ended(0).out.matches("11 ok").count(),
+        2,
+        "{}",
+        both.out
+    );
+    let latest = bench.say("report");
+    assert_eq!(latest.ended(0).out, unnamed.out);
+    assert!(unnamed.err.contains("record  "), "{}", unnamed.err);
+}
+
+#[test]
+fn what_is_no_record_is_refused_with_its_name() {
+    let bench = Bench::new();
+    bench.file("text", "hello");
+    bench.file("empty", "");
+    bench.file("json", "{}");
+    bench.file("newer", "{\"schema\":99}");
+    for (file, words) in [
+        ("none", "none cannot be read"),
+        ("text", "text is not a record of weigh"),
+        ("empty", "empty is not a record of weigh"),
+        ("json", "json is not a record of weigh"),
+        ("newer", "newer has schema 99, which a later version"),
+        (".", ". cannot be read"),
+    ] {
+        bench.say(&format!("report {file}")).refused(&[words]);
+    }
+    bench.say("report").refused(&["there is no record yet"]);
+    bench
+        .say("report --format xml text")
+        .refused(&["--format", "`xml`", "text, json, csv"]);
+}
+
+#[test]
+fn every_cut_of_a_record_is_refused_and_none_panics() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    bench.run(&format!("{}/100.html -n 5 --rounds 1", server.at()));
+    let whole = fs::read(bench.path("run.json")).unwrap();
+    for part in 1..20 {
+        bench.file("cut", &whole[..whole.len() * part / 20]);
+        bench
+            .say("report cut")
+            .refused(&["cut is not a record of weigh, or damaged"]);
+    }
+}
