@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, Record, Said};
 use crate::scripted::{OK, Scripted};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Weighs a server that answers the first request well and plays `bad` afterwards, `count` exchanges on two connections.
@@ -202,4 +203,34 @@ fn a_server_that_is_there_but_never_answers_is_measured_as_that() {
             .unwrap()
             .contains("no complete answer within")
     );
+}
+
+#[test]
+fn connects_that_are_never_taken_up_time_out_and_are_censored() {
+    // Nobody accepts: the kernel takes connections until its queue is full, then no more.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let most = queue_limit() + 1;
+    let bench = Bench::new();
+    let line = format!(
+        "{} -n {n} -c {n} --rounds 1 --connect lazy --timeout 80ms --connect-timeout 80ms",
+        listener.local_addr().unwrap(),
+        n = most + 20
+    );
+    let (said, record) = bench.run(&line);
+    said.ended(1);
+    record.assert_conserved();
+    let total = most + 20;
+    assert_eq!(record.count("/summary/errors/total"), total);
+    assert_eq!(record.count("/summary/censored"), total);
+    assert!(
+        record.count("/summary/errors/connect_timeout") >= 19,
+        "{}",
+        record.at("/summary/errors")
+    );
+}
+
+/// Connections that Linux keeps for a listener of the standard library which does not accept them.
+fn queue_limit() -> u64 {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    limit.trim().parse::<u64>().unwrap().min(128)
 }

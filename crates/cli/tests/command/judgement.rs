@@ -169,11 +169,12 @@ fn a_record_that_cannot_be_saved_has_a_status_of_its_own_and_is_printed_all_the_
 #[test]
 fn strict_turns_an_invalid_figure_into_a_status() {
     let bench = Bench::new();
-    // One CPU for both, and requests that cost far more to make than to answer: the generator is the limit.
-    let holes = "{random}".repeat(300);
+    // Requests that cost three times as much to make as to answer, and a thousand of them on their way to outlast any
+    // nap of the server: the generator is the limit, on any machine.
+    let holes = "{seq}".repeat(1500);
     let weigh = env!("CARGO_BIN_EXE_weigh");
     let line = format!(
-        "run x/100.html?{holes} --unix s -n 3k -c 8 --pipeline 16 -t 1 --rounds 3 -- {weigh} serve --listen unix:s -w 1"
+        "run x/100.html?{holes} --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {weigh} serve --listen unix:s -w 1"
     );
     let said = bench.say(&line);
     said.ended(0);

@@ -133,3 +133,20 @@ fn pipelined_answers_may_come_one_by_one_or_all_at_once() {
     });
     assert_eq!(all_well(&server, 12, "--pipeline 4"), 1);
 }
+
+#[test]
+fn what_was_pipelined_behind_a_close_is_lost_and_counted_as_that() {
+    let close: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    let server = Scripted::answering_once(close);
+    let bench = Bench::new();
+    let line = format!(
+        "{} -n 8 -c 1 --rounds 1 --pipeline 4 --max-errors 6",
+        server.at()
+    );
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 2);
+    assert_eq!(record.count("/summary/errors/abandoned"), 6);
+    assert_eq!((record.sent(), server.requests()), (9, 3));
+}
