@@ -335,3 +335,52 @@ fn a_text_is_a_body_too_and_method_and_headers_are_as_asked() {
     }
     assert_eq!(server.requests(), 4);
 }
+
+#[test]
+fn the_same_seed_asks_the_same_and_another_seed_something_else() {
+    let bench = Bench::new();
+    let asked = |seed: &str| {
+        let server = Scripted::answering(OK);
+        let line = format!(
+            "{}/{{random}} --body {{random}} -n 20 -c 1 --rounds 1 --seed {seed}",
+            server.at()
+        );
+        let (said, record) = bench.run(&line);
+        said.ended(0);
+        assert_eq!(record.count("/plan/seed").to_string(), seed);
+        let asked = server.asked();
+        asked[1..]
+            .iter()
+            .map(|asked| (asked.line().to_owned(), asked.body.clone()))
+            .collect::<Vec<_>>()
+    };
+    let first = asked("7");
+    assert_eq!(first, asked("7"));
+    assert!(
+        first
+            .iter()
+            .zip(&asked("8"))
+            .all(|(one, other)| one != other)
+    );
+}
+
+#[test]
+fn pinned_threads_are_recorded_with_their_cpu_and_others_without() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    for (flag, pinned) in [("--pin", true), ("", false)] {
+        let (said, record) = bench.run(&format!(
+            "{}/100.html -n 20 -t 2 --rounds 1 {flag}",
+            server.at()
+        ));
+        said.ended(0);
+        let threads = record.at("/points/0/rounds/0/threads").as_array().unwrap();
+        assert_eq!(threads.len(), 2);
+        assert!(
+            threads
+                .iter()
+                .all(|thread| thread["cpu_pinned"].is_u64() == pinned),
+            "{threads:?}"
+        );
+    }
+}
