@@ -23,5 +23,5 @@ mod walk;
 
 pub use cells::{Cell, cells};
 pub use foresight::{Foresight, foresee};
-pub use server::{Running, ServerError};
+pub use server::{Ready, Running, ServerError};
 pub use walk::{CampaignError, Outcome, Quiet, View, carry_out};

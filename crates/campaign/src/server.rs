@@ -4,6 +4,7 @@ use engine::ProbeError;
 use kernel::process::{Child, Start};
 use kernel::{Epoll, Errno};
 use plan::{Plan, ServerCommand};
+use record::Probe;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -98,6 +99,15 @@ pub struct Running {
     output: tempfile::NamedTempFile,
 }
 
+/// How a server has shown that it answers.
+#[derive(Debug)]
+pub struct Ready {
+    /// The exchange that it answered.
+    pub probe: Probe,
+    /// Exchanges that were sent until then, that one included.
+    pub probes: u64,
+}
+
 impl Running {
     /// Starts `server` and waits until it answers at the plan's target.
     ///
@@ -107,7 +117,7 @@ impl Running {
         server: &ServerCommand,
         plan: &Plan,
         stop: &AtomicBool,
-    ) -> Result<Running, ServerError> {
+    ) -> Result<(Running, Ready), ServerError> {
         let command = server.argv.join(" ");
         let mut ring = Epoll::new().map_err(ServerError::Ring)?;
         let mut patient = plan.clone();
@@ -135,8 +145,8 @@ impl Running {
             command,
             output,
         };
-        running.wait_until_it_answers(server, &patient, &mut ring, stop)?;
-        Ok(running)
+        let ready = running.wait_until_it_answers(server, &patient, &mut ring, stop)?;
+        Ok((running, ready))
     }
 
     fn wait_until_it_answers(
@@ -145,13 +155,19 @@ impl Running {
         plan: &Plan,
         ring: &mut Epoll,
         stop: &AtomicBool,
-    ) -> Result<(), ServerError> {
+    ) -> Result<Ready, ServerError> {
         let authority = plan.target.authority.clone();
         let deadline = kernel::clock::now() + server.ready_within;
+        let mut probes = 0;
         loop {
             let why = match engine::probe(ring, plan) {
-                Ok((probe, _)) if probe.status.is_some() => return Ok(()),
-                Ok((probe, _)) => probe.fault.unwrap_or_default(),
+                Ok((probe, _)) => {
+                    probes += u64::from(probe.was_sent());
+                    if probe.status.is_some() {
+                        return Ok(Ready { probe, probes });
+                    }
+                    probe.fault.unwrap_or_default()
+                }
                 Err(ProbeError::Unreachable { failed, .. }) => failed
                     .into_iter()
                     .map(|(_, why)| why)

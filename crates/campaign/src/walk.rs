@@ -3,12 +3,12 @@
 
 use crate::cells::{Cell, cells};
 use crate::foresight::{Foresight, Shortage, foresee};
-use crate::server::{Running, ServerError};
+use crate::server::{Ready, Running, ServerError};
 use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
 use host::Watch;
 use kernel::{Epoll, Errno};
 use plan::{Plan, PlanError};
-use record::{Footprint, Journal, Point, Probe, Round, Run, SaveError, SentTotal};
+use record::{Footprint, Journal, Point, Round, Run, SaveError, SentTotal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -190,23 +190,23 @@ fn prepare(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<(Option<Running>, Job), CampaignError> {
-    let server = match &plan.server {
-        None => None,
+    let (server, ready) = match &plan.server {
+        None => {
+            let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
+            let (probe, _) = engine::probe(&mut ring, plan)?;
+            let probes = u64::from(probe.was_sent());
+            (None, Ready { probe, probes })
+        }
         Some(command) => {
             view.starting(&command.argv.join(" "));
-            Some(Running::start(command, plan, stop)?)
+            let (server, ready) = Running::start(command, plan, stop)?;
+            (Some(server), ready)
         }
     };
-    let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
-    let (probe, _) = engine::probe(&mut ring, plan)?;
-    let job = Job::new(plan.clone(), probe.endpoint.clone())?;
-    run.sent_total.probe = u64::from(was_sent(&probe));
-    run.probe = Some(probe);
+    let job = Job::new(plan.clone(), ready.probe.endpoint.clone())?;
+    run.sent_total.probe = ready.probes;
+    run.probe = Some(ready.probe);
     Ok((server, job))
-}
-
-fn was_sent(probe: &Probe) -> bool {
-    probe.status.is_some() || probe.fault.is_some()
 }
 
 /// Looks on for the engine: at the clock of the server's processes, and for whoever looks at us.

@@ -104,7 +104,7 @@ fn endpoints(url: &Url, resolve: &[String]) -> Result<Vec<Endpoint>> {
         }
     }
     let addresses = kernel::resolve::resolve(&url.host, url.port)
-        .with_context(|| format!("no address is known for `{}`; is the name right?", url.host))?;
+        .map_err(|error| anyhow!("{error}; is the name right?"))?;
     Ok(addresses.into_iter().map(Endpoint::Ip).collect())
 }
 

@@ -1,5 +1,6 @@
 //! What the exit status says.
 
+use plan::Tolerance;
 use record::{Grade, Run};
 use std::process::ExitCode;
 
@@ -29,11 +30,7 @@ impl Exit {
             .findings
             .iter()
             .any(|finding| finding.grade == Grade::Invalid);
-        let faults = run.summary.as_ref().is_some_and(|summary| {
-            run.plan
-                .tolerance
-                .exceeded(summary.errors.total, summary.requests)
-        });
+        let faults = too_many_faults(run);
         if run.interrupted {
             Exit::Interrupted
         } else if !saved {
@@ -58,6 +55,21 @@ impl Exit {
             Exit::Interrupted => 130,
         }
     }
+}
+
+/// Whether more exchanges failed than the plan tolerates: over all rounds or, where it tolerates a share, in any of
+/// them, so that a server that dies in the last round cannot hide behind the others. (A dead server fails few
+/// exchanges, because connects to it wait longer and longer.)
+fn too_many_faults(run: &Run) -> bool {
+    let exceeded = |errors, requests| run.plan.tolerance.exceeded(errors, requests);
+    let whole = run.summary.as_ref();
+    let rounds = run.points.iter().flat_map(|point| &point.rounds);
+    let by_share = matches!(run.plan.tolerance, Tolerance::Share(_));
+    whole.is_some_and(|summary| exceeded(summary.errors.total, summary.requests))
+        || by_share
+            && rounds
+                .filter(|round| !round.partial)
+                .any(|round| exceeded(round.tally.errors(), round.tally.due))
 }
 
 impl From<Exit> for ExitCode {

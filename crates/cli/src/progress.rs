@@ -27,11 +27,10 @@ struct Rate {
 }
 
 impl Rate {
-    fn note(&mut self, now: Instant, ok: u64) {
+    /// `start` is when the window opened; before it nothing of it can have ended.
+    fn note(&mut self, now: Instant, start: Instant, ok: u64) {
+        self.at = self.at.max(start);
         let span = (now - self.at).as_secs_f64();
-        if ok < self.ok {
-            self.ok = 0;
-        }
         if span >= 0.3 {
             self.per_second = Some((ok - self.ok) as f64 / span);
             (self.at, self.ok) = (now, ok);
@@ -108,7 +107,8 @@ impl View for Bar {
 
     fn progress(&mut self, cell: &Cell, progress: Progress) {
         let now = kernel::clock::now();
-        self.rate.note(now, progress.ok);
+        let start = progress.window_start.unwrap_or(now);
+        self.rate.note(now, start, progress.ok);
         self.round_errors = progress.errors;
         let phase = if progress.window_start.is_some_and(|start| now >= start) {
             ""

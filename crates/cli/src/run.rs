@@ -79,7 +79,7 @@ fn dry_run(plan: &Plan) -> Result<Exit> {
 fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
     let stop = signals::interrupts();
     let _server = match &plan.server {
-        Some(server) => Some(campaign::Running::start(server, &plan, stop.flag())?),
+        Some(server) => Some(campaign::Running::start(server, &plan, stop.flag())?.0),
         None => None,
     };
     let mut ring = kernel::Epoll::new().context("the kernel gives no epoll instance")?;

@@ -120,6 +120,7 @@ fn connect<R: Ring>(ring: &mut R, job: &Job) -> Result<(), String> {
     };
     let local = job.endpoint.is_local();
     let sentence = |errno: Errno| match verdict::connect(errno, local).kind {
+        _ if errno == Errno::ENOENT => "there is no such socket".to_owned(),
         record::Kind::ConnectOther => errno.to_string(),
         kind => kind.sentence().to_owned(),
     };

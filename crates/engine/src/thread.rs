@@ -146,6 +146,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 Stop::Requests(number) => self.load_number(number, start),
             }
         }
+        self.clock = self.ring.now();
         self.accounts.close(self.clock);
         self.gate.leave();
         self.drain();
@@ -520,6 +521,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn tend(&mut self) {
         let now = self.ring.now();
         self.clock = now;
+        let edge = self.accounts.tend(now);
         if now >= self.next_sweep {
             self.sweep(now);
             self.next_sweep = now + self.sweep_every;
@@ -532,7 +534,6 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.retries.pop();
             self.retry(index, now);
         }
-        let edge = self.accounts.tend(now);
         if now >= self.books.start && !self.is_open_noted {
             self.is_open_noted = true;
             self.books.tally.connects.open_at_start = self.open;

@@ -14,7 +14,11 @@ pub struct ResolveError {
 
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` has no address: {}", self.host, self.reason)
+        write!(
+            f,
+            "no address is known for `{}` ({})",
+            self.host, self.reason
+        )
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("`nobody.invalid` has no address: ")
+                .starts_with("no address is known for `nobody.invalid` (")
         );
     }
 }

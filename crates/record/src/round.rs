@@ -43,17 +43,25 @@ pub struct Round {
 }
 
 impl Round {
-    /// The busiest generator thread's share of the window; none where threads were not accounted for.
+    /// A window shorter than this says nothing of shares: the accounts are read some ten microseconds beside its edges.
+    pub const SHARES_FROM: Nanos = Nanos::from_millis(10);
+
+    /// The busiest generator thread's share of the window; none where threads were not accounted for, or the window
+    /// was too short.
     pub fn generator_busy(&self) -> Option<f64> {
         self.threads
             .iter()
+            .filter(|thread| thread.wall >= Self::SHARES_FROM)
             .map(ThreadAccounts::busy)
             .max_by(f64::total_cmp)
     }
 
-    /// The server's share of its CPUs; none where it was not observed.
+    /// The server's share of its CPUs; none where it was not observed, or the window was too short.
     pub fn server_busy(&self) -> Option<f64> {
-        self.footprint.as_ref().map(Footprint::busy)
+        self.footprint
+            .as_ref()
+            .filter(|footprint| footprint.wall >= Self::SHARES_FROM)
+            .map(Footprint::busy)
     }
 
     /// The median of `share` over the complete rounds, or over all where none is complete. (A mean would let one

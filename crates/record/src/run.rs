@@ -51,6 +51,13 @@ pub struct Probe {
     pub fault: Option<String>,
 }
 
+impl Probe {
+    /// Whether the server was asked anything: its connection came up.
+    pub fn was_sent(&self) -> bool {
+        self.status.is_some() || self.fault.is_some()
+    }
+}
+
 impl Run {
     /// Recomputes every point's summary, and the top one, from the rounds.
     pub fn summarise(&mut self) {
