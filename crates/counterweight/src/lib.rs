@@ -47,6 +47,8 @@ mod worker;
 mod counts;
 // and all threads together.
 mod server;
+// Beside it, the server that does everything wrong.
+pub mod misbehaviour;
 
 pub use counts::{Counts, Responses};
 pub use server::{Config, ServeError, Server};

@@ -1,0 +1,84 @@
+//! What a misbehaving server did, in numbers that a client's can be held against.
+
+use super::table::Misbehaviour;
+use std::fmt;
+
+/// What a server has done since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Times that accepting, or listening again, failed (too many open files, no memory); each is followed by a pause.
+    pub accept_errors: u64,
+    /// Requests read to their end, whether or not their turn came.
+    pub requests: u64,
+    /// Those of `requests` answered as they should be, to the last byte that the kernel took.
+    pub answered: u64,
+    /// Requests that were malformed or too large; none of them is in `requests`.
+    pub refused: u64,
+    /// Connections reset because their client asked too far ahead of the answers.
+    pub cut: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Bytes that the kernel took for sending.
+    pub bytes_sent: u64,
+    /// How often each misbehaviour was begun, in the table's order.
+    misbehaved: [u64; Misbehaviour::ALL.len()],
+}
+
+impl Default for Log {
+    fn default() -> Log {
+        Log {
+            connections: 0,
+            accept_errors: 0,
+            requests: 0,
+            answered: 0,
+            refused: 0,
+            cut: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            misbehaved: [0; Misbehaviour::ALL.len()],
+        }
+    }
+}
+
+impl Log {
+    /// How often this misbehaviour was begun.
+    pub fn count(&self, misbehaviour: Misbehaviour) -> u64 {
+        self.misbehaved[misbehaviour as usize]
+    }
+
+    /// How often any misbehaviour was begun.
+    pub fn misbehaved(&self) -> u64 {
+        self.misbehaved.iter().sum()
+    }
+
+    pub(super) fn add(&mut self, misbehaviour: Misbehaviour) {
+        self.misbehaved[misbehaviour as usize] += 1;
+    }
+}
+
+impl fmt::Display for Log {
+    /// One count a line, `name number`; misbehaviours only where they occurred. No line end after the last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = [
+            ("connections", self.connections),
+            ("accept_errors", self.accept_errors),
+            ("requests", self.requests),
+            ("answered", self.answered),
+            ("refused", self.refused),
+            ("cut", self.cut),
+            ("bytes_received", self.bytes_received),
+        ];
+        for (name, count) in rows {
+            writeln!(f, "{name} {count}")?;
+        }
+        write!(f, "bytes_sent {}", self.bytes_sent)?;
+        for each in Misbehaviour::ALL {
+            if self.count(*each) > 0 {
+                write!(f, "\n{} {}", each.name(), self.count(*each))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Who meets which misbehaviour: rules, each with a law that depends on nothing but a number, so that what happens can
+//! be foretold.
+
+use super::table::Misbehaviour;
+use units::Nanos;
+
+/// Whom a misbehaviour can meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meets {
+    /// A connection that has just been accepted.
+    Connection,
+    /// An exchange whose request is read, unless it asks with HEAD.
+    Exchange,
+    /// An exchange that asks with HEAD.
+    Head,
+}
+
+/// Which of those that a misbehaviour can meet do meet it. They are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// Those whose number is a multiple of this; 0 for none.
+    Every(u64),
+    /// As many as this, then no more.
+    First(u64),
+    /// This one alone.
+    Only(u64),
+    /// About this share of them, always the same ones for the same seed.
+    Share {
+        /// From 0 to 1.
+        share: f64,
+        /// Any number.
+        seed: u64,
+    },
+}
+
+impl When {
+    /// Whether the one with this number, from 1, meets it.
+    pub fn holds(self, number: u64) -> bool {
+        match self {
+            When::Every(step) => step > 0 && number.is_multiple_of(step),
+            When::First(most) => number <= most,
+            When::Only(one) => number == one,
+            // 53 bits are what a float of this size tells apart.
+            When::Share { share, seed } => {
+                let drawn = (mixed(seed ^ mixed(number)) >> 11) as f64;
+                drawn < share * (1u64 << 53) as f64
+            }
+        }
+    }
+}
+
+/// A number without resemblance to `number`: the finaliser of SplitMix64 (Steele, Lea and Flood 2014, figure 16).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// One misbehaviour, and who meets it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// What is done.
+    pub misbehaviour: Misbehaviour,
+    /// To whom.
+    pub when: When,
+}
+
+/// All that a server does wrong, and how slowly.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// The first rule that applies is the one that is carried out. Each numbers, from 1, all that its misbehaviour can
+    /// meet, also those that another rule takes.
+    pub rules: Vec<Rule>,
+    /// Between the bytes of [`Misbehaviour::Drip`].
+    pub interval: Nanos,
+    /// Before [`Misbehaviour::Late`] answers.
+    pub delay: Nanos,
+    /// How long misbehaviours of the whole server last. Those that concern the listening socket can also be ended by
+    /// [`super::MisbehavingServer::resume`].
+    pub outage: Nanos,
+}
+
+impl Default for Script {
+    /// No rule: a server that does everything right. A byte a second, a delay of 100 ms, an outage of a second.
+    fn default() -> Script {
+        Script {
+            rules: Vec::new(),
+            interval: Nanos::from_secs(1),
+            delay: Nanos::from_millis(100),
+            outage: Nanos::from_secs(1),
+        }
+    }
+}
+
+impl Script {
+    /// A single misbehaviour.
+    pub fn of(misbehaviour: Misbehaviour, when: When) -> Script {
+        Script {
+            rules: vec![Rule { misbehaviour, when }],
+            ..Script::default()
+        }
+    }
+}
+
+/// The rules, with how far each has counted.
+#[derive(Debug)]
+pub(super) struct Chooser(Vec<(Rule, u64)>);
+
+impl Chooser {
+    pub(super) fn new(rules: &[Rule]) -> Chooser {
+        Chooser(rules.iter().map(|rule| (*rule, 0)).collect())
+    }
+
+    /// What the next one of this sort meets; none: nothing but what is right.
+    pub(super) fn choose(&mut self, sort: Meets) -> Option<Misbehaviour> {
+        let mut chosen = None;
+        for (rule, number) in &mut self.0 {
+            if rule.misbehaviour.meets() == sort {
+                *number += 1;
+                let is_met = rule.when.holds(*number);
+                chosen = chosen.or(is_met.then_some(rule.misbehaviour));
+            }
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_law_holds_for_the_numbers_it_says() {
+        let cases: &[(When, &[u64])] = &[
+            (When::Every(0), &[]),
+            (When::Every(1), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+            (When::Every(4), &[4, 8]),
+            (When::First(0), &[]),
+            (When::First(2), &[1, 2]),
+            (When::Only(3), &[3]),
+            (
+                When::Share {
+                    share: 0.0,
+                    seed: 7,
+                },
+                &[],
+            ),
+            (
+                When::Share {
+                    share: 1.0,
+                    seed: 7,
+                },
+                &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+            ),
+        ];
+        for (when, wanted) in cases {
+            let met: Vec<u64> = (1..=10).filter(|number| when.holds(*number)).collect();
+            assert_eq!(met, *wanted, "{when:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_about_that_share_and_depends_on_the_seed() {
+        let met = |seed| -> Vec<u64> {
+            let when = When::Share { share: 0.1, seed };
+            (1..=10_000).filter(|number| when.holds(*number)).collect()
+        };
+        // 1000 are expected, with a standard deviation of 30.
+        assert!((850..1150).contains(&met(1).len()), "{}", met(1).len());
+        assert_eq!(met(1), met(1));
+        assert_ne!(met(1), met(2));
+    }
+
+    #[test]
+    fn the_first_rule_wins_and_each_counts_what_it_can_meet() {
+        let rule = |misbehaviour, when| Rule { misbehaviour, when };
+        let rules = [
+            rule(Misbehaviour::Silence, When::Every(2)),
+            rule(Misbehaviour::NotFound, When::Every(3)),
+            rule(Misbehaviour::BodyAfterHead, When::Only(1)),
+            rule(Misbehaviour::CloseAtAccept, When::Only(2)),
+        ];
+        let mut chooser = Chooser::new(&rules);
+        let exchanges = [(); 6].map(|()| chooser.choose(Meets::Exchange));
+        let (silent, missing) = (Some(Misbehaviour::Silence), Some(Misbehaviour::NotFound));
+        assert_eq!(exchanges, [None, silent, missing, silent, None, silent]);
+        assert_eq!(
+            chooser.choose(Meets::Head),
+            Some(Misbehaviour::BodyAfterHead)
+        );
+        assert_eq!(chooser.choose(Meets::Connection), None);
+        assert_eq!(
+            chooser.choose(Meets::Connection),
+            Some(Misbehaviour::CloseAtAccept)
+        );
+    }
+}
