@@ -20,6 +20,7 @@ mod checks;
 mod evidence;
 #[cfg(test)]
 mod fixture;
+mod reasons;
 mod verdict;
 
 pub use checks::{CHECKS, Check};

@@ -57,11 +57,6 @@ impl Substantiate for Finding {
     }
 }
 
-/// A share as whole per cent.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 /// Words joined by commas, the last by "and".
 pub(crate) fn list(words: &[String]) -> String {
     match words {

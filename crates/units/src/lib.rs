@@ -18,5 +18,5 @@ mod show;
 mod time;
 
 pub use parse::{ParseError, parse_count};
-pub use show::{bytes, count, rate, span};
+pub use show::{bytes, count, percent, rate, span};
 pub use time::{Instant, Nanos};

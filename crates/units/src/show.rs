@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 
-/// A span with the unit that suits it: `871 ns`, `42.3 µs`, `1.20 ms`, `10.0 s`, `2m30s`.
+/// A span with the unit that suits it: `871 ns`, `42.3 µs`, `1.20 ms`, `10.0 s`, `5 min`, `2m30s`.
 pub fn span(span: Nanos) -> String {
     let nanos = span.as_nanos();
     match nanos {
@@ -16,9 +16,10 @@ pub fn span(span: Nanos) -> String {
 
 fn minutes(secs: u64) -> String {
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
-    match (hours, secs) {
-        (0, 0) => format!("{minutes}m"),
-        (0, _) => format!("{minutes}m{secs:02}s"),
+    match (hours, minutes, secs) {
+        (0, _, 0) => format!("{minutes} min"),
+        (0, _, _) => format!("{minutes}m{secs:02}s"),
+        (_, 0, _) => format!("{hours} h"),
         _ => format!("{hours}h{minutes:02}m"),
     }
 }
@@ -42,6 +43,21 @@ pub fn rate(per_second: f64) -> String {
         count(per_second.round() as u64)
     } else {
         three(per_second)
+    }
+}
+
+/// A share as per cent: `63 %`; with one digit more near either end, where it tells: `6.4 %`, `99.7 %`. Something is never
+/// shown as nothing, nor nearly all as all: `< 0.1 %`, `> 99.9 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.05 {
+        "< 0.1 %".to_owned()
+    } else if (99.95..100.0).contains(&percent) {
+        "> 99.9 %".to_owned()
+    } else if percent == 0.0 || (9.95..99.0).contains(&percent) || percent >= 100.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
     }
 }
 
@@ -84,12 +100,39 @@ mod tests {
             (999_500, "1.00 ms"),
             (1_200_000, "1.20 ms"),
             (10_000_000_000, "10.0 s"),
-            (60_000_000_000, "1m"),
+            (60_000_000_000, "1 min"),
             (150_000_000_000, "2m30s"),
+            (300_000_000_000, "5 min"),
             (5_400_000_000_000, "1h30m"),
+            (7_200_000_000_000, "2 h"),
         ];
         for (nanos, wanted) in cases {
             assert_eq!(span(Nanos::from_nanos(*nanos)), *wanted, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn shares_show_what_tells_and_round_to_neither_end() {
+        let cases: &[(f64, &str)] = &[
+            (0.0, "0 %"),
+            (1e-9, "< 0.1 %"),
+            (0.000_499, "< 0.1 %"),
+            (0.000_501, "0.1 %"),
+            (0.004, "0.4 %"),
+            (0.014, "1.4 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (0.634, "63 %"),
+            (0.989, "99 %"),
+            (0.994, "99.4 %"),
+            (0.9994, "99.9 %"),
+            (0.9996, "> 99.9 %"),
+            (1.0 - 1e-9, "> 99.9 %"),
+            (1.0, "100 %"),
+            (1.04, "104 %"),
+        ];
+        for (share, wanted) in cases {
+            assert_eq!(percent(*share), *wanted, "{share}");
         }
     }
 

@@ -1,10 +1,13 @@
 //! What was answered: what one wanted to weigh, or something else?
 
 use super::Check;
+use super::connections;
 use crate::Evidence;
-use crate::verdict::{Substantiate, list, note, number, percent, qualified};
+use crate::reasons;
+use crate::verdict::{Substantiate, list, note, number, qualified};
 use plan::{Expect, Plan};
-use record::{Figure, Finding, Tally};
+use record::{Figure, Finding, Kind, Tally};
+use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "answers",
@@ -12,7 +15,8 @@ pub(super) const CHECK: Check = Check {
     doc: "A server says 301 or 404 faster than it says anything worth weighing. When at least 90 % of the complete \
           responses are redirects, or have a status that was not expected, requests/s and latency are qualified, with \
           a hint what to ask instead. So they are when more exchanges failed than the plan tolerates (--max-errors), \
-          since what fails early costs the server less. Different statuses are noted.",
+          since what fails early costs the server less; where most were pipelined behind an answer that ended the \
+          connection, with the number of requests after which the server seems to close. Different statuses are noted.",
     judge,
 };
 
@@ -29,7 +33,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let failed = if hint.is_some() {
         None
     } else {
-        failed(plan, tally)
+        failed(evidence, plan, tally)
     };
     [hint, failed, mixed(tally)].into_iter().flatten().collect()
 }
@@ -132,26 +136,39 @@ fn advice(status: u16) -> &'static str {
     }
 }
 
-fn failed(plan: &Plan, tally: &Tally) -> Option<Finding> {
+fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding> {
     let (errors, due) = (tally.errors(), tally.due);
-    let most = tally
-        .faults
-        .sorted()
-        .first()
-        .map(|each| each.fault.kind.name())?;
+    let most = reasons::most(tally)?;
     plan.tolerance.exceeded(errors, due).then(|| {
         qualified(
             &[Figure::Rps, Figure::Latency],
             format!(
-                "{} of {} failed ({}), mostly by {most}; what fails may cost the server less than an answer",
+                "{} of {} failed ({}), mostly because {}; what fails may cost the server less than an answer",
                 units::count(errors),
                 number(due, "exchange", "exchanges"),
                 percent(errors as f64 / due as f64),
+                reasons::because(most),
             ),
         )
-        .remedy("find the reason in the table of errors, or ask less")
+        .remedy(match most {
+            Kind::Abandoned => close_first(evidence),
+            _ => "find the reason in the table of errors, or ask less".to_owned(),
+        })
         .evidence([("errors", errors as f64), ("requests", due as f64)])
     })
+}
+
+/// What to do where the server ends connections with requests still in the pipeline.
+fn close_first(evidence: &Evidence<'_>) -> String {
+    match connections::served_by_each(evidence).filter(|served| *served > 1) {
+        Some(served) => format!(
+            "the server closes after about {} requests on a connection; give --requests-per-connection below that",
+            units::count(served)
+        ),
+        None => "the server closes connections by itself; give --requests-per-connection below its limit, or no \
+                 --pipeline"
+            .to_owned(),
+    }
 }
 
 fn mixed(tally: &Tally) -> Option<Finding> {
@@ -180,7 +197,7 @@ mod tests {
     use super::*;
     use crate::fixture::{answer, fail, healthy};
     use plan::{Endpoint, StatusRange, Tolerance};
-    use record::{Grade, Kind, Probe, Run};
+    use record::{Grade, Probe, Run};
 
     /// A run of one round with these answers: status and how often.
     fn run(answers: &[(u16, u64)]) -> Run {
@@ -297,10 +314,38 @@ mod tests {
         assert!(found(&run).iter().all(|found| found.grade == Grade::Note));
         run.plan.tolerance = Tolerance::Count(2);
         assert!(
-            found(&run)[0]
-                .sentence
-                .starts_with("3 of 100 exchanges failed (3 %), mostly by status_5xx")
+            found(&run)[0].sentence.starts_with(
+                "3 of 100 exchanges failed (3.0 %), mostly because the status was 5xx; "
+            )
         );
+    }
+
+    #[test]
+    fn a_pipeline_cut_by_the_servers_limit_is_told_the_limit() {
+        for (opened, wanted) in [
+            (
+                40,
+                "the server closes after about 250 requests on a connection; give --requests-per-connection below",
+            ),
+            (
+                10,
+                "the server closes connections by itself; give --requests-per-connection below its limit",
+            ),
+        ] {
+            let mut run = run(&[(200, 10_000)]);
+            let tally = &mut run.points[0].rounds[0].tally;
+            (0..500).for_each(|_| fail(tally, Kind::Abandoned, 0));
+            // Of forty the ten that were open at the end had served half as many.
+            tally.connects.established = opened;
+            tally.connects.established += if opened > 10 { 5 } else { 0 };
+            let found = found(&run);
+            assert!(
+                found[0].sentence.contains("they were pipelined behind"),
+                "{found:?}"
+            );
+            let remedy = found[0].remedy.as_ref().unwrap();
+            assert!(remedy.starts_with(wanted), "{remedy}");
+        }
     }
 
     #[test]

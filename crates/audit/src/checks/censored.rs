@@ -2,8 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::reasons;
 use crate::verdict::{Substantiate, list, note, number, qualified};
-use record::{Figure, Finding, Latency, Tally};
+use record::{Figure, Finding, Kind, Latency, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "censored",
@@ -25,60 +26,64 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
-    let bounds = &latency.at_least;
-    let names: Vec<String> = bounds
+    let kinds = reasons::by_kind(tally, Kind::is_censored);
+    let words: Vec<String> = kinds
         .iter()
-        .map(|name| name.replace("p999", "p99.9"))
+        .map(|&(kind, count)| reasons::cut_off(kind, count))
         .collect();
     let from = tally.censored_from.map_or(String::new(), |age| {
         format!(" at {} or later", units::span(age))
     });
+    let censored = tally.censored();
     let sentence = format!(
-        "{} of {} cut off{from} ({}), so {}",
-        units::count(tally.censored()),
-        number(tally.due, "exchange was", "exchanges were"),
-        list(&kinds(tally)),
-        match &names[..] {
-            [] => "latencies do not hold them".to_owned(),
-            [only] => format!("{only} is a lower bound"),
-            _ => format!("{} are lower bounds", list(&names)),
-        },
+        "{} of {} {} cut off{from} ({}), so {}",
+        units::count(censored),
+        number(tally.due, "exchange", "exchanges"),
+        if censored == 1 { "was" } else { "were" },
+        list(&words),
+        bounds(latency),
     );
     let is_percentile = |name: &String| Latency::PERCENTILES.iter().any(|(known, _)| known == name);
-    let finding = if bounds.iter().any(is_percentile) {
+    let finding = if latency.at_least.iter().any(is_percentile) {
         qualified(&[Figure::Latency], sentence)
     } else {
         note(sentence)
     };
-    finding
-        .remedy("wait longer with --timeout, or ask less; the server did not answer in time")
-        .evidence([
-            ("censored", tally.censored() as f64),
-            (
-                "censored from, us",
-                tally.censored_from.map_or(0.0, |age| age.as_micros_f64()),
-            ),
-        ])
+    finding.remedy(remedy(&kinds)).evidence([
+        ("censored", censored as f64),
+        (
+            "censored from, us",
+            tally.censored_from.map_or(0.0, |age| age.as_micros_f64()),
+        ),
+    ])
 }
 
-fn kinds(tally: &Tally) -> Vec<String> {
-    let mut kinds: Vec<(&str, u64)> = Vec::new();
-    for each in tally
-        .faults
-        .sorted()
+/// The figures that are lower bounds for it.
+fn bounds(latency: &Latency) -> String {
+    let names: Vec<String> = latency
+        .at_least
         .iter()
-        .filter(|each| each.fault.kind.is_censored())
-    {
-        let name = each.fault.kind.name();
-        match kinds.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += each.count,
-            None => kinds.push((name, each.count)),
-        }
+        .map(|name| name.replace("p999", "p99.9"))
+        .collect();
+    match &names[..] {
+        [] => "latencies do not hold them".to_owned(),
+        [only] => format!("{only} is a lower bound"),
+        _ => format!("{} are lower bounds", list(&names)),
     }
-    kinds
-        .iter()
-        .map(|(name, count)| format!("{} {name}", units::count(*count)))
-        .collect()
+}
+
+/// What is to be done, by what all of them have in common: only one that was sent could be answered late.
+fn remedy(kinds: &[(Kind, u64)]) -> &'static str {
+    let are_all = |wanted: &[Kind]| kinds.iter().all(|(kind, _)| wanted.contains(kind));
+    if are_all(&[Kind::ConnectTimeout]) {
+        "look at the server's listen backlog and at what lies between; --connect-timeout waits longer"
+    } else if are_all(&[Kind::NeverSent, Kind::ConnectTimeout]) {
+        "no connection was there to take them: see why connects failed, and whether the server still runs"
+    } else if are_all(&[Kind::Unfinished]) {
+        "let the run come to its end"
+    } else {
+        "wait longer with --timeout, or ask less; the server did not answer in time"
+    }
 }
 
 fn saturated(tally: &Tally) -> Option<Finding> {
@@ -96,7 +101,7 @@ fn saturated(tally: &Tally) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::fixture::healthy;
-    use record::{Blame, Grade, Kind, Run};
+    use record::{Blame, Grade, Run};
     use units::Nanos;
 
     fn found(run: &Run) -> Vec<Finding> {
@@ -127,7 +132,7 @@ mod tests {
         assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
-            "1 of 50 001 exchanges were cut off at 10.0 s or later (1 never_sent), so mean and max are lower bounds"
+            "1 of 50 001 exchanges was cut off at 10.0 s or later (1 never sent), so mean and max are lower bounds"
         );
     }
 
@@ -171,10 +176,46 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_added_up_over_steps() {
-        let mut run = unsent(2, Nanos::from_secs(10));
-        let tally = &mut run.points[0].rounds[0].tally;
-        crate::fixture::fail(tally, Kind::Timeout, 0);
-        assert_eq!(kinds(tally), ["2 never_sent", "1 timeout"]);
+    fn what_was_cut_off_is_said_in_words_and_the_remedy_suits_it() {
+        let cases: &[(&[Kind], &str, &str)] = &[
+            (
+                &[Kind::Timeout],
+                "1 not answered within --timeout",
+                "wait longer",
+            ),
+            (&[Kind::NeverSent], "1 never sent", "no connection"),
+            (
+                &[Kind::ConnectTimeout],
+                "1 connecting for longer than --connect-timeout",
+                "look at the server's listen backlog",
+            ),
+            (
+                &[Kind::ConnectTimeout, Kind::NeverSent],
+                "1 never sent and 1 connecting for longer than --connect-timeout",
+                "no connection",
+            ),
+            (
+                &[Kind::Unfinished],
+                "1 still open when the run ended",
+                "let the run",
+            ),
+            (
+                &[Kind::NeverSent, Kind::Timeout],
+                "1 never sent and 1 not answered within --timeout",
+                "wait longer",
+            ),
+        ];
+        for (kinds, words, remedy) in cases {
+            let mut run = healthy();
+            for kind in *kinds {
+                crate::fixture::fail(&mut run.points[0].rounds[0].tally, *kind, 0);
+            }
+            run.summarise();
+            let found = found(&run);
+            let sentence = &found[0].sentence;
+            assert!(sentence.contains(&format!("({words}), so")), "{sentence}");
+            let said = found[0].remedy.as_ref().unwrap();
+            assert!(said.starts_with(remedy), "{words}: {said}");
+        }
     }
 }

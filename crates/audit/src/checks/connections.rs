@@ -2,9 +2,11 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::reasons;
 use crate::verdict::{Substantiate, note, number, qualified};
 use plan::{Connect, Plan};
 use record::{Figure, Finding, Round};
+use units::count;
 
 pub(super) const CHECK: Check = Check {
     name: "connections",
@@ -25,13 +27,16 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rounds = evidence.complete().unwrap_or_default();
     let idle = (busy < asked).then(|| never_busy(asked, busy));
     let short = at_start(plan, &rounds, busy).or_else(|| at_peak(plan, &rounds, busy));
-    idle.into_iter().chain(short).collect()
+    let again = again(evidence, plan, asked);
+    idle.into_iter().chain(short).chain(again).collect()
 }
 
 fn never_busy(asked: u32, busy: u32) -> Finding {
     note(format!(
-        "{asked} connections were asked for and {} a round, so only {busy} were opened",
-        number(busy.into(), "request", "requests")
+        "{} were asked for and {} a round, so only {} were opened",
+        number(asked.into(), "connection", "connections"),
+        number(busy.into(), "request", "requests"),
+        count(busy.into())
     ))
     .evidence([
         ("connections asked for", asked.into()),
@@ -49,7 +54,9 @@ fn at_start(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
         .min();
     let open = open.filter(|open| plan.connect == Connect::Eager && *open < asked.into())?;
     let sentence = format!(
-        "{open} of {asked} connections were open when the window opened, in the round with the fewest"
+        "{} of {} were open when the window opened, in the round with the fewest",
+        count(open),
+        number(asked.into(), "connection", "connections")
     );
     Some(shortfall(sentence, asked, open))
 }
@@ -62,7 +69,9 @@ fn at_peak(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
         .min();
     let open = open.filter(|open| *open < asked.into())?;
     let sentence = format!(
-        "at most {open} of {asked} connections were open at a time, in the round with the fewest"
+        "at most {} of {} were open at a time, in the round with the fewest",
+        count(open),
+        number(asked.into(), "connection", "connections")
     );
     let short_lived = plan.protocol.exchanges_per_connection() < u64::MAX;
     if plan.connect == Connect::Lazy || short_lived {
@@ -86,12 +95,92 @@ fn shares(asked: u32, open: u64) -> [(&'static str, f64); 2] {
     ]
 }
 
+/// So many times as many connections opened as would have done are worth a note.
+const AGAIN: u64 = 2;
+
+/// Connections that were opened over and over, where each could have served to the end.
+fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
+    let tally = evidence.tally.as_ref()?;
+    let (opened, enough) = (tally.connects.established, enough(evidence)?);
+    let may_stay_open = plan.protocol.exchanges_per_connection() == u64::MAX;
+    if !may_stay_open || opened < enough.saturating_mul(AGAIN) {
+        return None;
+    }
+    let by_faults = tally
+        .faults
+        .count(|fault| reasons::ends_a_connection(fault.kind));
+    let (why, remedy) = if by_faults > (opened - enough) / 2 {
+        (
+            "faults ended most of them".to_owned(),
+            "find the reason in the table of errors",
+        )
+    } else {
+        let closes = match served_by_each(evidence) {
+            Some(1) => "the server closes after every answer".to_owned(),
+            Some(served) => format!(
+                "the server closes after about {} requests each",
+                count(served)
+            ),
+            None => "the server closes them".to_owned(),
+        };
+        (
+            closes,
+            "if connecting is not to be weighed, raise the server's limit of requests on a connection",
+        )
+    };
+    let rounds = evidence.rounds.map_or(0, <[Round]>::len) as u64;
+    let each = match rounds {
+        1 => String::new(),
+        _ => format!(
+            " ({} in each of {} rounds)",
+            count(asked.into()),
+            count(rounds)
+        ),
+    };
+    let sentence = format!(
+        "{} connections were opened where {} would have done{each}: {why}",
+        count(opened),
+        count(enough)
+    );
+    Some(note(sentence).remedy(remedy).evidence([
+        ("connections opened", opened as f64),
+        ("connections that would have done", enough as f64),
+    ]))
+}
+
+/// The connections of all rounds together, had each stayed open.
+fn enough(evidence: &Evidence<'_>) -> Option<u64> {
+    let (_, busy) = evidence.connections()?;
+    Some(u64::from(busy) * evidence.rounds?.len() as u64)
+}
+
+/// After how many requests the server closes a connection, to two digits; none where it seems not to.
+///
+/// All complete answers over all connections, of which those that were open at the end had served half as many, about.
+/// (Warm-up opened its connections too; its requests are taken for answered.)
+pub(super) fn served_by_each(evidence: &Evidence<'_>) -> Option<u64> {
+    let (tally, enough) = (evidence.tally.as_ref()?, enough(evidence)?);
+    let opened = tally.connects.established;
+    if opened < enough.saturating_mul(AGAIN) {
+        return None;
+    }
+    let warmup = evidence.rounds?.iter().map(|round| round.sent_total.warmup);
+    let answered = warmup.fold(tally.statuses.total(), u64::saturating_add);
+    let served = answered as f64 / (opened as f64 - enough as f64 / 2.0);
+    (served >= 0.5).then(|| two_digits(served))
+}
+
+fn two_digits(value: f64) -> u64 {
+    let unit = 10_f64.powf(value.log10().floor() - 1.0).max(1.0);
+    ((value / unit).round() * unit) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{CONNECTIONS, healthy};
+    use crate::fixture::{CONNECTIONS, fail, healthy};
     use plan::Stop;
-    use record::{Connects, Grade, Run};
+    use record::{Connects, Grade, Kind, Run};
 
     fn found(run: &Run) -> Vec<Finding> {
         judge(&Evidence::of(run, &run.points[0]))
@@ -176,6 +265,69 @@ mod tests {
                     .iter()
                     .all(|found| found.sentence.ends_with(sentence.unwrap_or_default()))
             );
+        }
+    }
+
+    /// The healthy run, of whose connections `more` were opened beyond ten in each of its five rounds.
+    fn reopened(more: u64) -> Run {
+        with(|connects| connects.established += more)
+    }
+
+    #[test]
+    fn twice_as_many_opened_as_asked_for_are_noted_with_keep_alive() {
+        assert_eq!(found(&reopened(49)), []);
+        let twice = found(&reopened(50));
+        assert_eq!((twice.len(), twice[0].grade), (1, Grade::Note));
+        // 50 000 answers over 100 connections, of which 50 were on average halfway.
+        assert_eq!(
+            twice[0].sentence,
+            "100 connections were opened where 50 would have done (10 in each of 5 rounds): the server closes after \
+             about 670 requests each"
+        );
+        let mut short_lived = reopened(50);
+        short_lived.plan.protocol.requests_per_connection = Some(500);
+        assert_eq!(found(&short_lived), []);
+        short_lived.plan.protocol.keepalive = false;
+        assert_eq!(found(&short_lived), []);
+    }
+
+    #[test]
+    fn a_server_that_closes_after_every_answer_is_told_from_one_with_a_limit() {
+        for (more, wanted) in [
+            (49_950, "the server closes after every answer"),
+            (4_950, "the server closes after about 10 requests each"),
+            (200_000, "the server closes them"),
+        ] {
+            let sentence = &found(&reopened(more))[0].sentence;
+            assert!(sentence.ends_with(wanted), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn faults_that_end_connections_are_the_reason_where_they_ended_most() {
+        for (resets, wanted) in [(25, "requests each"), (26, "faults ended most of them")] {
+            let mut run = reopened(50);
+            let tally = &mut run.points[0].rounds[0].tally;
+            (0..resets).for_each(|_| fail(tally, Kind::Reset, 0));
+            // These end none.
+            (0..100).for_each(|_| fail(tally, Kind::Abandoned, 0));
+            (0..100).for_each(|_| fail(tally, Kind::Status5xx, 503));
+            let sentence = &found(&run)[0].sentence;
+            assert!(sentence.ends_with(wanted), "{resets}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_requests_are_rounded_to_two_digits() {
+        for (value, wanted) in [
+            (1.2, 1),
+            (9.6, 10),
+            (12.4, 12),
+            (973.0, 970),
+            (996.0, 1_000),
+            (1_049.0, 1_000),
+        ] {
+            assert_eq!(two_digits(value), wanted, "{value}");
         }
     }
 }

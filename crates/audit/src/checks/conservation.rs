@@ -2,8 +2,10 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::reasons;
 use crate::verdict::{ALL, Substantiate, invalid, list};
-use record::{Finding, Kind, Round, Summary, Tally};
+use record::{Finding, Round, Summary, Tally};
+use units::count;
 
 pub(super) const CHECK: Check = Check {
     name: "conservation",
@@ -38,12 +40,12 @@ fn unaccounted(round: &Round) -> Finding {
         ALL,
         format!(
             "round {} does not add up: {} due, {} started and {} never sent, of which {} ended well and {} did not",
-            round.index + 1,
-            tally.due,
-            tally.started,
-            tally.never_sent,
-            tally.ok,
-            tally.errors(),
+            count(u64::from(round.index) + 1),
+            count(tally.due),
+            count(tally.started),
+            count(tally.never_sent),
+            count(tally.ok),
+            count(tally.errors()),
         ),
     )
     .remedy("measure again; if it happens again, report it as an error of weigh, with the record")
@@ -52,12 +54,7 @@ fn unaccounted(round: &Round) -> Finding {
 
 /// Responses that came in completely, whatever was thought of them.
 fn complete(tally: &Tally) -> u64 {
-    let judged = tally.faults.count(|fault| {
-        matches!(
-            fault.kind,
-            Kind::Status4xx | Kind::Status5xx | Kind::StatusUnexpected | Kind::BodyDiffers
-        )
-    });
+    let judged = tally.faults.count(|fault| reasons::is_answer(fault.kind));
     tally.ok.saturating_add(judged)
 }
 
@@ -67,8 +64,10 @@ fn too_many_statuses(round: &Round) -> Option<Finding> {
         invalid(
             ALL,
             format!(
-                "round {} has {statuses} statuses of {complete} complete responses",
-                round.index + 1
+                "round {} has {} statuses of {} complete responses",
+                count(u64::from(round.index) + 1),
+                count(statuses),
+                count(complete)
             ),
         )
         .remedy(
@@ -182,7 +181,7 @@ fn alike(one: Option<f64>, other: Option<f64>) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::{fail, healthy};
-    use record::{Grade, Run};
+    use record::{Grade, Kind, Run};
 
     fn found(run: &Run) -> Vec<Finding> {
         judge(&Evidence::of(run, &run.points[0]))

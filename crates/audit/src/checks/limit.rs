@@ -1,9 +1,10 @@
 //! Who was the limit: generator, server, or neither?
 
-use super::Check;
+use super::{Check, waiting};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, note, percent, qualified};
+use crate::verdict::{Substantiate, invalid, note, qualified};
 use record::{Figure, Finding, Round};
+use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "limit",
@@ -14,7 +15,8 @@ pub(super) const CHECK: Check = Check {
           the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
           Neither: latency or the number of connections was the limit. The server's side is known only for servers \
-          that weigh started; otherwise requests/s is qualified. Our own reference server is exempt.",
+          that weigh started; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
+          which shares of time say nothing. Our own reference server is exempt.",
     judge,
 };
 
@@ -23,41 +25,79 @@ const GENERATOR_MOST: f64 = 0.85;
 /// A server that uses more than this share of its CPUs is short of them.
 const SERVER_MOST: f64 = 0.90;
 
+/// How busy the server was.
+#[derive(Clone, Copy)]
+struct Server {
+    busy: f64,
+    /// Whether some of its CPU time may be missing.
+    at_least: bool,
+}
+
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Some(rounds) = evidence.rounds else {
-        return Vec::new();
-    };
-    let Some(generator) = Round::typical(rounds, Round::generator_busy) else {
-        return Vec::new();
-    };
-    let server = Round::typical(rounds, Round::server_busy);
-    let findings = match server {
+    let rounds = evidence.rounds.unwrap_or_default();
+    let generator = Round::typical(rounds, Round::generator_busy);
+    let server = server(rounds);
+    let findings = match (generator, server) {
+        _ if rounds.is_empty() => Vec::new(),
         _ if evidence.counterweight() => vec![exempt(generator, server)],
-        None => vec![unobserved(evidence, generator)],
-        Some(server) => match (generator > GENERATOR_MOST, server > SERVER_MOST) {
-            (true, false) => generator_bound(evidence, generator, server),
-            (false, true) => vec![server_bound(generator, server)],
-            (true, true) => vec![both(generator, server)],
-            (false, false) => vec![neither(generator, server)],
-        },
+        (Some(generator), Some(server)) => compare(evidence, generator, server),
+        _ if !is_observed(rounds) => vec![unobserved(evidence, generator)],
+        _ if rounds.iter().any(|round| !round.threads.is_empty()) => vec![too_short()],
+        _ => Vec::new(),
     };
-    let shares = |finding: Finding| {
-        let known = finding.evidence([("generator busy", generator)]);
-        match server {
-            Some(server) => known.evidence([("server busy", server)]),
-            None => known,
+    let shares = |mut finding: Finding| {
+        if let Some(busy) = generator {
+            finding = finding.evidence([("generator busy", busy)]);
         }
+        if let Some(Server { busy, .. }) = server {
+            finding = finding.evidence([("server busy", busy)]);
+        }
+        finding
     };
     findings.into_iter().map(shares).collect()
 }
 
-fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: f64) -> Vec<Finding> {
-    let (generator, server) = (percent(generator), percent(server));
+fn server(rounds: &[Round]) -> Option<Server> {
+    let busy = Round::typical(rounds, Round::server_busy)?;
+    let mut prints = rounds.iter().filter_map(|round| round.footprint.as_ref());
+    let at_least = prints.any(|print| print.lower_bound);
+    Some(Server { busy, at_least })
+}
+
+fn is_observed(rounds: &[Round]) -> bool {
+    rounds.iter().any(|round| round.footprint.is_some())
+}
+
+fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
+    match (generator > GENERATOR_MOST, server.busy > SERVER_MOST) {
+        (true, false) => generator_bound(evidence, generator, server),
+        (false, true) => vec![server_bound(generator, server)],
+        (true, true) => vec![both(generator, server)],
+        (false, false) => vec![neither(evidence, generator, server)],
+    }
+}
+
+impl Server {
+    /// `40 %`, or `at least 40 %` where CPU time may be missing.
+    fn shown(self) -> String {
+        let bound = if self.at_least { "at least " } else { "" };
+        format!("{bound}{}", percent(self.busy))
+    }
+}
+
+fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
+    let generator = percent(generator);
+    let could = if server.at_least {
+        "and perhaps could do more"
+    } else {
+        "and could do more"
+    };
     let limit = invalid(
         &[Figure::Rps],
         format!(
-            "the generator was the limit; its busiest thread was {generator} busy while the server used {server} of \
-             its CPUs and could do more"
+            "the generator was the limit; its busiest thread was {generator} busy while the server used {} of its \
+             CPUs {could}",
+            server.shown()
         ),
     );
     let wait = qualified(
@@ -74,72 +114,115 @@ fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: f64) -> Vec<
 
 /// What relieves a generator that is short of CPU.
 fn relief(evidence: &Evidence<'_>) -> String {
+    if must_wait(evidence) {
+        // It is short of CPUs that others use: more threads would only wait for them too.
+        return waiting::relief(evidence);
+    }
     let cpus = evidence
         .machine
         .map_or(0, |machine| machine.cpus_allowed.len());
     let threads = evidence.plan.map_or(0, |plan| plan.threads() as usize);
     if threads > 0 && threads < cpus {
         format!(
-            "give it more than {threads} of the {cpus} CPUs with --threads, or load from another machine"
+            "give it more than {} of the {} CPUs with --threads, or load from another machine",
+            units::count(threads as u64),
+            units::count(cpus as u64)
         )
     } else {
         "load from another machine, or give generator and server CPUs of their own".to_owned()
     }
 }
 
-fn server_bound(generator: f64, server: f64) -> Finding {
+fn must_wait(evidence: &Evidence<'_>) -> bool {
+    evidence.rounds.is_some_and(waiting::is_long)
+}
+
+fn server_bound(generator: f64, server: Server) -> Finding {
     note(format!(
         "the server was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
-        percent(server),
+        server.shown(),
         percent(generator)
     ))
 }
 
-fn both(generator: f64, server: f64) -> Finding {
+fn both(generator: f64, server: Server) -> Finding {
     qualified(
         &[Figure::Rps, Figure::Latency],
         format!(
             "both sides were short of CPU (generator {}, server {}), so each may have slowed the other, as is normal \
              on small machines",
             percent(generator),
-            percent(server)
+            server.shown()
         ),
     )
     .remedy("load from another machine, or give generator and server CPUs of their own")
 }
 
-fn neither(generator: f64, server: f64) -> Finding {
+fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
+    let (busy, used) = (percent(generator), server.shown());
+    if must_wait(evidence) {
+        return note(format!(
+            "neither side was busy all the time (generator {busy}, its waits for a CPU among it; server {used})"
+        ))
+        .remedy(waiting::relief(evidence));
+    }
+    let was = if server.at_least {
+        "was seen to be"
+    } else {
+        "was"
+    };
     note(format!(
-        "neither side was short of CPU (generator {}, server {}); latency or the number of connections was the limit",
-        percent(generator),
-        percent(server)
+        "neither side {was} short of CPU (generator {busy}, server {used}); latency or the number of connections was \
+         the limit"
     ))
     .remedy("more --connections show whether the server can do more")
 }
 
-fn unobserved(evidence: &Evidence<'_>, generator: f64) -> Finding {
-    let busy = percent(generator);
-    if generator > GENERATOR_MOST {
+fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
+    let busy = generator.map(percent).unwrap_or_default();
+    if generator.is_some_and(|generator| generator > GENERATOR_MOST) {
         let sentence = format!(
             "server not observed; the generator's busiest thread was {busy} busy and may have been the limit"
         );
         return qualified(&[Figure::Rps, Figure::Latency], sentence).remedy(relief(evidence));
     }
-    let sentence = format!(
-        "server not observed; the generator had time to spare (busiest thread {busy} busy), but whether the server \
-         was the limit is unknown"
-    );
+    let sentence = match generator {
+        None => "server not observed, so whether it was the limit is unknown".to_owned(),
+        Some(_) if must_wait(evidence) => format!(
+            "server not observed; the generator's busiest thread was {busy} busy, its waits for a CPU among it, and \
+             whether the server was the limit is unknown"
+        ),
+        Some(_) => format!(
+            "server not observed; the generator had time to spare (busiest thread {busy} busy), but whether the \
+             server was the limit is unknown"
+        ),
+    };
     qualified(&[Figure::Rps], sentence)
         .remedy("let weigh start the server: weigh run URL -- COMMAND")
 }
 
-fn exempt(generator: f64, server: Option<f64>) -> Finding {
-    let server = server.map_or(String::new(), |server| {
-        format!(", server {}", percent(server))
-    });
+fn too_short() -> Finding {
+    let least = units::span(Round::SHARES_FROM);
+    qualified(
+        &[Figure::Rps],
+        format!(
+            "who was the limit is unknown: windows under {least} are too short to tell who was busy"
+        ),
+    )
+    .remedy("measure for longer: more --requests, or --duration")
+}
+
+fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
+    let generator = generator.map(|busy| format!("generator {}", percent(busy)));
+    let server = server.map(|server| format!("server {}", server.shown()));
+    let shares: Vec<String> = generator.into_iter().chain(server).collect();
+    let shares = if shares.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", shares.join(", "))
+    };
     note(format!(
-        "this is weigh's own server, the ruler: it is exempt from the question who was the limit (generator {}{server})",
-        percent(generator)
+        "this is weigh's own server, the ruler: it is exempt from the question who was the limit{shares}"
     ))
 }
 
@@ -309,5 +392,104 @@ mod tests {
             .iter_mut()
             .for_each(|round| round.threads.clear());
         assert_eq!(found(&run), []);
+    }
+
+    #[test]
+    fn windows_too_short_for_shares_leave_the_limit_unknown() {
+        let shorten = |run: &mut Run, wall: Nanos| {
+            for round in &mut run.points[0].rounds {
+                round
+                    .threads
+                    .iter_mut()
+                    .for_each(|thread| thread.wall = wall);
+                round
+                    .footprint
+                    .iter_mut()
+                    .for_each(|print| print.wall = wall);
+            }
+        };
+        let short = Round::SHARES_FROM.saturating_sub(Nanos::from_nanos(1));
+        let cases: &[(Option<f64>, &str)] = &[
+            (None, "server not observed, so whether"),
+            (
+                Some(0.4),
+                "who was the limit is unknown: windows under 10.0 ms",
+            ),
+        ];
+        for (server, wanted) in cases {
+            let mut run = run(0.005, *server);
+            shorten(&mut run, Round::SHARES_FROM);
+            assert!(!found(&run)[0].sentence.starts_with(wanted));
+            shorten(&mut run, short);
+            let found = found(&run);
+            assert!(found[0].sentence.starts_with(wanted), "{found:?}");
+            assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
+            assert_eq!(found[0].touches, [Figure::Rps]);
+        }
+    }
+
+    #[test]
+    fn a_generator_that_waits_for_a_cpu_has_no_time_to_spare() {
+        for server in [None, Some(0.4)] {
+            for (wait, spare) in [
+                (Nanos::from_millis(99), true),
+                (Nanos::from_millis(400), false),
+            ] {
+                let mut run = run(0.10, server);
+                for round in &mut run.points[0].rounds {
+                    round.threads[1].run_queue_wait = Some(wait);
+                }
+                let sentence = &found(&run)[0].sentence;
+                let praised =
+                    sentence.contains("time to spare") || sentence.contains("short of CPU");
+                assert_eq!(praised, spare, "{sentence}");
+                assert!(
+                    spare || sentence.contains("50 % busy") || sentence.contains("generator 50 %")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn more_threads_are_no_remedy_where_they_wait_for_a_cpu() {
+        let mut run = run(0.50, Some(0.10));
+        run.plan.threads = 2;
+        for round in &mut run.points[0].rounds {
+            round.threads[1].run_queue_wait = Some(Nanos::from_millis(400));
+        }
+        let remedy = found(&run)[0].remedy.clone().unwrap();
+        assert!(
+            remedy.starts_with("fewer --threads, another machine"),
+            "{remedy}"
+        );
+    }
+
+    #[test]
+    fn cpu_time_that_may_be_missing_makes_the_servers_share_a_lower_bound() {
+        let cases: &[(f64, f64, &str)] = &[
+            (
+                0.97,
+                0.40,
+                "while the server used at least 40 % of its CPUs and perhaps could do more",
+            ),
+            (0.40, 0.97, "it used at least 97 % of its CPUs"),
+            (0.97, 0.97, "(generator 97 %, server at least 97 %)"),
+            (
+                0.40,
+                0.40,
+                "neither side was seen to be short of CPU (generator 40 %, server at least 40 %)",
+            ),
+        ];
+        for (generator, server, wanted) in cases {
+            let mut run = run(*generator, Some(*server));
+            assert!(!found(&run)[0].sentence.contains("at least"));
+            run.points[0].rounds[2]
+                .footprint
+                .as_mut()
+                .unwrap()
+                .lower_bound = true;
+            let found = found(&run);
+            assert!(found[0].sentence.contains(wanted), "{}", found[0].sentence);
+        }
     }
 }

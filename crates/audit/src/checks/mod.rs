@@ -6,7 +6,11 @@ mod censored;
 mod connections;
 mod conservation;
 mod limit;
+mod rounds;
 mod samples;
+mod stalls;
+mod waiting;
+mod window;
 
 use crate::Evidence;
 use record::Finding;
@@ -38,8 +42,12 @@ impl Check {
 /// Every check, the most fundamental first.
 pub const CHECKS: &[Check] = &[
     conservation::CHECK,
+    rounds::CHECK,
     limit::CHECK,
+    waiting::CHECK,
+    window::CHECK,
     samples::CHECK,
+    stalls::CHECK,
     answers::CHECK,
     bodies::CHECK,
     censored::CHECK,

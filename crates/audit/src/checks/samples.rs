@@ -3,15 +3,15 @@
 use super::Check;
 use crate::Evidence;
 use crate::verdict::{ALL, Substantiate, invalid, list, note, number, qualified};
-use record::{Figure, Finding, Latency, Round, Summary};
+use record::{Figure, Finding, Latency, Round};
 
 pub(super) const CHECK: Check = Check {
     name: "samples",
     title: "Are there enough samples and rounds to say so much?",
     doc: "A percentile p is worth printing when at least ten of N samples lie beyond it, N(1-p) >= 10; those that are \
           not carried are withheld, and named here. Under 100 samples latencies are indicative. The 95 % interval \
-          rests on complete rounds: under two, or with a round in which nothing ended well, there is none, and under \
-          five it is indicative. Rounds that were cut short, or never came, are named.",
+          rests on complete rounds: under two there is none, and under five it is indicative. (Why a round in which \
+          nothing ended well leaves none is for another check.) Rounds that were cut short, or never came, are named.",
     judge,
 };
 
@@ -34,7 +34,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let withheld = latency.and_then(withheld);
     let repeated = evidence
         .complete()
-        .and_then(|rounds| repeated(evidence, rounds.len()));
+        .and_then(|rounds| repeated(rounds.len()));
     [cut, too_few, withheld, repeated]
         .into_iter()
         .flatten()
@@ -61,10 +61,16 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
     }
     let cut = match partial {
         0 => String::new(),
-        _ => format!(", {partial} cut short: in the counts, not in the interval"),
+        _ => format!(
+            ", {} cut short: in the counts, not in the interval",
+            units::count(partial as u64)
+        ),
     };
     let rounds = number(asked as u64, "round", "rounds");
-    let sentence = format!("stopped early; {complete} of {rounds} complete{cut}");
+    let sentence = format!(
+        "stopped early; {} of {rounds} complete{cut}",
+        units::count(complete as u64)
+    );
     let finding = qualified(&[Figure::Counts, Figure::Interval], sentence);
     Some(
         finding
@@ -128,32 +134,21 @@ fn withheld(latency: &Latency) -> Option<Finding> {
     Some(finding.evidence([("samples", count as f64), ("samples needed", most as f64)]))
 }
 
-fn repeated(evidence: &Evidence<'_>, complete: usize) -> Option<Finding> {
+fn repeated(complete: usize) -> Option<Finding> {
     let rounds = number(complete as u64, "complete round", "complete rounds");
     let gives = if complete == 1 { "gives" } else { "give" };
     let finding = if complete < ROUNDS_LEAST {
         note(format!(
             "{rounds} {gives} no interval, so nothing tells noise from difference"
         ))
-    } else if evidence.summary.as_ref().is_some_and(has_no_interval) {
-        note("there is no interval, because nothing ended well in one of the rounds".to_owned())
     } else if complete < ROUNDS_ENOUGH {
         let sentence = format!("indicative, as it rests on {rounds}");
         qualified(&[Figure::Interval], sentence)
     } else {
         return None;
     };
-    let remedy = format!("give --rounds {ROUNDS_ENOUGH} or more");
-    let finding = if complete < ROUNDS_ENOUGH {
-        finding.remedy(remedy)
-    } else {
-        finding
-    };
+    let finding = finding.remedy(format!("give --rounds {ROUNDS_ENOUGH} or more"));
     Some(finding.evidence([("complete rounds", complete as f64)]))
-}
-
-fn has_no_interval(summary: &Summary) -> bool {
-    summary.rps.low.is_none()
 }
 
 #[cfg(test)]
@@ -235,14 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_sample_there_is_no_latency_and_no_interval() {
+    fn without_a_sample_there_is_no_latency() {
         let none = found(&small(5, 0));
         assert_eq!(
             sentences(&none),
-            [
-                "no exchange ended well, so there is none",
-                "there is no interval, because nothing ended well in one of the rounds"
-            ]
+            ["no exchange ended well, so there is none"]
         );
     }
 

@@ -1,0 +1,201 @@
+//! Did something end well in every round?
+
+use super::Check;
+use crate::Evidence;
+use crate::reasons;
+use crate::verdict::{Substantiate, invalid, list, number};
+use record::{Figure, Finding, Round, Tally};
+
+pub(super) const CHECK: Check = Check {
+    name: "rounds",
+    title: "Did something end well in every round?",
+    doc: "A server that dies in the second round leaves a mean over all rounds that is nobody's rate. Where nothing \
+          ended well inside the window of a complete round, requests/s and its interval are invalid: 0 belongs \
+          neither among repetitions of the others nor on a logarithm's scale. What ended well after the window says \
+          that the window was too short for this server, which is another remedy.",
+    judge,
+};
+
+/// The most rounds that are named.
+const LISTED: usize = 5;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.complete().unwrap_or_default();
+    let without = rounds.iter().filter(|round| round.tally.ok_in_window == 0);
+    let (dead, late): (Vec<&Round>, Vec<&Round>) = without.partition(|round| round.tally.ok == 0);
+    let dead = (!dead.is_empty()).then(|| nothing(&dead, rounds.len()));
+    let late = (!late.is_empty()).then(|| too_late(&late, rounds.len()));
+    dead.into_iter().chain(late).collect()
+}
+
+fn nothing(dead: &[&Round], complete: usize) -> Finding {
+    let mut tally = Tally::default();
+    dead.iter()
+        .for_each(|round| tally.faults.merge(&round.tally.faults));
+    let most = reasons::most(&tally);
+    let why = most.map_or(String::new(), |kind| {
+        format!(", mostly because {}", reasons::because(kind))
+    });
+    let remedy = if most.is_some_and(reasons::is_answer) {
+        "look at an answer with --show-exchange, or name what is right with --expect"
+    } else {
+        "see whether the server still runs, and what its own log says; then measure again"
+    };
+    invalid(
+        &[Figure::Rps, Figure::Interval],
+        format!("nothing ended well in {}{why}", named(dead, complete)),
+    )
+    .remedy(remedy)
+    .evidence(counts(dead, complete))
+}
+
+fn too_late(late: &[&Round], complete: usize) -> Finding {
+    let afterwards: u64 = late
+        .iter()
+        .map(|round| round.tally.ok)
+        .fold(0, u64::saturating_add);
+    invalid(
+        &[Figure::Rps, Figure::Interval],
+        format!(
+            "nothing ended well inside the window in {}, but {} did after it",
+            named(late, complete),
+            number(afterwards, "exchange", "exchanges")
+        ),
+    )
+    .remedy("measure for longer than an answer takes, with --duration")
+    .evidence(counts(late, complete))
+}
+
+fn counts(rounds: &[&Round], complete: usize) -> [(&'static str, f64); 2] {
+    [
+        ("rounds without an ok ending", rounds.len() as f64),
+        ("complete rounds", complete as f64),
+    ]
+}
+
+/// `round 2`, `rounds 2 and 4`, `any of the 5 rounds`.
+fn named(rounds: &[&Round], complete: usize) -> String {
+    match rounds {
+        [only] => format!("round {}", u64::from(only.index) + 1),
+        all if all.len() == complete => {
+            format!("any of the {} rounds", units::count(complete as u64))
+        }
+        some => {
+            let listed = some.iter().take(LISTED);
+            let mut words: Vec<String> = listed
+                .map(|round| units::count(u64::from(round.index) + 1))
+                .collect();
+            let rest = some.len().saturating_sub(LISTED) as u64;
+            words.extend((rest > 0).then(|| number(rest, "other", "others")));
+            format!("rounds {}", list(&words))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{fail, healthy, round};
+    use record::{Blame, Grade, Kind, Run};
+    use units::Nanos;
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    /// The healthy run, in whose rounds of these numbers nothing ended well and one exchange failed.
+    fn dead(rounds: &[usize], kind: Kind, status: u16) -> Run {
+        let mut run = healthy();
+        for &at in rounds {
+            let tally = &mut run.points[0].rounds[at].tally;
+            *tally = Tally::default();
+            fail(tally, kind, status);
+        }
+        run
+    }
+
+    #[test]
+    fn one_good_ending_in_each_round_is_enough_and_none_voids_the_rate() {
+        for (ok, findings) in [(1, 0), (0, 1)] {
+            let mut run = healthy();
+            let tally = &mut run.points[0].rounds[1].tally;
+            (tally.ok, tally.ok_in_window) = (ok, ok);
+            let found = found(&run);
+            assert_eq!(found.len(), findings, "{found:?}");
+            for finding in found {
+                assert_eq!(finding.grade, Grade::Invalid);
+                assert_eq!(finding.touches, [Figure::Rps, Figure::Interval]);
+                assert_eq!(finding.sentence, "nothing ended well in round 2");
+            }
+        }
+    }
+
+    #[test]
+    fn the_rounds_are_named_with_the_reason() {
+        let cases: &[(&[usize], &str)] = &[
+            (
+                &[1],
+                "nothing ended well in round 2, mostly because the connection was reset",
+            ),
+            (
+                &[1, 3],
+                "nothing ended well in rounds 2 and 4, mostly because the connection was reset",
+            ),
+            (
+                &[0, 1, 2, 3, 4],
+                "nothing ended well in any of the 5 rounds, mostly because the connection was reset",
+            ),
+        ];
+        for (rounds, wanted) in cases {
+            assert_eq!(found(&dead(rounds, Kind::Reset, 0))[0].sentence, *wanted);
+        }
+        let mut run = healthy();
+        run.points[0].rounds = (0..9).map(round).collect();
+        for round in &mut run.points[0].rounds[1..] {
+            (round.tally.ok, round.tally.ok_in_window) = (0, 0);
+        }
+        assert_eq!(
+            found(&run)[0].sentence,
+            "nothing ended well in rounds 2, 3, 4, 5, 6 and 3 others"
+        );
+    }
+
+    #[test]
+    fn a_dead_server_and_a_wrong_answer_have_different_remedies() {
+        let remedy = |kind, status| found(&dead(&[2], kind, status))[0].remedy.clone().unwrap();
+        assert!(remedy(Kind::ConnectRefused, 0).starts_with("see whether the server still runs"));
+        assert!(remedy(Kind::Status4xx, 404).contains("--expect"));
+    }
+
+    #[test]
+    fn the_reason_is_that_of_those_rounds_alone() {
+        let mut run = dead(&[1], Kind::Reset, 0);
+        let tally = &mut run.points[0].rounds[0].tally;
+        tally.due += 9;
+        tally.observe_never_sent(9, Nanos::from_secs(1), Blame::Server);
+        assert!(
+            found(&run)[0]
+                .sentence
+                .ends_with("the connection was reset")
+        );
+    }
+
+    #[test]
+    fn what_ended_well_after_its_window_needs_a_longer_one() {
+        let mut run = healthy();
+        run.points[0].rounds[1].tally.ok_in_window = 0;
+        let found = found(&run);
+        assert_eq!(
+            found[0].sentence,
+            "nothing ended well inside the window in round 2, but 10 000 exchanges did after it"
+        );
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Invalid));
+    }
+
+    #[test]
+    fn a_partial_round_has_no_say() {
+        let mut run = dead(&[4], Kind::Reset, 0);
+        run.points[0].rounds[4].partial = true;
+        assert_eq!(found(&run), []);
+    }
+}

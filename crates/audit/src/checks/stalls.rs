@@ -1,0 +1,241 @@
+//! Did the server stop answering in the middle?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, number, qualified};
+use plan::Stop;
+use record::{Figure, Finding, Round};
+use units::Nanos;
+
+pub(super) const CHECK: Check = Check {
+    name: "stalls",
+    title: "Did the server stop answering in the middle of a round?",
+    doc: "A server that stops for a second delays one exchange a connection, and a closed loop sends no others \
+          meanwhile: of thousands of samples a handful is slow, where at a fixed rate every request due in that second \
+          would have been. So the endings over time (bins of 100 ms, wider in long rounds) of complete rounds are \
+          searched for the longest run of empty bins between two that are not; even one qualifies latency. Where few \
+          endings are to be expected in a bin an empty one means nothing: the bins that are not empty must hold ten \
+          or more in the mean (at random times one in 20 000 would then be empty), and the gap must be longer than \
+          nine of ten exchanges of the round took (else connections that are answered in step, or a slow server, \
+          leave gaps that the percentiles do show). With a number of requests, more must have ended after the gap \
+          than could be under way in it: else the last of them were waited for, and nothing was left to be asked.",
+    judge,
+};
+
+/// Under this many endings in the mean bin that has any, an empty bin is no wonder.
+const ENDINGS_LEAST: f64 = 10.0;
+/// What is slower than this share of the exchanges is hardly shown by the percentiles.
+const SHOWN: f64 = 0.90;
+
+/// A span in which nothing ended.
+struct Stall {
+    round: u32,
+    gap: Nanos,
+    /// Endings in the mean bin that has any.
+    endings: f64,
+}
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.complete().unwrap_or_default();
+    let stragglers = stragglers(evidence);
+    let stalls: Vec<Stall> = rounds
+        .iter()
+        .filter_map(|round| stall(round, stragglers))
+        .collect();
+    let longest = stalls.iter().rev().max_by_key(|stall| stall.gap);
+    longest
+        .map(|longest| finding(longest, stalls.len() as u64 - 1))
+        .into_iter()
+        .collect()
+}
+
+/// How many endings after a gap may be of exchanges that were under way in it while none was left to be asked.
+fn stragglers(evidence: &Evidence<'_>) -> u64 {
+    match (evidence.plan, evidence.connections()) {
+        (Some(plan), Some((_, busy))) if matches!(plan.stop, Stop::Requests(_)) => {
+            u64::from(busy) * u64::from(plan.protocol.pipeline)
+        }
+        _ => 0,
+    }
+}
+
+fn finding(longest: &Stall, others: u64) -> Finding {
+    let gap = longest.gap.as_nanos() / 1_000_000;
+    let also = match others {
+        0 => String::new(),
+        _ => format!(
+            " (and for a while in {})",
+            number(others, "other round", "other rounds")
+        ),
+    };
+    let sentence = format!(
+        "for at least {} ms nothing ended in round {}{also}, and a closed loop stops asking meanwhile, so the \
+         percentiles hardly show it",
+        units::count(gap),
+        u64::from(longest.round) + 1,
+    );
+    qualified(&[Figure::Latency], sentence)
+        .remedy(
+            "look for the cause in the server; where its machine is this one too, see whether all of it stood still",
+        )
+        .evidence([
+            ("longest gap, ms", gap as f64),
+            ("endings per bin that has any", longest.endings),
+            ("rounds with a gap", (others + 1) as f64),
+        ])
+}
+
+/// The longest span in the midst of a round in which nothing ended, where endings were to be expected.
+fn stall(round: &Round, stragglers: u64) -> Option<Stall> {
+    let series = &round.tally.series;
+    let bins = series
+        .ok
+        .iter()
+        .zip(&series.errors)
+        .map(|(ok, errors)| ok.saturating_add(*errors));
+    // The runs of empty bins before the first ending and after the last are cut off by this: the latter may lie in a
+    // bin that the window's end made incomplete.
+    let filled: Vec<(usize, u64)> = bins
+        .enumerate()
+        .filter(|(_, endings)| *endings > 0)
+        .collect();
+    let sum: u64 = filled
+        .iter()
+        .fold(0, |sum, (_, endings)| sum.saturating_add(*endings));
+    let endings = sum as f64 / filled.len() as f64;
+    let mut before: u64 = 0;
+    let gaps = filled.windows(2).filter_map(|pair| {
+        before = before.saturating_add(pair[0].1);
+        (sum - before > stragglers).then(|| pair[1].0 - pair[0].0 - 1)
+    });
+    let gap = series.interval * gaps.max()? as u64;
+    let usual = Nanos::from_nanos(round.tally.service.quantile(SHOWN)?);
+    let is_stall = gap > Nanos::ZERO && gap > usual && endings >= ENDINGS_LEAST;
+    is_stall.then_some(Stall {
+        round: round.index,
+        gap,
+        endings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::{Grade, Run, Series};
+
+    /// A series with so many endings in each of its bins.
+    fn series(bins: &[u64]) -> Series {
+        let mut series = Series::default();
+        for (bin, &endings) in bins.iter().enumerate().filter(|(_, endings)| **endings > 0) {
+            series.add(Series::INTERVAL * bin as u64, endings - 1, 1);
+        }
+        series
+    }
+
+    /// The healthy run (p90 190 µs), whose second round had so many endings in each bin.
+    fn run(bins: &[u64]) -> Run {
+        let mut run = healthy();
+        run.points[0].rounds[1].tally.series = series(bins);
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn one_whole_empty_bin_between_endings_is_a_stall() {
+        let cases: &[(&[u64], Option<&str>)] = &[
+            (&[], None),
+            (&[50], None),
+            (&[50, 50, 50, 50], None),
+            (&[50, 1, 50, 50], None),
+            (
+                &[50, 0, 50, 50],
+                Some("for at least 100 ms nothing ended in round 2, and"),
+            ),
+            (
+                &[50, 0, 50, 0, 0, 0, 1],
+                Some("for at least 300 ms nothing ended in round 2, and"),
+            ),
+            // Before the first ending, and after the last, is not between two.
+            (&[0, 0, 50, 50], None),
+            (&[50, 50, 0, 0], None),
+        ];
+        for (bins, wanted) in cases {
+            let mut run = run(bins);
+            // A file may hold empty bins at the end, too.
+            let series = &mut run.points[0].rounds[1].tally.series;
+            series.ok.resize(bins.len(), 0);
+            series.errors.resize(bins.len(), 0);
+            let found = found(&run);
+            assert_eq!(found.is_empty(), wanted.is_none(), "{bins:?}: {found:?}");
+            if let (Some(finding), Some(wanted)) = (found.first(), wanted) {
+                assert!(finding.sentence.starts_with(wanted), "{}", finding.sentence);
+                assert_eq!(finding.grade, Grade::Qualified);
+                assert_eq!(finding.touches, [Figure::Latency]);
+            }
+        }
+    }
+
+    #[test]
+    fn where_few_endings_are_to_be_expected_an_empty_bin_means_nothing() {
+        assert_eq!(found(&run(&[10, 0, 10])).len(), 1);
+        assert_eq!(found(&run(&[10, 0, 9])), []);
+    }
+
+    #[test]
+    fn a_gap_that_the_percentiles_show_is_no_stall() {
+        for (nine_of_ten, findings) in [(99, 1), (101, 0)] {
+            let mut run = run(&[50, 0, 50]);
+            let service = &mut run.points[0].rounds[1].tally.service;
+            *service = stats::Histogram::default();
+            (0..10).for_each(|_| service.record(nine_of_ten * 1_000_000));
+            assert_eq!(found(&run).len(), findings, "{nine_of_ten} ms");
+        }
+    }
+
+    #[test]
+    fn waiting_for_the_last_of_a_number_of_requests_is_no_stall() {
+        // Ten connections; so ten endings may all be of exchanges that were under way in the gap.
+        for (after, pipeline, findings) in [(10, 1, 0), (11, 1, 1), (11, 2, 0), (21, 2, 1)] {
+            let mut run = run(&[5_000, 0, 0, after]);
+            assert_eq!(
+                found(&run).len(),
+                1,
+                "a duration leaves something to be asked"
+            );
+            run.plan.stop = Stop::Requests(10_000);
+            run.plan.protocol.pipeline = pipeline;
+            assert_eq!(
+                found(&run).len(),
+                findings,
+                "{after} after it, {pipeline} deep"
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_gap_is_named_and_wider_bins_are_wider_gaps() {
+        let mut run = run(&[50, 0, 50]);
+        let wide = &mut run.points[0].rounds[3].tally.series;
+        *wide = series(&[50, 0, 0, 50]);
+        wide.interval = Series::INTERVAL * 8;
+        let found = found(&run);
+        assert!(
+            found[0].sentence.starts_with(
+                "for at least 1 600 ms nothing ended in round 4 (and for a while in 1 other round), and"
+            ),
+            "{}",
+            found[0].sentence
+        );
+    }
+
+    #[test]
+    fn a_round_that_was_cut_short_has_no_say() {
+        let mut run = run(&[50, 0, 50]);
+        run.points[0].rounds[1].partial = true;
+        assert_eq!(found(&run), []);
+    }
+}

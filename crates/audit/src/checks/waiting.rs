@@ -1,0 +1,147 @@
+//! Did the generator get a CPU when it wanted one?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, qualified};
+use record::{Figure, Finding, Round};
+use units::{Nanos, percent};
+
+pub(super) const CHECK: Check = Check {
+    name: "waiting",
+    title: "Did the generator's threads get a CPU when they wanted one?",
+    doc: "A thread that could run and has to wait for a CPU reads its clock later: the wait is counted as the \
+          server's time, though the server had answered. Linux tells how long threads waited (schedstat). Where that \
+          is more than 5 % of all threads' time, in the median over the complete rounds, latency is qualified. Rounds \
+          shorter than 10 ms, for which shares of time say nothing, are left out.",
+    judge,
+};
+
+/// More waiting than this share of the threads' time is in the latencies.
+const WAIT_MOST: f64 = 0.05;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let long = evidence
+        .rounds
+        .and_then(share)
+        .filter(|share| *share > WAIT_MOST);
+    long.map(|share| finding(evidence, share))
+        .into_iter()
+        .collect()
+}
+
+/// Whether the generator's threads had to wait for a CPU for longer than this check lets pass.
+pub(super) fn is_long(rounds: &[Round]) -> bool {
+    share(rounds).is_some_and(|share| share > WAIT_MOST)
+}
+
+/// What gives threads that wait a CPU.
+pub(super) fn relief(evidence: &Evidence<'_>) -> String {
+    let fewer = match evidence.plan.map_or(0, |plan| plan.threads()) {
+        0 | 1 => "",
+        _ => "fewer --threads, ",
+    };
+    format!("{fewer}another machine, or CPUs of their own for generator and server")
+}
+
+fn finding(evidence: &Evidence<'_>, share: f64) -> Finding {
+    let sentence = format!(
+        "the generator's threads had to wait for a CPU {} of the time, and that wait is in the latencies",
+        percent(share)
+    );
+    qualified(&[Figure::Latency], sentence)
+        .remedy(relief(evidence))
+        .evidence([("share of time waited for a CPU", share)])
+}
+
+/// The share of all threads' time that they waited for a CPU, in the typical round.
+fn share(rounds: &[Round]) -> Option<f64> {
+    Round::typical(rounds, share_of)
+}
+
+fn share_of(round: &Round) -> Option<f64> {
+    let threads = round
+        .threads
+        .iter()
+        .filter(|thread| thread.wall >= Round::SHARES_FROM);
+    let times: Option<Vec<(Nanos, Nanos)>> = threads
+        .map(|thread| Some((thread.run_queue_wait?, thread.wall)))
+        .collect();
+    let times = times.filter(|times| !times.is_empty())?;
+    let waited: Nanos = times.iter().map(|(waited, _)| *waited).sum();
+    let wall: Nanos = times.iter().map(|(_, wall)| *wall).sum();
+    Some(waited.as_secs_f64() / wall.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{busy_thread, healthy};
+    use record::{Grade, Run};
+
+    /// A run with two threads, of which one waited for a CPU this long in each second.
+    fn run(waited: Option<Nanos>) -> Run {
+        let mut run = healthy();
+        for round in &mut run.points[0].rounds {
+            round.threads = vec![busy_thread(0.1), busy_thread(0.1)];
+            round.threads[1].run_queue_wait = waited;
+        }
+        run.plan.threads = 2;
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn up_to_five_per_cent_of_all_threads_time_pass() {
+        assert_eq!(found(&healthy()), []);
+        assert_eq!(found(&run(None)), [], "where Linux does not tell");
+        assert_eq!(found(&run(Some(Nanos::from_millis(100)))), []);
+        let found = found(&run(Some(Nanos::from_micros(100_001))));
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
+        assert_eq!(found[0].touches, [Figure::Latency]);
+    }
+
+    #[test]
+    fn how_much_is_said_and_what_to_do() {
+        let mut run = run(Some(Nanos::from_millis(146)));
+        let found_of_two = found(&run);
+        assert_eq!(
+            found_of_two[0].sentence,
+            "the generator's threads had to wait for a CPU 7.3 % of the time, and that wait is in the latencies"
+        );
+        assert!(
+            found_of_two[0]
+                .remedy
+                .as_ref()
+                .unwrap()
+                .starts_with("fewer --threads")
+        );
+        run.plan.threads = 1;
+        assert!(
+            found(&run)[0]
+                .remedy
+                .as_ref()
+                .unwrap()
+                .starts_with("another machine")
+        );
+    }
+
+    #[test]
+    fn one_disturbed_round_does_not_decide_and_one_too_short_has_no_say() {
+        let mut run = run(Some(Nanos::from_millis(500)));
+        for round in &mut run.points[0].rounds[..3] {
+            round.threads[1].run_queue_wait = Some(Nanos::ZERO);
+        }
+        assert_eq!(found(&run), []);
+        for round in &mut run.points[0].rounds[..3] {
+            let just_less = Round::SHARES_FROM.saturating_sub(Nanos::from_nanos(1));
+            round
+                .threads
+                .iter_mut()
+                .for_each(|thread| thread.wall = just_less);
+        }
+        assert_eq!(found(&run).len(), 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! Were the windows long enough for a rate?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, qualified};
+use record::{Figure, Finding, Round};
+use units::Nanos;
+
+pub(super) const CHECK: Check = Check {
+    name: "window",
+    title: "Were the windows long enough for a rate?",
+    doc: "A window opens with every connection asking at once and, with a number of requests, closes with the last \
+          of them waited for alone. In a window shorter than 100 ms these edges, and any single hiccup, are so much \
+          of it that requests/s says little of the rate that would be kept up; it and its interval are qualified. \
+          Only complete rounds are looked at.",
+    judge,
+};
+
+/// A window of at least this length is mostly not edges.
+const LONG_ENOUGH: Nanos = Nanos::from_millis(100);
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.complete().unwrap_or_default();
+    let spans = rounds.iter().map(|round: &&Round| round.window.span());
+    let mut short: Vec<Nanos> = spans.filter(|span| *span < LONG_ENOUGH).collect();
+    short.sort_unstable();
+    let (Some(least), Some(most)) = (short.first(), short.last()) else {
+        return Vec::new();
+    };
+    let (least_shown, most_shown) = (units::span(*least), units::span(*most));
+    let length = if least_shown == most_shown {
+        least_shown
+    } else {
+        format!("{least_shown} to {most_shown}")
+    };
+    let windows = if short.len() == 1 {
+        "a window"
+    } else {
+        "windows"
+    };
+    let are = if short.len() == 1 { "is" } else { "are" };
+    let sentence = format!(
+        "{windows} of {length} {are} too short for a rate: beginning and end, when not all connections are busy, are \
+         too much of it"
+    );
+    let finding = qualified(&[Figure::Rps, Figure::Interval], sentence)
+        .remedy("measure for longer: more --requests, or --duration")
+        .evidence([
+            ("shortest window, ms", least.as_secs_f64() * 1e3),
+            ("rounds with a short window", short.len() as f64),
+        ]);
+    vec![finding]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::{Grade, Run};
+
+    /// The healthy run, whose first rounds have windows of these lengths.
+    fn run(spans: &[Nanos]) -> Run {
+        let mut run = healthy();
+        for (round, span) in run.points[0].rounds.iter_mut().zip(spans) {
+            round.window.end = round.window.start + *span;
+        }
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_window_of_100_ms_passes_and_a_nanosecond_less_does_not() {
+        assert_eq!(found(&healthy()), []);
+        assert_eq!(found(&run(&[LONG_ENOUGH])), []);
+        let short = found(&run(&[LONG_ENOUGH.saturating_sub(Nanos::from_nanos(1))]));
+        assert_eq!((short.len(), short[0].grade), (1, Grade::Qualified));
+        assert_eq!(short[0].touches, [Figure::Rps, Figure::Interval]);
+    }
+
+    #[test]
+    fn the_lengths_are_said() {
+        let (short, longer) = (Nanos::from_micros(3_800), Nanos::from_millis(42));
+        let cases: &[(&[Nanos], &str)] = &[
+            (&[short], "a window of 3.80 ms is too short for a rate: "),
+            (&[short; 5], "windows of 3.80 ms are too short for a rate: "),
+            (
+                &[longer, short],
+                "windows of 3.80 ms to 42.0 ms are too short for a rate: ",
+            ),
+        ];
+        for (spans, wanted) in cases {
+            let found = found(&run(spans));
+            assert!(
+                found[0].sentence.starts_with(wanted),
+                "{}",
+                found[0].sentence
+            );
+        }
+    }
+
+    #[test]
+    fn a_round_that_was_cut_short_is_no_short_window() {
+        let mut run = run(&[Nanos::from_millis(1)]);
+        run.points[0].rounds[0].partial = true;
+        assert_eq!(found(&run), []);
+    }
+}

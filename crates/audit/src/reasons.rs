@@ -1,0 +1,116 @@
+//! Why exchanges failed, in words: faults added up by kind, and what a kind is called in a sentence.
+//!
+//! A record's names (`status_4xx`) are for scripts and tables; a finding is a sentence.
+
+use record::{Kind, Tally};
+use units::count;
+
+/// The kinds that satisfy `wanted` and how many exchanges each took, whatever the step and whose doing; the most first.
+pub(crate) fn by_kind(tally: &Tally, wanted: impl Fn(Kind) -> bool) -> Vec<(Kind, u64)> {
+    let mut kinds: Vec<(Kind, u64)> = Vec::new();
+    for each in tally.faults.sorted() {
+        match kinds.iter_mut().find(|(kind, _)| *kind == each.fault.kind) {
+            Some((_, count)) => *count = count.saturating_add(each.count),
+            None if wanted(each.fault.kind) => kinds.push((each.fault.kind, each.count)),
+            None => {}
+        }
+    }
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    kinds
+}
+
+/// The kind that took the most exchanges.
+pub(crate) fn most(tally: &Tally) -> Option<Kind> {
+    by_kind(tally, |_| true).first().map(|(kind, _)| *kind)
+}
+
+/// What follows "exchanges failed because ...".
+pub(crate) fn because(kind: Kind) -> &'static str {
+    match kind {
+        Kind::NeverSent => "they were never sent",
+        Kind::Abandoned => "they were pipelined behind a response that ended the connection",
+        Kind::Timeout => "they took longer than --timeout",
+        Kind::Unfinished => "they were still open when the run ended",
+        other => other.sentence(),
+    }
+}
+
+/// `3 never sent`: so many exchanges of a kind that cut them off.
+pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
+    let words = match kind {
+        Kind::NeverSent => "never sent",
+        Kind::ConnectTimeout => "connecting for longer than --connect-timeout",
+        Kind::Timeout => "not answered within --timeout",
+        Kind::Unfinished => "still open when the run ended",
+        other => return format!("{} because {}", count(exchanges), because(other)),
+    };
+    format!("{} {words}", count(exchanges))
+}
+
+/// Whether the response was complete, only not the right one.
+pub(crate) fn is_answer(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Status4xx | Kind::Status5xx | Kind::StatusUnexpected | Kind::BodyDiffers
+    )
+}
+
+/// Whether a connection ended with it: not where a whole answer came, where there was none yet, and where another
+/// exchange's fault had ended it already.
+pub(crate) fn ends_a_connection(kind: Kind) -> bool {
+    let had_none = matches!(
+        kind,
+        Kind::NeverSent
+            | Kind::ConnectRefused
+            | Kind::ConnectTimeout
+            | Kind::ConnectUnreachable
+            | Kind::ConnectReset
+            | Kind::ConnectOther
+            | Kind::OutOfPorts
+            | Kind::OutOfDescriptors
+            | Kind::OutOfMemory
+    );
+    !had_none && !is_answer(kind) && kind != Kind::Abandoned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::fail;
+    use record::Blame;
+    use units::Nanos;
+
+    #[test]
+    fn every_kind_makes_a_sentence_of_words() {
+        for kind in Kind::ALL {
+            let clause = because(*kind);
+            let is_predicate = ["was ", "took "]
+                .iter()
+                .any(|verb| clause.starts_with(verb));
+            assert!(!is_predicate && !clause.contains('_'), "{clause}");
+            assert!(
+                !kind.is_censored() || !cut_off(*kind, 1).contains("because"),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn kinds_are_added_up_over_steps_and_the_most_frequent_comes_first() {
+        let mut tally = Tally::default();
+        (0..3).for_each(|_| fail(&mut tally, Kind::Reset, 0));
+        for blame in [Blame::Server, Blame::Generator] {
+            tally.due += 2;
+            tally.observe_never_sent(2, Nanos::from_secs(1), blame);
+        }
+        assert_eq!(
+            by_kind(&tally, |_| true),
+            [(Kind::NeverSent, 4), (Kind::Reset, 3)]
+        );
+        assert_eq!(
+            by_kind(&tally, |kind| !kind.is_censored()),
+            [(Kind::Reset, 3)]
+        );
+        assert_eq!(most(&tally), Some(Kind::NeverSent));
+    }
+}
