@@ -122,7 +122,7 @@ impl Running {
         let mut ring = Epoll::new().map_err(ServerError::Ring)?;
         let mut patient = plan.clone();
         patient.timeouts.connect = plan.timeouts.connect.min(Nanos::from_secs(1));
-        if engine::probe(&mut ring, &patient).is_ok() {
+        if engine::probe(&mut ring, &patient, stop).is_ok() {
             return Err(ServerError::Taken(plan.target.authority.clone(), command));
         }
         let unkept = |error| ServerError::Output {
@@ -160,7 +160,7 @@ impl Running {
         let deadline = kernel::clock::now() + server.ready_within;
         let mut probes = 0;
         loop {
-            let why = match engine::probe(ring, plan) {
+            let why = match engine::probe(ring, plan, stop) {
                 Ok((probe, _)) => {
                     probes += u64::from(probe.was_sent());
                     if probe.status.is_some() {

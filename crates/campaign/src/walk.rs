@@ -193,7 +193,7 @@ fn prepare(
     let (server, ready) = match &plan.server {
         None => {
             let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
-            let (probe, _) = engine::probe(&mut ring, plan)?;
+            let (probe, _) = engine::probe(&mut ring, plan, stop)?;
             let probes = u64::from(probe.was_sent());
             (None, Ready { probe, probes })
         }

@@ -78,7 +78,8 @@ pub fn target(urls: &[Url], resolve: &[String], unix: Option<&Path>) -> Result<T
     let first = urls
         .first()
         .context("no URL is given; try `weigh run http://127.0.0.1:8080/`")?;
-    if let Some(other) = urls.iter().find(|url| url.authority != first.authority) {
+    let is_other = |url: &&Url| (&url.host, url.port) != (&first.host, first.port);
+    if let Some(other) = urls.iter().find(is_other) {
         bail!(
             "the URLs name two servers, {} and {}; one run weighs one server",
             first.authority,

@@ -175,6 +175,10 @@ pub struct RunFlags {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
+    /// The longest the started server may take until it answers.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span, help_heading = "Connections")]
+    pub ready_within: Nanos,
+
     /// Start this server first, wait until it answers, and stop it afterwards with everything it started.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

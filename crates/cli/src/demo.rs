@@ -12,14 +12,18 @@ pub fn demo() -> Result<Exit> {
     output::remark("Weighing the built-in server for about fifteen seconds.\n");
     let plan = plan(free_port()?)?;
     let outcome = run::carry_out(plan, None, false)?;
-    run::show(&outcome, "text", false)?;
+    let shown = run::show(&outcome, "text", false);
     output::remark(
         "\nThis was weigh's own server. To weigh yours:\n\
          \x20 weigh run http://127.0.0.1:8080/           a server that is running\n\
          \x20 weigh run localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\
          \x20 weigh run --help                           everything else",
     );
-    Ok(Exit::of(&outcome.run, outcome.saved.is_ok(), false))
+    Ok(Exit::of(
+        &outcome.run,
+        shown && outcome.saved.is_ok(),
+        false,
+    ))
 }
 
 /// A loopback port that was free a moment ago.

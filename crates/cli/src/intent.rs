@@ -14,8 +14,6 @@ use std::net::UdpSocket;
 use std::path::Path;
 use units::Nanos;
 
-/// How long a server that we start may take until it answers.
-const READY_WITHIN: Nanos = Nanos::from_secs(30);
 /// The window of a round when neither its length nor its number of exchanges is given.
 const WINDOW: Nanos = Nanos::from_secs(5);
 /// The warm-up of a round whose end is a time.
@@ -61,12 +59,13 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
             .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),
         server: (!flags.command.is_empty()).then(|| ServerCommand {
             argv: flags.command.clone(),
-            ready_within: READY_WITHIN,
+            ready_within: flags.ready_within,
             counterweight: false,
         }),
         target,
     };
     plan.check()?;
+    check_expectation(&plan)?;
     check_sources(&plan)?;
     Ok(plan)
 }
@@ -216,6 +215,13 @@ fn asked(flags: &RunFlags, common: Request) -> Result<(Target, Requests)> {
 fn open(path: &Path) -> Result<BufReader<File>> {
     let file =
         File::open(path).with_context(|| format!("--urls {} cannot be read", path.display()))?;
+    // It is read again and again, by every thread for itself.
+    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+        bail!(
+            "--urls {} is no file; put the requests into one",
+            path.display()
+        );
+    }
     Ok(BufReader::new(file))
 }
 
@@ -296,6 +302,20 @@ fn expect(rules: &[String]) -> Result<Expect> {
         expect.statuses = Expect::default().statuses;
     }
     Ok(expect)
+}
+
+/// The answer to HEAD has no body that could be the right one.
+fn check_expectation(plan: &Plan) -> Result<()> {
+    let asks_head = match &plan.requests {
+        Requests::Listed(requests) => requests.iter().any(|request| request.method == "HEAD"),
+        Requests::File { common, .. } => common.method == "HEAD",
+    };
+    if asks_head && plan.expect.body.is_some() {
+        bail!(
+            "--expect @FILE contradicts --method HEAD, whose answers have no body; leave one away"
+        );
+    }
+    Ok(())
 }
 
 /// A source address must be one of this machine, and of the target's family.

@@ -4,32 +4,42 @@ use crate::args::RunFlags;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{intent, output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use campaign::Outcome;
 use kernel::signals;
 use plan::Plan;
 use record::Run;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Carries `flags` out.
 pub fn run(flags: &RunFlags) -> Result<Exit> {
     let plan = intent::plan(flags)?;
     if flags.dry_run {
-        return dry_run(&plan);
+        return dry_run(&plan.published());
     }
     if flags.show_exchange {
         return show_exchange(plan, flags);
     }
     let outcome = carry_out(plan, flags.output.clone(), flags.quiet)?;
     let format = if flags.json { "json" } else { "text" };
-    show(&outcome, format, flags.quiet)?;
-    Ok(Exit::of(&outcome.run, outcome.saved.is_ok(), flags.strict))
+    let shown = show(&outcome, format, flags.quiet);
+    Ok(Exit::of(
+        &outcome.run,
+        shown && outcome.saved.is_ok(),
+        flags.strict,
+    ))
 }
 
 /// Carries `plan` out under the eyes of a terminal.
 pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Outcome> {
     let stop = signals::interrupts();
     let path = match output {
+        Some(path) if names_standard_output(&path) => {
+            bail!(
+                "--output {} would mix with what is printed; use --json for the record on standard output",
+                path.display()
+            )
+        }
         Some(path) => path,
         None => default_path()?,
     };
@@ -38,23 +48,32 @@ pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Out
     Ok(outcome?)
 }
 
+fn names_standard_output(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
+}
+
 fn default_path() -> Result<PathBuf> {
     let started = kernel::clock::realtime().as_secs();
     let path = record::default_path(started, std::process::id());
     path.context("there is no state directory for the record; name a file with --output")
 }
 
-/// Prints what came of it, and where the record is.
-pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> Result<()> {
-    let format = report::format(format).context("no such format")?;
+/// Prints what came of it, and where the record is. False when the result could not be printed.
+pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> bool {
+    let format = report::format(format).expect("a format of the table");
     let runs: &[Run] = std::slice::from_ref(&outcome.run);
-    output::print(&(format.render)(runs, &output::look()))?;
+    let printed = output::print(&(format.render)(runs, &output::look()));
+    if let Err(error) = &printed {
+        output::complain(&anyhow::anyhow!("the result could not be printed: {error}"));
+    }
     match &outcome.saved {
         Ok(path) if !quiet => output::remark(&format!("\nrecord  {}", path.display())),
         Ok(_) => {}
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
     }
-    Ok(())
+    printed.is_ok()
 }
 
 fn dry_run(plan: &Plan) -> Result<Exit> {
@@ -62,7 +81,7 @@ fn dry_run(plan: &Plan) -> Result<Exit> {
     let mut text = report::plan_text(plan, &defaults, &output::look());
     if let Some(endpoint) = plan.target.endpoints.first() {
         let job = engine::Job::new(plan.clone(), endpoint.clone())?;
-        let (head, body) = job.first_request();
+        let (head, body) = job.first_request().context("there is no request")?;
         text.push_str("\nthe first request\n");
         text.push_str(&quoted("> ", &head));
         if !body.is_empty() {
@@ -83,7 +102,7 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
         None => None,
     };
     let mut ring = kernel::Epoll::new().context("the kernel gives no epoll instance")?;
-    let (probe, shown) = engine::probe(&mut ring, &plan)?;
+    let (probe, shown) = engine::probe(&mut ring, &plan, stop.flag())?;
     let mut text = format!("* connected to {}\n", probe.endpoint);
     text.push_str(&quoted("> ", &shown.request_head));
     text.push_str(&quoted("> ", &shown.request_body));

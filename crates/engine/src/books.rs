@@ -164,6 +164,8 @@ pub(crate) struct Arrival<'a, 'p> {
     ended: u32,
     /// One of them was answered before all of it was sent.
     spoilt: bool,
+    /// One of them ended by a violation.
+    broken: bool,
 }
 
 /// What an arrival has come to.
@@ -172,6 +174,8 @@ pub(crate) struct Delivered {
     pub(crate) result: Result<(), Violation>,
     /// Exchanges that ended.
     pub(crate) ended: u32,
+    /// One of them ended by what was wrong.
+    pub(crate) broken: bool,
 }
 
 impl<'p> Slot<'p> {
@@ -194,11 +198,16 @@ impl<'p> Slot<'p> {
             cut,
             ended: 0,
             spoilt: false,
+            broken: false,
         };
         let result = happen(&mut self.connection, &mut arrival);
-        let (ended, spoilt) = (arrival.ended, arrival.spoilt);
+        let (ended, spoilt, broken) = (arrival.ended, arrival.spoilt, arrival.broken);
         self.spoilt |= spoilt;
-        Delivered { result, ended }
+        Delivered {
+            result,
+            ended,
+            broken,
+        }
     }
 }
 
@@ -277,6 +286,7 @@ impl Sink for Arrival<'_, '_> {
             return;
         };
         self.ended += 1;
+        self.broken |= ending.result.is_err();
         flight.exchange.done = self.at;
         self.spoilt |= flight.unsent > 0;
         if !flight.exchange.is_sent() {

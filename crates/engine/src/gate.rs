@@ -29,6 +29,7 @@ pub struct Gate<'a> {
     stop: &'a AtomicBool,
     window: [AtomicU64; 2],
     left: AtomicU32,
+    ended: AtomicU32,
     pulses: Vec<Pulse>,
     /// Who looks on, to be woken when there is something to see.
     onlooker: std::thread::Thread,
@@ -68,6 +69,7 @@ impl<'a> Gate<'a> {
             stop,
             window: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
             left: AtomicU32::new(0),
+            ended: AtomicU32::new(0),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
             onlooker: std::thread::current(),
         }
@@ -147,6 +149,7 @@ impl<'a> Gate<'a> {
     /// Sends everybody away: the round cannot be had.
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
+        self.onlooker.unpark();
     }
 
     /// A thread's window is over (its drain may go on).
@@ -155,9 +158,15 @@ impl<'a> Gate<'a> {
         self.onlooker.unpark();
     }
 
-    /// Wakes whoever looks on: a thread is about to end.
-    pub(crate) fn wake(&self) {
+    /// A thread has nothing more to do but to hand over its books.
+    pub(crate) fn end(&self) {
+        self.ended.fetch_add(1, Ordering::AcqRel);
         self.onlooker.unpark();
+    }
+
+    /// Whether every thread has come to its end, or one of them to grief.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == self.threads || self.failed.load(Ordering::Relaxed)
     }
 
     /// Whether every thread's window is over.
@@ -167,17 +176,17 @@ impl<'a> Gate<'a> {
 
     /// Lets everybody go should the holder's thread panic: its tally is lost, so the round is void.
     pub(crate) fn guard(&self) -> Guard<'_> {
-        Guard(&self.failed)
+        Guard(self)
     }
 }
 
 /// See [`Gate::guard`].
-pub(crate) struct Guard<'a>(&'a AtomicBool);
+pub(crate) struct Guard<'a>(&'a Gate<'a>);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
+            self.0.fail();
         }
     }
 }

@@ -17,6 +17,9 @@ pub enum JobError {
         /// Why.
         error: std::io::Error,
     },
+    /// The file of requests holds none (any more).
+    #[error("--urls holds no request; the file was changed after it was checked")]
+    NoRequest,
 }
 
 /// A plan made ready to be carried out against one address.
@@ -87,10 +90,11 @@ impl Job {
     }
 
     /// The bytes of the first listed request, or of the first line's: head and body, `{seq}` as 0.
-    pub fn first_request(&self) -> (Vec<u8>, Vec<u8>) {
+    /// None when the file of requests holds none.
+    pub fn first_request(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut script = crate::script::Script::new(self, 0, 1, 0);
-        let next = script.next(Vec::new());
-        (next.head.bytes().to_vec(), next.body.bytes().to_vec())
+        let next = script.next(Vec::new())?;
+        Some((next.head.bytes().to_vec(), next.body.bytes().to_vec()))
     }
 }
 

@@ -38,14 +38,14 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The next request of ours. When the file holds none any more, `/` is asked: it was emptied under us.
-    pub(crate) fn next(&mut self) -> Request {
+    /// The next request of ours; none when the file holds none any more, because it was emptied under us.
+    pub(crate) fn next(&mut self) -> Option<Request> {
         let mut barren = 0;
         while barren < 2 {
             match self.line() {
                 Some(request) if self.skip == 0 => {
                     self.skip = self.threads - 1;
-                    return request;
+                    return Some(request);
                 }
                 Some(_) => {
                     self.skip -= 1;
@@ -57,7 +57,7 @@ impl<'p> Lines<'p> {
                 }
             }
         }
-        Request::get("/")
+        None
     }
 
     /// The next line that is a request; none at the end of the file.
@@ -107,7 +107,9 @@ mod tests {
         );
         let taken = |thread| {
             let mut lines = Lines::new(&folder, &common, &target, thread, 2);
-            (0..4).map(|_| lines.next().path).collect::<Vec<_>>()
+            (0..4)
+                .map(|_| lines.next().unwrap().path)
+                .collect::<Vec<_>>()
         };
         assert_eq!(taken(0), ["/0", "/2", "/1", "/0"]);
         assert_eq!(taken(1), ["/1", "/0", "/2", "/1"]);

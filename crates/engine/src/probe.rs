@@ -8,12 +8,16 @@ use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Event, Ring, Token};
 use plan::{Endpoint, Plan};
 use std::io::IoSlice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Violation};
 
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
+
+/// How often it is seen whether anybody still wants to wait.
+const GLANCE: Nanos = Nanos::from_millis(50);
 
 const SOCKET: Token = Token(0);
 
@@ -23,6 +27,9 @@ pub enum ProbeError {
     /// The plan could not be made ready.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// Somebody lost patience.
+    #[error("interrupted before the server answered")]
+    Interrupted,
     /// None of the target's addresses accepted a connection.
     #[error("{authority} cannot be reached: {}; is the server running?", list(.failed))]
     Unreachable {
@@ -90,20 +97,26 @@ impl Sink for Shown {
 ///
 /// # Errors
 /// [`ProbeError`]; a server that was reached but answered badly is no error, it is what [`Shown`] shows.
-pub fn probe<R: Ring>(ring: &mut R, plan: &Plan) -> Result<(record::Probe, Shown), ProbeError> {
+pub fn probe<R: Ring>(
+    ring: &mut R,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<(record::Probe, Shown), ProbeError> {
     let mut failed = Vec::new();
     for endpoint in &plan.target.endpoints {
         let job = Job::new(plan.clone(), endpoint.clone())?;
-        match connect(ring, &job) {
+        match connect(ring, &job, stop) {
             Ok(()) => {
-                let shown = exchange(ring, &job);
+                let (head, body) = job.first_request().ok_or(JobError::NoRequest)?;
+                let shown = exchange(ring, &job, head, body, stop);
                 ring.close(SOCKET, Closing::Orderly);
-                let asked = Job::new(plan.published(), endpoint.clone())?
-                    .first_request()
-                    .0;
+                let asked = asked(plan, endpoint)?;
                 return Ok((summary(endpoint, failed, &asked, &shown), shown));
             }
             Err(why) => failed.push((endpoint.clone(), why)),
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(ProbeError::Interrupted);
         }
     }
     Err(ProbeError::Unreachable {
@@ -112,8 +125,14 @@ pub fn probe<R: Ring>(ring: &mut R, plan: &Plan) -> Result<(record::Probe, Shown
     })
 }
 
+/// The request's head as it may be published.
+fn asked(plan: &Plan, endpoint: &Endpoint) -> Result<Vec<u8>, ProbeError> {
+    let job = Job::new(plan.published(), endpoint.clone())?;
+    Ok(job.first_request().ok_or(JobError::NoRequest)?.0)
+}
+
 /// Opens the connection, or says why it could not be.
-fn connect<R: Ring>(ring: &mut R, job: &Job) -> Result<(), String> {
+fn connect<R: Ring>(ring: &mut R, job: &Job, stop: &AtomicBool) -> Result<(), String> {
     let options = ConnectOptions {
         source: job.plan.sources.first().copied(),
         nodelay: job.nodelay,
@@ -127,7 +146,7 @@ fn connect<R: Ring>(ring: &mut R, job: &Job) -> Result<(), String> {
     ring.connect(SOCKET, &job.address, &options)
         .map_err(sentence)?;
     let deadline = ring.now() + job.plan.timeouts.connect;
-    while let Some(patience) = left(ring, deadline) {
+    while let Some(patience) = left(ring, deadline, stop) {
         ring.wait(Some(patience));
         while let Some(completion) = ring.next() {
             match completion.event {
@@ -144,15 +163,20 @@ fn connect<R: Ring>(ring: &mut R, job: &Job) -> Result<(), String> {
     Err(sentence(Errno::ETIMEDOUT))
 }
 
-/// The time until `deadline`; none when it has passed.
-fn left<R: Ring>(ring: &R, deadline: Instant) -> Option<Nanos> {
+/// How long to wait at a time; none when `deadline` has passed, or nobody wants to wait any more.
+fn left<R: Ring>(ring: &R, deadline: Instant, stop: &AtomicBool) -> Option<Nanos> {
     let left = deadline - ring.now();
-    (left > Nanos::ZERO).then_some(left)
+    (left > Nanos::ZERO && !stop.load(Ordering::Relaxed)).then_some(left.min(GLANCE))
 }
 
 /// One exchange on the open connection.
-fn exchange<R: Ring>(ring: &mut R, job: &Job) -> Shown {
-    let (head, body) = job.first_request();
+fn exchange<R: Ring>(
+    ring: &mut R,
+    job: &Job,
+    head: Vec<u8>,
+    body: Vec<u8>,
+    stop: &AtomicBool,
+) -> Shown {
     let mut shown = Shown {
         request_head: head.clone(),
         request_body: body.clone(),
@@ -168,7 +192,7 @@ fn exchange<R: Ring>(ring: &mut R, job: &Job) -> Shown {
     let deadline = ring.now() + job.plan.timeouts.exchange;
     let mut result = send(ring, &mut connection);
     while result.is_ok() && !shown.over {
-        let Some(patience) = left(ring, deadline) else {
+        let Some(patience) = left(ring, deadline, stop) else {
             result = Err(format!(
                 "no complete answer within {}",
                 units::span(job.plan.timeouts.exchange)

@@ -76,7 +76,7 @@ pub fn round(
                 }
             }
         }
-        watch(&gate, &handles, observer);
+        watch(&gate, observer);
         Ok(handles.into_iter().map(join).collect::<Vec<Ledger>>())
     })?;
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
@@ -95,7 +95,7 @@ fn spawn<'scope, 'env>(
         let pinned = job.plan().pin.then(|| pin(index)).flatten();
         let mut ledger = Thread::new(ring, job, gate, index, seq).run();
         ledger.accounts.cpu_pinned = pinned;
-        gate.wake();
+        gate.end();
         ledger
     };
     Builder::new()
@@ -118,9 +118,9 @@ fn join(handle: ScopedJoinHandle<'_, Ledger>) -> Ledger {
 }
 
 /// Tells the observer what happens until every thread has ended.
-fn watch(gate: &Gate<'_>, handles: &[ScopedJoinHandle<'_, Ledger>], observer: &mut dyn Observer) {
+fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
     let (mut opened, mut closed) = (false, false);
-    while !handles.iter().all(ScopedJoinHandle::is_finished) {
+    while !gate.is_over() {
         let now = kernel::clock::now();
         let (start, end) = gate.window();
         if !opened && now >= start {

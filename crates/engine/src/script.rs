@@ -50,9 +50,10 @@ impl<'p> Script<'p> {
         self.seq
     }
 
-    /// The next request; `spare` is an empty buffer to be used where bytes must be made.
+    /// The next request; `spare` is an empty buffer to be used where bytes must be made. None when there is nothing to
+    /// ask any more: a file of requests was emptied during the load.
     #[inline]
-    pub(crate) fn next(&mut self, spare: Vec<u8>) -> Next<'p> {
+    pub(crate) fn next(&mut self, spare: Vec<u8>) -> Option<Next<'p>> {
         let seq = self.seq;
         self.seq += self.stride;
         if self.lines.is_some() {
@@ -74,29 +75,29 @@ impl<'p> Script<'p> {
                 &mut head,
                 &mut body,
             );
-            return Next {
+            return Some(Next {
                 head: Source::Own(head),
                 body: Source::Own(body),
                 is_head: prepared.is_head,
                 comparable: None,
-            };
+            });
         }
-        Next {
+        Some(Next {
             head: Source::Shared(&prepared.head),
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
             comparable: Some(place as u32),
-        }
+        })
     }
 
     #[cold]
-    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Next<'p> {
+    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<Next<'p>> {
         let job = self.job;
         let lines = self
             .lines
             .as_mut()
             .expect("asked for only where there are lines");
-        let mut request = lines.next();
+        let mut request = lines.next()?;
         let seed = job.plan.seed;
         if plan::template::has_holes(&request.path) {
             let mut path = spare;
@@ -114,11 +115,11 @@ impl<'p> Script<'p> {
         };
         let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
         let head = Source::Own(job::encode(&request, &job.plan, length));
-        Next {
+        Some(Next {
             head,
             body,
             is_head: request.method == "HEAD",
             comparable: None,
-        }
+        })
     }
 }

@@ -278,13 +278,16 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.clock = at;
         let bytes = self.ring.received();
         let slot = &mut self.slots[index as usize];
-        let Delivered { result, ended } =
-            slot.deliver(&mut self.books, at, None, |connection, arrival| {
-                connection.receive(bytes, arrival)
-            });
+        let Delivered {
+            result,
+            ended,
+            broken,
+        } = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+            connection.receive(bytes, arrival)
+        });
         self.under_way -= ended;
         if let Err(violation) = result {
-            return self.violated(index, violation, ended);
+            return self.violated(index, violation, broken);
         }
         if ended > 0 {
             self.proceed(index, at);
@@ -307,9 +310,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     #[cold]
-    fn violated(&mut self, index: u32, violation: Violation, ended: u32) {
-        if ended == 0 {
-            // It answers nothing, so that no exchange can be charged with it; but it is not to go unseen.
+    fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
+        if !broken {
+            // No exchange was ended by it, so that none can be charged with it; but it is not to go unseen.
             self.books
                 .tally
                 .strays
@@ -354,7 +357,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[inline]
     fn open_exchange(&mut self, index: u32, due: Pending) {
         let slot = &mut self.slots[index as usize];
-        let next = self.script.next(slot.connection.spare());
+        let Some(next) = self.script.next(slot.connection.spare()) else {
+            return self.run_dry(due);
+        };
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
             .push_back(Flight::new(due, bytes as u64, next.comparable));
@@ -366,6 +371,19 @@ impl<'p, R: Ring> Thread<'p, R> {
             body: next.body,
             is_head: next.is_head,
         });
+    }
+
+    /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
+    #[cold]
+    fn run_dry(&mut self, due: Pending) {
+        self.under_way -= 1;
+        let never = self.pace.give_up();
+        self.books.tally.due += never;
+        let count = never + u64::from(due.belongs);
+        let age = self.clock - due.due;
+        self.books
+            .tally
+            .observe_never_sent(count, age, Blame::Generator);
     }
 
     /// Sends what the slot's connection has to send, as far as the kernel takes it.

@@ -16,6 +16,8 @@ pub enum PlanError {
     NoDuration,
     #[error("--rounds is 0, so nothing would be measured; give at least 1")]
     NoRounds,
+    #[error("--rounds is {0}, more than the {most} that one record holds", most = Plan::MOST_ROUNDS)]
+    TooManyRounds(u32),
     #[error("--threads is 0, so nothing would be sent; give at least 1")]
     NoThreads,
     #[error("--pipeline is 0, so nothing would be asked; give 1 for one request at a time")]
@@ -45,6 +47,9 @@ impl Protocol {
 }
 
 impl Plan {
+    /// The most rounds of a point.
+    pub const MOST_ROUNDS: u32 = 10_000;
+
     /// Judges the plan by itself; what depends on the machine (ports, descriptors) is foreseen elsewhere.
     ///
     /// # Errors
@@ -59,6 +64,10 @@ impl Plan {
                 PlanError::NoDuration,
             ),
             (self.rounds == 0, PlanError::NoRounds),
+            (
+                self.rounds > Self::MOST_ROUNDS,
+                PlanError::TooManyRounds(self.rounds),
+            ),
             (self.threads == 0, PlanError::NoThreads),
             (self.timeouts.exchange == Nanos::ZERO, PlanError::NoTimeout),
             (
@@ -122,6 +131,10 @@ mod tests {
                 PlanError::NoDuration,
             ),
             (|plan| plan.rounds = 0, PlanError::NoRounds),
+            (
+                |plan| plan.rounds = 10_001,
+                PlanError::TooManyRounds(10_001),
+            ),
             (|plan| plan.threads = 0, PlanError::NoThreads),
             (|plan| plan.protocol.pipeline = 0, PlanError::NoPipeline),
             (
