@@ -171,12 +171,12 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "generator_busy",
-        doc: "busy share of the busiest generator thread: (CPU + wait for a CPU) / wall",
+        doc: "busy share of the busiest generator thread: (CPU + wait for a CPU) / wall; empty under 10 ms",
         value: |line| share(line.round.generator_busy()),
     },
     Column {
         name: "generator_cpu_us_per_exchange",
-        doc: "the generator's CPU time over requests, in microseconds",
+        doc: "the generator's CPU time over the exchanges that were started, in microseconds",
         value: |line| {
             per_exchange(
                 line,
@@ -186,12 +186,12 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "server_busy",
-        doc: "the server's CPU time as a share of the CPUs it may use",
+        doc: "the server's CPU time as a share of the CPUs it may use; empty under 10 ms, or where not observed",
         value: |line| share(line.round.server_busy()),
     },
     Column {
         name: "server_cpu_us_per_exchange",
-        doc: "the server's CPU time over requests, in microseconds",
+        doc: "the server's CPU time over the exchanges that were started, in microseconds",
         value: |line| match &line.round.footprint {
             Some(footprint) => per_exchange(line, footprint.cpu),
             None => String::new(),
@@ -264,9 +264,9 @@ fn findings(line: &Line<'_>) -> String {
 }
 
 fn per_exchange(line: &Line<'_>, cpu: Nanos) -> String {
-    match line.round.tally.due {
+    match line.round.tally.started {
         0 => String::new(),
-        requests => fixed(cpu.as_micros_f64() / requests as f64, 3),
+        started => fixed(cpu.as_micros_f64() / started as f64, 3),
     }
 }
 
@@ -330,5 +330,28 @@ mod tests {
                 .all(|line| line.split(',').count() == COLUMNS.len()),
             "{csv}"
         );
+    }
+
+    #[test]
+    fn what_was_never_started_cost_nothing() {
+        let column = |name: &str| COLUMNS.iter().find(|column| column.name == name).unwrap();
+        let cost = column("generator_cpu_us_per_exchange").value;
+        let mut run = example::few_samples();
+        let shown = |run: &Run| {
+            let (point, round) = (&run.points[0], &run.points[0].rounds[0]);
+            let latency = Latency::of(&round.tally);
+            cost(&Line {
+                run,
+                point,
+                round,
+                latency,
+            })
+        };
+        let before = shown(&run);
+        run.points[0].rounds[0].tally.due += 1_000_000;
+        run.points[0].rounds[0].tally.never_sent += 1_000_000;
+        assert_eq!(shown(&run), before);
+        run.points[0].rounds[0].tally.started = 0;
+        assert_eq!(shown(&run), "");
     }
 }

@@ -27,27 +27,19 @@ pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A share as per cent: `63 %`, below ten with one digit more.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent == 0.0 || percent >= 9.95 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
-    }
-}
-
-/// A span of the plan, as exactly as it was asked for: `5 s`, `0.5 s`, `1m30s`.
+/// A span of the plan, as exactly as it was asked for: `5 s`, `0.5 s`, `1m30s`, `5 min`.
 pub(crate) fn asked(span: Nanos) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
     let nanos = span.as_nanos();
     match nanos {
         0..1_000 => format!("{nanos} ns"),
         1_000..1_000_000 => format!("{} µs", nanos as f64 / 1e3),
         1_000_000..100_000_000 => format!("{} ms", nanos as f64 / 1e6),
-        _ if nanos < 60_000_000_000 || !nanos.is_multiple_of(1_000_000_000) => {
-            format!("{} s", nanos as f64 / 1e9)
-        }
-        _ => units::span(span),
+        MINUTE..HOUR if nanos.is_multiple_of(SECOND) => units::span(span),
+        HOUR.. if nanos.is_multiple_of(MINUTE) => units::span(span),
+        _ => format!("{} s", nanos as f64 / 1e9),
     }
 }
 
@@ -101,25 +93,15 @@ mod tests {
             ("1.5s", "1.5 s"),
             ("90s", "1m30s"),
             ("61.5s", "61.5 s"),
+            ("5m", "5 min"),
+            ("2h", "2 h"),
+            ("90m", "1h30m"),
+            ("3605s", "3605 s"),
             ("250us", "250 µs"),
             ("0", "0 ns"),
         ];
         for (text, wanted) in cases {
             assert_eq!(asked(text.parse().unwrap()), *wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn shares_show_two_digits() {
-        let cases: &[(f64, &str)] = &[
-            (0.0, "0 %"),
-            (0.004, "0.4 %"),
-            (0.0994, "9.9 %"),
-            (0.0996, "10 %"),
-            (1.04, "104 %"),
-        ];
-        for (share, wanted) in cases {
-            assert_eq!(percent(*share), *wanted);
         }
     }
 }

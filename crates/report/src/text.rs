@@ -275,7 +275,7 @@ fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
 }
 
 /// Words with the blank that follows them. What one reads as one word stays one: a number's groups of digits, the per
-/// cent sign after a number, the arrow before a remedy.
+/// cent sign after a number, the arrow before a remedy, a sign that says "less" or "more".
 fn words(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = Vec::new();
     let mut start = 0;
@@ -283,7 +283,10 @@ fn words(text: &str) -> Vec<&str> {
         let (before, after) = (&text[start..at], &text[at + 1..]);
         let is_split_number = before.ends_with(|c: char| c.is_ascii_digit())
             && after.starts_with(|c: char| c.is_ascii_digit() || c == '%');
-        if !is_split_number && before != "->" && before != ">=" {
+        let is_sign = ["->", ">=", "<", ">"]
+            .iter()
+            .any(|sign| before.trim_start_matches('(') == *sign);
+        if !is_split_number && !is_sign {
             words.push(&text[start..=at]);
             start = at + 1;
         }
@@ -411,6 +414,10 @@ mod tests {
             ("97 % busy", &["97 % ", "busy"]),
             ("of 10 000 needed", &["of ", "10 000 ", "needed"]),
             ("-> ask more", &["-> ask ", "more"]),
+            (
+                "less (< 0.1 %), or > 99.9 % of",
+                &["less ", "(< 0.1 %), ", "or ", "> 99.9 % ", "of"],
+            ),
             ("", &[""]),
         ];
         for (text, wanted) in cases {

@@ -3,9 +3,11 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test golden` writes the files anew; look at the difference before
 //! committing it.
 
-use record::{Figure, Finding, Grade, Run, example};
+use plan::Stop;
+use record::{Blame, Figure, Finding, Grade, Run, Tally, example};
 use report::{Look, format};
 use std::path::PathBuf;
+use units::Nanos;
 
 /// Compares with `tests/golden/<name>`, or writes it when asked to.
 fn check(name: &str, shown: &str) {
@@ -71,11 +73,31 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("server_bound", example::server_bound()),
         ("partial", example::partial()),
         ("void", example::ok()),
+        ("died", died()),
     ];
     for (name, run) in &mut runs {
         run.findings = findings(name);
     }
     runs
+}
+
+/// The first of its rounds is like any other; in the second the server died, and most was never sent.
+fn died() -> Run {
+    let mut run = example::errors();
+    let round = &mut run.points[0].rounds[1];
+    let (unsent, age) = (1_000_000, Nanos::from_millis(200));
+    round.tally = Tally::default();
+    round.tally.due = unsent;
+    round.tally.observe_never_sent(unsent, age, Blame::Server);
+    round.window.end = round.window.start + Nanos::from_millis(4);
+    for thread in &mut round.threads {
+        thread.wall = Nanos::from_millis(4);
+    }
+    run.machine.virtualised = Some("a hypervisor without a name".into());
+    run.plan.stop = Stop::Requests(unsent);
+    run.plan.warmup = Nanos::from_secs(120);
+    run.summarise();
+    run
 }
 
 fn findings(name: &str) -> Vec<Finding> {
@@ -139,6 +161,16 @@ fn findings(name: &str) -> Vec<Finding> {
                 "",
             ),
         ],
+        "died" => vec![
+            finding(
+                "rounds",
+                Invalid,
+                &[Rps, Interval],
+                "nothing ended well in round 2; the exchanges failed mostly because they were never sent",
+                "see whether the server still runs, and what its own log says; then measure again",
+            ),
+            unobserved(),
+        ],
         "void" | "empty" => {
             let every = [Rps, Latency, Interval, Counts];
             vec![finding(
@@ -155,7 +187,7 @@ fn findings(name: &str) -> Vec<Finding> {
                 "answers",
                 Qualified,
                 &[Rps, Latency],
-                "398 of 6 255 exchanges failed (6 %)",
+                "398 of 6 255 exchanges failed (6.4 %), mostly because the status was 4xx",
                 "ask less",
             ),
         ],
@@ -170,9 +202,12 @@ fn text_is_what_it_was_at_80_columns() {
 }
 
 #[test]
-fn text_is_what_it_was_at_120_columns() {
+fn text_is_what_it_was_at_100_and_120_columns() {
     for (name, run) in runs().into_iter().take(2) {
-        check(&format!("{name}.120.txt"), &shown("text", &[run], 120));
+        for width in [100, 120] {
+            let runs = std::slice::from_ref(&run);
+            check(&format!("{name}.{width}.txt"), &shown("text", runs, width));
+        }
     }
 }
 

@@ -34,7 +34,10 @@ fn nothing(dead: &[&Round], complete: usize) -> Finding {
         .for_each(|round| tally.faults.merge(&round.tally.faults));
     let most = reasons::most(&tally);
     let why = most.map_or(String::new(), |kind| {
-        format!(", mostly because {}", reasons::because(kind))
+        format!(
+            "; the exchanges failed mostly because {}",
+            reasons::because(kind)
+        )
     });
     let remedy = if most.is_some_and(reasons::is_answer) {
         "look at an answer with --show-exchange, or name what is right with --expect"
@@ -135,15 +138,15 @@ mod tests {
         let cases: &[(&[usize], &str)] = &[
             (
                 &[1],
-                "nothing ended well in round 2, mostly because the connection was reset",
+                "nothing ended well in round 2; the exchanges failed mostly because the connection was reset",
             ),
             (
                 &[1, 3],
-                "nothing ended well in rounds 2 and 4, mostly because the connection was reset",
+                "nothing ended well in rounds 2 and 4; the exchanges failed mostly because the connection was reset",
             ),
             (
                 &[0, 1, 2, 3, 4],
-                "nothing ended well in any of the 5 rounds, mostly because the connection was reset",
+                "nothing ended well in any of the 5 rounds; the exchanges failed mostly because the connection was reset",
             ),
         ];
         for (rounds, wanted) in cases {

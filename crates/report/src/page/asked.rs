@@ -12,7 +12,11 @@ const LISTED: usize = 20;
 
 /// Of whom, what, how; and whether it came to its end.
 pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
-    let mut lines = vec![target(run), vec![Item::plain(sentence(&run.plan))]];
+    let mut lines = vec![
+        target(run),
+        vec![Item::plain(sentence(&run.plan))],
+        vec![Item::dim(latency(run.plan.load))],
+    ];
     if let Some(server) = &run.plan.server {
         let started = if server.counterweight {
             "weigh's own server"
@@ -45,6 +49,15 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     lines
 }
 
+/// What is called latency below: said here once.
+fn latency(load: Load) -> &'static str {
+    match load {
+        Load::Closed { .. } => {
+            "latency is service time, from sent to last byte: a closed loop has no schedule"
+        }
+    }
+}
+
 /// The load level of one of several points.
 pub(super) fn level(point: &Point) -> Vec<Item> {
     let Load::Closed { connections } = point.load;
@@ -74,6 +87,7 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
         ""
     };
     let rounds = number(asked as u64, "round", "rounds");
+    let complete = units::count(complete as u64);
     Some(vec![Item::wrong(format!(
         "PARTIAL, {why}: {complete} of {rounds}{tail}"
     ))])
@@ -117,7 +131,7 @@ fn what(plan: &Plan) -> String {
             };
             let more = match listed.len() {
                 1 => String::new(),
-                several => format!(" and {} more in turn", several - 1),
+                several => format!(" and {} more in turn", units::count(several as u64 - 1)),
             };
             format!("{method}{site}{}{more}", first.path)
         }
@@ -128,6 +142,7 @@ fn what(plan: &Plan) -> String {
 fn sentence(plan: &Plan) -> String {
     let mut words = vec![load(plan), connecting(plan).to_owned()];
     words.extend(protocol(plan));
+    words.extend(sent_along(plan));
     words.push(rounds(plan));
     words.join(", ")
 }
@@ -166,9 +181,9 @@ fn protocol(plan: &Plan) -> Vec<String> {
         },
     );
     if protocol.pipeline > 1 {
-        words.push(format!("pipelined {} deep", protocol.pipeline));
+        let depth = units::count(protocol.pipeline.into());
+        words.push(format!("pipelined {depth} deep"));
     }
-    words.extend(sent_along(plan));
     words
 }
 
@@ -300,11 +315,16 @@ fn headers(request: &Request, defaults: &[(String, String)]) -> Vec<Row> {
         .map(|(name, value)| row("", format!("{name}: {value}")))
         .collect();
     match &request.body {
-        Some(Body::Text(text)) => rows.push(row("body", text.clone())),
+        Some(body @ Body::Text(text)) => {
+            rows.push(row(
+                "body",
+                format!("{}: {text}", units::bytes(length(body))),
+            ));
+        }
         Some(Body::File { path, length }) => {
             rows.push(row(
                 "body",
-                format!("{}, {}", path.display(), units::bytes(*length)),
+                format!("{}: {}", units::bytes(*length), path.display()),
             ));
         }
         None => {}
@@ -442,5 +462,22 @@ mod tests {
             .collect();
         assert!(texts.contains(&"Host: 127.0.0.1:8080") && texts.contains(&"user-agent: mine"));
         assert!(!texts.contains(&"User-Agent: weigh"), "{texts:?}");
+    }
+
+    #[test]
+    fn a_body_has_its_own_row_and_is_nothing_of_the_connections() {
+        let mut plan = plan();
+        plan.requests = Requests::Listed(vec![Request {
+            headers: vec![("X".into(), "y".into())],
+            body: Some(Body::Text("hello".into())),
+            ..Request::get("/")
+        }]);
+        let rows = plan_lines(&plan, &[]);
+        let said = |label: &str| {
+            let row = rows.iter().find(|row| row.label == label).unwrap();
+            row.items[0].0[0].text.clone()
+        };
+        assert_eq!(said("body"), "5 B: hello");
+        assert_eq!(said("connections"), "connected before the load, keep-alive");
     }
 }

@@ -2,13 +2,13 @@
 
 use super::findings::{grade, is_generator_bound, is_void};
 use super::{Item, Role, Row};
-use crate::phrase::{micros, number, percent, rate as per_second};
+use crate::phrase::{micros, number, rate as per_second};
 use plan::{Connect, Load};
 use record::{
     Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally, ThreadAccounts,
 };
 use stats::Histogram;
-use units::Nanos;
+use units::{Nanos, percent};
 
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
@@ -26,22 +26,23 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         )];
     };
     let tally = Summary::tally(&point.rounds);
-    // What was spent per exchange is worth no more than the number of exchanges.
-    let requests = if is_void(run, Figure::Counts) {
+    // What was spent per exchange is worth no more than the number of exchanges; and what was never started cost nothing.
+    let started = if is_void(run, Figure::Counts) {
         0
     } else {
-        summary.requests
+        tally.started
     };
     let rows = [
         Some(rate(run, &summary.rps)),
         Some(latency(run, &summary.latency_us)),
+        spread(run, &summary.latency_us),
         unwanted(run, "latency 4xx", &tally.service_4xx),
         unwanted(run, "latency 5xx", &tally.service_5xx),
         Some(exchanges(run, &summary, &tally)),
         Some(bytes(run, &summary)),
         connections(run, point, &tally),
-        generator(&point.rounds, requests),
-        server(&point.rounds, requests),
+        generator(&point.rounds, started),
+        server(&point.rounds, started),
     ];
     rows.into_iter().flatten().collect()
 }
@@ -102,13 +103,34 @@ fn latency(run: &Run, latency: &Latency) -> Row {
             vec![Item::plain("no exchange ended well")],
         );
     }
-    let mut items = times(latency);
-    let mut rests = Item::dim(format!("of {} (service time)", units::count(latency.count)));
+    demoted(run, Figure::Latency, "latency", times(latency))
+}
+
+/// The line below it: what one reads less often, and how many samples it all rests on.
+fn spread(run: &Run, latency: &Latency) -> Option<Row> {
+    if latency.count == 0 || is_void(run, Figure::Latency) {
+        return None;
+    }
+    let named = |(name, value): (&str, Option<f64>)| {
+        value.map(|value| Item::named(name, Role::Plain, bounded(latency, name, value)))
+    };
+    let figures = [("min", latency.min), ("mean", latency.mean)];
+    let mut items: Vec<Item> = figures.into_iter().filter_map(named).collect();
+    let mut rests = Item::dim(format!(
+        "of {}",
+        number(latency.count, "exchange", "exchanges")
+    ));
     if latency.count < SAMPLES_ENOUGH {
-        rests = rests.and(Role::Warning, " indicative");
+        rests = rests.and(Role::Warning, ", indicative");
     }
     items.push(rests);
-    demoted(run, Figure::Latency, "latency", items)
+    Some(Row::new("", items))
+}
+
+/// A figure of latency, with a sign where it is a lower bound.
+fn bounded(latency: &Latency, name: &str, value: f64) -> String {
+    let is_bound = latency.at_least.iter().any(|known| known == name);
+    format!("{}{}", if is_bound { ">= " } else { "" }, micros(value))
 }
 
 /// How long answers took that were complete and not wanted.
@@ -132,16 +154,8 @@ fn shown_name(name: &str) -> &str {
 /// The percentiles that the samples carry, the names of those that they do not, and the maximum.
 fn times(latency: &Latency) -> Vec<Item> {
     let shown = |(name, value): (&'static str, Option<f64>)| {
-        let bound = if latency.at_least.iter().any(|known| known == name) {
-            ">= "
-        } else {
-            ""
-        };
-        let label = if name == "p999" { "p99.9" } else { name };
-        (
-            label,
-            value.map(|value| format!("{bound}{}", micros(value))),
-        )
+        let value = value.map(|value| bounded(latency, name, value));
+        (shown_name(name), value)
     };
     let figures = latency.named().map(shown);
     let withheld: Vec<&str> = figures
@@ -263,41 +277,43 @@ fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
     Some(demoted(run, Figure::Counts, "connections", items))
 }
 
-/// What the generator itself took; the busiest thread as the median over rounds.
-fn generator(rounds: &[Round], requests: u64) -> Option<Row> {
-    let busiest = percent(Round::typical(rounds, Round::generator_busy)?);
+/// What the generator itself took; its shares of time as the medians over rounds, where rounds are long enough for them.
+fn generator(rounds: &[Round], started: u64) -> Option<Row> {
     let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
-    let most = rounds
-        .iter()
-        .map(|round| round.threads.len())
-        .max()
-        .unwrap_or(0);
-    let mut items = vec![match most {
-        1 => Item::plain(format!("1 thread, {busiest} busy")),
-        _ => Item::plain(format!("busiest of {most} threads {busiest} busy")),
-    }];
-    items.extend(waited(&threads));
-    items.extend((requests > 0).then(|| cost(&threads, requests)));
+    let most = rounds.iter().map(|round| round.threads.len()).max()?;
+    if most == 0 {
+        return None;
+    }
+    let many = units::count(most as u64);
+    let busiest = Round::typical(rounds, Round::generator_busy).map(percent);
+    let mut items = vec![Item::plain(match (most, busiest) {
+        (1, Some(busiest)) => format!("1 thread, {busiest} busy"),
+        (_, Some(busiest)) => format!("busiest of {many} threads {busiest} busy"),
+        (_, None) => number(most as u64, "thread", "threads"),
+    })];
+    items.extend(
+        Round::typical(rounds, waited)
+            .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
+    );
+    items.extend((started > 0).then(|| cost(&threads, started)));
     Some(Row::new("generator", items))
 }
 
 /// The share of all threads' time in which they could have run and had to wait for a CPU.
-fn waited(threads: &[&ThreadAccounts]) -> Option<Item> {
+fn waited(round: &Round) -> Option<f64> {
+    let long = |thread: &&ThreadAccounts| thread.wall >= Round::SHARES_FROM;
+    let threads: Vec<&ThreadAccounts> = round.threads.iter().filter(long).collect();
     let waits: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.run_queue_wait).collect();
-    let waited: Nanos = waits?.into_iter().sum();
-    let wall = sum(threads, |thread| thread.wall).as_secs_f64().max(1e-9);
-    Some(Item::plain(format!(
-        "run-queue wait {}",
-        percent(waited.as_secs_f64() / wall)
-    )))
+    let waited: Nanos = waits.filter(|waits| !waits.is_empty())?.into_iter().sum();
+    Some(waited.as_secs_f64() / sum(&threads, |thread| thread.wall).as_secs_f64())
 }
 
 /// The kernel divides CPU time into own and its own by ticks of some milliseconds: of less than this the shares would be
 /// off by more than a few per cent.
 const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
-fn cost(threads: &[&ThreadAccounts], requests: u64) -> Item {
-    let cpu = units::span(sum(threads, |thread| thread.cpu) / requests);
+fn cost(threads: &[&ThreadAccounts], started: u64) -> Item {
+    let cpu = units::span(sum(threads, |thread| thread.cpu) / started);
     let item = Item::plain(format!("{cpu} CPU per exchange"));
     let (user, system) = (
         sum(threads, |thread| thread.user),
@@ -321,11 +337,8 @@ fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos
     threads.iter().map(|thread| time(thread)).sum()
 }
 
-/// What the server's processes took, where they were observed.
-fn server(rounds: &[Round], requests: u64) -> Option<Row> {
-    let busy = Round::typical(rounds, |round| {
-        round.footprint.as_ref().map(Footprint::busy)
-    })?;
+/// What the server's processes took, where they were observed; their share of time where rounds are long enough for it.
+fn server(rounds: &[Round], started: u64) -> Option<Row> {
     let prints: Vec<&Footprint> = rounds
         .iter()
         .filter_map(|round| round.footprint.as_ref())
@@ -336,23 +349,20 @@ fn server(rounds: &[Round], requests: u64) -> Option<Row> {
     } else {
         ""
     };
-    let cpus = last.cpus_allowed;
-    let cpus = if cpus == 1.0 {
-        "1 CPU".to_owned()
-    } else {
-        format!("{cpus} CPUs")
+    let cpus = match last.cpus_allowed {
+        1.0 => "1 CPU".to_owned(),
+        cpus => format!("{cpus} CPUs"),
     };
-    let mut items = vec![Item::plain(format!(
-        "{bound}{} of {cpus} busy",
-        percent(busy)
-    ))];
+    let busy = Round::typical(rounds, Round::server_busy);
+    let mut items = vec![Item::plain(match busy {
+        Some(busy) => format!("{bound}{} of {cpus} busy", percent(busy)),
+        None => cpus,
+    })];
     // With the server observed in some rounds only, its time belongs to their exchanges alone.
-    if requests > 0 && prints.len() == rounds.len() {
+    if started > 0 && prints.len() == rounds.len() {
         let cpu: Nanos = prints.iter().map(|each| each.cpu).sum();
-        items.push(Item::plain(format!(
-            "{bound}{} CPU per exchange",
-            units::span(cpu / requests)
-        )));
+        let each = units::span(cpu / started);
+        items.push(Item::plain(format!("{bound}{each} CPU per exchange")));
     }
     items.push(Item::plain(number(
         last.processes.into(),
@@ -360,4 +370,71 @@ fn server(rounds: &[Round], requests: u64) -> Option<Row> {
         "processes",
     )));
     Some(Row::new("server", items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::example;
+
+    /// The words of the row with this label.
+    fn shown(run: &Run, label: &str) -> String {
+        let rows = rows(run, &run.points[0]);
+        let row = rows.iter().find(|row| row.label == label).unwrap();
+        let words =
+            |item: &Item| -> String { item.0.iter().map(|span| span.text.as_str()).collect() };
+        row.items.iter().map(words).collect::<Vec<_>>().join("  ")
+    }
+
+    #[test]
+    fn what_was_never_started_cost_nothing() {
+        let mut run = example::ok();
+        let before = (shown(&run, "generator"), shown(&run, "server"));
+        assert!(
+            before.0.contains("42.8 µs CPU per exchange"),
+            "{}",
+            before.0
+        );
+        assert!(before.1.contains("167 µs CPU per exchange"), "{}", before.1);
+        let tally = &mut run.points[0].rounds[4].tally;
+        tally.due += 1_000_000;
+        tally.never_sent += 1_000_000;
+        assert_eq!((shown(&run, "generator"), shown(&run, "server")), before);
+        run.points[0]
+            .rounds
+            .iter_mut()
+            .for_each(|round| round.tally.started = 0);
+        assert!(!shown(&run, "generator").contains("per exchange"));
+    }
+
+    #[test]
+    fn in_windows_too_short_for_shares_of_time_there_are_none() {
+        let mut run = example::ok();
+        for round in &mut run.points[0].rounds {
+            round
+                .threads
+                .iter_mut()
+                .for_each(|thread| thread.wall = Nanos::from_millis(4));
+            round
+                .footprint
+                .iter_mut()
+                .for_each(|print| print.wall = Nanos::from_millis(4));
+        }
+        assert!(shown(&run, "generator").starts_with("2 threads  42.8 µs CPU per exchange"));
+        assert_eq!(
+            shown(&run, "server"),
+            "2 CPUs  167 µs CPU per exchange  3 processes"
+        );
+    }
+
+    #[test]
+    fn one_disturbed_round_does_not_decide_how_long_threads_waited() {
+        let mut run = example::ok();
+        for thread in &mut run.points[0].rounds[0].threads {
+            thread.run_queue_wait = Some(thread.wall);
+        }
+        assert!(shown(&run, "generator").contains("run-queue wait 1.0 %"));
+        run.points[0].rounds[3].threads[0].run_queue_wait = None;
+        assert!(shown(&run, "generator").contains("run-queue wait 1.0 %"));
+    }
 }

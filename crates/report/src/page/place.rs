@@ -8,6 +8,9 @@ use record::{Machine, Run};
 /// The longest name that is shown whole.
 const LONGEST: usize = 80;
 
+/// What a record says of a hypervisor that gives no name.
+const UNNAMED: &str = "a hypervisor without a name";
+
 pub(super) fn rows(run: &Run) -> Vec<Row> {
     let facts = machine(&run.machine).into_iter().map(Item::dim).collect();
     let written = format!(
@@ -26,8 +29,8 @@ fn machine(machine: &Machine) -> Vec<String> {
     let mut facts: Vec<String> = named(&machine.cpu_model).into_iter().collect();
     facts.push(format!(
         "{} of {} CPUs",
-        machine.cpus_allowed.len(),
-        machine.cpus_online
+        units::count(machine.cpus_allowed.len() as u64),
+        units::count(machine.cpus_online.into())
     ));
     facts.extend(
         machine
@@ -36,11 +39,11 @@ fn machine(machine: &Machine) -> Vec<String> {
     );
     facts.extend(named(&machine.kernel).map(|kernel| format!("Linux {kernel}")));
     facts.extend(named(&machine.distribution));
-    facts.extend(
-        named(&machine.virtualised)
-            .filter(|by| by != "none")
-            .map(|by| format!("virtualised ({by})")),
-    );
+    let virtualised = named(&machine.virtualised).filter(|by| by != "none");
+    facts.extend(virtualised.map(|by| match by.as_str() {
+        UNNAMED => "virtual machine".to_owned(),
+        _ => format!("virtual machine ({by})"),
+    }));
     facts
 }
 
@@ -72,5 +75,23 @@ mod tests {
                 "Linux 6.1.0"
             ]
         );
+    }
+
+    #[test]
+    fn a_virtual_machine_is_named_where_it_has_a_name() {
+        for (by, wanted) in [
+            ("none", None),
+            (UNNAMED, Some("virtual machine")),
+            (
+                "QEMU Standard PC",
+                Some("virtual machine (QEMU Standard PC)"),
+            ),
+        ] {
+            let facts = machine(&Machine {
+                virtualised: Some(by.into()),
+                ..Machine::default()
+            });
+            assert_eq!(facts.get(1).map(String::as_str), wanted);
+        }
     }
 }

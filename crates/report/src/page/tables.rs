@@ -2,8 +2,9 @@
 
 use super::findings::{is_generator_bound, is_void};
 use super::{Column, Role, Span, Table};
-use crate::phrase::{micros, number, percent, rate};
+use crate::phrase::{micros, number, rate};
 use record::{Blame, FaultCount, Figure, Latency, Point, Round, Run, Step, Summary};
+use units::percent;
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -124,12 +125,15 @@ const ROUND_COLUMNS: [Column; 9] = [
 
 fn round(run: &Run, round: &Round) -> Vec<Span> {
     let latency = Latency::of(&round.tally);
-    let share = |value: Option<f64>| Span::new(Role::Plain, value.map_or("-".to_owned(), percent));
+    let share = |bound: &str, value: Option<f64>| {
+        let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", percent(value)));
+        Span::new(Role::Plain, shown)
+    };
     let errors = round.tally.errors();
     let shade = if errors > 0 { Role::Wrong } else { Role::Dim };
     let least = if is_generator_bound(run) { ">= " } else { "" };
     vec![
-        Span::new(Role::Dim, (u64::from(round.index) + 1).to_string()),
+        Span::new(Role::Dim, units::count(u64::from(round.index) + 1)),
         unless_void(
             run,
             Figure::Rps,
@@ -140,10 +144,18 @@ fn round(run: &Run, round: &Round) -> Vec<Span> {
         time(run, &latency, "p99", latency.p99),
         time(run, &latency, "max", latency.max),
         unless_void(run, Figure::Counts, shade, units::count(errors)),
-        share(round.generator_busy()),
-        share(round.server_busy()),
+        share("", round.generator_busy()),
+        share(missing(round), round.server_busy()),
         Span::new(Role::Wrong, if round.partial { "cut short" } else { "" }),
     ]
+}
+
+/// What goes before the server's share where some of its CPU time may be missing.
+fn missing(round: &Round) -> &'static str {
+    match &round.footprint {
+        Some(footprint) if footprint.lower_bound => ">= ",
+        _ => "",
+    }
 }
 
 fn time(run: &Run, latency: &Latency, name: &str, value: Option<f64>) -> Span {
