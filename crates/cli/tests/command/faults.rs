@@ -234,3 +234,48 @@ fn queue_limit() -> u64 {
     let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
     limit.trim().parse::<u64>().unwrap().min(128)
 }
+
+#[test]
+fn bytes_behind_an_answer_are_no_exchanges_fault_and_yet_counted() {
+    let server = Scripted::start(|line| {
+        while line.request().is_some() {
+            line.say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokEXTRA");
+        }
+    });
+    let bench = Bench::new();
+    let (said, record) = bench.run(&format!("{} -n 6 -c 1 --rounds 1", server.at()));
+    said.ended(0);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 6);
+    let strays = &record.rounds()[0]["tally"]["strays"];
+    assert_eq!(strays[0]["kind"], "unexpected_bytes", "{strays}");
+    assert_eq!(strays[0]["count"], 6, "{strays}");
+}
+
+#[test]
+fn a_file_of_requests_that_is_emptied_under_the_load_ends_it_and_asks_nothing_else() {
+    let bench = Bench::new();
+    let file = bench.file("paths", "/a\n".repeat(100_000));
+    let asked = AtomicU64::new(0);
+    let server = Scripted::start(move |line| {
+        while line.request().is_some() {
+            if asked.fetch_add(1, Ordering::SeqCst) == 5 {
+                std::fs::write(&file, "").unwrap();
+            }
+            line.say(OK);
+        }
+    });
+    let (said, record) = bench.run(&format!(
+        "{} --urls paths -n 200000 -c 1 --rounds 1",
+        server.at()
+    ));
+    said.ended(1);
+    record.assert_conserved();
+    assert!(record.count("/summary/errors/never_sent") > 0);
+    assert!(
+        server
+            .asked()
+            .iter()
+            .all(|asked| asked.line() == "GET /a HTTP/1.1")
+    );
+}

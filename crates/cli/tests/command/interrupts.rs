@@ -123,3 +123,17 @@ fn the_journal_of_a_killed_run_holds_every_round_that_was_over() {
     let again = bench.say(&format!("run {} -n 1 -o run.json", server.at()));
     again.refused(&["run.json.journal holds the rounds of a run that was cut off"]);
 }
+
+#[test]
+fn an_interrupt_ends_the_wait_for_the_first_answer() {
+    let bench = Bench::new();
+    let (server, silent) = falls_silent_after(0);
+    let at = server.at();
+    let child = bench
+        .weigh(&["run", &at, "--timeout", "100s"])
+        .spawn()
+        .unwrap();
+    silent.recv().unwrap();
+    signal("INT", child.id());
+    Said::of(child).ended(130);
+}

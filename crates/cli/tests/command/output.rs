@@ -161,3 +161,34 @@ fn a_target_alone_means_run() {
     ));
     assert!(said.ended(0).out.contains("5 ok"), "{}", said.out);
 }
+
+#[test]
+fn a_result_that_cannot_be_printed_is_still_recorded() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let child = bench
+        .weigh(&[
+            "run",
+            server.at(),
+            "-n",
+            "10",
+            "--rounds",
+            "1",
+            "-o",
+            "run.json",
+        ])
+        .stdout(full)
+        .spawn()
+        .unwrap();
+    let said = Said::of(child);
+    said.ended(6);
+    assert!(
+        said.err.contains("the result could not be printed"),
+        "{said:#?}"
+    );
+    assert_eq!(bench.record("run.json").count("/summary/requests"), 10);
+}

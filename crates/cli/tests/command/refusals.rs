@@ -113,7 +113,11 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["@", "--body", "@none"], &["--body @none cannot be read"]),
     (&["@", "--body", "@."], &["--body @.", "no file"]),
     (&["@", "--urls", "none"], &["--urls none cannot be read"]),
-    (&["@", "--urls", "."], &["--urls ."]),
+    (&["@", "--urls", "."], &["--urls . is no file"]),
+    (
+        &["@", "--urls", "/dev/stdin"],
+        &["--urls /dev/stdin is no file"],
+    ),
     (
         &["@", "--urls", "bad"],
         &["--urls bad line 3", "`get` is no method"],
@@ -139,7 +143,14 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["@", "--expect", "@paths", "--expect", "@bad"],
         &["--expect names two bodies"],
     ),
+    (
+        &["@", "-X", "HEAD", "--expect", "@paths"],
+        &["--expect @FILE contradicts --method HEAD"],
+    ),
+    (&["@", "--rounds", "10001"], &["--rounds is 10001"]),
     // from where, and to where
+    (&["@", "-o", "/dev/stdout"], &["--output", "--json"]),
+    (&["@", "-o", "-"], &["--output", "--json"]),
     (
         &["@", "--source", "::1"],
         &["--source ::1", "no address of its kind"],

@@ -154,3 +154,10 @@ fn a_server_that_dies_under_load_is_an_error_and_the_run_ends() {
     record.assert_conserved();
     assert!(record.count("/summary/errors/never_sent") > 0);
 }
+
+#[test]
+fn a_server_that_never_answers_is_given_up_in_time() {
+    let bench = Bench::new();
+    let said = bench.say("run x --unix s --ready-within 100ms -- sleep 100");
+    said.refused(&["`sleep 100` did not answer at x within 100 ms"]);
+}
