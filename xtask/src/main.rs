@@ -1,16 +1,20 @@
 //! `cargo xtask`: every chore of the project is a subcommand here, and continuous integration runs the same ones.
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
-//! `cargo test` (`fuzz`, `servers`), and all of it in order (`ci`).
+//! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), and all of it in order (`ci`).
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
 //! cargo xtask tidy            # the rules of the house
+//! cargo xtask cost --quick    # what weigh costs, beside the least that is possible and beside others
+//! cargo xtask count           # the same as a number of instructions, which is a ratchet
 //! cargo xtask ci              # everything, in the order in which it fails soonest
 //! ```
 
 mod cargo;
 mod ci;
+mod cost;
+mod count;
 mod fuzz;
 mod schema;
 mod servers;
@@ -30,6 +34,10 @@ enum Chore {
     Tidy,
     /// Write docs/record.schema.json from the record's types.
     Schema(schema::Schema),
+    /// Measure what weigh costs, beside a bare client and beside other tools.
+    Cost(cost::CostChore),
+    /// Count the instructions of an exchange in the thread's loop, on the simulated ring.
+    Count(count::CountChore),
     /// Build the fuzz targets and run them for a bounded time.
     Fuzz(fuzz::Fuzz),
     /// Test against the real servers; a missing one is a failure.
@@ -51,6 +59,8 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Ci(ci) => ci.run(),
         Chore::Tidy => tidy::run(),
         Chore::Schema(schema) => schema.run(),
+        Chore::Cost(cost) => cost.run(),
+        Chore::Count(count) => count.run(),
         Chore::Fuzz(fuzz) => fuzz.run(),
         Chore::Servers => servers::run_demanding(),
     }

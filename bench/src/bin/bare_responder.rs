@@ -1,0 +1,138 @@
+//! The least that an HTTP server can do: `bare_responder ADDR:PORT [--body BYTES] [--close] [--cpu N]`.
+//!
+//! One thread; every connection is registered once, edge-triggered; for each readiness one recv and one send of the
+//! same bytes. Of what comes only the last four bytes are looked at: a request ends with an empty line, and none of the
+//! clients that it is for has more than one under way. With `--close` a connection is closed after its response.
+//!
+//! It prints where it listens, and ends with the process that started it.
+
+use bench::{EDGE, Epoll, IN};
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::process::ExitCode;
+
+const BUFFER: usize = 64 * 1024;
+
+/// Names the listener in events; connections are named by their descriptors.
+const DOOR: u64 = u64::MAX;
+
+const USAGE: &str = "usage: bare_responder ADDR:PORT [--body BYTES] [--close] [--cpu N]";
+
+/// The largest body: whatever is larger would not go out with one send.
+const BODY_MAX: usize = 64 * 1024;
+
+struct Ask {
+    at: SocketAddr,
+    body: usize,
+    close: bool,
+    cpu: Option<usize>,
+}
+
+impl Ask {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Option<Ask> {
+        let mut ask = Ask {
+            at: arguments.next()?.parse().ok()?,
+            body: 100,
+            close: false,
+            cpu: None,
+        };
+        while let Some(word) = arguments.next() {
+            match word.as_str() {
+                "--body" => ask.body = arguments.next()?.parse().ok()?,
+                "--close" => ask.close = true,
+                "--cpu" => ask.cpu = Some(arguments.next()?.parse().ok()?),
+                _ => return None,
+            }
+        }
+        (ask.body <= BODY_MAX).then_some(ask)
+    }
+
+    /// `Connection: keep-alive` is for clients that speak HTTP/1.0, and goes to all, so that all get the same bytes.
+    fn response(&self) -> Vec<u8> {
+        let connection = if self.close { "close" } else { "keep-alive" };
+        let mut response = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: {connection}\r\n\r\n",
+            self.body
+        )
+        .into_bytes();
+        response.resize(response.len() + self.body, b'x');
+        response
+    }
+}
+
+struct Responder {
+    epoll: Epoll,
+    listener: RawFd,
+    response: Vec<u8>,
+    close: bool,
+    buffer: Vec<u8>,
+}
+
+impl Responder {
+    fn serve(&mut self) -> std::io::Result<()> {
+        loop {
+            for index in 0..self.epoll.wait()? {
+                match self.epoll.event(index).0 {
+                    DOOR => self.accept()?,
+                    fd => self.answer(fd as RawFd),
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) -> std::io::Result<()> {
+        while let Some(fd) = bench::accept(self.listener)? {
+            self.epoll.add(fd, fd as u64, IN | EDGE)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn answer(&mut self, fd: RawFd) {
+        let received = bench::receive(fd, &mut self.buffer).unwrap_or(0);
+        if received == 0 {
+            return bench::close(fd);
+        }
+        if !self.buffer[..received].ends_with(b"\r\n\r\n") {
+            return;
+        }
+        // A client that has gone is noticed by the next receive.
+        let sent = bench::send(fd, &self.response);
+        if self.close || sent.is_err() {
+            bench::close(fd);
+        }
+    }
+}
+
+fn serve(ask: &Ask) -> std::io::Result<()> {
+    if let Some(cpu) = ask.cpu {
+        bench::pin(cpu)?;
+    }
+    let (listener, at) = bench::listen(ask.at)?;
+    let mut epoll = Epoll::new()?;
+    epoll.add(listener, DOOR, IN)?;
+    println!("{at}");
+    let mut responder = Responder {
+        epoll,
+        listener,
+        response: ask.response(),
+        close: ask.close,
+        buffer: vec![0; BUFFER],
+    };
+    responder.serve()
+}
+
+fn main() -> ExitCode {
+    bench::end_with_parent();
+    let Some(ask) = Ask::read(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match serve(&ask) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bare_responder: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! System calls with nothing around them: the floor under everything that weigh's cost is held against.
+//!
+//! In scope: the few calls that the bare programs of this folder make, each as one thin function. Out of scope: any code
+//! of weigh's own. What measures a thing must not be made of it, so the calls are written down here once more although
+//! `kernel` has them: if both shared a function, whatever it cost would vanish from the comparison.
+//!
+//! Descriptors are plain numbers, as the kernel has them, and errors are panics at the caller's: a bare program that
+//! hits anything unexpected is of no use as a floor, and shall say so and end.
+//!
+//! ```
+//! use std::io::Write;
+//!
+//! let (listener, at) = bench::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+//! let mut client = std::net::TcpStream::connect(at).unwrap();
+//! client.write_all(b"hello").unwrap();
+//! let accepted = loop {
+//!     if let Some(accepted) = bench::accept(listener).unwrap() {
+//!         break accepted;
+//!     }
+//! };
+//! let mut epoll = bench::Epoll::new().unwrap();
+//! epoll.add(accepted, 7, bench::IN | bench::EDGE).unwrap();
+//! assert_eq!(epoll.wait().unwrap(), 1);
+//! assert_eq!(epoll.event(0).0, 7);
+//! let mut buffer = [0; 16];
+//! assert_eq!(bench::receive(accepted, &mut buffer).unwrap(), 5);
+//! ```
+#![allow(
+    unsafe_code,
+    reason = "system calls are unsafe, and these must not be those of the room that is measured"
+)]
+
+use std::io::{Error, Result};
+use std::mem::{size_of, zeroed};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::os::fd::{IntoRawFd, RawFd};
+use std::process::Command;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// Events that one wait takes at most; as many as weigh's.
+const EVENTS: usize = 1024;
+
+/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+const BACKLOG: libc::c_int = 4096;
+
+/// Something can be received.
+pub const IN: u32 = libc::EPOLLIN as u32;
+/// Something can be sent, or a connect has succeeded.
+pub const OUT: u32 = libc::EPOLLOUT as u32;
+/// Each readiness is told once.
+pub const EDGE: u32 = libc::EPOLLET as u32;
+/// The socket is dead.
+pub const BROKEN: u32 = libc::EPOLLERR as u32;
+
+fn check(answer: libc::c_int) -> Result<libc::c_int> {
+    match answer {
+        -1 => Err(Error::last_os_error()),
+        answer => Ok(answer),
+    }
+}
+
+fn check_size(answer: libc::ssize_t) -> Result<usize> {
+    usize::try_from(answer).map_err(|_| Error::last_os_error())
+}
+
+/// An epoll, and what its last wait found.
+pub struct Epoll {
+    fd: RawFd,
+    events: Box<[libc::epoll_event]>,
+}
+
+impl Epoll {
+    /// One that watches nothing yet.
+    ///
+    /// # Errors
+    /// What epoll_create1 said.
+    pub fn new() -> Result<Epoll> {
+        // SAFETY: takes no memory of ours.
+        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS].into_boxed_slice();
+        Ok(Epoll { fd, events })
+    }
+
+    /// Watches `fd` for `interest`; its events carry `name`.
+    ///
+    /// # Errors
+    /// What epoll_ctl said.
+    pub fn add(&mut self, fd: RawFd, name: u64, interest: u32) -> Result<()> {
+        let mut event = libc::epoll_event {
+            events: interest,
+            u64: name,
+        };
+        // SAFETY: `event` outlives the call.
+        check(unsafe { libc::epoll_ctl(self.fd, libc::EPOLL_CTL_ADD, fd, &mut event) })?;
+        Ok(())
+    }
+
+    /// Waits for events and says how many there are.
+    ///
+    /// # Errors
+    /// What epoll_wait said, a signal included.
+    #[inline]
+    pub fn wait(&mut self) -> Result<usize> {
+        let events = self.events.as_mut_ptr();
+        // SAFETY: the array has room for EVENTS.
+        let found = unsafe { libc::epoll_wait(self.fd, events, EVENTS as libc::c_int, -1) };
+        check(found).map(|found| found as usize)
+    }
+
+    /// The name and the flags of event `index` of the last wait.
+    #[inline]
+    pub fn event(&self, index: usize) -> (u64, u32) {
+        let event = self.events[index];
+        (event.u64, event.events)
+    }
+}
+
+/// A listening socket that does not block, and where it listens.
+///
+/// # Errors
+/// What socket, bind or listen said.
+pub fn listen(at: SocketAddr) -> Result<(RawFd, SocketAddr)> {
+    // The standard library sets SO_REUSEADDR; its backlog is short of a thousand connections at once.
+    let listener = TcpListener::bind(at)?;
+    listener.set_nonblocking(true)?;
+    let at = listener.local_addr()?;
+    let fd = listener.into_raw_fd();
+    // SAFETY: takes no memory of ours.
+    check(unsafe { libc::listen(fd, BACKLOG) })?;
+    Ok((fd, at))
+}
+
+/// One waiting connection, if there is one.
+///
+/// # Errors
+/// What accept4 said, other than EAGAIN.
+#[inline]
+pub fn accept(listener: RawFd) -> Result<Option<RawFd>> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: null pointers say that the peer's address is not wanted.
+    let answer = unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) };
+    match check(answer) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new socket that has begun to connect.
+///
+/// # Errors
+/// What socket or connect said, other than EINPROGRESS.
+#[inline]
+pub fn connect(to: SocketAddrV4) -> Result<RawFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no memory of ours.
+    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    // SAFETY: the address is plain old data, and all zeroes is one.
+    let mut address: libc::sockaddr_in = unsafe { zeroed() };
+    address.sin_family = libc::AF_INET as libc::sa_family_t;
+    address.sin_port = to.port().to_be();
+    address.sin_addr.s_addr = u32::from_ne_bytes(to.ip().octets());
+    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: the address outlives the call, and the size is its own.
+    match check(unsafe { libc::connect(fd, ptr::from_ref(&address).cast(), size) }) {
+        Ok(_) => Ok(fd),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(fd),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends `bytes`, and says how many of them were taken.
+///
+/// # Errors
+/// What send said.
+#[inline]
+pub fn send(fd: RawFd, bytes: &[u8]) -> Result<usize> {
+    // SAFETY: pointer and length are those of a live slice.
+    check_size(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) })
+}
+
+/// Receives into `buffer`; zero is the end.
+///
+/// # Errors
+/// What recv said.
+#[inline]
+pub fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize> {
+    // SAFETY: pointer and length are those of a live, exclusive slice.
+    check_size(unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) })
+}
+
+/// Closes `fd`, which is not to be used again.
+#[inline]
+pub fn close(fd: RawFd) {
+    // SAFETY: takes no memory of ours. Linux closes whatever close says, so there is nothing to do about an error.
+    unsafe { libc::close(fd) };
+}
+
+/// Holds the calling thread, and what it starts from now on, on one CPU.
+///
+/// # Errors
+/// What sched_setaffinity said: EINVAL where there is no such CPU for us.
+pub fn pin(cpu: usize) -> Result<()> {
+    assert!(cpu < libc::CPU_SETSIZE as usize, "no CPU has that number");
+    // SAFETY: a set is plain old data, all zeroes is the empty one, and `cpu` is within it.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        set
+    };
+    // SAFETY: the set outlives the call, and the size is its own.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) })?;
+    Ok(())
+}
+
+/// Asks the kernel to end this process when the thread that started it ends.
+pub fn end_with_parent() {
+    // SAFETY: takes two numbers and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// What a process has cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// From its start to its end.
+    pub wall: Duration,
+    /// CPU time in its own code.
+    pub user: Duration,
+    /// CPU time in the kernel.
+    pub system: Duration,
+    /// The most memory it held, in kilobytes. A process inherits its starter's peak, which is why a small one starts it.
+    pub peak_kb: u64,
+    /// As wait4 tells it: exit status and signal.
+    pub status: i32,
+}
+
+/// Runs `command` to its end and says what it has cost, threads and waited-for children included.
+///
+/// # Errors
+/// It could not be started.
+pub fn weigh_process(command: &mut Command) -> Result<Cost> {
+    let begun = Instant::now();
+    let child = command.spawn()?;
+    let id = child.id() as libc::pid_t;
+    let mut status = 0;
+    // SAFETY: the usage is plain old data, and all zeroes is one.
+    let mut usage: libc::rusage = unsafe { zeroed() };
+    // SAFETY: both places outlive the call.
+    check(unsafe { libc::wait4(id, &mut status, 0, &mut usage) })?;
+    Ok(Cost {
+        wall: begun.elapsed(),
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+        peak_kb: usage.ru_maxrss as u64,
+        status,
+    })
+}
+
+/// User and system time that the calling process has cost so far.
+pub fn processor_time() -> (Duration, Duration) {
+    // SAFETY: the usage is plain old data, and all zeroes is one.
+    let mut usage: libc::rusage = unsafe { zeroed() };
+    // SAFETY: the place outlives the call, which cannot fail with it.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    (duration(usage.ru_utime), duration(usage.ru_stime))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
+}

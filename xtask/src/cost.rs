@@ -1,0 +1,263 @@
+//! `cargo xtask cost`: what weigh costs the machine it runs on, beside the least that is possible and beside others.
+//!
+//! A generator that costs more than the server measures itself. The least is a bare program of ours (`bench`), and
+//! everything is a ratio to it, never a time to pass: each round runs every tool once, in rotating order, against the
+//! same bare responder on a CPU of its own, so that what disturbs the machine for a while disturbs all of them, and the
+//! intervals are those of the paired ratios, round by round. The raw figures go to `--json`.
+//!
+//! CPU time and peak memory are those of the tool's whole process as wait4 tells them, start and report included; what
+//! of it is start is measured apart and shown. Requests/s are exchanges over the process's wall time. System calls come
+//! from extra runs under strace, which are too slow to be timed.
+
+// In reading order: what is built,
+pub mod programs;
+// where it runs,
+mod machine;
+// what runs,
+mod tools;
+// how one of them runs once,
+mod trial;
+// what is asked of the kernel,
+mod calls;
+// and what came of it all.
+mod table;
+
+use anyhow::{Context, Result, ensure};
+use calls::Calls;
+use machine::Machine;
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+use tools::{Ask, Tool};
+use trial::{Bench, Trial};
+
+/// A look: rounds, and seconds of each run.
+const ROUNDS_QUICK: u32 = 3;
+const SECONDS_QUICK: f64 = 0.15;
+
+/// Exchanges of the first look, by which the others are chosen.
+const LOOK: u64 = 20_000;
+
+/// Most exchanges of one run: without keep-alive each needs a port, of which Linux has 28,232.
+const EXCHANGES_MAX: u64 = 5_000_000;
+const EXCHANGES_MAX_CLOSE: u64 = 20_000;
+
+/// Runs of hardly any exchanges, that show the start alone.
+const STARTS: u32 = 3;
+
+/// Measure what weigh costs, beside a bare client and beside other tools.
+#[derive(Debug, clap::Args)]
+pub struct CostChore {
+    /// Rounds; every tool runs once in each.
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    rounds: u32,
+    /// Seconds that one run of the floor takes, about; the others make as many exchanges.
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// A look instead of a measurement: three short rounds.
+    #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
+    quick: bool,
+    /// Numbers of connections.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000",
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    connections: Vec<u64>,
+    /// A new connection for every exchange.
+    #[arg(long)]
+    close: bool,
+    /// Only these beside the floor.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = tools::names())]
+    only: Vec<String>,
+    /// Leave the runs under strace out.
+    #[arg(long)]
+    no_calls: bool,
+    /// Write every run's figures here.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What one number of connections has shown.
+pub struct Point {
+    /// Connections at a time.
+    connections: u64,
+    /// Whether each exchange had its own.
+    close: bool,
+    /// Exchanges of each run.
+    exchanges: u64,
+    /// Every timed run, in the order in which they ran.
+    trials: Vec<Trial>,
+    /// Runs of hardly any exchanges.
+    starts: Vec<Trial>,
+    /// What was counted under strace.
+    calls: Vec<Calls>,
+}
+
+impl CostChore {
+    /// Measures and shows.
+    pub fn run(&self) -> Result<()> {
+        programs::build("cli", &["weigh"])?;
+        programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
+        let machine = Machine::look()?;
+        let (present, missing) = tools::present(&self.only)?;
+        print!("{}", machine.text(&present, &missing));
+        let bench = Bench::new(&machine)?;
+        let mut points = Vec::new();
+        for &connections in &self.connections {
+            let point = self.point(&bench, &present, connections)?;
+            println!("\n{}", table::text(&point, &present));
+            points.push(point);
+        }
+        println!("{}", table::legend(self.close));
+        if let Some(path) = &self.json {
+            let value = json!({
+                "machine": machine.value(&present),
+                "missing": missing,
+                "points": points.iter().map(Point::value).collect::<Vec<_>>(),
+            });
+            fs::write(path, serde_json::to_string_pretty(&value)? + "\n")
+                .with_context(|| format!("{} could not be written", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn rounds(&self) -> u32 {
+        match self.quick {
+            true => ROUNDS_QUICK,
+            false => self.rounds,
+        }
+    }
+
+    fn point(&self, bench: &Bench, tools: &[&'static Tool], connections: u64) -> Result<Point> {
+        let ask = self.ask(bench, connections)?;
+        let able: Vec<&'static Tool> = tools
+            .iter()
+            .copied()
+            .filter(|tool| tool.unable(&ask).is_none())
+            .collect();
+        let calls = match self.no_calls {
+            true => Vec::new(),
+            false => calls::all(bench, &able, &ask, self.quick)?,
+        };
+        let mut point = Point {
+            connections,
+            close: self.close,
+            exchanges: ask.exchanges,
+            trials: Vec::new(),
+            starts: starts(bench, &able, &ask)?,
+            calls,
+        };
+        for round in 0..self.rounds() {
+            for tool in order(&able, round) {
+                point.trials.push(bench.run(tool, &ask, round)?);
+            }
+        }
+        Ok(point)
+    }
+
+    /// As many exchanges as the floor makes in the time that one run may take.
+    fn ask(&self, bench: &Bench, connections: u64) -> Result<Ask> {
+        let seconds = if self.quick {
+            SECONDS_QUICK
+        } else {
+            self.seconds
+        };
+        let mut ask = Ask {
+            connections,
+            exchanges: LOOK.max(connections),
+            close: self.close,
+            seconds,
+        };
+        let look = bench.run(tools::floor(), &ask, 0)?;
+        let most = match self.close {
+            true => EXCHANGES_MAX_CLOSE,
+            false => EXCHANGES_MAX,
+        };
+        let exchanges = (look.per_second() * seconds) as u64;
+        // Whole numbers on each connection, because httperf can do nothing else.
+        let each = exchanges.clamp(LOOK, most).div_ceil(connections).max(2);
+        ask.exchanges = each * connections;
+        Ok(ask)
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.01..=10.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number from 0.01 to 10".to_owned()),
+    }
+}
+
+/// The tools in the order of `round`: each comes first in turn, and every other round runs backwards, so that each
+/// follows each other about as often as it precedes it.
+fn order(tools: &[&'static Tool], round: u32) -> Vec<&'static Tool> {
+    let mut tools = tools.to_vec();
+    let turn = round as usize % tools.len().max(1);
+    tools.rotate_left(turn);
+    if round % 2 == 1 {
+        tools.reverse();
+    }
+    tools
+}
+
+/// What a run costs that asks for nothing much.
+fn starts(bench: &Bench, tools: &[&'static Tool], ask: &Ask) -> Result<Vec<Trial>> {
+    let ask = Ask {
+        exchanges: ask.connections,
+        ..*ask
+    };
+    let mut trials = Vec::new();
+    for tool in tools.iter().filter(|tool| tool.counts()) {
+        for round in 0..STARTS {
+            trials.push(bench.run(tool, &ask, round)?);
+        }
+    }
+    Ok(trials)
+}
+
+impl Point {
+    /// The timed runs of one tool, by round.
+    fn of(&self, tool: &str) -> Vec<&Trial> {
+        let trials = self.trials.iter();
+        trials.filter(|trial| trial.tool == tool).collect()
+    }
+
+    fn value(&self) -> serde_json::Value {
+        json!({
+            "connections": self.connections,
+            "close": self.close,
+            "exchanges": self.exchanges,
+            "runs": self.trials.iter().map(Trial::value).collect::<Vec<_>>(),
+            "starts": self.starts.iter().map(Trial::value).collect::<Vec<_>>(),
+            "calls": self.calls.iter().map(Calls::value).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A check that what a tool says it did is what it was asked to do.
+fn ensure_all(tool: &str, done: u64, ask: &Ask) -> Result<()> {
+    ensure!(
+        done == ask.exchanges,
+        "{tool} was asked for {} exchanges and made {done}",
+        ask.exchanges
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_comes_first_in_its_turn_and_none_is_left_out() {
+        let tools: Vec<&'static Tool> = tools::TOOLS.iter().take(3).collect();
+        let names = |round| {
+            order(&tools, round)
+                .iter()
+                .map(|tool| tool.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), ["floor", "weigh", "ab"]);
+        assert_eq!(names(1), ["floor", "ab", "weigh"]);
+        assert_eq!(names(2), ["ab", "floor", "weigh"]);
+        assert_eq!(names(3), ["ab", "weigh", "floor"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a point has shown, for people: medians, and ratios to the floor with their intervals.
+//!
+//! A ratio is taken within a round, between neighbours in time, and the interval is Student's on the logarithms of the
+//! rounds' ratios: what disturbs a whole round cancels. It is exact for what it says, repeating on this machine as it
+//! is, and says nothing about another.
+
+use super::Point;
+use super::tools::{self, Ask, Tool};
+use super::trial::Trial;
+use std::fmt::Write;
+
+/// One point as a table.
+pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
+    let mut text = String::new();
+    let kind = if point.close {
+        "a new connection for each exchange"
+    } else {
+        "keep-alive"
+    };
+    let rounds = point.of(tools::floor().name).len();
+    line(
+        &mut text,
+        format!(
+            "{} connections, {kind}: {} exchanges a run, {rounds} rounds",
+            point.connections, point.exchanges
+        ),
+    );
+    line(&mut text, HEAD.to_owned());
+    for tool in tools {
+        match tool.unable(&asked(point)) {
+            Some(why) => line(&mut text, format!("{:<8} not run: {why}", tool.name)),
+            None => line(&mut text, row(point, tool.name)),
+        }
+    }
+    for calls in &point.calls {
+        line(
+            &mut text,
+            format!("calls    {}: {}", calls.tool, calls.text()),
+        );
+    }
+    text
+}
+
+const HEAD: &str = "         CPU us    of the floor             requests/s   of the floor             \
+                    peak MB   calls   start ms";
+
+/// What the columns are.
+pub fn legend(close: bool) -> String {
+    let close = if close {
+        " Without keep-alive the floor waits for each connect, as whoever may get a refusal must."
+    } else {
+        ""
+    };
+    format!(
+        "CPU us: median CPU time of the client's process for an exchange, start included. Ratios: geometric mean of the \
+         rounds' and its\n95 % interval. Peak MB: median. Calls: system calls of an exchange under strace. Start ms: CPU \
+         time of a run with one exchange\nfor each connection.{close}"
+    )
+}
+
+fn asked(point: &Point) -> Ask {
+    Ask {
+        connections: point.connections,
+        exchanges: point.exchanges,
+        close: point.close,
+        seconds: 0.0,
+    }
+}
+
+fn row(point: &Point, tool: &str) -> String {
+    let trials = point.of(tool);
+    let floors = point.of(tools::floor().name);
+    let values = |of: fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).collect::<Vec<_>>();
+    let starts: Vec<f64> = point
+        .starts
+        .iter()
+        .filter(|trial| trial.tool == tool)
+        .map(|trial| trial.cpu_us() / 1000.0)
+        .collect();
+    let calls = point.calls.iter().find(|calls| calls.tool == tool);
+    format!(
+        "{tool:<8} {:>6.3}   {:<22} {:>12.0}   {:<22} {:>9.1} {:>7} {:>10}",
+        median(values(Trial::cpu_us_per_exchange)),
+        ratio(&trials, &floors, Trial::cpu_us_per_exchange),
+        median(values(Trial::per_second)),
+        ratio(&trials, &floors, Trial::per_second),
+        median(values(Trial::peak_mb)),
+        calls.map_or("-".to_owned(), |calls| format!("{:.2}", calls.total())),
+        match starts.is_empty() {
+            true => "-".to_owned(),
+            false => format!("{:.1}", median(starts)),
+        },
+    )
+}
+
+/// `1.052 (1.041..1.063)`, paired by round.
+fn ratio(trials: &[&Trial], floors: &[&Trial], of: fn(&Trial) -> f64) -> String {
+    if trials.first().map(|trial| trial.tool) == floors.first().map(|floor| floor.tool) {
+        return "1".to_owned();
+    }
+    let pair = |trial: &&Trial| {
+        let floor = floors.iter().find(|floor| floor.round == trial.round)?;
+        Some(of(trial) / of(floor))
+    };
+    let ratios: Vec<f64> = trials.iter().filter_map(pair).collect();
+    match stats::log_t_interval(&ratios) {
+        Some(stats::Interval {
+            centre, low, high, ..
+        }) => {
+            format!("{centre:.3} ({low:.3}..{high:.3})")
+        }
+        None => "no interval".to_owned(),
+    }
+}
+
+/// The median; not a number where nothing was measured.
+fn median(values: Vec<f64>) -> f64 {
+    stats::median(&values).unwrap_or(f64::NAN)
+}
+
+fn line(text: &mut String, line: String) {
+    writeln!(text, "{line}").expect("writing to a String cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trials(tool: &'static str, cpu: &[f64]) -> Vec<Trial> {
+        let trial = |(round, cpu): (usize, &f64)| Trial::example(tool, round as u32, *cpu);
+        cpu.iter().enumerate().map(trial).collect()
+    }
+
+    #[test]
+    fn ratios_are_paired_by_round_so_that_a_slow_round_cancels() {
+        let floors = trials("floor", &[4.0, 8.0, 4.0]);
+        let ours = trials("weigh", &[5.0, 10.0, 5.0]);
+        let (floors, ours) = (
+            floors.iter().collect::<Vec<_>>(),
+            ours.iter().collect::<Vec<_>>(),
+        );
+        assert_eq!(
+            ratio(&ours, &floors, Trial::cpu_us_per_exchange),
+            "1.250 (1.250..1.250)"
+        );
+        assert_eq!(ratio(&floors, &floors, Trial::cpu_us_per_exchange), "1");
+    }
+
+    #[test]
+    fn one_round_gives_no_interval() {
+        let (floors, ours) = (trials("floor", &[4.0]), trials("weigh", &[5.0]));
+        let (floors, ours) = (
+            floors.iter().collect::<Vec<_>>(),
+            ours.iter().collect::<Vec<_>>(),
+        );
+        assert_eq!(
+            ratio(&ours, &floors, Trial::cpu_us_per_exchange),
+            "no interval"
+        );
+    }
+}
