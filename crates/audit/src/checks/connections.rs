@@ -157,7 +157,7 @@ fn enough(evidence: &Evidence<'_>) -> Option<u64> {
 /// After how many requests the server closes a connection, to two digits; none where it seems not to.
 ///
 /// All complete answers over all connections, of which those that were open at the end had served half as many, about.
-/// (Warm-up opened its connections too; its requests are taken for answered.)
+/// (Warm-up opened its connections too; its requests are taken to have been answered as often as those of the windows.)
 pub(super) fn served_by_each(evidence: &Evidence<'_>) -> Option<u64> {
     let (tally, enough) = (evidence.tally.as_ref()?, enough(evidence)?);
     let opened = tally.connects.established;
@@ -165,8 +165,9 @@ pub(super) fn served_by_each(evidence: &Evidence<'_>) -> Option<u64> {
         return None;
     }
     let warmup = evidence.rounds?.iter().map(|round| round.sent_total.warmup);
-    let answered = warmup.fold(tally.statuses.total(), u64::saturating_add);
-    let served = answered as f64 / (opened as f64 - enough as f64 / 2.0);
+    let warmup = warmup.fold(0, u64::saturating_add) as f64 / tally.started.max(1) as f64;
+    let answered = tally.statuses.total() as f64 * (1.0 + warmup);
+    let served = answered / (opened as f64 - enough as f64 / 2.0);
     (served >= 0.5).then(|| two_digits(served))
 }
 
@@ -289,6 +290,20 @@ mod tests {
         assert_eq!(found(&short_lived), []);
         short_lived.plan.protocol.keepalive = false;
         assert_eq!(found(&short_lived), []);
+    }
+
+    #[test]
+    fn connections_of_the_warm_up_served_its_requests() {
+        let mut run = reopened(150);
+        let round = &mut run.points[0].rounds[0];
+        // 50 000 of 50 100 were answered; so were 50 000 of these, about.
+        round.sent_total.warmup = 50_100;
+        (0..100).for_each(|_| fail(&mut round.tally, Kind::Abandoned, 0));
+        let sentence = &found(&run)[0].sentence;
+        assert!(
+            sentence.ends_with("after about 570 requests each"),
+            "{sentence}"
+        );
     }
 
     #[test]

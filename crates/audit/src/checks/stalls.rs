@@ -4,7 +4,7 @@ use super::Check;
 use crate::Evidence;
 use crate::verdict::{Substantiate, number, qualified};
 use plan::Stop;
-use record::{Figure, Finding, Round};
+use record::{Figure, Finding, Round, Series};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -13,12 +13,13 @@ pub(super) const CHECK: Check = Check {
     doc: "A server that stops for a second delays one exchange a connection, and a closed loop sends no others \
           meanwhile: of thousands of samples a handful is slow, where at a fixed rate every request due in that second \
           would have been. So the endings over time (bins of 100 ms, wider in long rounds) of complete rounds are \
-          searched for the longest run of empty bins between two that are not; even one qualifies latency. Where few \
+          searched for the longest run of empty bins after the first ending; even one qualifies latency. Where few \
           endings are to be expected in a bin an empty one means nothing: the bins that are not empty must hold ten \
           or more in the mean (at random times one in 20 000 would then be empty), and the gap must be longer than \
           nine of ten exchanges of the round took (else connections that are answered in step, or a slow server, \
-          leave gaps that the percentiles do show). With a number of requests, more must have ended after the gap \
-          than could be under way in it: else the last of them were waited for, and nothing was left to be asked.",
+          leave gaps that the percentiles do show). The last bin of a window counts only where it is whole. With a \
+          number of requests, more must have ended after the gap than could be under way in it: else the last of them \
+          were waited for, and nothing was left to be asked.",
     judge,
 };
 
@@ -49,14 +50,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// How many endings after a gap may be of exchanges that were under way in it while none was left to be asked.
-fn stragglers(evidence: &Evidence<'_>) -> u64 {
-    match (evidence.plan, evidence.connections()) {
-        (Some(plan), Some((_, busy))) if matches!(plan.stop, Stop::Requests(_)) => {
-            u64::from(busy) * u64::from(plan.protocol.pipeline)
-        }
-        _ => 0,
-    }
+/// With a number of requests, how many endings after a gap may be of exchanges that were under way in it while none was
+/// left to be asked; none where there always was one.
+fn stragglers(evidence: &Evidence<'_>) -> Option<u64> {
+    let (plan, (_, busy)) = (evidence.plan?, evidence.connections()?);
+    let capacity = u64::from(busy) * u64::from(plan.protocol.pipeline);
+    matches!(plan.stop, Stop::Requests(_)).then_some(capacity)
 }
 
 fn finding(longest: &Stall, others: u64) -> Finding {
@@ -85,30 +84,14 @@ fn finding(longest: &Stall, others: u64) -> Finding {
         ])
 }
 
-/// The longest span in the midst of a round in which nothing ended, where endings were to be expected.
-fn stall(round: &Round, stragglers: u64) -> Option<Stall> {
-    let series = &round.tally.series;
-    let bins = series
-        .ok
-        .iter()
-        .zip(&series.errors)
-        .map(|(ok, errors)| ok.saturating_add(*errors));
-    // The runs of empty bins before the first ending and after the last are cut off by this: the latter may lie in a
-    // bin that the window's end made incomplete.
-    let filled: Vec<(usize, u64)> = bins
-        .enumerate()
-        .filter(|(_, endings)| *endings > 0)
-        .collect();
+/// The longest span of a round in which nothing ended, where endings were to be expected.
+fn stall(round: &Round, stragglers: Option<u64>) -> Option<Stall> {
+    let filled = filled(&round.tally.series);
     let sum: u64 = filled
         .iter()
         .fold(0, |sum, (_, endings)| sum.saturating_add(*endings));
     let endings = sum as f64 / filled.len() as f64;
-    let mut before: u64 = 0;
-    let gaps = filled.windows(2).filter_map(|pair| {
-        before = before.saturating_add(pair[0].1);
-        (sum - before > stragglers).then(|| pair[1].0 - pair[0].0 - 1)
-    });
-    let gap = series.interval * gaps.max()? as u64;
+    let gap = round.tally.series.interval * empty(round, &filled, sum, stragglers)?;
     let usual = Nanos::from_nanos(round.tally.service.quantile(SHOWN)?);
     let is_stall = gap > Nanos::ZERO && gap > usual && endings >= ENDINGS_LEAST;
     is_stall.then_some(Stall {
@@ -118,11 +101,33 @@ fn stall(round: &Round, stragglers: u64) -> Option<Stall> {
     })
 }
 
+/// The bins in which something ended: their numbers and how much.
+fn filled(series: &Series) -> Vec<(u64, u64)> {
+    let bins = series.ok.iter().zip(&series.errors).zip(0..);
+    bins.map(|((ok, errors), bin)| (bin, ok.saturating_add(*errors)))
+        .filter(|(_, endings)| *endings > 0)
+        .collect()
+}
+
+/// The longest run of empty bins after the first that is not; `sum` endings there were in all.
+fn empty(round: &Round, filled: &[(u64, u64)], sum: u64, stragglers: Option<u64>) -> Option<u64> {
+    let (last, _) = filled.last()?;
+    let mut before: u64 = 0;
+    let between = filled.windows(2).filter_map(|pair| {
+        before = before.saturating_add(pair[0].1);
+        (sum - before > stragglers.unwrap_or(0)).then(|| pair[1].0 - pair[0].0 - 1)
+    });
+    // A number of requests ends its window with the last ending, so that nothing is empty behind it.
+    let whole = round.window.span().as_nanos() / round.tally.series.interval.as_nanos();
+    let behind = stragglers.map_or(whole.saturating_sub(last + 1), |_| 0);
+    between.chain([behind]).max()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::healthy;
-    use record::{Grade, Run, Series};
+    use record::{Grade, Run};
 
     /// A series with so many endings in each of its bins.
     fn series(bins: &[u64]) -> Series {
@@ -133,10 +138,13 @@ mod tests {
         series
     }
 
-    /// The healthy run (p90 190 µs), whose second round had so many endings in each bin.
+    /// The healthy run (p90 190 µs), whose second round had so many endings in each bin, the last of them not whole.
     fn run(bins: &[u64]) -> Run {
         let mut run = healthy();
-        run.points[0].rounds[1].tally.series = series(bins);
+        let round = &mut run.points[0].rounds[1];
+        round.tally.series = series(bins);
+        let span = (Series::INTERVAL * bins.len() as u64).saturating_sub(Nanos::from_nanos(1));
+        round.window.end = round.window.start + span;
         run
     }
 
@@ -159,9 +167,13 @@ mod tests {
                 &[50, 0, 50, 0, 0, 0, 1],
                 Some("for at least 300 ms nothing ended in round 2, and"),
             ),
-            // Before the first ending, and after the last, is not between two.
+            // Before the first ending nothing can be told, nor of a last bin that is not whole.
             (&[0, 0, 50, 50], None),
-            (&[50, 50, 0, 0], None),
+            (&[50, 50, 0], None),
+            (
+                &[50, 50, 0, 0, 0],
+                Some("for at least 200 ms nothing ended in round 2, and"),
+            ),
         ];
         for (bins, wanted) in cases {
             let mut run = run(bins);
