@@ -44,7 +44,7 @@ mod worker;
 mod server;
 
 pub use log::Log;
-pub use script::{Rule, Script, When};
+pub use script::{Meets, Rule, Script, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;
 

@@ -63,10 +63,11 @@ macro_rules! ok {
     };
 }
 
+const KEPT: &[u8] = ok!("Content-Length: 14\r\nConnection: keep-alive\r\n", body!());
+const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
+
 /// The answer as it should be.
 pub(super) fn right(is_head: bool, keepalive: bool) -> &'static [u8] {
-    const KEPT: &[u8] = ok!("Content-Length: 14\r\nConnection: keep-alive\r\n", body!());
-    const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
     let answer = if keepalive { KEPT } else { LAST };
     let body = if is_head { body!().len() } else { 0 };
     &answer[..answer.len() - body]
@@ -167,7 +168,7 @@ table! {
     EndlessChunks "endless-chunks" "sends chunks without end"
         Exchange [
             Say(ok!("Transfer-Encoding: chunked\r\n", "")),
-            Repeat(b"20\r\nthirty-two bytes, again and again\r\n", FOREVER),
+            Repeat(b"20\r\nthirty-two bytes, over and again\r\n", FOREVER),
         ];
     HugeBody "huge-body" "sends a right answer of 16 MiB, as fast as it is taken"
         Exchange [Say(ok!("Content-Length: 16777216\r\n", "")), Repeat(&FILL, 256)];
@@ -175,8 +176,8 @@ table! {
         Exchange [Say(ok!("Content-Length: 7\r\n", body!()))];
     Garbage "garbage" "sends bytes without meaning behind a right answer"
         Exchange [Say(ok!("Content-Length: 14\r\n", body!(), "\0garbage\r\n"))];
-    AnswerTwice "answer-twice" "sends the answer twice"
-        Exchange [Right, Right];
+    AnswerTwice "answer-twice" "sends the answer twice at once"
+        Exchange [Repeat(KEPT, 2)];
     BodyAfterHead "body-after-head" "answers HEAD with a body"
         Head [Say(ok!("Content-Length: 14\r\n", body!()))];
     BodyAfter204 "body-after-204" "sends a body behind the status 204"

@@ -134,7 +134,7 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
         M::EndlessBody => (ok("\r\n"), Endless(b"x")),
         M::EndlessChunks => (
             chunked(""),
-            Endless(b"20\r\nthirty-two bytes, again and again\r\n"),
+            Endless(b"20\r\nthirty-two bytes, over and again\r\n"),
         ),
         M::HugeBody => (ok(&format!("Content-Length: 16777216\r\n\r\n{fill}")), Kept),
         M::Surplus => (right("Content-Length: 7\r\n"), Kept),
@@ -231,9 +231,9 @@ fn each_misbehaviour_is_seen_byte_for_byte_and_counted_once() {
             continue;
         };
         let request = match misbehaviour.meets() {
-            script::Meets::Connection => b"",
-            script::Meets::Exchange => GET,
-            script::Meets::Head => HEAD,
+            Meets::Connection => b"",
+            Meets::Exchange => GET,
+            Meets::Head => HEAD,
         };
         let name = misbehaviour.name();
         let server = start(once(*misbehaviour));
