@@ -106,6 +106,7 @@ impl Worker {
                 self.open_door();
             }
             if self.is_frozen() {
+                // Standing still is what is wanted; a stop is seen as soon as ever.
                 thread::sleep(TICK.to_std());
                 continue;
             }
