@@ -34,6 +34,7 @@ use std::io::{Error, Result};
 use std::mem::{size_of, zeroed};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::os::fd::{IntoRawFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -235,11 +236,20 @@ pub struct Cost {
     pub status: i32,
 }
 
-/// Runs `command` to its end and says what it has cost, threads and waited-for children included.
+/// Runs `command` to its end, at the latest after `seconds`, and says what it has cost, threads and waited-for children
+/// included.
 ///
 /// # Errors
 /// It could not be started.
-pub fn weigh_process(command: &mut Command) -> Result<Cost> {
+pub fn weigh_process(command: &mut Command, seconds: u32) -> Result<Cost> {
+    // An alarm outlives exec, and nobody need watch it; a program that sets its own is bounded by that.
+    let set_alarm = move || {
+        // SAFETY: takes a number and touches no memory.
+        unsafe { libc::alarm(seconds) };
+        Ok(())
+    };
+    // SAFETY: alarm is safe to call between fork and exec.
+    unsafe { command.pre_exec(set_alarm) };
     let begun = Instant::now();
     let child = command.spawn()?;
     let id = child.id() as libc::pid_t;

@@ -8,6 +8,9 @@
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
+/// Longer than anything that is measured; a program that hangs is killed by then.
+const SECONDS_MAX: u32 = 120;
+
 const USAGE: &str = "usage: pinned CPU PROGRAM [ARGUMENT...]";
 
 fn main() -> ExitCode {
@@ -21,7 +24,7 @@ fn main() -> ExitCode {
     };
     let mut command = Command::new(&program);
     command.args(arguments);
-    match bench::pin(cpu).and_then(|()| bench::weigh_process(&mut command)) {
+    match bench::pin(cpu).and_then(|()| bench::weigh_process(&mut command, SECONDS_MAX)) {
         Ok(cost) => {
             show(&cost);
             ExitCode::SUCCESS

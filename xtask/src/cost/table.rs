@@ -41,7 +41,7 @@ pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
     text
 }
 
-const HEAD: &str = "         CPU us    of the floor             requests/s   of the floor             \
+const HEAD: &str = "         CPU us   of the floor            less start              requests/s   of the floor            \
                     peak MB   calls   start ms";
 
 /// What the columns are.
@@ -53,8 +53,9 @@ pub fn legend(close: bool) -> String {
     };
     format!(
         "CPU us: median CPU time of the client's process for an exchange, start included. Ratios: geometric mean of the \
-         rounds' and its\n95 % interval. Peak MB: median. Calls: system calls of an exchange under strace. Start ms: CPU \
-         time of a run with one exchange\nfor each connection.{close}"
+         rounds' and its\n95 % interval; less start: of CPU time without that of the start. Peak MB: median. Calls: \
+         system calls of an exchange under\nstrace. Start ms: median CPU time of runs with one exchange for each \
+         connection.{close}"
     )
 }
 
@@ -71,36 +72,60 @@ fn row(point: &Point, tool: &str) -> String {
     let trials = point.of(tool);
     let floors = point.of(tools::floor().name);
     let values = |of: fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).collect::<Vec<_>>();
-    let starts: Vec<f64> = point
-        .starts
-        .iter()
-        .filter(|trial| trial.tool == tool)
-        .map(|trial| trial.cpu_us() / 1000.0)
-        .collect();
     let calls = point.calls.iter().find(|calls| calls.tool == tool);
+    let start = start_us(point, tool);
     format!(
-        "{tool:<8} {:>6.3}   {:<22} {:>12.0}   {:<22} {:>9.1} {:>7} {:>10}",
+        "{tool:<8} {:>6.3}   {:<21}   {:<21}   {:>10.0}   {:<21}   {:>7.1} {:>7} {:>10}",
         median(values(Trial::cpu_us_per_exchange)),
         ratio(&trials, &floors, Trial::cpu_us_per_exchange),
+        match (start, start_us(point, tools::floor().name)) {
+            (Some(start), Some(floors_start)) =>
+                less_start(point, (&trials, start), (&floors, floors_start)),
+            _ => "-".to_owned(),
+        },
         median(values(Trial::per_second)),
         ratio(&trials, &floors, Trial::per_second),
         median(values(Trial::peak_mb)),
         calls.map_or("-".to_owned(), |calls| format!("{:.2}", calls.total())),
-        match starts.is_empty() {
-            true => "-".to_owned(),
-            false => format!("{:.1}", median(starts)),
-        },
+        start.map_or("-".to_owned(), |start| format!("{:.1}", start / 1000.0)),
+    )
+}
+
+/// CPU time of a tool's start in µs, its first exchange on each connection included.
+fn start_us(point: &Point, tool: &str) -> Option<f64> {
+    let of_tool = point.starts.iter().filter(|trial| trial.tool == tool);
+    stats::median(&of_tool.map(Trial::cpu_us).collect::<Vec<_>>())
+}
+
+/// The ratio of what the exchanges beyond the first on each connection cost.
+fn less_start(point: &Point, ours: (&[&Trial], f64), floors: (&[&Trial], f64)) -> String {
+    let exchanges = (point.exchanges - point.connections) as f64;
+    let each = |trial: &Trial, start: f64| (trial.cpu_us() - start) / exchanges;
+    ratio_of(
+        ours.0,
+        floors.0,
+        |trial| each(trial, ours.1),
+        |trial| each(trial, floors.1),
     )
 }
 
 /// `1.052 (1.041..1.063)`, paired by round.
 fn ratio(trials: &[&Trial], floors: &[&Trial], of: fn(&Trial) -> f64) -> String {
+    ratio_of(trials, floors, of, of)
+}
+
+fn ratio_of(
+    trials: &[&Trial],
+    floors: &[&Trial],
+    of: impl Fn(&Trial) -> f64,
+    of_floor: impl Fn(&Trial) -> f64,
+) -> String {
     if trials.first().map(|trial| trial.tool) == floors.first().map(|floor| floor.tool) {
         return "1".to_owned();
     }
     let pair = |trial: &&Trial| {
         let floor = floors.iter().find(|floor| floor.round == trial.round)?;
-        Some(of(trial) / of(floor))
+        Some(of(trial) / of_floor(floor))
     };
     let ratios: Vec<f64> = trials.iter().filter_map(pair).collect();
     match stats::log_t_interval(&ratios) {

@@ -105,14 +105,8 @@ pub const TOOLS: &[Tool] = &[
         ours: None,
         version: "-v",
         arguments: |ask, at, _| {
-            let mut words = words(&[
-                &format!("-t 1 -c {} -d {}s", ask.connections, ask.seconds.ceil()),
-                &format!("http://{at}/"),
-            ]);
-            if ask.close {
-                words.extend(["-H".to_owned(), "Connection: close".to_owned()]);
-            }
-            words
+            let load = format!("-t 1 -c {} -d {}s", ask.connections, ask.seconds.ceil());
+            asking_to_close(ask, words(&[&load, &format!("http://{at}/")]))
         },
         done: |_, said| {
             let failed = said.text.contains("Socket errors") || said.text.contains("Non-2xx");
@@ -149,10 +143,10 @@ pub const TOOLS: &[Tool] = &[
         version: "--version",
         arguments: |ask, at, _| {
             let load = format!("--h1 -t 1 -c {} -n {}", ask.connections, ask.exchanges);
-            words(&[&load, &format!("http://{at}/")])
+            asking_to_close(ask, words(&[&load, &format!("http://{at}/")]))
         },
         done: |_, said| before(said.text, " succeeded"),
-        no_close: Some("it takes a connection that the server closes for a failure"),
+        no_close: None,
         counts: true,
     },
 ];
@@ -245,6 +239,14 @@ impl Tool {
 fn words(parts: &[&str]) -> Vec<String> {
     let words = parts.iter().flat_map(|part| part.split_whitespace());
     words.map(str::to_owned).collect()
+}
+
+/// With the header that a tool without an option for it needs.
+fn asking_to_close(ask: &Ask, mut words: Vec<String>) -> Vec<String> {
+    if ask.close {
+        words.extend(["-H".to_owned(), "Connection: close".to_owned()]);
+    }
+    words
 }
 
 /// The number right after `mark`.
