@@ -136,18 +136,23 @@ pub(crate) enum Cut {
     Timeout(Nanos),
     /// An exchange before it spoilt the connection.
     Behind,
+    /// Nobody has answered for so long that asking on is in vain.
+    GivenUp,
     /// We stop listening.
     Stop,
 }
 
 impl Cut {
-    fn fault(self, flight: &Flight) -> Fault {
+    /// The fault of a flight; `is_oldest`: of the one that was being answered, to which alone the cause belongs.
+    fn fault(self, flight: &Flight, is_oldest: bool) -> Fault {
         let step = flight.step();
         match self {
-            Cut::Dead(errno) => verdict::socket(errno, step),
+            Cut::Dead(errno) if is_oldest => verdict::socket(errno, step),
+            Cut::Dead(_) => verdict::abandoned(step),
             Cut::Timeout(limit) if flight.exchange.service() >= limit => verdict::timeout(step),
             Cut::Timeout(_) | Cut::Behind => verdict::abandoned(step),
-            Cut::Stop => verdict::unfinished(step),
+            Cut::GivenUp => verdict::unfinished(step, Blame::Server),
+            Cut::Stop => verdict::unfinished(step, Blame::Generator),
         }
     }
 }
@@ -225,7 +230,7 @@ impl Arrival<'_, '_> {
                 };
                 Outcome::Fault(verdict::violation(violation, step))
             }
-            (Some(cut), _) => Outcome::Fault(cut.fault(flight)),
+            (Some(cut), _) => Outcome::Fault(cut.fault(flight, self.ended == 1)),
         }
     }
 
@@ -235,12 +240,22 @@ impl Arrival<'_, '_> {
         if !flight.belongs {
             return;
         }
-        let blame = match self.cut {
-            Some(Cut::Stop) => Blame::Generator,
-            _ => Blame::Server,
-        };
-        let age = self.at - flight.exchange.due;
-        self.books.tally.observe_never_sent(1, age, blame);
+        match self.cut {
+            Some(Cut::Stop | Cut::GivenUp) => {
+                let blame = match self.cut {
+                    Some(Cut::GivenUp) => Blame::Server,
+                    _ => Blame::Generator,
+                };
+                let age = self.at - flight.exchange.due;
+                self.books.tally.observe_never_sent(1, age, blame);
+            }
+            // Its connection ended before its turn came.
+            _ => {
+                let fault = verdict::abandoned(Step::Send);
+                self.books
+                    .close_unconnected(flight.exchange.due, fault, self.at);
+            }
+        }
     }
 }
 

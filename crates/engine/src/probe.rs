@@ -68,6 +68,17 @@ pub struct Shown {
     over: bool,
 }
 
+impl Shown {
+    /// Notes what was wrong even where it ended no exchange: bytes behind the answer.
+    fn note(&mut self, received: Result<(), Violation>) {
+        if let Err(violation) = received
+            && self.fault.is_none()
+        {
+            self.fault = Some(violation.to_string());
+        }
+    }
+}
+
 impl Sink for Shown {
     fn first(&mut self, _: ExchangeId) {}
 
@@ -202,7 +213,10 @@ fn exchange<R: Ring>(
         ring.wait(Some(patience));
         while let Some(completion) = ring.next() {
             match completion.event {
-                Event::Received => drop(connection.receive(ring.received(), &mut shown)),
+                Event::Received => {
+                    let received = connection.receive(ring.received(), &mut shown);
+                    shown.note(received);
+                }
                 Event::Ended => drop(connection.end(&mut shown)),
                 Event::Writable => result = send(ring, &mut connection),
                 Event::Failed(errno) => result = Err(errno.to_string()),

@@ -156,6 +156,15 @@ impl Slot<'_> {
         self.spoilt || self.connection.closing() || self.opened >= exchanges_per_connection
     }
 
+    /// The kernel refused to take anything at `at`: the request that would have been next was tried, and failed.
+    #[cold]
+    pub(crate) fn stamp_refused(&mut self, at: Instant) {
+        let next = self.flights.iter_mut().find(|flight| flight.unsent > 0);
+        if let Some(flight) = next.filter(|flight| !flight.exchange.is_sent()) {
+            flight.exchange.sent = at;
+        }
+    }
+
     /// Hands the bytes that the kernel took to the requests they belong to: those whose first byte was among them
     /// were sent at `at`. Returns how many those were, in the window and before it.
     #[inline]

@@ -389,9 +389,20 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Sends what the slot's connection has to send, as far as the kernel takes it.
     #[inline]
     fn flush(&mut self, index: u32) {
+        if self.slots[index as usize].flights.len() > 1 {
+            self.flush_by::<BATCH>(index);
+        } else {
+            self.flush_by::<2>(index);
+        }
+    }
+
+    /// Sends with at most `SLICES` slices at a time: two are one request, and clearing more would cost what a system
+    /// call's bookkeeping costs.
+    #[inline]
+    fn flush_by<const SLICES: usize>(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         while slot.connection.has_outgoing() && !slot.blocked {
-            let mut slices = [IoSlice::new(&[]); BATCH];
+            let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = slot.connection.outgoing(&mut slices);
             let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
             let sent_at = self.ring.now();
@@ -404,7 +415,10 @@ impl<'p, R: Ring> Thread<'p, R> {
                     slot.connection.sent(taken);
                     slot.blocked = taken < offered;
                 }
-                Err(errno) => return self.failed(index, errno),
+                Err(errno) => {
+                    slot.stamp_refused(sent_at);
+                    return self.failed(index, errno);
+                }
             }
         }
     }
@@ -645,7 +659,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.books
             .tally
             .observe_never_sent(never, age, Blame::Server);
-        self.cut_all();
+        self.cut_all(Cut::GivenUp);
         true
     }
 
@@ -662,14 +676,14 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             self.turn(limit);
         }
-        self.cut_all();
+        self.cut_all(Cut::Stop);
     }
 
     /// Ends everything: what is in flight is unfinished, what has no connection was never sent.
-    fn cut_all(&mut self) {
+    fn cut_all(&mut self, cut: Cut) {
         for index in 0..self.slots.len() as u32 {
             match self.slots[index as usize].state {
-                State::Open => self.leave(index, Cut::Stop),
+                State::Open => self.leave(index, cut),
                 State::Connecting(_) => {
                     self.ring.close(Token(index), Closing::Reset);
                     self.connecting -= 1;

@@ -93,9 +93,9 @@ pub(crate) fn abandoned(step: Step) -> Fault {
     fault(step, Kind::Abandoned, Blame::Server)
 }
 
-/// Still open when we stopped listening: nobody's doing but ours.
-pub(crate) fn unfinished(step: Step) -> Fault {
-    fault(step, Kind::Unfinished, Blame::Generator)
+/// Still open when we stopped listening: our own doing, unless we stopped because nobody answered.
+pub(crate) fn unfinished(step: Step, blame: Blame) -> Fault {
+    fault(step, Kind::Unfinished, blame)
 }
 
 #[cfg(test)]

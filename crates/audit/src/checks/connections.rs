@@ -109,7 +109,13 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
     let by_faults = tally
         .faults
         .count(|fault| reasons::ends_a_connection(fault.kind));
-    let (why, remedy) = if by_faults > (opened - enough) / 2 {
+    let by_strays = tally.strays.total();
+    let (why, remedy) = if by_strays > (opened - enough) / 2 {
+        (
+            "bytes that answer nothing ended most of them".to_owned(),
+            "mend what the server sends; --show-exchange prints an answer",
+        )
+    } else if by_faults > (opened - enough) / 2 {
         (
             "faults ended most of them".to_owned(),
             "find the reason in the table of errors",

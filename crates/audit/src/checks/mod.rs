@@ -9,6 +9,7 @@ mod limit;
 mod rounds;
 mod samples;
 mod stalls;
+mod strays;
 mod waiting;
 mod window;
 
@@ -49,6 +50,7 @@ pub const CHECKS: &[Check] = &[
     samples::CHECK,
     stalls::CHECK,
     answers::CHECK,
+    strays::CHECK,
     bodies::CHECK,
     censored::CHECK,
     connections::CHECK,

@@ -166,10 +166,7 @@ fn a_target_alone_means_run() {
 fn a_result_that_cannot_be_printed_is_still_recorded() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let child = bench
         .weigh(&[
             "run",
