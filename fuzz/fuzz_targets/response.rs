@@ -13,7 +13,9 @@ use wire::Connection;
 const SCRIPTS: [&str; 8] = ["G.", "H.", "GG.", "GHG.", "G", "GGGG", "HG", ""];
 
 fuzz_target!(|data: &[u8]| {
-    let [script, count, rest @ ..] = data else { return };
+    let [script, count, rest @ ..] = data else {
+        return;
+    };
     let script = SCRIPTS[usize::from(script % 8)];
     let (cuts, sent) = rest.split_at(usize::from(count % 16).min(rest.len()));
     let whole = converse(script, &[sent]);

@@ -4,7 +4,7 @@
 //! of check and build, not once a step.
 
 use crate::cargo::{cargo, run};
-use crate::{fuzz, schema, servers, tidy};
+use crate::{count, fuzz, schema, servers, tidy};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -57,6 +57,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "real servers",
         run: |_| servers::run_demanding(),
+    },
+    Step {
+        name: "instructions",
+        run: |_| count::check(),
     },
     Step {
         name: "first command",

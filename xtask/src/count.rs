@@ -70,7 +70,6 @@ impl CountChore {
 ///
 /// # Errors
 /// The number has grown, could not be counted, or there is no valgrind although this is a CI machine.
-#[allow(dead_code, reason = "the step of `cargo xtask ci` that is to call it")]
 pub fn check() -> Result<()> {
     let chore = CountChore {
         check: true,
