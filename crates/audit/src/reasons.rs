@@ -30,6 +30,7 @@ pub(crate) fn because(kind: Kind) -> &'static str {
         Kind::NeverSent => "they were never sent",
         Kind::Abandoned => "they were pipelined behind a response that ended the connection",
         Kind::Timeout => "they took longer than --timeout",
+        Kind::TimeoutBehind => "they were pipelined behind one that took longer than --timeout",
         Kind::Unfinished => "they were still open when the run ended",
         other => other.sentence(),
     }
@@ -41,6 +42,7 @@ pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
         Kind::NeverSent => "never sent",
         Kind::ConnectTimeout => "connecting for longer than --connect-timeout",
         Kind::Timeout => "not answered within --timeout",
+        Kind::TimeoutBehind => "pipelined behind one not answered within --timeout",
         Kind::Unfinished => "still open when the run ended",
         other => return format!("{} because {}", count(exchanges), because(other)),
     };
@@ -70,7 +72,7 @@ pub(crate) fn ends_a_connection(kind: Kind) -> bool {
             | Kind::OutOfDescriptors
             | Kind::OutOfMemory
     );
-    !had_none && !is_answer(kind) && kind != Kind::Abandoned
+    !had_none && !is_answer(kind) && !matches!(kind, Kind::Abandoned | Kind::TimeoutBehind)
 }
 
 #[cfg(test)]

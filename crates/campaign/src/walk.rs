@@ -63,6 +63,8 @@ pub trait View {
     fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
     /// A round is over.
     fn measured(&mut self, _round: &Round) {}
+    /// A round could not be begun, and none comes after it.
+    fn broken_off(&mut self, _error: &RoundError) {}
     /// A round could not be journaled; it is kept in memory, and the next is tried again.
     fn unjournaled(&mut self, _error: &SaveError) {}
     /// The load is over.
@@ -88,9 +90,12 @@ pub fn carry_out(
 ) -> Result<Outcome, CampaignError> {
     plan.check()?;
     let (first, last) = kernel::limits::local_port_range();
-    let open_files = kernel::limits::raise_open_files().unwrap_or(kernel::limits::open_files());
+    let open_files = match kernel::limits::raise_open_files() {
+        Ok(before) => before.hard,
+        Err(_) => kernel::limits::open_files().soft,
+    };
     let there_is = Foresight {
-        open_files: open_files.hard,
+        open_files,
         ports: u64::from(last - first) + 1,
     };
     if let Some(endpoint) = plan.target.endpoints.first() {
@@ -153,16 +158,26 @@ fn walk(
             watch: None,
             footprint: None,
         };
-        let (mut round, next) = engine::round(&job, cell.round, seq, stop, &mut witness)?;
+        let mut round = match engine::round(&job, cell.round, seq, stop, &mut witness) {
+            Ok((round, next)) => {
+                seq = next;
+                round
+            }
+            Err(error) if run.points.is_empty() => return Err(error.into()),
+            Err(error) => {
+                view.broken_off(&error);
+                run.interrupted = true; // what was measured before it stands
+                break;
+            }
+        };
         round.footprint = witness.footprint.take();
-        seq = next;
         if let Err(error) = journal.append_round(cell.point, &cell.load, &round) {
             view.unjournaled(&error);
         }
         view.measured(&round);
         keep(run, &cell, round);
     }
-    run.interrupted = stop.load(Ordering::Relaxed);
+    run.interrupted |= stop.load(Ordering::Relaxed);
     Ok(journal)
 }
 

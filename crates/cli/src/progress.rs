@@ -1,10 +1,11 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
+use crate::output;
 use campaign::{Cell, View};
-use engine::Progress;
+use engine::{Progress, RoundError};
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
-use record::{Round, Run};
+use record::{Round, Run, SaveError};
 use units::{Instant, Nanos};
 
 /// Progress on standard error; nothing where that is no terminal.
@@ -129,6 +130,16 @@ impl View for Bar {
 
     fn measured(&mut self, _: &Round) {
         self.errors += self.round_errors;
+    }
+
+    fn broken_off(&mut self, error: &RoundError) {
+        self.bar
+            .suspend(|| output::remark(&format!("weigh: {error}; the rounds before it stand")));
+    }
+
+    fn unjournaled(&mut self, error: &SaveError) {
+        self.bar
+            .suspend(|| output::remark(&format!("weigh: {error}")));
     }
 
     fn ends(&mut self) {

@@ -269,7 +269,7 @@ fn a_server_that_weigh_starts_is_weighed_and_leaves_nothing_behind() {
 #[test]
 fn a_server_that_is_killed_midway_is_faults_and_an_end_in_time() {
     on_each(&[Kind::Nginx], |kind| {
-        let span = "-d 1s --warmup 0ms --connect-timeout 500ms --timeout 500ms";
+        let span = "-d 4s --warmup 0ms --connect-timeout 500ms --timeout 500ms";
         let number = "-n 10m --connect-timeout 500ms --timeout 500ms";
         for stop in [span, number] {
             let weighing = weigh_killed(kind, &format!("{stop} -c 4 -t 2 --rounds 1"));

@@ -29,6 +29,7 @@ pub(crate) struct Books<'p> {
     pub(crate) answered: u64,
     /// The last ending of the window, for windows that a number of requests ends.
     pub(crate) last_done: Instant,
+    timeout: Nanos,
     bin: Bin,
 }
 
@@ -51,6 +52,7 @@ impl<'p> Books<'p> {
             end: Instant::NEVER,
             answered: 0,
             last_done: Instant::ZERO,
+            timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
         }
     }
@@ -99,8 +101,8 @@ impl<'p> Books<'p> {
         self.bin = Bin::default();
     }
 
-    /// An exchange of the window failed while its connection was being opened: the only thing ever tried for it.
-    pub(crate) fn close_unconnected(&mut self, due: Instant, fault: Fault, now: Instant) {
+    /// Writes down an exchange of the window that failed before a byte of it was sent.
+    pub(crate) fn close_unsent(&mut self, due: Instant, fault: Fault, now: Instant) {
         let exchange = record::Exchange {
             done: now,
             ..record::Exchange::due(due)
@@ -133,8 +135,8 @@ pub(crate) enum Cut {
     /// The kernel declared the connection dead.
     Dead(Errno),
     /// The oldest exchange took longer than `--timeout`; those younger go down with it.
-    Timeout(Nanos),
-    /// An exchange before it spoilt the connection.
+    Timeout,
+    /// An exchange before it ended the connection.
     Behind,
     /// Nobody has answered for so long that asking on is in vain.
     GivenUp,
@@ -149,8 +151,8 @@ impl Cut {
         match self {
             Cut::Dead(errno) if is_oldest => verdict::socket(errno, step),
             Cut::Dead(_) => verdict::abandoned(step),
-            Cut::Timeout(limit) if flight.exchange.service() >= limit => verdict::timeout(step),
-            Cut::Timeout(_) | Cut::Behind => verdict::abandoned(step),
+            Cut::Timeout => verdict::timeout_behind(step),
+            Cut::Behind => verdict::abandoned(step),
             Cut::GivenUp => verdict::unfinished(step, Blame::Server),
             Cut::Stop => verdict::unfinished(step, Blame::Generator),
         }
@@ -167,8 +169,8 @@ pub(crate) struct Arrival<'a, 'p> {
     is_first: bool,
     cut: Option<Cut>,
     ended: u32,
-    /// One of them was answered before all of it was sent.
-    spoilt: bool,
+    /// Bytes of requests that were answered before they were sent whole, and are still to be sent.
+    residue: u64,
     /// One of them ended by a violation.
     broken: bool,
 }
@@ -202,12 +204,12 @@ impl<'p> Slot<'p> {
             books,
             cut,
             ended: 0,
-            spoilt: false,
+            residue: 0,
             broken: false,
         };
         let result = happen(&mut self.connection, &mut arrival);
-        let (ended, spoilt, broken) = (arrival.ended, arrival.spoilt, arrival.broken);
-        self.spoilt |= spoilt;
+        let (ended, residue, broken) = (arrival.ended, arrival.residue, arrival.broken);
+        self.residue += residue;
         Delivered {
             result,
             ended,
@@ -220,6 +222,10 @@ impl Arrival<'_, '_> {
     /// The verdict on an exchange that is over.
     #[inline]
     fn outcome(&self, flight: &Flight, ending: Ending) -> Outcome {
+        // Whatever became of it later, or would have: it took longer than it may.
+        if flight.exchange.service() >= self.books.timeout {
+            return Outcome::Fault(verdict::timeout(flight.step()));
+        }
         match (self.cut, ending.result) {
             (None, Ok(())) => self.books.judge(flight),
             (None, Err(violation)) => {
@@ -240,20 +246,20 @@ impl Arrival<'_, '_> {
         if !flight.belongs {
             return;
         }
+        let (due, age) = (flight.exchange.due, self.at - flight.exchange.due);
+        let never = |books: &mut Books<'_>, blame| books.tally.observe_never_sent(1, age, blame);
         match self.cut {
-            Some(Cut::Stop | Cut::GivenUp) => {
-                let blame = match self.cut {
-                    Some(Cut::GivenUp) => Blame::Server,
-                    _ => Blame::Generator,
-                };
-                let age = self.at - flight.exchange.due;
-                self.books.tally.observe_never_sent(1, age, blame);
+            // The oldest: the server has stopped reading.
+            Some(Cut::Timeout) if self.ended == 1 => {
+                let fault = verdict::timeout(Step::Send);
+                self.books.close_unsent(due, fault, self.at);
             }
+            Some(Cut::Timeout | Cut::GivenUp) => never(self.books, Blame::Server),
+            Some(Cut::Stop) => never(self.books, Blame::Generator),
             // Its connection ended before its turn came.
-            _ => {
+            Some(Cut::Dead(_) | Cut::Behind) | None => {
                 let fault = verdict::abandoned(Step::Send);
-                self.books
-                    .close_unconnected(flight.exchange.due, fault, self.at);
+                self.books.close_unsent(due, fault, self.at);
             }
         }
     }
@@ -303,12 +309,14 @@ impl Sink for Arrival<'_, '_> {
         self.ended += 1;
         self.broken |= ending.result.is_err();
         flight.exchange.done = self.at;
-        self.spoilt |= flight.unsent > 0;
+        self.residue += flight.unsent;
         if !flight.exchange.is_sent() {
             return self.close_unsent(flight);
         }
         let outcome = self.outcome(&flight, ending);
-        if ending.result.is_err() {
+        if ending.result.is_err()
+            || matches!(outcome, Outcome::Fault(fault) if fault.kind.is_censored())
+        {
             flight.status = 0; // a status counts when its response is complete
         }
         self.books.answered += u64::from(ending.result.is_ok());

@@ -70,7 +70,11 @@ impl Job {
             },
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
-            nodelay: plan.protocol.pipeline > 1 || sends_bodies(&plan.requests),
+            nodelay: plan.protocol.pipeline > 1
+                || sends_bodies(&plan.requests)
+                || prepared
+                    .iter()
+                    .any(|each: &Prepared| each.head.len() > SEGMENT),
             plan,
             endpoint,
             prepared,
@@ -97,6 +101,9 @@ impl Job {
         Some((next.head.bytes().to_vec(), next.body.bytes().to_vec()))
     }
 }
+
+/// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.
+const SEGMENT: usize = 1200;
 
 fn sends_bodies(requests: &Requests) -> bool {
     match requests {

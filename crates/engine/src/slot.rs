@@ -72,6 +72,15 @@ impl Flight {
         }
     }
 
+    /// Since when the server keeps it waiting: the oldest on a connection waits for nobody else, even unsent.
+    pub(crate) fn since(&self) -> Instant {
+        if self.exchange.is_sent() {
+            self.exchange.sent
+        } else {
+            self.exchange.due
+        }
+    }
+
     /// The step it is in.
     pub(crate) fn step(&self) -> Step {
         if self.status != 0 {
@@ -95,8 +104,8 @@ pub(crate) struct Slot<'p> {
     pub(crate) opened: u64,
     /// A send fell short; the socket tells when it can go on.
     pub(crate) blocked: bool,
-    /// A request was answered before it was sent: the connection is of no further use.
-    pub(crate) spoilt: bool,
+    /// Bytes of requests that were answered before they were sent whole: they come before those of the flights.
+    pub(crate) residue: u64,
     /// The fingerprint of the body that is coming, where it is taken.
     pub(crate) hasher: Option<Hasher>,
     backoff: Nanos,
@@ -111,7 +120,7 @@ impl Slot<'_> {
             flights: VecDeque::new(),
             opened: 0,
             blocked: false,
-            spoilt: false,
+            residue: 0,
             hasher: None,
             backoff: FIRST_BACKOFF,
         }
@@ -141,7 +150,7 @@ impl Slot<'_> {
         self.state = State::Closed;
         self.opened = 0;
         self.blocked = false;
-        self.spoilt = false;
+        self.residue = 0;
         self.hasher = None;
     }
 
@@ -151,9 +160,9 @@ impl Slot<'_> {
         self.opened < exchanges_per_connection && self.connection.capacity() > 0
     }
 
-    /// Whether the connection has served its time, or cannot be used again.
+    /// Whether the connection has served its time.
     pub(crate) fn is_spent(&self, exchanges_per_connection: u64) -> bool {
-        self.spoilt || self.connection.closing() || self.opened >= exchanges_per_connection
+        self.connection.closing() || self.opened >= exchanges_per_connection
     }
 
     /// The kernel refused to take anything at `at`: the request that would have been next was tried, and failed.
@@ -171,6 +180,11 @@ impl Slot<'_> {
     pub(crate) fn stamp_sent(&mut self, bytes: usize, at: Instant) -> Begun {
         let mut begun = Begun::default();
         let mut left = bytes as u64;
+        if self.residue > 0 {
+            let taken = left.min(self.residue);
+            self.residue -= taken;
+            left -= taken;
+        }
         for flight in self.flights.iter_mut().filter(|flight| flight.unsent > 0) {
             if left == 0 {
                 break;

@@ -300,7 +300,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let most = self.job.plan.protocol.exchanges_per_connection();
         let slot = &self.slots[index as usize];
         if slot.is_spent(most) {
-            if slot.flights.is_empty() || slot.spoilt {
+            if slot.flights.is_empty() {
                 self.leave(index, Cut::Behind);
                 self.offer(index, at);
             }
@@ -478,7 +478,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         if let Some(pending) = slot.pending.take() {
             self.under_way -= 1;
             if pending.belongs {
-                self.books.close_unconnected(pending.due, fault, self.clock);
+                self.books.close_unsent(pending.due, fault, self.clock);
             }
         }
         self.retries.push(Reverse((retry, index)));
@@ -603,12 +603,9 @@ impl<'p, R: Ring> Thread<'p, R> {
                     self.connect_failed(index, verdict::connect_timeout(self.is_local()));
                 }
                 State::Open => {
-                    let oldest = slot
-                        .flights
-                        .front()
-                        .filter(|flight| flight.exchange.is_sent());
-                    if oldest.is_some_and(|flight| now - flight.exchange.sent >= limits.exchange) {
-                        self.leave(index, Cut::Timeout(limits.exchange));
+                    let oldest = slot.flights.front();
+                    if oldest.is_some_and(|flight| now - flight.since() >= limits.exchange) {
+                        self.leave(index, Cut::Timeout);
                         self.offer(index, now);
                     }
                 }

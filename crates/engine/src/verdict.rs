@@ -88,6 +88,11 @@ pub(crate) fn timeout(step: Step) -> Fault {
     fault(step, Kind::Timeout, Blame::Server)
 }
 
+/// Cut off at an age under the limit, because the exchange before it was too late: its end is not known.
+pub(crate) fn timeout_behind(step: Step) -> Fault {
+    fault(step, Kind::TimeoutBehind, Blame::Server)
+}
+
 /// Cut off in good time because an exchange before it on the connection was too late.
 pub(crate) fn abandoned(step: Step) -> Fault {
     fault(step, Kind::Abandoned, Blame::Server)

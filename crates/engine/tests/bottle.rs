@@ -450,6 +450,56 @@ fn a_service_time_is_counted_from_the_send_and_not_from_the_connect() {
 }
 
 #[test]
+fn an_answer_that_comes_after_the_timeout_is_a_timeout_whenever_it_is_noticed() {
+    let mut plan = closed(3, Stop::Requests(60));
+    plan.timeouts.exchange = MS * 20;
+    // The sweep comes every 1.25 ms, and answers come between two sweeps.
+    let (round, _, _) = bottle(
+        &plan,
+        constant(Nanos::from_micros(20_300)),
+        Options::default(),
+    );
+    assert_eq!(
+        (round.tally.ok, faults(&round.tally, Kind::Timeout)),
+        (0, 60)
+    );
+}
+
+#[test]
+fn a_server_that_hangs_at_the_end_of_the_window_is_blamed_for_it() {
+    let mut plan = closed(4, Stop::Duration(MS * 50));
+    plan.timeouts.exchange = MS * 160;
+    let script = Script {
+        silent_from: Some(4 * 49),
+        ..constant(MS)
+    };
+    let (round, _, _) = bottle(&plan, script, Options::default());
+    assert_eq!(faults(&round.tally, Kind::Timeout), 4);
+    assert!(
+        round
+            .tally
+            .faults
+            .iter()
+            .all(|each| each.fault.blame == Blame::Server)
+    );
+}
+
+#[test]
+fn what_waits_behind_a_timeout_is_censored_and_not_omitted() {
+    let mut plan = closed(1, Stop::Requests(300));
+    plan.protocol.pipeline = 4;
+    plan.timeouts.exchange = MS * 100;
+    let script = Script {
+        silent_from: Some(290),
+        ..constant(MS)
+    };
+    let (round, _, _) = bottle(&plan, script, Options::default());
+    assert!(faults(&round.tally, Kind::TimeoutBehind) + faults(&round.tally, Kind::Timeout) >= 4);
+    assert_eq!(faults(&round.tally, Kind::Abandoned), 0);
+    assert_eq!(round.tally.service.count(), 300);
+}
+
+#[test]
 fn every_bodys_likeness_is_counted() {
     let plan = closed(2, Stop::Requests(300));
     let (round, _, _) = bottle(&plan, constant(MS), Options::default());

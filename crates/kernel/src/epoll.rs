@@ -334,8 +334,10 @@ impl Epoll {
     fn gather(&mut self, timeout: Option<Nanos>) -> usize {
         if self.exact {
             match self.wait_exactly(timeout) {
-                Err(Errno::ENOSYS) => self.exact = false,
-                other => return other.unwrap_or(0),
+                Ok(events) => return events,
+                Err(Errno::EINTR) => return 0,
+                // Not there (ENOSYS), or not allowed (EPERM of a container's filter).
+                Err(_) => self.exact = false,
             }
         }
         self.wait_coarsely(timeout).unwrap_or(0)

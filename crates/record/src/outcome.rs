@@ -128,6 +128,7 @@ kinds! {
     StatusUnexpected "status_unexpected" "the status was not an expected one" false,
     BodyDiffers "body_differs" "the body was not the expected one" false,
     Timeout "timeout" "took longer than --timeout" true,
+    TimeoutBehind "timeout_behind" "was pipelined behind an exchange that took longer than --timeout" true,
     Unfinished "unfinished" "was still open when the run ended" true,
 }
 

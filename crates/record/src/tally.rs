@@ -14,9 +14,10 @@ use units::Nanos;
 pub struct Tally {
     /// Exchanges that were due in the window.
     pub due: u64,
-    /// Those of `due` of which no byte was sent and no connect was tried for.
+    /// Those of `due` that were given up before a byte of them was sent, by nobody's fault but time's.
     pub never_sent: u64,
-    /// Those of `due` that were sent, or failed while their connection was being opened.
+    /// Those of `due` that were sent, or failed before: while their connection was being opened, when the send was
+    /// refused, or because their connection ended before their turn came.
     pub started: u64,
     /// Those of `started` that ended well.
     pub ok: u64,

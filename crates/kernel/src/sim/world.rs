@@ -527,7 +527,11 @@ impl World {
                 self.options.faults.reads,
                 link.inbox.len(),
             );
-            received.extend(link.inbox.drain(..length));
+            let (front, back) = link.inbox.as_slices();
+            let from_front = length.min(front.len());
+            received.extend_from_slice(&front[..from_front]);
+            received.extend_from_slice(&back[..length - from_front]);
+            link.inbox.drain(..length);
         }
         link.listed = link.has_news();
         if link.listed {

@@ -103,7 +103,7 @@ impl<'p> Outbox<'p> {
         for source in [message.head, message.body] {
             if let Source::Own(mut buffer) = source
                 && self.spares.len() < SPARES
-                && buffer.capacity() <= SPARE_LIMIT
+                && (1..=SPARE_LIMIT).contains(&buffer.capacity())
             {
                 buffer.clear();
                 self.spares.push(buffer);
