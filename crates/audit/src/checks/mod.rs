@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod censored;
+mod clock;
 mod connections;
 mod conservation;
 mod limit;
@@ -46,6 +47,7 @@ pub const CHECKS: &[Check] = &[
     rounds::CHECK,
     limit::CHECK,
     waiting::CHECK,
+    clock::CHECK,
     window::CHECK,
     samples::CHECK,
     stalls::CHECK,
