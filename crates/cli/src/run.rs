@@ -105,9 +105,9 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
     let (probe, shown) = engine::probe(&mut ring, &plan, stop.flag())?;
     let mut text = format!("* connected to {}\n", probe.endpoint);
     text.push_str(&quoted("> ", &shown.request_head));
-    text.push_str(&quoted("> ", &shown.request_body));
+    text.push_str(&quoted_body("> ", &shown.request_body));
     text.push_str(&quoted("< ", &shown.response_head));
-    text.push_str(&quoted("< ", &shown.response_body));
+    text.push_str(&quoted_body("< ", &shown.response_body));
     if shown.body_length > shown.response_body.len() as u64 {
         text.push_str(&format!(
             "* the body goes on to {}\n",
@@ -130,6 +130,22 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
     } else {
         Exit::Faults
     })
+}
+
+/// A body as lines, or in words where it is no text.
+fn quoted_body(mark: &str, bytes: &[u8]) -> String {
+    let is_text = match std::str::from_utf8(bytes) {
+        Ok(text) => !text.contains('\0'),
+        Err(error) => error.error_len().is_none(), // cut in the middle of a letter
+    };
+    if is_text {
+        quoted(mark, bytes)
+    } else {
+        format!(
+            "{mark}({} that are no text)\n",
+            units::bytes(bytes.len() as u64)
+        )
+    }
 }
 
 /// `bytes` as lines with a mark before each; bytes that are no text are shown as such.
@@ -157,5 +173,15 @@ mod tests {
     #[test]
     fn a_servers_control_characters_do_not_reach_the_terminal() {
         assert_eq!(quoted("< ", b"a\x1b[2Jb\r\nc\n"), "< a\\u{1b}[2Jb\n< c\n");
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_is_told_and_not_shown() {
+        assert_eq!(
+            quoted_body("< ", b"GIF89a\0\xff"),
+            "< (8 B that are no text)\n"
+        );
+        assert_eq!(quoted_body("< ", "gr\u{fc}n".as_bytes()), "< gr\u{fc}n\n");
+        assert!(quoted_body("< ", b"cut \xc3").starts_with("< cut"));
     }
 }
