@@ -9,9 +9,8 @@ use crate::verdict;
 use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Fault, Outcome, SentTotal, Step, Tally};
-use std::collections::VecDeque;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, Sink, Violation};
+use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
 
 /// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
@@ -114,6 +113,43 @@ impl<'p> Books<'p> {
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
     }
 
+    /// Writes down an exchange of which at least a byte was sent.
+    #[inline]
+    fn enter(&mut self, flight: &mut Flight, end: End) {
+        let outcome = self.outcome(flight, &end);
+        if end.ending.result.is_err()
+            || matches!(outcome, Outcome::Fault(fault) if fault.kind.is_censored())
+        {
+            flight.status = 0; // a status counts when its response is complete
+        }
+        self.answered += u64::from(end.ending.result.is_ok());
+        if let (Outcome::Ok, Some(request), true) = (outcome, flight.comparable, flight.belongs) {
+            self.tally.answers.observe(request, flight.length, end.crc);
+        }
+        self.close(flight, outcome, end.ending.bytes);
+    }
+
+    /// The verdict on an exchange that is over.
+    #[inline]
+    fn outcome(&self, flight: &Flight, end: &End) -> Outcome {
+        // Whatever became of it later, or would have: it took longer than it may.
+        if flight.exchange.service() >= self.timeout {
+            return Outcome::Fault(verdict::timeout(flight.step()));
+        }
+        match (end.cut, end.ending.result) {
+            (None, Ok(())) => self.judge(flight),
+            (None, Err(violation)) => {
+                let step = match end.ending.step {
+                    wire::Step::Wait => flight.step(),
+                    wire::Step::Head => Step::Head,
+                    wire::Step::Body => Step::Body,
+                };
+                Outcome::Fault(verdict::violation(violation, step))
+            }
+            (Some(cut), _) => Outcome::Fault(cut.fault(flight, end.is_oldest)),
+        }
+    }
+
     /// The verdict on a complete response.
     #[inline]
     fn judge(&self, flight: &Flight) -> Outcome {
@@ -159,10 +195,20 @@ impl Cut {
     }
 }
 
+/// How an exchange came to its end.
+struct End {
+    ending: Ending,
+    cut: Option<Cut>,
+    /// Whether it was the first to end by what has happened.
+    is_oldest: bool,
+    /// The fingerprint of its body, where it was taken.
+    crc: Option<u32>,
+}
+
 /// The sink of one receive, or of one cutting off.
 pub(crate) struct Arrival<'a, 'p> {
     at: Instant,
-    flights: &'a mut VecDeque<Flight>,
+    flights: &'a mut Front<Flight>,
     hasher: &'a mut Option<Hasher>,
     books: &'a mut Books<'p>,
     /// Whether the connection has not answered yet: its first body is fingerprinted.
@@ -219,34 +265,10 @@ impl<'p> Slot<'p> {
 }
 
 impl Arrival<'_, '_> {
-    /// The verdict on an exchange that is over.
-    #[inline]
-    fn outcome(&self, flight: &Flight, ending: Ending) -> Outcome {
-        // Whatever became of it later, or would have: it took longer than it may.
-        if flight.exchange.service() >= self.books.timeout {
-            return Outcome::Fault(verdict::timeout(flight.step()));
-        }
-        match (self.cut, ending.result) {
-            (None, Ok(())) => self.books.judge(flight),
-            (None, Err(violation)) => {
-                let step = match ending.step {
-                    wire::Step::Wait => flight.step(),
-                    wire::Step::Head => Step::Head,
-                    wire::Step::Body => Step::Body,
-                };
-                Outcome::Fault(verdict::violation(violation, step))
-            }
-            (Some(cut), _) => Outcome::Fault(cut.fault(flight, self.ended == 1)),
-        }
-    }
-
     /// Writes down an exchange of which no byte was sent when its connection ended.
     #[cold]
-    fn close_unsent(&mut self, flight: Flight) {
-        if !flight.belongs {
-            return;
-        }
-        let (due, age) = (flight.exchange.due, self.at - flight.exchange.due);
+    fn close_unsent(&mut self, due: Instant) {
+        let age = self.at - due;
         let never = |books: &mut Books<'_>, blame| books.tally.observe_never_sent(1, age, blame);
         match self.cut {
             // The oldest: the server has stopped reading.
@@ -303,31 +325,26 @@ impl Sink for Arrival<'_, '_> {
 
     #[inline]
     fn done(&mut self, _: ExchangeId, ending: Ending) {
-        let Some(mut flight) = self.flights.pop_front() else {
+        let Some(flight) = self.flights.front_mut() else {
             return;
         };
         self.ended += 1;
         self.broken |= ending.result.is_err();
-        flight.exchange.done = self.at;
         self.residue += flight.unsent;
-        if !flight.exchange.is_sent() {
-            return self.close_unsent(flight);
+        flight.exchange.done = self.at;
+        if flight.exchange.is_sent() {
+            let end = End {
+                ending,
+                cut: self.cut,
+                is_oldest: self.ended == 1,
+                crc: self.hasher.take().map(Hasher::finalize),
+            };
+            self.books.enter(flight, end);
+            self.is_first = false;
+        } else if flight.belongs {
+            let due = flight.exchange.due;
+            self.close_unsent(due);
         }
-        let outcome = self.outcome(&flight, ending);
-        if ending.result.is_err()
-            || matches!(outcome, Outcome::Fault(fault) if fault.kind.is_censored())
-        {
-            flight.status = 0; // a status counts when its response is complete
-        }
-        self.books.answered += u64::from(ending.result.is_ok());
-        let crc = self.hasher.take().map(Hasher::finalize);
-        if let (Outcome::Ok, Some(request), true) = (outcome, flight.comparable, flight.belongs) {
-            self.books
-                .tally
-                .answers
-                .observe(request, flight.length, crc);
-        }
-        self.books.close(&flight, outcome, ending.bytes);
-        self.is_first = false;
+        self.flights.pop_front();
     }
 }

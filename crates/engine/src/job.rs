@@ -97,7 +97,7 @@ impl Job {
     /// None when the file of requests holds none.
     pub fn first_request(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut script = crate::script::Script::new(self, 0, 1, 0);
-        let next = script.next(Vec::new())?;
+        let next = script.next(Vec::new)?;
         Some((next.head.bytes().to_vec(), next.body.bytes().to_vec()))
     }
 }

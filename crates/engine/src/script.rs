@@ -50,14 +50,14 @@ impl<'p> Script<'p> {
         self.seq
     }
 
-    /// The next request; `spare` is an empty buffer to be used where bytes must be made. None when there is nothing to
+    /// The next request; `spare` gives an empty buffer where bytes must be made. None when there is nothing to
     /// ask any more: a file of requests was emptied during the load.
     #[inline]
-    pub(crate) fn next(&mut self, spare: Vec<u8>) -> Option<Next<'p>> {
+    pub(crate) fn next(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Next<'p>> {
         let seq = self.seq;
         self.seq += self.stride;
         if self.lines.is_some() {
-            return self.next_line(seq, spare);
+            return self.next_line(seq, spare());
         }
         let place = self.place;
         self.place = if place + 1 < self.job.prepared.len() {
@@ -67,7 +67,7 @@ impl<'p> Script<'p> {
         };
         let prepared = &self.job.prepared[place];
         if let Some(template) = &prepared.template {
-            let (mut head, mut body) = (spare, Vec::new());
+            let (mut head, mut body) = (spare(), Vec::new());
             template.render(
                 &prepared.body,
                 seq,

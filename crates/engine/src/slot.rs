@@ -11,9 +11,8 @@
 
 use crc32fast::Hasher;
 use record::{Exchange, Step};
-use std::collections::VecDeque;
 use units::{Instant, Nanos};
-use wire::Connection;
+use wire::{Connection, Front, Heads};
 
 /// The first wait after a failed connect; doubled by every further failure, up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Nanos = Nanos::from_millis(1);
@@ -99,7 +98,7 @@ pub(crate) struct Slot<'p> {
     pub(crate) state: State,
     pub(crate) pending: Option<Pending>,
     /// What is under way, in the order in which it was opened.
-    pub(crate) flights: VecDeque<Flight>,
+    pub(crate) flights: Front<Flight>,
     /// Exchanges opened on the present connection.
     pub(crate) opened: u64,
     /// A send fell short; the socket tells when it can go on.
@@ -112,12 +111,13 @@ pub(crate) struct Slot<'p> {
 }
 
 impl Slot<'_> {
-    pub(crate) fn new(pipeline: u32) -> Self {
+    /// A slot whose connections recognise the heads that any of those have read that share `heads`.
+    pub(crate) fn new(pipeline: u32, heads: &Heads) -> Self {
         Slot {
-            connection: Connection::http1(pipeline),
+            connection: Connection::http1_sharing(pipeline, heads),
             state: State::Closed,
             pending: None,
-            flights: VecDeque::new(),
+            flights: Front::default(),
             opened: 0,
             blocked: false,
             residue: 0,
@@ -178,6 +178,20 @@ impl Slot<'_> {
     /// were sent at `at`. Returns how many those were, in the window and before it.
     #[inline]
     pub(crate) fn stamp_sent(&mut self, bytes: usize, at: Instant) -> Begun {
+        if let Some(flight) = self.flights.only_mut()
+            && self.residue == 0
+            && flight.unsent == bytes as u64
+            && flight.request_bytes == bytes as u64
+        {
+            flight.exchange.sent = at;
+            flight.unsent = 0;
+            return Begun::one(flight.belongs);
+        }
+        self.stamp_sent_of_any(bytes, at)
+    }
+
+    #[inline(never)]
+    fn stamp_sent_of_any(&mut self, bytes: usize, at: Instant) -> Begun {
         let mut begun = Begun::default();
         let mut left = bytes as u64;
         if self.residue > 0 {
@@ -191,8 +205,9 @@ impl Slot<'_> {
             }
             if flight.unsent == flight.request_bytes {
                 flight.exchange.sent = at;
-                begun.window += u64::from(flight.belongs);
-                begun.warmup += u64::from(!flight.belongs);
+                let one = Begun::one(flight.belongs);
+                begun.window += one.window;
+                begun.warmup += one.warmup;
             }
             let taken = left.min(flight.unsent);
             flight.unsent -= taken;
@@ -207,4 +222,13 @@ impl Slot<'_> {
 pub(crate) struct Begun {
     pub(crate) window: u64,
     pub(crate) warmup: u64,
+}
+
+impl Begun {
+    fn one(belongs: bool) -> Begun {
+        Begun {
+            window: u64::from(belongs),
+            warmup: u64::from(!belongs),
+        }
+    }
 }

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
-use wire::{ExchangeId, Opening, Violation};
+use wire::{ExchangeId, Heads, Opening, Violation};
 
 /// While it waits for the other threads a thread looks around this often.
 const GLANCE: Nanos = Nanos::from_millis(1);
@@ -71,6 +71,7 @@ pub struct Thread<'p, R> {
     pace: Pace,
     books: Books<'p>,
     sources: Sources,
+    exchanges_per_connection: u64,
     accounts: Accounts,
     /// When slots that failed to connect may try again.
     retries: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -104,14 +105,16 @@ impl<'p, R: Ring> Thread<'p, R> {
         };
         let shortest = plan.timeouts.exchange.min(plan.timeouts.connect);
         let clock = ring.now();
+        let heads = Heads::default();
         Thread {
             slots: (0..slots)
-                .map(|_| Slot::new(plan.protocol.pipeline))
+                .map(|_| Slot::new(plan.protocol.pipeline, &heads))
                 .collect(),
             script: Script::new(job, index, threads, seq),
             pace: Pace::closed(),
             books: Books::new(job),
             sources: Sources::new(&plan.sources, peer, job.ports, index, threads),
+            exchanges_per_connection: plan.protocol.exchanges_per_connection(),
             accounts: Accounts::new(index),
             retries: BinaryHeap::new(),
             under_way: 0,
@@ -297,9 +300,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Exchanges have ended at `at`: what comes next on this slot?
     #[inline]
     fn proceed(&mut self, index: u32, at: Instant) {
-        let most = self.job.plan.protocol.exchanges_per_connection();
         let slot = &self.slots[index as usize];
-        if slot.is_spent(most) {
+        if slot.is_spent(self.exchanges_per_connection) {
             if slot.flights.is_empty() {
                 self.leave(index, Cut::Behind);
                 self.offer(index, at);
@@ -328,8 +330,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         match slot.state {
             State::Open => {
-                let most = self.job.plan.protocol.exchanges_per_connection();
-                while self.slots[index as usize].has_room(most) {
+                while self.slots[index as usize].has_room(self.exchanges_per_connection) {
                     let Some(due) = self.take(at) else { break };
                     self.open_exchange(index, due);
                 }
@@ -357,7 +358,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[inline]
     fn open_exchange(&mut self, index: u32, due: Pending) {
         let slot = &mut self.slots[index as usize];
-        let Some(next) = self.script.next(slot.connection.spare()) else {
+        let Some(next) = self.script.next(|| slot.connection.spare()) else {
             return self.run_dry(due);
         };
         let bytes = next.head.bytes().len() + next.body.bytes().len();
@@ -389,10 +390,10 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Sends what the slot's connection has to send, as far as the kernel takes it.
     #[inline]
     fn flush(&mut self, index: u32) {
-        if self.slots[index as usize].flights.len() > 1 {
-            self.flush_by::<BATCH>(index);
-        } else {
+        if self.slots[index as usize].flights.is_single() {
             self.flush_by::<2>(index);
+        } else {
+            self.flush_by::<BATCH>(index);
         }
     }
 

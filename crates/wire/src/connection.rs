@@ -4,7 +4,7 @@
 //! piece of code. It owns no socket and reads no clock: stamps are taken by whoever calls it, in the [`Sink`]'s
 //! methods.
 
-use crate::http1::Client;
+use crate::http1::{Client, Heads};
 use crate::{Step, Version, Violation};
 use std::io::IoSlice;
 
@@ -127,7 +127,12 @@ pub enum Connection<'p> {
 impl<'p> Connection<'p> {
     /// A new HTTP/1.x connection on which at most `pipeline` exchanges (at least one) may be open at a time.
     pub fn http1(pipeline: u32) -> Self {
-        Connection::Http1(Client::new(pipeline))
+        Connection::http1_sharing(pipeline, &Heads::default())
+    }
+
+    /// The same, recognising heads that any of the connections has read that share `heads`.
+    pub fn http1_sharing(pipeline: u32, heads: &Heads) -> Self {
+        Connection::Http1(Client::new(pipeline, heads.clone()))
     }
 
     /// As new, buffers kept: for the next connection in the same slot.

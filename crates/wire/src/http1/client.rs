@@ -29,11 +29,10 @@
 //! 64 KiB that is cheaper than a resumable parser in the case that matters.
 
 use super::chunked::{Chunked, Decoded};
-use super::memo::Memo;
+use super::memo::Heads;
 use super::outbox::Outbox;
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, ExchangeId, Opening, Sent, Sink, Step, Violation};
-use std::collections::VecDeque;
+use crate::{Ending, ExchangeId, Front, Opening, Sent, Sink, Step, Violation};
 use std::io::IoSlice;
 
 /// Interim responses before a final one.
@@ -68,33 +67,33 @@ struct Progress {
 /// The client side of one HTTP/1.x connection. [`crate::Connection`] documents its methods.
 #[derive(Debug)]
 pub struct Client<'p> {
-    pipeline: u32,
-    outbox: Outbox<'p>,
     /// Opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
-    awaited: VecDeque<Awaited>,
-    /// How many of them have had a byte sent.
-    begun: u32,
+    awaited: Front<Awaited>,
     phase: Phase,
     progress: Progress,
+    pipeline: u32,
+    /// How many of `awaited` have had a byte sent.
+    begun: u32,
+    closing: bool,
+    heads: Heads,
     /// An incomplete head.
     partial: Vec<u8>,
-    memo: Memo,
-    closing: bool,
+    outbox: Outbox<'p>,
 }
 
 impl<'p> Client<'p> {
-    pub(crate) fn new(pipeline: u32) -> Self {
+    pub(crate) fn new(pipeline: u32, heads: Heads) -> Self {
         assert!(pipeline > 0, "a connection carries at least one exchange");
         Client {
-            pipeline,
-            outbox: Outbox::default(),
-            awaited: VecDeque::new(),
-            begun: 0,
+            awaited: Front::default(),
             phase: Phase::Head,
             progress: Progress::default(),
-            partial: Vec::new(),
-            memo: Memo::default(),
+            pipeline,
+            begun: 0,
             closing: false,
+            heads,
+            partial: Vec::new(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -113,11 +112,12 @@ impl<'p> Client<'p> {
 
     #[inline]
     pub(crate) fn capacity(&self) -> u32 {
-        let open = self.awaited.len().max(self.outbox.len());
         if self.closing {
             0
+        } else if self.awaited.is_empty() && self.outbox.is_empty() {
+            self.pipeline
         } else {
-            self.pipeline - open as u32
+            self.pipeline - self.awaited.len().max(self.outbox.len()) as u32
         }
     }
 
@@ -149,7 +149,7 @@ impl<'p> Client<'p> {
 
     #[inline]
     pub(crate) fn has_outgoing(&self) -> bool {
-        self.outbox.len() > 0
+        !self.outbox.is_empty()
     }
 
     #[inline]
@@ -222,7 +222,7 @@ impl<'p> Client<'p> {
         if !self.partial.is_empty() {
             return self.receive_rest_of_head(awaited, input, sink);
         }
-        if let Some((facts, length)) = self.memo.recall(input) {
+        if let Some((facts, length)) = self.heads.recall(input) {
             self.respond(awaited, &facts, &input[..length], sink)?;
             return Ok(length);
         }
@@ -231,7 +231,7 @@ impl<'p> Client<'p> {
             return Ok(input.len());
         };
         if !parsed.facts.is_interim() {
-            self.memo.learn(input, &parsed);
+            self.heads.learn(input, &parsed);
         }
         self.respond(awaited, &parsed.facts, &input[..parsed.length], sink)?;
         Ok(parsed.length)
@@ -304,10 +304,9 @@ impl<'p> Client<'p> {
     fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl Sink) -> usize {
         let body = &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
         self.body(body, sink);
-        let left = left - body.len() as u64;
-        self.phase = Phase::Length(left);
-        if left == 0 {
-            self.complete(sink);
+        match left - body.len() as u64 {
+            0 => self.complete(sink),
+            left => self.phase = Phase::Length(left),
         }
         body.len()
     }
@@ -318,7 +317,7 @@ impl<'p> Client<'p> {
         input: &[u8],
         sink: &mut impl Sink,
     ) -> Result<usize, Violation> {
-        let id = self.awaited[0].id;
+        let id = self.reading();
         let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(id, bytes));
         self.phase = Phase::Chunked(chunked);
         self.progress.bytes += used as u64;
@@ -336,7 +335,14 @@ impl<'p> Client<'p> {
     #[inline]
     fn body(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         self.progress.bytes += bytes.len() as u64;
-        sink.body(self.awaited[0].id, bytes);
+        sink.body(self.reading(), bytes);
+    }
+
+    /// The exchange whose body is being read.
+    #[inline]
+    fn reading(&self) -> ExchangeId {
+        let awaited = self.awaited.front();
+        awaited.expect("a body is read for somebody").id
     }
 
     /// The front exchange's response is complete.

@@ -1,4 +1,4 @@
-//! The last head of a connection, so that an equal one need not be read again.
+//! The last head that was read, so that an equal one need not be read again.
 //!
 //! Servers under load give the same head over and over; only the Date changes, once a second. Equal bytes have
 //! an equal meaning, so recognising them is as strict as parsing them, and a comparison costs a tenth of it. In
@@ -6,14 +6,35 @@
 //! on it.
 
 use super::status::{Facts, Parsed};
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 
-/// Longer heads are parsed every time: a connection should stay small.
+/// Longer heads are parsed every time.
 const LIMIT: usize = 1024;
+
+/// The last head that was read on any of the connections that share it.
+///
+/// The connections of one thread share one: it stays in the nearest cache, where a thousand of their own would not.
+#[derive(Debug, Clone, Default)]
+pub struct Heads(Rc<RefCell<Memo>>);
+
+impl Heads {
+    /// See [`Memo::recall`].
+    #[inline]
+    pub(crate) fn recall(&self, input: &[u8]) -> Option<(Facts, usize)> {
+        self.0.borrow_mut().recall(input)
+    }
+
+    /// See [`Memo::learn`].
+    pub(crate) fn learn(&self, input: &[u8], parsed: &Parsed) {
+        self.0.borrow_mut().learn(input, parsed);
+    }
+}
 
 /// What was read last.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
+struct Memo {
     bytes: Vec<u8>,
     facts: Facts,
     date: Range<usize>,
@@ -22,7 +43,7 @@ pub(crate) struct Memo {
 impl Memo {
     /// The meaning and the length of the head at the front of `input`, if it is the one that was read last.
     #[inline]
-    pub(crate) fn recall(&mut self, input: &[u8]) -> Option<(Facts, usize)> {
+    fn recall(&mut self, input: &[u8]) -> Option<(Facts, usize)> {
         let length = self.bytes.len();
         let head = input.get(..length)?;
         if length > 0 && (head == self.bytes || self.differs_in_date_only(head)) {
@@ -33,7 +54,7 @@ impl Memo {
     }
 
     /// Remembers a head that was parsed at the front of `input`.
-    pub(crate) fn learn(&mut self, input: &[u8], parsed: &Parsed) {
+    fn learn(&mut self, input: &[u8], parsed: &Parsed) {
         self.bytes.clear();
         if parsed.length <= LIMIT {
             self.bytes.extend_from_slice(&input[..parsed.length]);

@@ -11,5 +11,6 @@ mod server;
 mod status;
 
 pub use client::Client;
+pub use memo::Heads;
 pub use response::{CONTINUE, Response, reason};
 pub use server::{Asked, Refusal, Server, ServerSink};

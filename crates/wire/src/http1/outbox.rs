@@ -1,7 +1,6 @@
 //! Requests waiting to be sent: borrowed where they are shared, never copied.
 
-use crate::{Sent, Source};
-use std::collections::VecDeque;
+use crate::{Front, Sent, Source};
 use std::io::IoSlice;
 
 /// Buffers of rendered templates are kept for reuse up to this number and size.
@@ -15,6 +14,12 @@ struct Message<'p> {
 }
 
 impl Message<'_> {
+    /// Whether it has no body.
+    #[inline]
+    fn is_bare(&self) -> bool {
+        self.body.bytes().is_empty()
+    }
+
     fn parts(&self) -> [&[u8]; 2] {
         [self.head.bytes(), self.body.bytes()]
     }
@@ -27,15 +32,21 @@ impl Message<'_> {
 /// The queue of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox<'p> {
-    queue: VecDeque<Message<'p>>,
+    queue: Front<Message<'p>>,
     /// How much of the front one is sent.
     offset: usize,
     spares: Vec<Vec<u8>>,
 }
 
 impl<'p> Outbox<'p> {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
     }
 
     #[inline]
@@ -45,6 +56,17 @@ impl<'p> Outbox<'p> {
 
     #[inline]
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        match (self.queue.only(), &mut *slices) {
+            (Some(message), [slice, ..]) if message.is_bare() && self.offset == 0 => {
+                *slice = IoSlice::new(message.head.bytes());
+                1
+            }
+            _ => self.slices_of_any(slices),
+        }
+    }
+
+    #[inline(never)]
+    fn slices_of_any<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut skip = self.offset;
         let mut filled = 0;
         for part in self.queue.iter().flat_map(Message::parts) {
@@ -62,7 +84,21 @@ impl<'p> Outbox<'p> {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, mut bytes: usize) -> Sent {
+    pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
+        let whole =
+            |message: &Message<'_>| message.is_bare() && message.head.bytes().len() == bytes;
+        if self.offset == 0 && self.queue.only().is_some_and(whole) {
+            self.pop();
+            return Sent {
+                begun: 1,
+                completed: 1,
+            };
+        }
+        self.sent_of_any(bytes)
+    }
+
+    #[inline(never)]
+    fn sent_of_any(&mut self, mut bytes: usize) -> Sent {
         let mut sent = Sent::default();
         while bytes > 0 {
             let message = self
@@ -78,12 +114,22 @@ impl<'p> Outbox<'p> {
             bytes -= rest;
             sent.completed += 1;
             self.offset = 0;
-            self.queue
-                .pop_front()
-                .into_iter()
-                .for_each(|message| self.recycle(message));
+            self.pop();
         }
         sent
+    }
+
+    /// The front one is sent.
+    #[inline]
+    fn pop(&mut self) {
+        match self.queue.pop_front() {
+            None
+            | Some(Message {
+                head: Source::Shared(_),
+                body: Source::Shared(_),
+            }) => {}
+            Some(message) => self.recycle(message),
+        }
     }
 
     /// Forgets all but the first `keep` messages.
@@ -98,7 +144,7 @@ impl<'p> Outbox<'p> {
         self.spares.pop().unwrap_or_default()
     }
 
-    #[inline]
+    #[inline(never)]
     fn recycle(&mut self, message: Message<'p>) {
         for source in [message.head, message.body] {
             if let Source::Own(mut buffer) = source
