@@ -345,6 +345,6 @@ impl Sink for Arrival<'_, '_> {
             let due = flight.exchange.due;
             self.close_unsent(due);
         }
-        self.flights.pop_front();
+        self.flights.drop_front();
     }
 }

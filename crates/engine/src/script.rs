@@ -50,44 +50,63 @@ impl<'p> Script<'p> {
         self.seq
     }
 
-    /// The next request; `spare` gives an empty buffer where bytes must be made. None when there is nothing to
-    /// ask any more: a file of requests was emptied during the load.
-    #[inline]
+    /// The next request; none when there is nothing to ask any more: a file of requests was emptied during the load.
     pub(crate) fn next(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Next<'p>> {
-        let seq = self.seq;
-        self.seq += self.stride;
-        if self.lines.is_some() {
-            return self.next_line(seq, spare());
-        }
+        self.next_shared().or_else(|| self.next_made(spare()))
+    }
+
+    /// The next request, if its bytes are there already: nearly always.
+    #[inline]
+    pub(crate) fn next_shared(&mut self) -> Option<Next<'p>> {
         let place = self.place;
-        self.place = if place + 1 < self.job.prepared.len() {
-            place + 1
-        } else {
-            0
-        };
-        let prepared = &self.job.prepared[place];
-        if let Some(template) = &prepared.template {
-            let (mut head, mut body) = (spare(), Vec::new());
-            template.render(
-                &prepared.body,
-                seq,
-                self.job.plan.seed,
-                &mut head,
-                &mut body,
-            );
-            return Some(Next {
-                head: Source::Own(head),
-                body: Source::Own(body),
-                is_head: prepared.is_head,
-                comparable: None,
-            });
+        let prepared = self.job.prepared.get(place)?;
+        if prepared.template.is_some() {
+            return None;
         }
+        self.pass();
         Some(Next {
             head: Source::Shared(&prepared.head),
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
             comparable: Some(place as u32),
         })
+    }
+
+    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None as of [`Script::next`].
+    pub(crate) fn next_made(&mut self, spare: Vec<u8>) -> Option<Next<'p>> {
+        let seq = self.seq;
+        if self.lines.is_some() {
+            self.seq += self.stride;
+            return self.next_line(seq, spare);
+        }
+        let prepared = &self.job.prepared[self.place];
+        self.pass();
+        let template = prepared.template.as_ref()?;
+        let (mut head, mut body) = (spare, Vec::new());
+        template.render(
+            &prepared.body,
+            seq,
+            self.job.plan.seed,
+            &mut head,
+            &mut body,
+        );
+        Some(Next {
+            head: Source::Own(head),
+            body: Source::Own(body),
+            is_head: prepared.is_head,
+            comparable: None,
+        })
+    }
+
+    /// Goes on to the next place in the list, and to the next number.
+    #[inline]
+    fn pass(&mut self) {
+        self.seq += self.stride;
+        self.place = if self.place + 1 < self.job.prepared.len() {
+            self.place + 1
+        } else {
+            0
+        };
     }
 
     #[cold]

@@ -92,23 +92,28 @@ impl Flight {
     }
 }
 
+/// What every exchange touches comes first and lies together, in lines of the cache that no other slot shares.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Slot<'p> {
-    pub(crate) connection: Connection<'p>,
-    pub(crate) state: State,
-    pub(crate) pending: Option<Pending>,
     /// What is under way, in the order in which it was opened.
     pub(crate) flights: Front<Flight>,
+    pub(crate) state: State,
     /// Exchanges opened on the present connection.
     pub(crate) opened: u64,
-    /// A send fell short; the socket tells when it can go on.
-    pub(crate) blocked: bool,
     /// Bytes of requests that were answered before they were sent whole: they come before those of the flights.
     pub(crate) residue: u64,
+    /// A send fell short; the socket tells when it can go on.
+    pub(crate) blocked: bool,
     /// The fingerprint of the body that is coming, where it is taken.
     pub(crate) hasher: Option<Hasher>,
+    pub(crate) connection: Connection<'p>,
+    pub(crate) pending: Option<Pending>,
     backoff: Nanos,
 }
+
+/// A thousand of them are to fit the second level of the cache.
+const _: () = assert!(size_of::<Slot<'_>>() <= 384);
 
 impl Slot<'_> {
     /// A slot whose connections recognise the heads that any of those have read that share `heads`.

@@ -13,7 +13,7 @@ use crate::books::{Books, Cut, Delivered};
 use crate::gate::{Gate, Stage};
 use crate::job::Job;
 use crate::pace::Pace;
-use crate::script::Script;
+use crate::script::{Next, Script};
 use crate::slot::{Flight, Pending, Slot, State};
 use crate::source::Sources;
 use crate::verdict;
@@ -357,10 +357,26 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     #[inline]
     fn open_exchange(&mut self, index: u32, due: Pending) {
+        match self.script.next_shared() {
+            Some(next) => self.open_with(index, due, next),
+            None => self.open_made(index, due),
+        }
+    }
+
+    /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
+    #[cold]
+    fn open_made(&mut self, index: u32, due: Pending) {
+        let spare = self.slots[index as usize].connection.spare();
+        match self.script.next_made(spare) {
+            Some(next) => self.open_with(index, due, next),
+            None => self.run_dry(due),
+        }
+    }
+
+    /// Always inlined: what is known of `next` where this is called makes most of it go away.
+    #[inline(always)]
+    fn open_with(&mut self, index: u32, due: Pending, next: Next<'p>) {
         let slot = &mut self.slots[index as usize];
-        let Some(next) = self.script.next(|| slot.connection.spare()) else {
-            return self.run_dry(due);
-        };
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
             .push_back(Flight::new(due, bytes as u64, next.comparable));

@@ -65,7 +65,10 @@ struct Progress {
 }
 
 /// The client side of one HTTP/1.x connection. [`crate::Connection`] documents its methods.
+///
+/// What every exchange touches comes first and lies together.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Client<'p> {
     /// Opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
     awaited: Front<Awaited>,
@@ -121,7 +124,8 @@ impl<'p> Client<'p> {
         }
     }
 
-    #[inline]
+    /// Always inlined: where the request is a shared one, that is known to the caller.
+    #[inline(always)]
     pub(crate) fn open(&mut self, opening: Opening<'p>) {
         assert!(
             self.capacity() > 0,

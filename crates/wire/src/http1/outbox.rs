@@ -20,6 +20,14 @@ impl Message<'_> {
         self.body.bytes().is_empty()
     }
 
+    #[inline]
+    fn is_shared(&self) -> bool {
+        matches!(
+            (&self.head, &self.body),
+            (Source::Shared(_), Source::Shared(_))
+        )
+    }
+
     fn parts(&self) -> [&[u8]; 2] {
         [self.head.bytes(), self.body.bytes()]
     }
@@ -31,6 +39,7 @@ impl Message<'_> {
 
 /// The queue of one connection.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Outbox<'p> {
     queue: Front<Message<'p>>,
     /// How much of the front one is sent.
@@ -83,7 +92,8 @@ impl<'p> Outbox<'p> {
         filled
     }
 
-    #[inline]
+    /// Always inlined: for one request without a body it is a few comparisons.
+    #[inline(always)]
     pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
         let whole =
             |message: &Message<'_>| message.is_bare() && message.head.bytes().len() == bytes;
@@ -122,13 +132,10 @@ impl<'p> Outbox<'p> {
     /// The front one is sent.
     #[inline]
     fn pop(&mut self) {
-        match self.queue.pop_front() {
-            None
-            | Some(Message {
-                head: Source::Shared(_),
-                body: Source::Shared(_),
-            }) => {}
-            Some(message) => self.recycle(message),
+        if self.queue.front().is_some_and(Message::is_shared) {
+            self.queue.drop_front();
+        } else if let Some(message) = self.queue.pop_front() {
+            self.recycle(message);
         }
     }
 
