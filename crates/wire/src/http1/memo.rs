@@ -77,3 +77,33 @@ impl Memo {
         same
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1::status::parse;
+
+    #[test]
+    fn what_one_connection_has_read_the_others_recognise_and_nothing_else() {
+        let head = |date: &str, length: u32| {
+            format!("HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 {date} GMT\r\nContent-Length: {length}\r\n\r\n")
+                .into_bytes()
+        };
+        let (one, first) = (Heads::default(), head("06:20:22", 100));
+        let other = one.clone();
+        let parsed = parse(&first).unwrap().unwrap();
+        one.learn(&first, &parsed);
+        let known = Some((parsed.facts, first.len()));
+        let cases = [
+            (first.clone(), known),
+            ([first.clone(), b"x".to_vec()].concat(), known),
+            (head("06:20:23", 100), known),
+            (head("06:20:23", 101), None),
+            (first[..first.len() - 1].to_vec(), None),
+        ];
+        for (input, wanted) in cases {
+            assert_eq!(other.recall(&input), wanted, "{}", input.escape_ascii());
+        }
+        assert_eq!(Heads::default().recall(&first), None);
+    }
+}
