@@ -1,7 +1,8 @@
 //! `cargo xtask`: every chore of the project is a subcommand here, and continuous integration runs the same ones.
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
-//! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), and all of it in order (`ci`).
+//! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), what it and others count in bad worlds
+//! (`faults`), and all of it in order (`ci`).
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
@@ -15,6 +16,7 @@ mod cargo;
 mod ci;
 mod cost;
 mod count;
+mod faults;
 mod fuzz;
 mod schema;
 mod servers;
@@ -38,6 +40,8 @@ enum Chore {
     Cost(cost::CostChore),
     /// Count the instructions of an exchange in the thread's loop, on the simulated ring.
     Count(count::CountChore),
+    /// Write docs/faults.md: bad servers, and what weigh and other tools counted.
+    Faults(faults::Faults),
     /// Build the fuzz targets and run them for a bounded time.
     Fuzz(fuzz::Fuzz),
     /// Test against the real servers; a missing one is a failure.
@@ -61,6 +65,7 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Schema(schema) => schema.run(),
         Chore::Cost(cost) => cost.run(),
         Chore::Count(count) => count.run(),
+        Chore::Faults(faults) => faults.run(),
         Chore::Fuzz(fuzz) => fuzz.run(),
         Chore::Servers => servers::run_demanding(),
     }

@@ -1,0 +1,99 @@
+//! `cargo xtask faults`: docs/faults.md, a table of what a misbehaving server did and what each load generator made of it.
+//!
+//! In scope: every misbehaviour that meets one exchange or one connection, so that the script fixes how many failures
+//! there are; weigh and whatever else is installed, each against a server of its own with the same script; one rule
+//! that judges all of them, ours too. Nothing in the table is written by hand. Out of scope: misbehaviours of the whole
+//! server, where chance decides how many exchanges are lost; weigh's own tests hold those against the server's log.
+
+mod judge;
+mod page;
+mod rows;
+mod tools;
+mod trial;
+
+use crate::cargo::{cargo, root, run};
+use anyhow::{Context, Result, ensure};
+use page::Line;
+use rows::{ROWS, Row};
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+use tools::{TOOLS, Tool};
+
+/// Write docs/faults.md: bad servers, and what weigh and other tools counted.
+#[derive(Debug, clap::Args)]
+pub struct Faults {
+    /// Run nothing; only say whether the table has a line for every misbehaviour, and no wrong cell of ours.
+    #[arg(long, conflicts_with = "only")]
+    check_rows: bool,
+    /// Only this misbehaviour; the table goes to standard output instead of the file.
+    #[arg(long, value_name = "NAME", value_parser = rows::names())]
+    only: Option<String>,
+}
+
+impl Faults {
+    /// Writes the table, or looks at it.
+    pub fn run(&self) -> Result<()> {
+        if self.check_rows {
+            let text = fs::read_to_string(published()).unwrap_or_default();
+            return page::check(&text);
+        }
+        run(&mut cargo([
+            "build",
+            "--quiet",
+            "--release",
+            "--package",
+            "cli",
+        ]))?;
+        let weigh = weigh()?;
+        let present: Vec<&Tool> = TOOLS.iter().filter(|tool| tool.is_installed()).collect();
+        let lines = self.meet_all(&weigh, &present)?;
+        self.publish(&page::text(&present, &lines))?;
+        let wrong: Vec<&str> = lines
+            .iter()
+            .filter(|line| line.is_wrong_of_ours())
+            .map(Line::name)
+            .collect();
+        ensure!(
+            wrong.is_empty(),
+            "weigh counted wrong: {}",
+            wrong.join(", ")
+        );
+        Ok(())
+    }
+
+    fn meet_all(&self, weigh: &str, tools: &[&'static Tool]) -> Result<Vec<Line>> {
+        let wanted = |row: &&Row| self.only.as_ref().is_none_or(|name| row.name() == name);
+        let begun = Instant::now();
+        let mut lines = Vec::new();
+        for row in ROWS.iter().filter(wanted) {
+            let mut trials = Vec::new();
+            for tool in tools {
+                trials.push(trial::run(row, tool, weigh)?);
+            }
+            eprintln!("{:5.1} s  {}", begun.elapsed().as_secs_f64(), row.name());
+            lines.push(Line::new(row, trials));
+        }
+        Ok(lines)
+    }
+
+    fn publish(&self, text: &str) -> Result<()> {
+        if self.only.is_some() {
+            print!("{text}");
+            return Ok(());
+        }
+        let path = published();
+        fs::write(&path, text).with_context(|| format!("{} could not be written", path.display()))
+    }
+}
+
+fn published() -> PathBuf {
+    root().join("docs/faults.md")
+}
+
+/// Where cargo has put weigh: beside the folder that this program lies in.
+fn weigh() -> Result<String> {
+    let own = std::env::current_exe().context("this program does not know where it lies")?;
+    let target = own.ancestors().nth(2).context("it lies in no folder")?;
+    Ok(target.join("release/weigh").display().to_string())
+}

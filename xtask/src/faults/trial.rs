@@ -1,0 +1,199 @@
+//! One run of one tool against a server of its own, bounded in time, memory and what is read of its words.
+
+use super::judge::{Claim, End, Truth, shown, wrongs};
+use super::rows::{CONNECTIONS, Row};
+use super::tools::{Ask, HEAD_SCRIPT, HEAD_SCRIPT_TEXT, NOT_JUDGED, Said, Tool};
+use anyhow::{Context, Result};
+use counterweight::misbehaviour::{Log, MisbehavingServer};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.
+const LIMIT: u64 = 5;
+/// Where the server saw no request for longer than the tools' patience of a second, nothing was under way by chance.
+const STILL: Duration = Duration::from_millis(1200);
+/// KiB of address space that a tool may have, so that one that keeps all it receives ends itself and not the machine.
+const MEMORY: u64 = 4 * 1024 * 1024;
+/// Bytes of a tool's words that are read, from their end, where summaries are.
+const WORDS: u64 = 256 * 1024;
+/// Characters of last words that are quoted.
+const QUOTED: usize = 110;
+
+/// What came of one run.
+#[derive(Debug)]
+pub struct Trial {
+    /// Whose.
+    pub tool: &'static str,
+    /// Whether that is us.
+    pub is_ours: bool,
+    /// What the server did.
+    pub log: Log,
+    /// What the tool said of it, beside what there was.
+    pub shown: String,
+    /// What is wrong with it.
+    pub wrongs: Vec<String>,
+    /// Why it is not judged.
+    pub unjudged: Option<&'static str>,
+}
+
+/// Runs `tool` against a server that misbehaves as `row` says.
+///
+/// # Errors
+/// The tool or the server could not be started.
+pub fn run(row: &Row, tool: &'static Tool, weigh: &str) -> Result<Trial> {
+    let home = tempfile::tempdir().context("there is no folder for what tools write")?;
+    std::fs::write(home.path().join(HEAD_SCRIPT), HEAD_SCRIPT_TEXT)?;
+    let at = "127.0.0.1:0".parse().expect("an address");
+    let server = MisbehavingServer::start(&at, row.script()).context("no misbehaving server")?;
+    let (end, stood_still) = end_of(row, tool, weigh, &server, home.path())?;
+    let log = server.stop();
+    let truth = Truth {
+        right: log.answered.saturating_sub(tool.probes),
+        spoilt: log.count(row.misbehaviour),
+        cut_off: if tool.stops_by_time && stood_still < STILL {
+            CONNECTIONS
+        } else {
+            0
+        },
+    };
+    let unjudged = (!tool.is_judged(row.misbehaviour)).then_some(NOT_JUDGED);
+    Ok(Trial {
+        tool: tool.name,
+        is_ours: tool.is_ours(),
+        log,
+        shown: shown(row.nature, &truth, &end),
+        wrongs: wrongs(row.nature, &truth, &end),
+        unjudged,
+    })
+}
+
+/// How the tool ended, and for how long the server had then seen no request.
+fn end_of(
+    row: &Row,
+    tool: &Tool,
+    weigh: &str,
+    server: &MisbehavingServer,
+    home: &Path,
+) -> Result<(End, Duration)> {
+    let ask = Ask {
+        at: &server.address().to_string(),
+        requests: row.requests(),
+        seconds: if row.is_slow { 3 } else { 1 },
+        keeps: row.keeps(),
+        is_head: row.is_head(),
+        home: &home.display().to_string(),
+    };
+    let program = if tool.is_ours() { weigh } else { tool.program };
+    let path = home.join("words");
+    let words = File::create(&path)?;
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
+        .arg(program)
+        .args(tool.arguments(&ask))
+        .env("XDG_STATE_HOME", home)
+        .stdin(Stdio::null())
+        .stdout(words.try_clone()?)
+        .stderr(words)
+        .spawn()
+        .with_context(|| format!("{program} could not be started"))?;
+    let (status, stood_still) = wait(&mut child, server)?;
+    let text = last_of(&path)?;
+    let said = Said { text: &text, home };
+    Ok((ended(status, &text, tool.claim(&said)), stood_still))
+}
+
+fn ended(status: Option<ExitStatus>, text: &str, claim: Option<Claim>) -> End {
+    let Some(status) = status else {
+        return End::Hung(LIMIT);
+    };
+    if let Some(signal) = status.signal() {
+        return End::Crashed(signal, last_words(text));
+    }
+    claim.map_or_else(|| End::Silent(last_words(text)), End::Claimed)
+}
+
+/// Waits for the child to end, and says for how long the server had then seen no request. After [`LIMIT`] the child is
+/// killed, and there is no status.
+fn wait(child: &mut Child, server: &MisbehavingServer) -> Result<(Option<ExitStatus>, Duration)> {
+    let begun = Instant::now();
+    let (mut requests, mut latest) = (0, begun);
+    while begun.elapsed() < Duration::from_secs(LIMIT) {
+        if let Some(status) = child.try_wait()? {
+            return Ok((Some(status), latest.elapsed()));
+        }
+        let log = server.log();
+        if log.requests != requests {
+            (requests, latest) = (log.requests, Instant::now());
+        }
+        // The standard library has no wait with a limit; this is short against the runs.
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok((None, latest.elapsed()))
+}
+
+fn last_of(path: &Path) -> Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(WORDS)))?;
+    let mut bytes = Vec::new();
+    file.take(WORDS).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last two lines that say something, short, and without what a table would take for its own.
+fn last_words(text: &str) -> String {
+    let lines = text.lines().rev();
+    // Behind the dots of a progress that was broken off.
+    let lines = lines.map(|line| line.rsplit("...").next().unwrap_or(line).trim());
+    let mut last: Vec<&str> = lines.filter(|line| !line.is_empty()).take(2).collect();
+    last.reverse();
+    let last = last.join(" / ");
+    let kept = last.chars().filter(|of| !matches!(of, '|' | '`'));
+    kept.take(QUOTED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_the_last_lines_that_say_something() {
+        assert_eq!(last_words("first\nthen\n\n a | b `c`\n\n"), "then / a  b c");
+        assert_eq!(
+            last_words("working...oh: no\nTotal of 16"),
+            "oh: no / Total of 16"
+        );
+        assert_eq!(last_words(""), "");
+        assert_eq!(last_words(&"x".repeat(QUOTED + 1)).len(), QUOTED);
+    }
+
+    #[test]
+    fn a_signal_is_a_crash_whatever_was_said_before() {
+        let by = |code| Some(ExitStatus::from_raw(code));
+        let words = "all well".to_owned();
+        let claim = Claim::default;
+        let crashed = End::Crashed(11, words.clone());
+        assert_eq!(ended(by(11), &words, Some(claim())), crashed);
+        assert_eq!(ended(by(256), &words, None), End::Silent(words.clone()));
+        assert_eq!(ended(by(256), &words, Some(claim())), End::Claimed(claim()));
+        assert_eq!(ended(None, &words, Some(claim())), End::Hung(LIMIT));
+    }
+
+    #[test]
+    fn only_the_end_of_many_words_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("words");
+        let mut text = vec![b'x'; WORDS as usize];
+        text.extend(b"end");
+        std::fs::write(&path, &text).unwrap();
+        let last = last_of(&path).unwrap();
+        assert!(last.len() as u64 == WORDS && last.ends_with("xend"));
+    }
+}
