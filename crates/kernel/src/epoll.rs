@@ -21,6 +21,7 @@
 //!   sleep.
 
 use crate::errno::Errno;
+use crate::socket::Waiting;
 use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token, clock, socket};
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -423,7 +424,7 @@ impl Ring for Epoll {
 
     fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
         self.vacant(token)?;
-        match socket::accept(self.fd(listener))? {
+        match socket::accept(self.fd(listener), Waiting::Never)? {
             Some(fd) => self.settle(token, fd, State::Open).map(|()| true),
             None => Ok(false),
         }

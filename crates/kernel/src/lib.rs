@@ -1,7 +1,8 @@
 //! The only room that makes system calls, and the only one with `unsafe`.
 //!
-//! In scope: the [`Ring`] through which threads talk to sockets (on epoll, and simulated), the monotonic clock, what a
-//! thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals, names.
+//! In scope: the [`Ring`] through which threads talk to sockets (on epoll, on io_uring, and simulated), the monotonic
+//! clock, what a thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals,
+//! names.
 //! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
 //! (that is `host`). Everything here is mechanism; nothing here judges.
 //!
@@ -40,8 +41,9 @@ mod address;
 mod ring;
 // the calls on one socket,
 mod socket;
-// and the ring on top of them.
+// and the rings on top of them.
 mod epoll;
+mod uring;
 // The same ring without a kernel.
 pub mod sim;
 // Time and its price.
@@ -63,3 +65,4 @@ pub use address::{Address, AddressError};
 pub use epoll::Epoll;
 pub use errno::Errno;
 pub use ring::{Closing, Completion, ConnectOptions, Event, Ring, Token};
+pub use uring::Uring;

@@ -1,7 +1,8 @@
 //! The system calls on one stream socket, each as a function that cannot be called wrongly.
 //!
 //! Descriptors are plain numbers here: the ring's table owns them, and an owning type per entry would only make the
-//! table larger. Nothing here waits: every socket is opened non-blocking, and closed on exec.
+//! table larger. Nothing here waits: sockets are opened non-blocking, but for those that only io_uring uses (which
+//! would take non-blocking for a wish to be told EAGAIN); all are closed on exec.
 
 use crate::address::Raw;
 use crate::{Address, ConnectOptions, Errno};
@@ -19,15 +20,34 @@ const SLICES: usize = 1024;
 /// Connections that were gone before they were accepted, skipped in one call.
 const ABORTED: usize = 64;
 
+/// What a call on a socket does when it cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// It says EAGAIN: the socket is non-blocking.
+    Never,
+    /// The ring waits, in its own way; a plain call would block.
+    ByRing,
+}
+
 /// A new socket that has begun to connect.
 pub(crate) fn connect(to: &Address, options: &ConnectOptions) -> Result<RawFd, Errno> {
     let raw = Raw::new(to)?;
-    let fd = open(raw.family())?;
-    begin(fd, &raw, to, options).inspect_err(|_| close(fd))?;
+    let fd = open(raw.family(), Waiting::Never)?;
+    prepare(fd, to, options)
+        .and_then(|()| begin(fd, &raw))
+        .inspect_err(|_| close(fd))?;
     Ok(fd)
 }
 
-fn begin(fd: RawFd, raw: &Raw, to: &Address, options: &ConnectOptions) -> Result<(), Errno> {
+/// A new socket that has everything but a connection, for io_uring to connect it to the address beside it.
+pub(crate) fn unconnected(to: &Address, options: &ConnectOptions) -> Result<(RawFd, Raw), Errno> {
+    let raw = Raw::new(to)?;
+    let fd = open(raw.family(), Waiting::ByRing)?;
+    prepare(fd, to, options).inspect_err(|_| close(fd))?;
+    Ok((fd, raw))
+}
+
+fn prepare(fd: RawFd, to: &Address, options: &ConnectOptions) -> Result<(), Errno> {
     if let Address::Ip(_) = to {
         if options.nodelay {
             set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
@@ -38,6 +58,10 @@ fn begin(fd: RawFd, raw: &Raw, to: &Address, options: &ConnectOptions) -> Result
             bind(fd, &Raw::new(&SocketAddr::new(source, 0).into())?)?;
         }
     }
+    Ok(())
+}
+
+fn begin(fd: RawFd, raw: &Raw) -> Result<(), Errno> {
     // SAFETY: `raw` outlives the call, and its length is that of the address in it.
     match Errno::check(unsafe { libc::connect(fd, raw.as_ptr(), raw.length()) }) {
         Ok(_) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(()),
@@ -51,7 +75,7 @@ pub(crate) fn listen(at: &Address) -> Result<(RawFd, Address), Errno> {
     if let Address::Unix(path) = at {
         remove_stale(path, &raw);
     }
-    let fd = open(raw.family())?;
+    let fd = open(raw.family(), Waiting::Never)?;
     let at = enter(fd, &raw, at).inspect_err(|_| close(fd))?;
     Ok((fd, at))
 }
@@ -75,7 +99,7 @@ fn remove_stale(path: &Path, raw: &Raw) {
     if !is_socket {
         return;
     }
-    let Ok(probe) = open(libc::AF_UNIX) else {
+    let Ok(probe) = open(libc::AF_UNIX, Waiting::Never) else {
         return;
     };
     // SAFETY: `raw` outlives the call, and its length is that of the address in it.
@@ -88,8 +112,8 @@ fn remove_stale(path: &Path, raw: &Raw) {
 }
 
 /// One waiting connection of the listening socket `fd`, if there is one.
-pub(crate) fn accept(fd: RawFd) -> Result<Option<RawFd>, Errno> {
-    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+pub(crate) fn accept(fd: RawFd, waiting: Waiting) -> Result<Option<RawFd>, Errno> {
+    let flags = waiting.flags();
     for _ in 0..ABORTED {
         // SAFETY: null pointers say that the peer's address is not wanted.
         let answer =
@@ -188,6 +212,18 @@ pub(crate) fn shutdown(fd: RawFd) {
     unsafe { libc::shutdown(fd, libc::SHUT_WR) };
 }
 
+/// Ends both sides: what has come can still be received, and then the end.
+pub(crate) fn shutdown_both(fd: RawFd) {
+    // SAFETY: takes no memory of ours. On a socket that is dead already there is nothing to end.
+    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+}
+
+/// Makes the kernel give up on a peer that has acknowledged nothing for so long.
+pub(crate) fn give_up_after(fd: RawFd, millis: c_int) {
+    // Sockets other than TCP have no such option, and no such peers.
+    let _ = set(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis);
+}
+
 /// Makes the next close send RST, throwing away what is under way.
 pub(crate) fn abort_on_close(fd: RawFd) {
     let linger = libc::linger {
@@ -225,8 +261,17 @@ pub(crate) fn pending_error(fd: RawFd) -> Option<Errno> {
     }
 }
 
-fn open(family: c_int) -> Result<RawFd, Errno> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+impl Waiting {
+    fn flags(self) -> c_int {
+        match self {
+            Waiting::Never => libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+            Waiting::ByRing => libc::SOCK_CLOEXEC,
+        }
+    }
+}
+
+fn open(family: c_int, waiting: Waiting) -> Result<RawFd, Errno> {
+    let kind = libc::SOCK_STREAM | waiting.flags();
     // SAFETY: takes no memory of ours.
     Errno::check(unsafe { libc::socket(family, kind, 0) })
 }
@@ -277,7 +322,7 @@ mod tests {
         };
         // SAFETY: one live pollfd.
         assert_eq!(unsafe { libc::poll(&mut ready, 1, 10_000) }, 1);
-        accept(fd).unwrap().expect("poll said so")
+        accept(fd, Waiting::Never).unwrap().expect("poll said so")
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! The six laws of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll against real peers over
-//! TCP and Unix-domain sockets, and simulated, with and without faults.
+//! The six laws of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll and on io_uring against real
+//! peers over TCP and Unix-domain sockets, and simulated, with and without faults.
 //!
 //! A [`Bench`] opens a ring and says where peers with certain habits are.
 
 mod benches;
 
-use benches::{Bench, OnEpoll, OnSim};
+use benches::{Bench, OnEpoll, OnSim, OnUring};
 use kernel::sim::{Faults, Reads};
-use kernel::{Address, Closing, Completion, ConnectOptions, Errno, Event, Ring, Token};
+use kernel::{Address, Closing, Completion, ConnectOptions, Epoll, Errno};
+use kernel::{Event, Ring, Token, Uring};
 use std::io::IoSlice;
 use units::Nanos;
 
@@ -298,7 +299,7 @@ macro_rules! laws {
         fn $law() {
             match $bench {
                 Some(bench) => super::$law(&bench),
-                None => eprintln!("not tried: this machine has no such addresses"),
+                None => eprintln!("not tried: this machine has no such addresses, or no such ring"),
             }
         }
     )*};
@@ -308,6 +309,9 @@ laws! {
     epoll_v4: OnEpoll::ip("127.0.0.1");
     epoll_v6: OnEpoll::ip("::1");
     epoll_unix: OnEpoll::unix();
+    uring_v4: OnUring::with(OnEpoll::ip("127.0.0.1"));
+    uring_v6: OnUring::with(OnEpoll::ip("::1"));
+    uring_unix: OnUring::with(OnEpoll::unix());
     sim: Some(OnSim::new(1, Faults::default()));
     sim_one_byte_at_a_time: Some(OnSim::new(2, Faults { reads: Reads::OneByte, ..short() }));
     sim_all_faults: Some(OnSim::new(3, Faults { reads: Reads::Random, reorder: true, ..short() }));
@@ -326,18 +330,27 @@ fn listeners_accept_over_every_family() {
     std::fs::create_dir_all(&folder).unwrap();
     let unix = format!("unix:{}/s", folder.display());
     for at in ["127.0.0.1:0", "[::1]:0", &unix] {
-        match serve_one(&at.parse().unwrap()) {
-            Err(Errno::EADDRNOTAVAIL | Errno::EAFNOSUPPORT) if at.starts_with('[') => {}
-            answer => answer.unwrap_or_else(|error| panic!("{at}: {error}")),
+        let answers = [
+            Epoll::new().and_then(|ring| serve_one(ring, &at.parse().unwrap())),
+            match Uring::new() {
+                // Forbidden, or too old.
+                Err(_) => Ok(()),
+                Ok(ring) => serve_one(ring, &at.parse().unwrap()),
+            },
+        ];
+        for answer in answers {
+            match answer {
+                Err(Errno::EADDRNOTAVAIL | Errno::EAFNOSUPPORT) if at.starts_with('[') => {}
+                answer => answer.unwrap_or_else(|error| panic!("{at}: {error}")),
+            }
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// A ring's client talks to a listener of the same ring.
-fn serve_one(at: &Address) -> Result<(), Errno> {
+fn serve_one(mut ring: impl Ring, at: &Address) -> Result<(), Errno> {
     let (door, client, server) = (Token(0), Token(1), Token(2));
-    let mut ring = kernel::Epoll::new()?;
     let at = ring.listen(door, at)?;
     ring.connect(client, &at, &ConnectOptions::default())?;
     let mut log = Vec::new();

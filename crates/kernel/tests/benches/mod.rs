@@ -2,7 +2,7 @@
 
 use crate::{FLOOD, Habit, pattern};
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Sim, World};
-use kernel::{Address, Epoll, Errno, Ring};
+use kernel::{Address, Epoll, Errno, Ring, Uring};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -119,6 +119,38 @@ impl Bench for OnEpoll {
 
     fn lateness(&self) -> Nanos {
         Nanos::from_secs(2)
+    }
+}
+
+/// The same peers, spoken to through io_uring.
+pub struct OnUring(OnEpoll);
+
+impl OnUring {
+    /// None, and a line that says so, where the kernel or a container forbids io_uring.
+    pub fn with(peers: Option<OnEpoll>) -> Option<OnUring> {
+        match Uring::new() {
+            Ok(_) => peers.map(OnUring),
+            Err(error) => {
+                eprintln!("io_uring is not to be had here: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Bench for OnUring {
+    type Ring = Uring;
+
+    fn ring(&self) -> Uring {
+        Uring::new().unwrap()
+    }
+
+    fn at(&self, habit: Habit) -> Address {
+        self.0.at(habit)
+    }
+
+    fn lateness(&self) -> Nanos {
+        self.0.lateness()
     }
 }
 

@@ -1,0 +1,726 @@
+//! The ring on io_uring: the kernel makes the completions itself.
+//!
+//! A batch is one system call: `wait` hands over everything that was asked for since the last one, and comes back with
+//! what has happened. A socket's receive is asked for once and goes on until the end (multishot), into buffers that
+//! all sockets share. It is no readiness ring in disguise, with two exceptions: a listening socket is only watched, and
+//! `accept` is a plain call, so that no accepted connection waits in a list of ours and EMFILE is told to the one who
+//! asked; and where a plain call is rare and its answer wanted at once (shutdown), it is made.
+//!
+//! Operations outlive the call that asked for them, and from that follows what is different here:
+//! - The kernel reads what is sent when it gets to it, so bytes are copied into a buffer of the ring's, a piece at a
+//!   time, and *taken* means copied. Only one send of a socket is under way, because two could overtake one another.
+//!   Whatever is taken meanwhile is gathered into one piece for the next.
+//! - A completion for each send would end the wait that was meant for the answer. So a send is first tried as one
+//!   that does not wait and says nothing when it succeeds; having heard nothing by the end of the call that took it is
+//!   success. One that did not go out whole says so, and the rest of it is sent with waiting and a completion.
+//! - A send that fails is told by `Failed`, but behind what the peer sent before: the socket is shut down on our
+//!   side, and its receive is let run to the end.
+//! - Operations hold the socket open, whatever `close` says. So closing cancels them, then closes the descriptor, in
+//!   that order and both by operations: the descriptor stays taken until everything asked for before has reached the
+//!   right socket. A place in the table ([`link::Link`]) is not reused until the last completion has come; completions
+//!   of cancellations, which nobody waits for, carry the place's generation.
+//! - Orderly closing sends what was taken first. What the kernel would do with an orphan, the ring does: bytes from
+//!   the peer reset it, and a peer that acknowledges nothing is given up after [`LINGER_MILLIS`].
+//!
+//! What is in memory is bounded by [`RECEIVE`] for all sockets, and two pieces for each that has unsent bytes.
+
+mod buffers;
+mod link;
+mod queue;
+
+use crate::errno::Errno;
+use crate::socket::{self, Waiting};
+use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token, clock};
+use buffers::{Buffers, Lent, Size};
+use io_uring::{cqueue, opcode, squeue, types};
+use link::{Link, Operation, Phase, Spare};
+use queue::Queue;
+use std::io::IoSlice;
+use std::path::PathBuf;
+use units::{Instant, Nanos};
+
+/// What all sockets receive into.
+const RECEIVE: Size = Size {
+    count: 256,
+    length: 16 * 1024,
+};
+/// Completions that one wait takes at most.
+const EVENTS: usize = 1024;
+/// Tokens are indices of a table; larger ones are refused rather than allocated for.
+const TOKENS: u32 = 1 << 20;
+/// How long a closed socket may wait for its peer to acknowledge what was sent.
+const LINGER_MILLIS: i32 = 60_000;
+/// How often, and how long each time, the end waits for cancelled operations.
+const FAREWELLS: (u32, Nanos) = (100, Nanos::from_millis(10));
+
+const BROKEN: u32 = (libc::POLLERR | libc::POLLHUP) as u32;
+const NONE: u32 = u32::MAX;
+
+/// A ring on Linux's io_uring, of version 6.0 at least. One per thread: it belongs to the thread that first waits.
+pub struct Uring {
+    // Dropped before the memory that its operations use.
+    queue: Queue,
+    buffers: Buffers,
+    links: Vec<Link>,
+    free: Vec<u32>,
+    /// Indexed by token: the token's link, or [`NONE`].
+    tokens: Vec<u32>,
+    /// Links that have something to send; some may be others by now, or have sent it.
+    dirty: Vec<u32>,
+    /// Links whose quiet sends the last system calls took.
+    quiet: Vec<u32>,
+    spare: Spare,
+    /// Addresses of connects that the kernel has not seen yet. Its memory never moves.
+    addresses: Vec<crate::address::Raw>,
+    /// What the last wait found, `seen` of which were begun.
+    events: Vec<cqueue::Entry>,
+    seen: usize,
+    /// What [`Ring::received`] shows.
+    lent: Option<Lent>,
+    /// Socket files to be removed with their listeners.
+    files: Vec<(Token, PathBuf)>,
+}
+
+/// What a completion is of, as io_uring carries it: operation (8 bits), whether it is of the operation's cancelling
+/// (1), generation (23), link (32). Zero is nobody's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name(u64);
+
+impl Name {
+    const GENERATIONS: u32 = (1 << 23) - 1;
+    const CANCELLING: u64 = 1 << 55;
+
+    fn new(operation: Operation, generation: u32, index: u32) -> Name {
+        let generation = u64::from(generation & Name::GENERATIONS);
+        Name((operation as u64) << 56 | generation << 32 | u64::from(index))
+    }
+
+    fn cancelling(self) -> Name {
+        Name(self.0 | Name::CANCELLING)
+    }
+
+    fn is_cancelling(self) -> bool {
+        self.0 & Name::CANCELLING != 0
+    }
+
+    fn operation(self) -> Option<Operation> {
+        Operation::ALL
+            .into_iter()
+            .find(|&it| it as u64 == self.0 >> 56)
+    }
+
+    fn is_of(self, generation: u32) -> bool {
+        (self.0 >> 32) as u32 & Name::GENERATIONS == generation & Name::GENERATIONS
+    }
+
+    fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl Uring {
+    /// A ring without sockets.
+    ///
+    /// # Errors
+    /// ENOSYS where the kernel has no io_uring or one that is too old (before 6.0), EPERM where it is switched off or
+    /// a container forbids it: then [`crate::Epoll`] is the ring to use. EMFILE, ENFILE, ENOMEM as for any ring.
+    pub fn new() -> Result<Uring, Errno> {
+        Uring::with(RECEIVE)
+    }
+
+    fn with(receive: Size) -> Result<Uring, Errno> {
+        let queue = Queue::new()?;
+        let buffers = Buffers::new(&queue.submitter(), receive)?;
+        Ok(Uring {
+            queue,
+            buffers,
+            links: Vec::new(),
+            free: Vec::new(),
+            tokens: Vec::new(),
+            dirty: Vec::new(),
+            quiet: Vec::new(),
+            spare: Spare::new(),
+            addresses: Vec::with_capacity(queue::SUBMISSIONS as usize),
+            events: Vec::with_capacity(EVENTS),
+            seen: 0,
+            lent: None,
+            files: Vec::new(),
+        })
+    }
+
+    /// Sees to it that the table has an entry for a token that is to be used; EMFILE beyond the table's limit.
+    fn vacant(&mut self, token: Token) -> Result<(), Errno> {
+        if token.0 >= TOKENS {
+            return Err(Errno::EMFILE);
+        }
+        let index = token.0 as usize;
+        if index >= self.tokens.len() {
+            self.tokens.resize(index + 1, NONE);
+        }
+        assert!(self.tokens[index] == NONE, "{token:?} is in use");
+        Ok(())
+    }
+
+    /// Gives `fd` to `token`.
+    fn settle(&mut self, token: Token, fd: i32, phase: Phase) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.links.push(Link::FREE);
+            self.links.len() as u32 - 1
+        });
+        let link = self.at(index);
+        (link.fd, link.token, link.phase) = (fd, Some(token), phase);
+        self.tokens[token.0 as usize] = index;
+        index
+    }
+
+    #[inline]
+    fn at(&mut self, index: u32) -> &mut Link {
+        &mut self.links[index as usize]
+    }
+
+    #[inline]
+    fn find(&self, token: Token) -> Option<u32> {
+        let index = *self.tokens.get(token.0 as usize)?;
+        (index != NONE).then_some(index)
+    }
+
+    fn fd(&self, token: Token) -> i32 {
+        self.find(token)
+            .map_or(-1, |index| self.links[index as usize].fd)
+    }
+
+    /// Asks the kernel for `operation` on a link that has none of the kind under way.
+    ///
+    /// # Safety
+    /// As for [`Queue::push`].
+    #[inline]
+    unsafe fn begin(&mut self, index: u32, operation: Operation, entry: squeue::Entry) {
+        let link = self.at(index);
+        debug_assert!(!link.has(operation));
+        link.set(operation, true);
+        let name = Name::new(operation, link.generation, index);
+        // SAFETY: the caller promises it.
+        unsafe { self.queue.push(entry.user_data(name.0)) };
+    }
+
+    #[inline]
+    fn begin_receive(&mut self, index: u32) {
+        let entry = opcode::RecvMulti::new(types::Fd(self.at(index).fd), buffers::GROUP).build();
+        // SAFETY: it receives into the ring's buffers, which outlive it.
+        unsafe { self.begin(index, Operation::Receive, entry) };
+    }
+
+    fn begin_poll(&mut self, index: u32, flags: u32, multi: bool) {
+        let fd = types::Fd(self.at(index).fd);
+        let entry = opcode::PollAdd::new(fd, flags).multi(multi).build();
+        // SAFETY: it uses no memory of ours.
+        unsafe { self.begin(index, Operation::Poll, entry) };
+    }
+
+    /// Sends what is left of the piece.
+    #[inline]
+    fn begin_send(&mut self, index: u32, quiet: bool) {
+        let link = &mut self.links[index as usize];
+        link.quiet = quiet;
+        let rest = &link.sending[link.sent..];
+        // Asked for all of it, the kernel takes a part for a failure, which is never quiet.
+        let whole = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let send = opcode::Send::new(types::Fd(link.fd), rest.as_ptr(), rest.len() as u32);
+        let entry = if quiet {
+            self.quiet.push(index);
+            let now = send.flags(whole | libc::MSG_DONTWAIT).build();
+            now.flags(squeue::Flags::SKIP_SUCCESS)
+        } else {
+            send.flags(whole).build()
+        };
+        // SAFETY: nobody touches `sending` while a send is under way, and its memory stays when the link moves.
+        unsafe { self.begin(index, Operation::Send, entry) };
+    }
+
+    /// Sends what was gathered, if nothing is being sent. Quiet sends must be followed by a system call before
+    /// anything else is done, and are not for those who wait for their end.
+    #[inline]
+    fn send_gathered(&mut self, index: u32, quiet: bool) {
+        let link = self.at(index);
+        if !link.can_send() {
+            return;
+        }
+        std::mem::swap(&mut link.sending, &mut link.gathering);
+        link.sent = 0;
+        // After its end a socket has no receive that would tell of its death.
+        let watch = link.phase == Phase::Ended && !link.has(Operation::Poll);
+        let quiet = quiet && !link.short && !link.ends;
+        self.begin_send(index, quiet);
+        if watch {
+            self.begin_poll(index, BROKEN, false);
+        }
+    }
+
+    fn begin_connect(&mut self, index: u32, to: crate::address::Raw) {
+        if self.addresses.len() == self.addresses.capacity() {
+            // The kernel copies an address when it takes the operation.
+            self.queue.submit();
+            self.addresses.clear();
+        }
+        self.addresses.push(to);
+        let (fd, to) = (types::Fd(self.at(index).fd), self.addresses.last());
+        let to = to.expect("it was just pushed");
+        let entry = opcode::Connect::new(fd, to.as_ptr(), to.length()).build();
+        // SAFETY: the address stays where it is until the operation is with the kernel: the list does not grow.
+        unsafe { self.begin(index, Operation::Connect, entry) };
+    }
+
+    /// One completion's work.
+    #[inline]
+    fn step(&mut self, event: &cqueue::Entry) -> Option<Completion> {
+        let name = Name(event.user_data());
+        let operation = name.operation()?;
+        let index = name.index();
+        if name.is_cancelling() {
+            self.cancelled(name, event.result());
+            return None;
+        }
+        let link = self.at(index);
+        debug_assert!(name.is_of(link.generation), "it outlived its link");
+        let token = link.token;
+        link.set(operation, cqueue::more(event.flags()));
+        let what = match operation {
+            Operation::Receive => self.received_some(index, event),
+            Operation::Send => self.sent(index, event.result()),
+            Operation::Connect => self.connected(index, event.result()),
+            Operation::Poll => self.polled(index, event.result()),
+        };
+        self.free_if_done(index);
+        // A link without an owner has nobody to tell.
+        let (token, event) = (token?, what?);
+        Some(Completion { token, event })
+    }
+
+    fn connected(&mut self, index: u32, result: i32) -> Option<Event> {
+        if self.at(index).phase != Phase::Connecting {
+            return None;
+        }
+        if result < 0 {
+            return Some(self.fail(index, Errno(-result)));
+        }
+        self.at(index).phase = Phase::Open;
+        self.begin_receive(index);
+        self.send_gathered(index, false);
+        Some(Event::Connected)
+    }
+
+    #[inline]
+    fn received_some(&mut self, index: u32, event: &cqueue::Entry) -> Option<Event> {
+        let lent = cqueue::buffer_select(event.flags()).map(|name| Lent {
+            name,
+            length: event.result().max(0) as u32,
+        });
+        let phase = self.at(index).phase;
+        match (event.result(), lent) {
+            (1.., Some(lent)) if phase == Phase::Open => {
+                self.lent = Some(lent);
+                if !self.at(index).has(Operation::Receive) {
+                    self.begin_receive(index);
+                }
+                return Some(Event::Received);
+            }
+            (_, Some(lent)) => self.buffers.give_back(lent.name),
+            (_, None) => {}
+        }
+        match phase {
+            Phase::Open => self.received_no_more(index, event.result()),
+            Phase::Lingering => self.received_too_late(index, event.result()),
+            _ => None,
+        }
+    }
+
+    fn received_no_more(&mut self, index: u32, result: i32) -> Option<Event> {
+        if came_up_short(result) {
+            if !self.at(index).has(Operation::Receive) {
+                self.begin_receive(index);
+            }
+            return None;
+        }
+        match self.at(index).broken {
+            Some(error) => Some(self.fail(index, error)),
+            None if result < 0 => Some(self.fail(index, Errno(-result))),
+            None => {
+                self.at(index).phase = Phase::Ended;
+                Some(Event::Ended)
+            }
+        }
+    }
+
+    /// What a kernel does with an orphan's input: the end is no matter, bytes are answered by a reset.
+    fn received_too_late(&mut self, index: u32, result: i32) -> Option<Event> {
+        if came_up_short(result) {
+            return self.received_no_more(index, result);
+        }
+        if result != 0 {
+            socket::abort_on_close(self.at(index).fd);
+            self.leave(index);
+        }
+        None
+    }
+
+    #[inline]
+    fn sent(&mut self, index: u32, result: i32) -> Option<Event> {
+        let interrupted = matches!(Errno(-result), Errno::EINTR | Errno::EAGAIN);
+        let link = self.at(index);
+        link.quiet = false;
+        if !matches!(link.phase, Phase::Open | Phase::Ended | Phase::Lingering) {
+            return None;
+        }
+        if result < 0 && !interrupted {
+            return self.send_failed(index, Errno(-result));
+        }
+        link.sent += result.max(0) as usize;
+        if link.sent < link.sending.len() {
+            self.begin_send(index, false);
+            return None;
+        }
+        self.spare.empty(&mut self.links[index as usize].sending);
+        self.send_gathered(index, false);
+        self.sent_all(index);
+        let link = self.at(index);
+        (link.phase != Phase::Leaving && std::mem::take(&mut link.short)).then_some(Event::Writable)
+    }
+
+    /// Does what was to be done when everything is sent, if everything is sent.
+    #[inline]
+    fn sent_all(&mut self, index: u32) {
+        let link = self.at(index);
+        if link.owes() {
+            return;
+        }
+        if link.phase == Phase::Lingering {
+            self.leave(index);
+        } else if std::mem::take(&mut link.ends) {
+            socket::shutdown(link.fd);
+        }
+    }
+
+    fn send_failed(&mut self, index: u32, error: Errno) -> Option<Event> {
+        let link = self.at(index);
+        link.gathering.clear();
+        if link.phase == Phase::Lingering {
+            self.leave(index);
+            return None;
+        }
+        if link.has(Operation::Receive) {
+            link.broken = Some(error);
+            socket::shutdown_both(link.fd);
+            return None;
+        }
+        Some(self.fail(index, error))
+    }
+
+    fn polled(&mut self, index: u32, result: i32) -> Option<Event> {
+        let link = self.at(index);
+        match link.phase {
+            Phase::Listening => {
+                if !link.has(Operation::Poll) {
+                    self.begin_poll(index, libc::POLLIN as u32, true);
+                }
+                (result > 0).then_some(Event::Incoming)
+            }
+            Phase::Ended => {
+                let error = socket::pending_error(link.fd)?;
+                Some(self.fail(index, error))
+            }
+            _ => None,
+        }
+    }
+
+    fn fail(&mut self, index: u32, error: Errno) -> Event {
+        self.at(index).phase = Phase::Dead;
+        Event::Failed(error)
+    }
+
+    /// Ends what is under way and closes the descriptor.
+    fn leave(&mut self, index: u32) {
+        let link = self.at(index);
+        link.phase = Phase::Leaving;
+        link.gathering.clear();
+        let fd = link.fd;
+        for operation in Operation::ALL {
+            self.cancel(index, operation);
+        }
+        let close = opcode::Close::new(types::Fd(fd)).build();
+        // SAFETY: it uses no memory of ours, and nobody else closes this descriptor.
+        unsafe { self.queue.push(close.flags(squeue::Flags::SKIP_SUCCESS)) };
+    }
+
+    fn cancel(&mut self, index: u32, operation: Operation) {
+        let link = self.at(index);
+        // A quiet send is over as soon as the kernel has it.
+        if !link.has(operation) || operation == Operation::Send && link.quiet {
+            return;
+        }
+        let name = Name::new(operation, link.generation, index);
+        let entry = opcode::AsyncCancel::new(name.0)
+            .build()
+            .user_data(name.cancelling().0)
+            .flags(squeue::Flags::SKIP_SUCCESS);
+        // SAFETY: it uses no memory of ours.
+        unsafe { self.queue.push(entry) };
+    }
+
+    /// A cancellation that has failed: between two turns of a multishot receive the kernel does not find it, and then
+    /// it has to be cancelled again.
+    fn cancelled(&mut self, name: Name, result: i32) {
+        let link = self.at(name.index());
+        let late = name.is_of(link.generation) && link.phase == Phase::Leaving;
+        if let Some(operation) = name.operation()
+            && late
+            && Errno(-result) == Errno::ENOENT
+        {
+            self.cancel(name.index(), operation);
+        }
+    }
+
+    #[inline]
+    fn free_if_done(&mut self, index: u32) {
+        let link = self.at(index);
+        if link.phase == Phase::Leaving && link.is_idle() {
+            link.reset();
+            self.free.push(index);
+        }
+    }
+
+    fn remove_file(&mut self, token: Token) {
+        if let Some(index) = self.files.iter().position(|file| file.0 == token) {
+            let (_, path) = self.files.swap_remove(index);
+            // Gone already is as good.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// Makes what was taken into operations.
+    #[inline]
+    fn flush(&mut self) {
+        while let Some(index) = self.dirty.pop() {
+            self.send_gathered(index, true);
+        }
+    }
+
+    /// The quiet sends that have said nothing until now have succeeded: a call that takes one also says how it failed.
+    #[inline]
+    fn conclude(&mut self) {
+        if self.quiet.is_empty() || !self.queue.is_settled() {
+            return;
+        }
+        // Those that begin meanwhile go behind.
+        let before = self.quiet.len();
+        for place in 0..before {
+            let index = self.quiet[place];
+            let link = &mut self.links[index as usize];
+            if std::mem::take(&mut link.quiet) {
+                link.set(Operation::Send, false);
+                self.spare.empty(&mut link.sending);
+                self.send_gathered(index, true);
+                self.sent_all(index);
+                self.free_if_done(index);
+            }
+        }
+        self.quiet.drain(..before);
+    }
+
+    /// Hands over what was asked for, waits, and takes what has come.
+    #[inline]
+    fn gather(&mut self, timeout: Option<Nanos>) {
+        self.conclude();
+        self.flush();
+        self.events.clear();
+        self.seen = 0;
+        // Completions that found no room last time come before any waiting; but the call is made, because only in it
+        // does the kernel get to work that it has put off, and of that cancellations may wait.
+        self.queue.collect(&mut self.events);
+        let timeout = match self.events.is_empty() {
+            true => timeout,
+            false => Some(Nanos::ZERO),
+        };
+        self.queue.enter(timeout);
+        self.queue.collect(&mut self.events);
+        if self.queue.is_empty() {
+            self.addresses.clear();
+        }
+    }
+}
+
+/// Whether a receive stopped for a reason that is none of the socket's: the kernel had no buffer at hand.
+fn came_up_short(result: i32) -> bool {
+    matches!(
+        Errno(-result),
+        Errno::ENOBUFS | Errno::EINTR | Errno::EAGAIN
+    )
+}
+
+impl Ring for Uring {
+    #[inline]
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn connect(
+        &mut self,
+        token: Token,
+        to: &Address,
+        options: &ConnectOptions,
+    ) -> Result<(), Errno> {
+        self.vacant(token)?;
+        let (fd, raw) = match socket::unconnected(to, options) {
+            // Those that were closed may still have theirs.
+            Err(Errno::EMFILE) => {
+                self.queue.submit();
+                socket::unconnected(to, options)
+            }
+            other => other,
+        }?;
+        let index = self.settle(token, fd, Phase::Connecting);
+        self.begin_connect(index, raw);
+        Ok(())
+    }
+
+    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+        self.vacant(token)?;
+        let (fd, at) = socket::listen(at)?;
+        let index = self.settle(token, fd, Phase::Listening);
+        self.begin_poll(index, libc::POLLIN as u32, true);
+        if let Address::Unix(path) = &at {
+            self.files.push((token, path.clone()));
+        }
+        Ok(at)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+        self.vacant(token)?;
+        let door = self.fd(listener);
+        let accepted = match socket::accept(door, Waiting::ByRing) {
+            Err(Errno::EMFILE) => {
+                self.queue.submit();
+                socket::accept(door, Waiting::ByRing)
+            }
+            other => other,
+        }?;
+        let Some(fd) = accepted else {
+            return Ok(false);
+        };
+        let index = self.settle(token, fd, Phase::Open);
+        self.begin_receive(index);
+        Ok(true)
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let index = self.find(token).ok_or(Errno::EBADF)?;
+        let link = &mut self.links[index as usize];
+        if let Some(error) = link.broken.or(match link.phase {
+            Phase::Dead => Some(Errno::EPIPE),
+            Phase::Listening => Some(Errno::ENOTCONN),
+            _ => None,
+        }) {
+            link.phase = Phase::Dead;
+            return Err(error);
+        }
+        let given: usize = slices.iter().map(|slice| slice.len()).sum();
+        let first = link.gathering.is_empty();
+        let taken = self.spare.fill(&mut link.gathering, slices);
+        link.short |= taken < given;
+        if first && taken > 0 {
+            self.dirty.push(index);
+        }
+        Ok(taken)
+    }
+
+    fn shutdown(&mut self, token: Token) {
+        let Some(index) = self.find(token) else {
+            return;
+        };
+        self.at(index).ends = true;
+        self.sent_all(index);
+    }
+
+    fn close(&mut self, token: Token, how: Closing) {
+        let Some(index) = self.find(token) else {
+            return;
+        };
+        self.tokens[token.0 as usize] = NONE;
+        self.remove_file(token);
+        let link = self.at(index);
+        link.token = None;
+        let lingers = matches!(link.phase, Phase::Open | Phase::Ended) && link.owes();
+        match how {
+            Closing::Orderly if lingers && link.broken.is_none() => {
+                link.phase = Phase::Lingering;
+                socket::give_up_after(link.fd, LINGER_MILLIS);
+                return;
+            }
+            Closing::Orderly => {}
+            Closing::Reset => socket::abort_on_close(link.fd),
+        }
+        self.leave(index);
+        self.free_if_done(index);
+    }
+
+    fn wait(&mut self, timeout: Option<Nanos>) {
+        if self.seen == self.events.len() {
+            self.gather(timeout);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Completion> {
+        if let Some(lent) = self.lent.take() {
+            self.buffers.give_back(lent.name);
+        }
+        while self.seen < self.events.len() {
+            let event = self.events[self.seen].clone();
+            self.seen += 1;
+            if let Some(completion) = self.step(&event) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn received(&self) -> &[u8] {
+        match self.lent {
+            Some(lent) => self.buffers.bytes(lent),
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Uring {
+    /// Closes everything, and waits for the kernel to be done with our memory. Bytes that were taken are handed to
+    /// the kernel as far as it takes them at once.
+    fn drop(&mut self) {
+        self.flush();
+        self.queue.submit();
+        for index in 0..self.tokens.len() {
+            self.close(Token(index as u32), Closing::Orderly);
+        }
+        for _ in 0..FAREWELLS.0 {
+            for index in 0..self.links.len() as u32 {
+                if self.at(index).phase == Phase::Lingering && self.queue.is_empty() {
+                    self.leave(index);
+                }
+            }
+            if self.links.iter().all(|link| link.phase == Phase::Free) && self.queue.is_empty() {
+                return;
+            }
+            self.wait(Some(FAREWELLS.1));
+            while self.next().is_some() {}
+        }
+        // The kernel may be using it still: in another thread than the ring's no operation can be ended.
+        self.buffers.abandon();
+        for link in &mut self.links {
+            std::mem::forget(std::mem::take(&mut link.sending));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
