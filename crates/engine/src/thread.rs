@@ -8,23 +8,28 @@
 //! then (timeouts, retries, the window's edges, interrupts) waits for the alarm, so that a turn of the loop pays one
 //! comparison for all of it. A turn reads the clock once per completion and once per send, and never for itself.
 
+// In reading order: what every exchange goes through,
+mod exchanges;
+// what becomes of connections,
+mod connections;
+// and what is seen to now and then.
+mod tending;
+
 use crate::accounts::Accounts;
-use crate::books::{Books, Cut, Delivered};
+use crate::books::{Books, Cut};
 use crate::gate::{Gate, Stage};
 use crate::job::Job;
 use crate::pace::Pace;
-use crate::script::{Next, Script};
-use crate::slot::{Flight, Pending, Slot, State};
+use crate::script::Script;
+use crate::slot::Slot;
 use crate::source::Sources;
-use crate::verdict;
-use kernel::{Closing, Completion, ConnectOptions, Errno, Event, Ring, Token};
+use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, share};
 use record::{Blame, SentTotal, Tally, ThreadAccounts};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::IoSlice;
 use units::{Instant, Nanos};
-use wire::{ExchangeId, Heads, Opening, Violation};
+use wire::Heads;
 
 /// While it waits for the other threads a thread looks around this often.
 const GLANCE: Nanos = Nanos::from_millis(1);
@@ -275,366 +280,10 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    #[inline]
-    fn receive(&mut self, index: u32) {
-        let at = self.ring.now();
-        self.clock = at;
-        let bytes = self.ring.received();
-        let slot = &mut self.slots[index as usize];
-        let Delivered {
-            result,
-            ended,
-            broken,
-        } = slot.deliver(&mut self.books, at, None, |connection, arrival| {
-            connection.receive(bytes, arrival)
-        });
-        self.under_way -= ended;
-        if let Err(violation) = result {
-            return self.violated(index, violation, broken);
-        }
-        if ended > 0 {
-            self.proceed(index, at);
-        }
-    }
-
-    /// Exchanges have ended at `at`: what comes next on this slot?
-    #[inline]
-    fn proceed(&mut self, index: u32, at: Instant) {
-        let slot = &self.slots[index as usize];
-        if slot.is_spent(self.exchanges_per_connection) {
-            if slot.flights.is_empty() {
-                self.leave(index, Cut::Behind);
-                self.offer(index, at);
-            }
-            return;
-        }
-        self.offer(index, at);
-    }
-
-    #[cold]
-    fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
-        if !broken {
-            // No exchange was ended by it, so that none can be charged with it; but it is not to go unseen.
-            self.books
-                .tally
-                .strays
-                .add(verdict::violation(violation, record::Step::Head), 1);
-        }
-        self.leave(index, Cut::Behind);
-        self.offer(index, self.clock);
-    }
-
-    /// Opens on `index` what is due at `at`, as far as there is room, and sends it.
-    #[inline]
-    fn offer(&mut self, index: u32, at: Instant) {
-        let slot = &mut self.slots[index as usize];
-        match slot.state {
-            State::Open => {
-                while self.slots[index as usize].has_room(self.exchanges_per_connection) {
-                    let Some(due) = self.take(at) else { break };
-                    self.open_exchange(index, due);
-                }
-                self.flush(index);
-            }
-            State::Closed if slot.pending.is_none() => {
-                if let Some(due) = self.take(at) {
-                    self.slots[index as usize].pending = Some(due);
-                    self.connect(index);
-                }
-            }
-            State::Closed | State::Connecting(_) | State::Backoff(_) => {}
-        }
-    }
-
-    /// Asks the pace for one exchange due at `at`.
-    #[inline]
-    fn take(&mut self, at: Instant) -> Option<Pending> {
-        let belongs = self.pace.take(at)?;
-        self.under_way += 1;
-        self.books.tally.due += u64::from(belongs);
-        Some(Pending { due: at, belongs })
-    }
-
-    #[inline]
-    fn open_exchange(&mut self, index: u32, due: Pending) {
-        match self.script.next_shared() {
-            Some(next) => self.open_with(index, due, next),
-            None => self.open_made(index, due),
-        }
-    }
-
-    /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
-    #[cold]
-    fn open_made(&mut self, index: u32, due: Pending) {
-        let spare = self.slots[index as usize].connection.spare();
-        match self.script.next_made(spare) {
-            Some(next) => self.open_with(index, due, next),
-            None => self.run_dry(due),
-        }
-    }
-
-    /// Always inlined: what is known of `next` where this is called makes most of it go away.
-    #[inline(always)]
-    fn open_with(&mut self, index: u32, due: Pending, next: Next<'p>) {
-        let slot = &mut self.slots[index as usize];
-        let bytes = next.head.bytes().len() + next.body.bytes().len();
-        slot.flights
-            .push_back(Flight::new(due, bytes as u64, next.comparable));
-        slot.opened += 1;
-        self.next_id = self.next_id.wrapping_add(1);
-        slot.connection.open(Opening {
-            id: ExchangeId(self.next_id),
-            head: next.head,
-            body: next.body,
-            is_head: next.is_head,
-        });
-    }
-
-    /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
-    #[cold]
-    fn run_dry(&mut self, due: Pending) {
-        self.under_way -= 1;
-        let never = self.pace.give_up();
-        self.books.tally.due += never;
-        let count = never + u64::from(due.belongs);
-        let age = self.clock - due.due;
-        self.books
-            .tally
-            .observe_never_sent(count, age, Blame::Generator);
-    }
-
-    /// Sends what the slot's connection has to send, as far as the kernel takes it.
-    #[inline]
-    fn flush(&mut self, index: u32) {
-        if self.slots[index as usize].flights.is_single() {
-            self.flush_by::<2>(index);
-        } else {
-            self.flush_by::<BATCH>(index);
-        }
-    }
-
-    /// Sends with at most `SLICES` slices at a time: two are one request, and clearing more would cost what a system
-    /// call's bookkeeping costs.
-    #[inline]
-    fn flush_by<const SLICES: usize>(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        while slot.connection.has_outgoing() && !slot.blocked {
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let filled = slot.connection.outgoing(&mut slices);
-            let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
-            let sent_at = self.ring.now();
-            self.clock = sent_at;
-            match self.ring.send(Token(index), &slices[..filled]) {
-                Ok(taken) => {
-                    let begun = slot.stamp_sent(taken, sent_at);
-                    self.books.sent.measure += begun.window;
-                    self.books.sent.warmup += begun.warmup;
-                    slot.connection.sent(taken);
-                    slot.blocked = taken < offered;
-                }
-                Err(errno) => {
-                    slot.stamp_refused(sent_at);
-                    return self.failed(index, errno);
-                }
-            }
-        }
-    }
-
-    fn connect(&mut self, index: u32) {
-        let now = self.ring.now();
-        self.clock = now;
-        let mut options = ConnectOptions {
-            source: self.sources.next(),
-            nodelay: self.job.nodelay,
-        };
-        self.books.tally.connects.attempted += 1;
-        let mut result = self.ring.connect(Token(index), &self.job.address, &options);
-        if result == Err(Errno::EADDRNOTAVAIL) && self.sources.advance() {
-            options.source = self.sources.next();
-            result = self.ring.connect(Token(index), &self.job.address, &options);
-        }
-        match result {
-            Ok(()) => {
-                self.slots[index as usize].state = State::Connecting(now);
-                self.connecting += 1;
-            }
-            Err(errno) => self.connect_failed(index, verdict::connect(errno, self.is_local())),
-        }
-    }
-
-    fn is_local(&self) -> bool {
-        self.job.endpoint.is_local()
-    }
-
-    fn connected(&mut self, index: u32) {
-        let at = self.ring.now();
-        self.clock = at;
-        self.connecting -= 1;
-        self.open += 1;
-        let connects = &mut self.books.tally.connects;
-        let slot = &mut self.slots[index as usize];
-        if let State::Connecting(since) = slot.state {
-            connects.time.record((at - since).as_nanos());
-        }
-        connects.established += 1;
-        connects.in_window += u64::from(at >= self.books.start && at < self.books.end);
-        connects.open_peak = connects.open_peak.max(self.open);
-        slot.opened_at();
-        if let Some(pending) = slot.pending.take() {
-            self.open_exchange(index, pending);
-        }
-        self.offer(index, at);
-    }
-
-    /// A connect has failed: it takes the exchange that waited for it along, and the slot waits before the next.
-    #[cold]
-    fn connect_failed(&mut self, index: u32, fault: record::Fault) {
-        self.books.tally.connects.failed.add(fault, 1);
-        let slot = &mut self.slots[index as usize];
-        let retry = slot.failed_at(self.clock);
-        if let Some(pending) = slot.pending.take() {
-            self.under_way -= 1;
-            if pending.belongs {
-                self.books.close_unsent(pending.due, fault, self.clock);
-            }
-        }
-        self.retries.push(Reverse((retry, index)));
-        self.alarm = self.alarm.min(retry);
-    }
-
-    /// The peer has ended its side.
-    fn ended(&mut self, index: u32) {
-        let at = self.ring.now();
-        self.clock = at;
-        let slot = &mut self.slots[index as usize];
-        // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
-        let delivered = slot.deliver(&mut self.books, at, None, |connection, arrival| {
-            connection.end(arrival)
-        });
-        self.under_way -= delivered.ended;
-        self.leave(index, Cut::Behind);
-        self.offer(index, at);
-    }
-
-    /// The kernel says that the socket is dead.
-    #[cold]
-    fn failed(&mut self, index: u32, errno: Errno) {
-        self.clock = self.ring.now();
-        match self.slots[index as usize].state {
-            State::Connecting(_) => {
-                self.ring.close(Token(index), Closing::Reset);
-                self.connecting -= 1;
-                self.connect_failed(index, verdict::connect(errno, self.is_local()));
-            }
-            State::Open => {
-                self.leave(index, Cut::Dead(errno));
-                self.offer(index, self.clock);
-            }
-            State::Closed | State::Backoff(_) => {}
-        }
-    }
-
-    /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
-    fn leave(&mut self, index: u32, cut: Cut) {
-        let slot = &mut self.slots[index as usize];
-        let how = if slot.flights.is_empty() {
-            Closing::Orderly
-        } else {
-            Closing::Reset
-        };
-        if !slot.flights.is_empty() {
-            let delivered = slot.deliver(
-                &mut self.books,
-                self.clock,
-                Some(cut),
-                |connection, arrival| {
-                    connection.abandon(arrival, Violation::Abandoned);
-                    Ok(())
-                },
-            );
-            self.under_way -= delivered.ended;
-        }
-        self.ring.close(Token(index), how);
-        slot.vacate();
-        self.open -= 1;
-    }
-
     fn offer_all(&mut self, at: Instant) {
         for index in 0..self.slots.len() as u32 {
             self.offer(index, at);
         }
-    }
-
-    /// Sees to everything that is not a completion, and sets the alarm anew.
-    #[cold]
-    fn tend(&mut self) {
-        let now = self.ring.now();
-        self.clock = now;
-        let edge = self.accounts.tend(now);
-        if now >= self.next_sweep {
-            self.sweep(now);
-            self.next_sweep = now + self.sweep_every;
-            self.publish();
-        }
-        while let Some(&Reverse((retry, index))) = self.retries.peek() {
-            if retry > now {
-                break;
-            }
-            self.retries.pop();
-            self.retry(index, now);
-        }
-        if now >= self.books.start && !self.is_open_noted {
-            self.is_open_noted = true;
-            self.books.tally.connects.open_at_start = self.open;
-        }
-        let retry = self
-            .retries
-            .peek()
-            .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
-        self.alarm = self.next_sweep.min(edge).min(retry);
-    }
-
-    fn retry(&mut self, index: u32, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        if !matches!(slot.state, State::Backoff(_)) {
-            return;
-        }
-        slot.state = State::Closed;
-        let before_load = self.books.start == Instant::NEVER;
-        if before_load && self.job.plan.connect == Connect::Eager {
-            self.connect(index);
-        } else {
-            self.offer(index, now);
-        }
-    }
-
-    /// Cuts off what has waited too long.
-    fn sweep(&mut self, now: Instant) {
-        let limits = self.job.plan.timeouts;
-        for index in 0..self.slots.len() as u32 {
-            let slot = &self.slots[index as usize];
-            match slot.state {
-                State::Connecting(since) if now - since >= limits.connect => {
-                    self.ring.close(Token(index), Closing::Reset);
-                    self.connecting -= 1;
-                    self.connect_failed(index, verdict::connect_timeout(self.is_local()));
-                }
-                State::Open => {
-                    let oldest = slot.flights.front();
-                    if oldest.is_some_and(|flight| now - flight.since() >= limits.exchange) {
-                        self.leave(index, Cut::Timeout);
-                        self.offer(index, now);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn publish(&self) {
-        let tally = &self.books.tally;
-        self.gate
-            .publish(self.index, tally.ok, tally.errors(), tally.due);
     }
 
     /// Whether the round is being cut short; if so, nothing more becomes due and the window ends here. What was sent
@@ -691,28 +340,6 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.turn(limit);
         }
         self.cut_all(Cut::Stop);
-    }
-
-    /// Ends everything: what is in flight is unfinished, what has no connection was never sent.
-    fn cut_all(&mut self, cut: Cut) {
-        for index in 0..self.slots.len() as u32 {
-            match self.slots[index as usize].state {
-                State::Open => self.leave(index, cut),
-                State::Connecting(_) => {
-                    self.ring.close(Token(index), Closing::Reset);
-                    self.connecting -= 1;
-                    self.slots[index as usize].state = State::Closed;
-                }
-                State::Closed | State::Backoff(_) => {}
-            }
-            if let Some(pending) = self.slots[index as usize].pending.take() {
-                self.under_way -= 1;
-                if pending.belongs {
-                    let age = self.clock - pending.due;
-                    self.books.tally.observe_never_sent(1, age, Blame::Server);
-                }
-            }
-        }
     }
 
     fn finish(mut self) -> Ledger {

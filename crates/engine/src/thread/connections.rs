@@ -1,0 +1,153 @@
+//! What happens to connections: opened, usable, failed, ended by either side, cut off at the end.
+
+use super::Thread;
+use crate::books::Cut;
+use crate::slot::State;
+use crate::verdict;
+use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
+use record::Blame;
+use std::cmp::Reverse;
+use wire::Violation;
+
+impl<'p, R: Ring> Thread<'p, R> {
+    pub(super) fn connect(&mut self, index: u32) {
+        let now = self.ring.now();
+        self.clock = now;
+        let mut options = ConnectOptions {
+            source: self.sources.next(),
+            nodelay: self.job.nodelay,
+        };
+        self.books.tally.connects.attempted += 1;
+        let mut result = self.ring.connect(Token(index), &self.job.address, &options);
+        if result == Err(Errno::EADDRNOTAVAIL) && self.sources.advance() {
+            options.source = self.sources.next();
+            result = self.ring.connect(Token(index), &self.job.address, &options);
+        }
+        match result {
+            Ok(()) => {
+                self.slots[index as usize].state = State::Connecting(now);
+                self.connecting += 1;
+            }
+            Err(errno) => self.connect_failed(index, verdict::connect(errno, self.is_local())),
+        }
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        self.job.endpoint.is_local()
+    }
+
+    pub(super) fn connected(&mut self, index: u32) {
+        let at = self.ring.now();
+        self.clock = at;
+        self.connecting -= 1;
+        self.open += 1;
+        let connects = &mut self.books.tally.connects;
+        let slot = &mut self.slots[index as usize];
+        if let State::Connecting(since) = slot.state {
+            connects.time.record((at - since).as_nanos());
+        }
+        connects.established += 1;
+        connects.in_window += u64::from(at >= self.books.start && at < self.books.end);
+        connects.open_peak = connects.open_peak.max(self.open);
+        slot.opened_at();
+        if let Some(pending) = slot.pending.take() {
+            self.open_exchange(index, pending);
+        }
+        self.offer(index, at);
+    }
+
+    /// A connect has failed: it takes the exchange that waited for it along, and the slot waits before the next.
+    #[cold]
+    pub(super) fn connect_failed(&mut self, index: u32, fault: record::Fault) {
+        self.books.tally.connects.failed.add(fault, 1);
+        let slot = &mut self.slots[index as usize];
+        let retry = slot.failed_at(self.clock);
+        if let Some(pending) = slot.pending.take() {
+            self.under_way -= 1;
+            if pending.belongs {
+                self.books.close_unsent(pending.due, fault, self.clock);
+            }
+        }
+        self.retries.push(Reverse((retry, index)));
+        self.alarm = self.alarm.min(retry);
+    }
+
+    /// The peer has ended its side.
+    pub(super) fn ended(&mut self, index: u32) {
+        let at = self.ring.now();
+        self.clock = at;
+        let slot = &mut self.slots[index as usize];
+        // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
+        let delivered = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+            connection.end(arrival)
+        });
+        self.under_way -= delivered.ended;
+        self.leave(index, Cut::Behind);
+        self.offer(index, at);
+    }
+
+    /// The kernel says that the socket is dead.
+    #[cold]
+    pub(super) fn failed(&mut self, index: u32, errno: Errno) {
+        self.clock = self.ring.now();
+        match self.slots[index as usize].state {
+            State::Connecting(_) => {
+                self.ring.close(Token(index), Closing::Reset);
+                self.connecting -= 1;
+                self.connect_failed(index, verdict::connect(errno, self.is_local()));
+            }
+            State::Open => {
+                self.leave(index, Cut::Dead(errno));
+                self.offer(index, self.clock);
+            }
+            State::Closed | State::Backoff(_) => {}
+        }
+    }
+
+    /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
+    pub(super) fn leave(&mut self, index: u32, cut: Cut) {
+        let slot = &mut self.slots[index as usize];
+        let how = if slot.flights.is_empty() {
+            Closing::Orderly
+        } else {
+            Closing::Reset
+        };
+        if !slot.flights.is_empty() {
+            let delivered = slot.deliver(
+                &mut self.books,
+                self.clock,
+                Some(cut),
+                |connection, arrival| {
+                    connection.abandon(arrival, Violation::Abandoned);
+                    Ok(())
+                },
+            );
+            self.under_way -= delivered.ended;
+        }
+        self.ring.close(Token(index), how);
+        slot.vacate();
+        self.open -= 1;
+    }
+
+    /// Ends everything: what is in flight is unfinished, what has no connection was never sent.
+    pub(super) fn cut_all(&mut self, cut: Cut) {
+        for index in 0..self.slots.len() as u32 {
+            match self.slots[index as usize].state {
+                State::Open => self.leave(index, cut),
+                State::Connecting(_) => {
+                    self.ring.close(Token(index), Closing::Reset);
+                    self.connecting -= 1;
+                    self.slots[index as usize].state = State::Closed;
+                }
+                State::Closed | State::Backoff(_) => {}
+            }
+            if let Some(pending) = self.slots[index as usize].pending.take() {
+                self.under_way -= 1;
+                if pending.belongs {
+                    let age = self.clock - pending.due;
+                    self.books.tally.observe_never_sent(1, age, Blame::Server);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What happens for every exchange: received, judged, the next one opened and sent. This is the path that every
+//! nanosecond is counted on; nothing here allocates, formats or makes a system call beyond one receive and one send.
+
+use super::{BATCH, Thread};
+use crate::books::{Cut, Delivered};
+use crate::script::Next;
+use crate::slot::{Flight, Pending, State};
+use crate::verdict;
+use kernel::{Ring, Token};
+use record::Blame;
+use std::io::IoSlice;
+use units::Instant;
+use wire::{ExchangeId, Opening, Violation};
+
+impl<'p, R: Ring> Thread<'p, R> {
+    #[inline]
+    pub(super) fn receive(&mut self, index: u32) {
+        let at = self.ring.now();
+        self.clock = at;
+        let bytes = self.ring.received();
+        let slot = &mut self.slots[index as usize];
+        let Delivered {
+            result,
+            ended,
+            broken,
+        } = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+            connection.receive(bytes, arrival)
+        });
+        self.under_way -= ended;
+        if let Err(violation) = result {
+            return self.violated(index, violation, broken);
+        }
+        if ended > 0 {
+            self.proceed(index, at);
+        }
+    }
+
+    /// Exchanges have ended at `at`: what comes next on this slot?
+    #[inline]
+    fn proceed(&mut self, index: u32, at: Instant) {
+        let slot = &self.slots[index as usize];
+        if slot.is_spent(self.exchanges_per_connection) {
+            if slot.flights.is_empty() {
+                self.leave(index, Cut::Behind);
+                self.offer(index, at);
+            }
+            return;
+        }
+        self.offer(index, at);
+    }
+
+    #[cold]
+    fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
+        if !broken {
+            // No exchange was ended by it, so that none can be charged with it; but it is not to go unseen.
+            self.books
+                .tally
+                .strays
+                .add(verdict::violation(violation, record::Step::Head), 1);
+        }
+        self.leave(index, Cut::Behind);
+        self.offer(index, self.clock);
+    }
+
+    /// Opens on `index` what is due at `at`, as far as there is room, and sends it.
+    #[inline]
+    pub(super) fn offer(&mut self, index: u32, at: Instant) {
+        let slot = &mut self.slots[index as usize];
+        match slot.state {
+            State::Open => {
+                while self.slots[index as usize].has_room(self.exchanges_per_connection) {
+                    let Some(due) = self.take(at) else { break };
+                    self.open_exchange(index, due);
+                }
+                self.flush(index);
+            }
+            State::Closed if slot.pending.is_none() => {
+                if let Some(due) = self.take(at) {
+                    self.slots[index as usize].pending = Some(due);
+                    self.connect(index);
+                }
+            }
+            State::Closed | State::Connecting(_) | State::Backoff(_) => {}
+        }
+    }
+
+    /// Asks the pace for one exchange due at `at`.
+    #[inline]
+    pub(super) fn take(&mut self, at: Instant) -> Option<Pending> {
+        let belongs = self.pace.take(at)?;
+        self.under_way += 1;
+        self.books.tally.due += u64::from(belongs);
+        Some(Pending { due: at, belongs })
+    }
+
+    #[inline]
+    pub(super) fn open_exchange(&mut self, index: u32, due: Pending) {
+        match self.script.next_shared() {
+            Some(next) => self.open_with(index, due, next),
+            None => self.open_made(index, due),
+        }
+    }
+
+    /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
+    #[cold]
+    fn open_made(&mut self, index: u32, due: Pending) {
+        let spare = self.slots[index as usize].connection.spare();
+        match self.script.next_made(spare) {
+            Some(next) => self.open_with(index, due, next),
+            None => self.run_dry(due),
+        }
+    }
+
+    /// Always inlined: what is known of `next` where this is called makes most of it go away.
+    #[inline(always)]
+    fn open_with(&mut self, index: u32, due: Pending, next: Next<'p>) {
+        let slot = &mut self.slots[index as usize];
+        let bytes = next.head.bytes().len() + next.body.bytes().len();
+        slot.flights
+            .push_back(Flight::new(due, bytes as u64, next.comparable));
+        slot.opened += 1;
+        self.next_id = self.next_id.wrapping_add(1);
+        slot.connection.open(Opening {
+            id: ExchangeId(self.next_id),
+            head: next.head,
+            body: next.body,
+            is_head: next.is_head,
+        });
+    }
+
+    /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
+    #[cold]
+    fn run_dry(&mut self, due: Pending) {
+        self.under_way -= 1;
+        let never = self.pace.give_up();
+        self.books.tally.due += never;
+        let count = never + u64::from(due.belongs);
+        let age = self.clock - due.due;
+        self.books
+            .tally
+            .observe_never_sent(count, age, Blame::Generator);
+    }
+
+    /// Sends what the slot's connection has to send, as far as the kernel takes it.
+    #[inline]
+    pub(super) fn flush(&mut self, index: u32) {
+        if self.slots[index as usize].flights.is_single() {
+            self.flush_by::<2>(index);
+        } else {
+            self.flush_by::<BATCH>(index);
+        }
+    }
+
+    /// Sends with at most `SLICES` slices at a time: two are one request, and clearing more would cost what a system
+    /// call's bookkeeping costs.
+    #[inline]
+    fn flush_by<const SLICES: usize>(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        while slot.connection.has_outgoing() && !slot.blocked {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = slot.connection.outgoing(&mut slices);
+            let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
+            let sent_at = self.ring.now();
+            self.clock = sent_at;
+            match self.ring.send(Token(index), &slices[..filled]) {
+                Ok(taken) => {
+                    let begun = slot.stamp_sent(taken, sent_at);
+                    self.books.sent.measure += begun.window;
+                    self.books.sent.warmup += begun.warmup;
+                    slot.connection.sent(taken);
+                    slot.blocked = taken < offered;
+                }
+                Err(errno) => {
+                    slot.stamp_refused(sent_at);
+                    return self.failed(index, errno);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What is seen to now and then, when the alarm says so: timeouts, retries, the window's edges, onlookers.
+
+use super::Thread;
+use crate::books::Cut;
+use crate::slot::State;
+use crate::verdict;
+use kernel::{Closing, Ring, Token};
+use plan::Connect;
+use std::cmp::Reverse;
+use units::Instant;
+
+impl<'p, R: Ring> Thread<'p, R> {
+    /// Sees to everything that is not a completion, and sets the alarm anew.
+    #[cold]
+    pub(super) fn tend(&mut self) {
+        let now = self.ring.now();
+        self.clock = now;
+        let edge = self.accounts.tend(now);
+        if now >= self.next_sweep {
+            self.sweep(now);
+            self.next_sweep = now + self.sweep_every;
+            self.publish();
+        }
+        while let Some(&Reverse((retry, index))) = self.retries.peek() {
+            if retry > now {
+                break;
+            }
+            self.retries.pop();
+            self.retry(index, now);
+        }
+        if now >= self.books.start && !self.is_open_noted {
+            self.is_open_noted = true;
+            self.books.tally.connects.open_at_start = self.open;
+        }
+        let retry = self
+            .retries
+            .peek()
+            .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
+        self.alarm = self.next_sweep.min(edge).min(retry);
+    }
+
+    fn retry(&mut self, index: u32, now: Instant) {
+        let slot = &mut self.slots[index as usize];
+        if !matches!(slot.state, State::Backoff(_)) {
+            return;
+        }
+        slot.state = State::Closed;
+        let before_load = self.books.start == Instant::NEVER;
+        if before_load && self.job.plan.connect == Connect::Eager {
+            self.connect(index);
+        } else {
+            self.offer(index, now);
+        }
+    }
+
+    /// Cuts off what has waited too long.
+    fn sweep(&mut self, now: Instant) {
+        let limits = self.job.plan.timeouts;
+        for index in 0..self.slots.len() as u32 {
+            let slot = &self.slots[index as usize];
+            match slot.state {
+                State::Connecting(since) if now - since >= limits.connect => {
+                    self.ring.close(Token(index), Closing::Reset);
+                    self.connecting -= 1;
+                    self.connect_failed(index, verdict::connect_timeout(self.is_local()));
+                }
+                State::Open => {
+                    let oldest = slot.flights.front();
+                    if oldest.is_some_and(|flight| now - flight.since() >= limits.exchange) {
+                        self.leave(index, Cut::Timeout);
+                        self.offer(index, now);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn publish(&self) {
+        let tally = &self.books.tally;
+        self.gate
+            .publish(self.index, tally.ok, tally.errors(), tally.due);
+    }
+}
