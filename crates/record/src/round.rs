@@ -34,7 +34,7 @@ pub struct Round {
     pub tally: Tally,
     /// Where each thread's time went.
     pub threads: Vec<ThreadAccounts>,
-    /// What the server cost, where it was observed.
+    /// What the server cost, where it was observed; none of a window so short that nobody looked in time.
     pub footprint: Option<Footprint>,
     /// Exchanges sent in each phase.
     pub sent_total: SentTotal,

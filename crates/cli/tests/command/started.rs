@@ -74,9 +74,10 @@ fn everything_that_a_server_started_is_ended_with_it() {
              wait"
         ),
     );
-    let (said, record) = bench.run("x/100.html --unix s -n 50 --rounds 1 -- sh up");
+    // Long enough that the footprint is taken, which a few milliseconds are not.
+    let (said, record) = bench.run("x/100.html --unix s -d 200ms --rounds 1 -- sh up");
     said.ended(0);
-    assert_eq!(record.count("/summary/ok"), 50);
+    assert!(record.count("/summary/ok") > 0);
     for name in ["child", "daemon"] {
         assert!(!lives(id_in(&bench, name)), "{name} was left");
     }
