@@ -2,7 +2,7 @@
 
 use super::{Check, waiting};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, note, qualified};
+use crate::verdict::{Substantiate, invalid, note, number, qualified};
 use record::{Figure, Finding, Round};
 use units::percent;
 
@@ -171,11 +171,36 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
     } else {
         "was"
     };
+    if let Some(workers) = full_workers(evidence) {
+        let whole = number(workers, "whole CPU", "whole CPUs");
+        let busy_ones = number(workers, "worker", "workers");
+        return note(format!(
+            "the server used {whole} of more, as much as {busy_ones} can (generator {busy}): with no more of them it \
+             was the limit"
+        ))
+        .remedy("see whether more workers serve more");
+    }
     note(format!(
         "neither side {was} short of CPU (generator {busy}, server {used}); latency or the number of connections was \
          the limit"
     ))
     .remedy("more --connections show whether the server can do more")
+}
+
+/// How near to a whole number of CPUs a server's use of them must be to look like so many busy workers.
+const NEARLY_WHOLE: f64 = 0.05;
+
+/// How many CPUs the server kept busy, where that is a whole number of them and fewer than it may use: what a server
+/// with so many workers does when it can do no more.
+fn full_workers(evidence: &Evidence<'_>) -> Option<u64> {
+    let used = |round: &Round| {
+        let footprint = round.footprint.as_ref()?;
+        let cpus = footprint.cpu.as_secs_f64() / footprint.wall.as_secs_f64();
+        (footprint.cpus_allowed - cpus > 0.5).then_some(cpus)
+    };
+    let cpus = Round::typical(evidence.rounds?, used)?;
+    let is_whole = cpus > 0.5 && (cpus - cpus.round()).abs() <= NEARLY_WHOLE;
+    is_whole.then_some(cpus.round() as u64)
 }
 
 fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
@@ -490,6 +515,34 @@ mod tests {
                 .lower_bound = true;
             let found = found(&run);
             assert!(found[0].sentence.contains(wanted), "{}", found[0].sentence);
+        }
+    }
+
+    #[test]
+    fn a_server_whose_only_worker_is_busy_was_the_limit_though_it_may_use_more() {
+        let cases = [
+            (0.30, false),
+            (0.94, false),
+            (0.96, true),
+            (1.04, true),
+            (1.06, false),
+        ];
+        for (cpus, wanted) in cases {
+            let mut run = run(0.50, Some(0.10));
+            for round in &mut run.points[0].rounds {
+                let footprint = round.footprint.as_mut().unwrap();
+                footprint.cpus_allowed = 2.0;
+                footprint.cpu = Nanos::from_nanos((cpus * 1e9) as u64);
+            }
+            let found = found(&run);
+            let said = found[0]
+                .sentence
+                .starts_with("the server used 1 whole CPU of more");
+            assert_eq!(
+                (found[0].grade, said),
+                (Grade::Note, wanted),
+                "{cpus}: {found:?}"
+            );
         }
     }
 }
