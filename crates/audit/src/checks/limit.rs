@@ -175,8 +175,8 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
         let whole = number(workers, "whole CPU", "whole CPUs");
         let busy_ones = number(workers, "worker", "workers");
         return note(format!(
-            "the server used {whole} of more, as much as {busy_ones} can (generator {busy}): with no more of them it \
-             was the limit"
+            "the server kept {whole} busy, which is all that {busy_ones} can do, though it may use more (generator \
+             {busy}): it was the limit, unless it has more"
         ))
         .remedy("see whether more workers serve more");
     }
@@ -537,7 +537,7 @@ mod tests {
             let found = found(&run);
             let said = found[0]
                 .sentence
-                .starts_with("the server used 1 whole CPU of more");
+                .starts_with("the server kept 1 whole CPU busy");
             assert_eq!(
                 (found[0].grade, said),
                 (Grade::Note, wanted),
