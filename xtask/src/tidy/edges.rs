@@ -46,7 +46,7 @@ impl Room {
 pub const ROOMS: &[Room] = &[
     Room::new(0, "units", &[]),
     Room::new(1, "plan", &["units"]),
-    Room::new(1, "wire", &["units"]),
+    Room::new(1, "wire", &[]),
     Room::new(1, "kernel", &["units"]),
     Room::new(1, "stats", &[]),
     Room::new(2, "record", &["plan", "stats", "units"]),
