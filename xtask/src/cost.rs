@@ -1,9 +1,10 @@
 //! `cargo xtask cost`: what weigh costs the machine it runs on, beside the least that is possible and beside others.
 //!
 //! A generator that costs more than the server measures itself. The least is a bare program of ours (`bench`), and
-//! everything is a ratio to it, never a time to pass: each round runs every tool once, in rotating order, against the
-//! same bare responder on a CPU of its own, so that what disturbs the machine for a while disturbs all of them, and the
-//! intervals are those of the paired ratios, round by round. The raw figures go to `--json`.
+//! everything is a ratio to it, never a time to pass: each round runs every tool once, in rotating order, and right
+//! before it or right after it the floor, both against a bare responder on a CPU of its own. What disturbs the machine
+//! for a while disturbs both, what disturbs it for a moment spoils one ratio of many, and a median does not care. The
+//! raw figures go to `--json`.
 //!
 //! CPU time and peak memory are those of the tool's whole process as wait4 tells them, start and report included; what
 //! of it is start is measured apart and shown. Requests/s are exchanges over the process's wall time. System calls come
@@ -146,8 +147,11 @@ impl CostChore {
             calls,
         };
         for round in 0..self.rounds() {
-            for tool in order(&able, round) {
-                point.trials.push(bench.run(tool, &ask, round)?);
+            for (place, tool) in order(&able, round).into_iter().enumerate() {
+                let floor_first = (round as usize + place).is_multiple_of(2);
+                point
+                    .trials
+                    .extend(pair(bench, tool, &ask, round, floor_first)?);
             }
         }
         Ok(point)
@@ -186,10 +190,33 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The tools in the order of `round`: each comes first in turn, and every other round runs backwards, so that each
+/// One run of a tool and one of the floor, neighbours in time.
+fn pair(
+    bench: &Bench,
+    tool: &'static Tool,
+    ask: &Ask,
+    round: u32,
+    floor_first: bool,
+) -> Result<[Trial; 2]> {
+    let floor = || {
+        let mut trial = bench.run(tools::floor(), ask, round)?;
+        trial.beside = Some(tool.name);
+        anyhow::Ok(trial)
+    };
+    Ok(match floor_first {
+        true => [floor()?, bench.run(tool, ask, round)?],
+        false => [bench.run(tool, ask, round)?, floor()?],
+    })
+}
+
+/// The tools beside the floor in the order of `round`: each comes first in turn, and every other round runs backwards, so that each
 /// follows each other about as often as it precedes it.
 fn order(tools: &[&'static Tool], round: u32) -> Vec<&'static Tool> {
-    let mut tools = tools.to_vec();
+    let mut tools: Vec<_> = tools
+        .iter()
+        .copied()
+        .filter(|tool| tool.name != tools::floor().name)
+        .collect();
     let turn = round as usize % tools.len().max(1);
     tools.rotate_left(turn);
     if round % 2 == 1 {
@@ -214,6 +241,12 @@ fn starts(bench: &Bench, tools: &[&'static Tool], ask: &Ask) -> Result<Vec<Trial
 }
 
 impl Point {
+    /// The rounds that were run.
+    fn rounds(&self) -> usize {
+        let rounds = self.trials.iter().map(|trial| trial.round);
+        rounds.max().map_or(0, |last| last as usize + 1)
+    }
+
     /// The timed runs of one tool, by round.
     fn of(&self, tool: &str) -> Vec<&Trial> {
         let trials = self.trials.iter();
@@ -248,16 +281,16 @@ mod tests {
 
     #[test]
     fn every_tool_comes_first_in_its_turn_and_none_is_left_out() {
-        let tools: Vec<&'static Tool> = tools::TOOLS.iter().take(3).collect();
+        let tools: Vec<&'static Tool> = tools::TOOLS.iter().take(4).collect();
         let names = |round| {
             order(&tools, round)
                 .iter()
                 .map(|tool| tool.name)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(names(0), ["floor", "weigh", "ab"]);
-        assert_eq!(names(1), ["floor", "ab", "weigh"]);
-        assert_eq!(names(2), ["ab", "floor", "weigh"]);
-        assert_eq!(names(3), ["ab", "weigh", "floor"]);
+        assert_eq!(names(0), ["weigh", "ab", "wrk"]);
+        assert_eq!(names(1), ["weigh", "wrk", "ab"]);
+        assert_eq!(names(2), ["wrk", "weigh", "ab"]);
+        assert_eq!(names(3), ["wrk", "ab", "weigh"]);
     }
 }

@@ -24,11 +24,11 @@ const CONFIDENCE: f64 = 0.95;
 /// bounds the work.
 const FREEDOM_MAX: u32 = 1_000_000;
 
-/// A geometric mean and its 95 % interval: `0 < low <= centre <= high`, all finite, from `n >= 2`
-/// values. That is what [`log_t_interval`] makes; reading one from a record does not check it.
+/// A middle and its 95 % interval: `0 < low <= centre <= high`, all finite, from `n >= 2` values. That is what
+/// [`log_t_interval`] and [`median_interval`] make; reading one from a record does not check it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// The geometric mean.
+    /// The geometric mean, or the median.
     pub centre: f64,
     /// The lower end.
     pub low: f64,
@@ -71,6 +71,51 @@ pub fn log_t_interval(values: &[f64]) -> Option<Interval> {
         n,
     };
     (interval.low > 0.0 && interval.high.is_finite()).then_some(interval)
+}
+
+/// The median of `values` and an interval that holds the true median with a probability of at least 95 %, whatever the
+/// values' law: between two of the values themselves, equally many in from either end (Conover, "Practical
+/// Nonparametric Statistics", 3.2). One value that something else disturbed moves neither. None for fewer than six
+/// values, which cannot promise as much, and for one that is not positive and finite.
+///
+/// ```
+/// let ratios = [1.04, 1.05, 1.04, 1.06, 1.05, 1.90, 1.03, 1.05, 1.04];
+/// let interval = stats::median_interval(&ratios).unwrap();
+/// assert_eq!((interval.low, interval.centre, interval.high), (1.04, 1.05, 1.06));
+/// ```
+pub fn median_interval(values: &[f64]) -> Option<Interval> {
+    if values.iter().any(|value| *value <= 0.0) {
+        return None;
+    }
+    let centre = summary::median(values)?;
+    let n = u32::try_from(values.len()).ok()?;
+    let rank = median_rank(n)? as usize;
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    Some(Interval {
+        centre,
+        low: sorted[rank],
+        high: sorted[sorted.len() - 1 - rank],
+        n,
+    })
+}
+
+/// How many of `n` values may lie on either side of a median's interval: the most for which the chance that more than
+/// so many fair coins of `n` show heads, and more than so many tails, is not under 95 %.
+fn median_rank(n: u32) -> Option<u32> {
+    let half = (1.0 - CONFIDENCE) / 2.0;
+    let mut term = 0.5_f64.powi(i32::try_from(n).ok()?);
+    let mut below = term;
+    let mut rank = None;
+    for heads in 0..n / 2 {
+        if below > half {
+            break;
+        }
+        rank = Some(heads);
+        term *= f64::from(n - heads) / f64::from(heads + 1);
+        below += term;
+    }
+    rank
 }
 
 /// The two-sided point of Student's t: the t for which `|T| <= t` with probability `confidence`,
@@ -195,6 +240,27 @@ mod tests {
         assert!((interval.low.ln() + 1.484_138).abs() < 1e-6);
         assert!((interval.high.ln() - 3.484_138).abs() < 1e-6);
         assert!((interval.half_width() - (2.484_138_f64.exp() - 1.0)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_median_lies_between_the_values_that_printed_tables_name() {
+        // n, and how many values lie outside on either side at 95 %, as tables of the sign test print them.
+        let cases = [
+            (5, None),
+            (6, Some(0)),
+            (8, Some(0)),
+            (9, Some(1)),
+            (11, Some(1)),
+            (12, Some(2)),
+            (15, Some(3)),
+            (20, Some(5)),
+            (25, Some(7)),
+        ];
+        for (n, wanted) in cases {
+            assert_eq!(median_rank(n), wanted, "{n}");
+        }
+        assert_eq!(median_interval(&[1.0; 5]), None);
+        assert_eq!(median_interval(&[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), None);
     }
 
     #[test]

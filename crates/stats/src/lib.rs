@@ -30,6 +30,6 @@ mod interval;
 
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
-pub use interval::{Interval, log_t_interval, student_t};
+pub use interval::{Interval, log_t_interval, median_interval, student_t};
 pub use rank::carries;
 pub use summary::{MinMax, mean, median, min_max, variation};

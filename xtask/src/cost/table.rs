@@ -1,8 +1,8 @@
 //! What a point has shown, for people: medians, and ratios to the floor with their intervals.
 //!
-//! A ratio is taken within a round, between neighbours in time, and the interval is Student's on the logarithms of the
-//! rounds' ratios: what disturbs a whole round cancels. It is exact for what it says, repeating on this machine as it
-//! is, and says nothing about another.
+//! A ratio is taken between neighbours in time, a run of the tool and a run of the floor: what disturbs both cancels.
+//! Of the rounds' ratios the table shows the median and its interval, which holds whatever the noise's law. It says how
+//! far repeating on this machine as it is would lead elsewhere, and nothing about another machine.
 
 use super::Point;
 use super::tools::{self, Ask, Tool};
@@ -17,7 +17,7 @@ pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
     } else {
         "keep-alive"
     };
-    let rounds = point.of(tools::floor().name).len();
+    let rounds = point.rounds();
     line(
         &mut text,
         format!(
@@ -52,8 +52,8 @@ pub fn legend(close: bool) -> String {
         ""
     };
     format!(
-        "CPU us: median CPU time of the client's process for an exchange, start included. Ratios: geometric mean of the \
-         rounds' and its\n95 % interval; less start: of CPU time without that of the start. Peak MB: median. Calls: \
+        "CPU us: median CPU time of the client's process for an exchange, start included. Ratios: median of the rounds' \
+         ratios to the\nfloor's run next to them, and its 95 % interval; less start: of CPU time without that of the start. Peak MB: median. Calls: \
          system calls of an exchange under\nstrace. Start ms: median CPU time of runs with one exchange for each \
          connection.{close}"
     )
@@ -120,21 +120,26 @@ fn ratio_of(
     of: impl Fn(&Trial) -> f64,
     of_floor: impl Fn(&Trial) -> f64,
 ) -> String {
-    if trials.first().map(|trial| trial.tool) == floors.first().map(|floor| floor.tool) {
+    let Some(tool) = trials.first().map(|trial| trial.tool) else {
+        return "-".to_owned();
+    };
+    if tool == tools::floor().name {
         return "1".to_owned();
     }
     let pair = |trial: &&Trial| {
-        let floor = floors.iter().find(|floor| floor.round == trial.round)?;
+        let is_neighbour =
+            |floor: &&&Trial| floor.round == trial.round && floor.beside == Some(tool);
+        let floor = floors.iter().find(is_neighbour)?;
         Some(of(trial) / of_floor(floor))
     };
     let ratios: Vec<f64> = trials.iter().filter_map(pair).collect();
-    match stats::log_t_interval(&ratios) {
-        Some(stats::Interval {
-            centre, low, high, ..
-        }) => {
-            format!("{centre:.3} ({low:.3}..{high:.3})")
-        }
-        None => "no interval".to_owned(),
+    match (stats::median_interval(&ratios), stats::median(&ratios)) {
+        (Some(interval), _) => format!(
+            "{:.3} ({:.3}..{:.3})",
+            interval.centre, interval.low, interval.high
+        ),
+        (None, Some(median)) => format!("{median:.3} (no interval)"),
+        (None, None) => "-".to_owned(),
     }
 }
 
@@ -151,36 +156,37 @@ fn line(text: &mut String, line: String) {
 mod tests {
     use super::*;
 
-    fn trials(tool: &'static str, cpu: &[f64]) -> Vec<Trial> {
-        let trial = |(round, cpu): (usize, &f64)| Trial::example(tool, round as u32, *cpu);
+    fn trials(tool: &'static str, beside: Option<&'static str>, cpu: &[f64]) -> Vec<Trial> {
+        let trial = |(round, cpu): (usize, &f64)| Trial {
+            beside,
+            ..Trial::example(tool, round as u32, *cpu)
+        };
         cpu.iter().enumerate().map(trial).collect()
     }
 
-    #[test]
-    fn ratios_are_paired_by_round_so_that_a_slow_round_cancels() {
-        let floors = trials("floor", &[4.0, 8.0, 4.0]);
-        let ours = trials("weigh", &[5.0, 10.0, 5.0]);
-        let (floors, ours) = (
-            floors.iter().collect::<Vec<_>>(),
-            ours.iter().collect::<Vec<_>>(),
-        );
-        assert_eq!(
-            ratio(&ours, &floors, Trial::cpu_us_per_exchange),
-            "1.250 (1.250..1.250)"
-        );
-        assert_eq!(ratio(&floors, &floors, Trial::cpu_us_per_exchange), "1");
+    fn shown(ours: &[Trial], floors: &[Trial]) -> String {
+        let (ours, floors): (Vec<_>, Vec<_>) = (ours.iter().collect(), floors.iter().collect());
+        ratio(&ours, &floors, Trial::cpu_us_per_exchange)
     }
 
     #[test]
-    fn one_round_gives_no_interval() {
-        let (floors, ours) = (trials("floor", &[4.0]), trials("weigh", &[5.0]));
-        let (floors, ours) = (
-            floors.iter().collect::<Vec<_>>(),
-            ours.iter().collect::<Vec<_>>(),
-        );
-        assert_eq!(
-            ratio(&ours, &floors, Trial::cpu_us_per_exchange),
-            "no interval"
-        );
+    fn ratios_are_to_the_neighbouring_floor_so_that_a_slow_round_cancels() {
+        let mut floors = trials("floor", Some("ab"), &[1.0; 6]);
+        floors.extend(trials(
+            "floor",
+            Some("weigh"),
+            &[4.0, 8.0, 4.0, 4.0, 4.0, 4.0],
+        ));
+        let ours = trials("weigh", None, &[5.0, 10.0, 5.0, 5.0, 5.0, 5.0]);
+        assert_eq!(shown(&ours, &floors), "1.250 (1.250..1.250)");
+        assert_eq!(shown(&floors, &floors), "1");
+    }
+
+    #[test]
+    fn a_few_rounds_give_no_interval() {
+        let floors = trials("floor", Some("weigh"), &[4.0]);
+        let ours = trials("weigh", None, &[5.0]);
+        assert_eq!(shown(&ours, &floors), "1.250 (no interval)");
+        assert_eq!(shown(&[], &floors), "-");
     }
 }

@@ -20,6 +20,8 @@ pub struct Trial {
     pub tool: &'static str,
     /// In which round.
     pub round: u32,
+    /// Of the floor: whose neighbour it was.
+    pub beside: Option<&'static str>,
     /// Exchanges that it made.
     pub exchanges: u64,
     wall_us: f64,
@@ -55,6 +57,7 @@ impl Trial {
         Trial {
             tool,
             round,
+            beside: None,
             exchanges: 1,
             wall_us: cpu_us,
             user_us: 0.0,
@@ -68,6 +71,7 @@ impl Trial {
         json!({
             "tool": self.tool,
             "round": self.round,
+            "beside": self.beside,
             "exchanges": self.exchanges,
             "wall_us": self.wall_us,
             "user_us": self.user_us,
@@ -160,6 +164,7 @@ impl Bench {
         Ok(Trial {
             tool: tool.name,
             round,
+            beside: None,
             exchanges: done,
             wall_us: cost.wall_us,
             user_us: cost.user_us,
