@@ -157,9 +157,10 @@ mod tests {
     use super::*;
 
     fn trials(tool: &'static str, beside: Option<&'static str>, cpu: &[f64]) -> Vec<Trial> {
-        let trial = |(round, cpu): (usize, &f64)| Trial {
-            beside,
-            ..Trial::example(tool, round as u32, *cpu)
+        let trial = |(round, cpu): (usize, &f64)| {
+            let mut trial = Trial::example(tool, round as u32, *cpu);
+            trial.beside = beside;
+            trial
         };
         cpu.iter().enumerate().map(trial).collect()
     }
