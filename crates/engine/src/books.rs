@@ -4,7 +4,7 @@
 //! beyond the flights, so that received bytes can stay where they are.
 
 use crate::job::Job;
-use crate::slot::{Flight, Slot};
+use crate::slot::{Begun, Flight, Slot};
 use crate::verdict;
 use crc32fast::Hasher;
 use kernel::Errno;
@@ -69,6 +69,13 @@ impl<'p> Books<'p> {
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
             self.tally.observe(&flight.exchange, outcome, flight.status);
         }
+    }
+
+    /// Counts exchanges whose first byte was sent.
+    #[inline]
+    pub(crate) fn note_begun(&mut self, begun: Begun) {
+        self.sent.measure += begun.window;
+        self.sent.warmup += begun.warmup;
     }
 
     #[inline]

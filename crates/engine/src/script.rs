@@ -15,6 +15,26 @@ pub(crate) struct Next<'p> {
     pub(crate) comparable: Option<u32>,
 }
 
+/// The next request, where it is a head alone and its bytes are there already.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bare<'p> {
+    pub(crate) head: &'p [u8],
+    pub(crate) is_head: bool,
+    /// As in [`Next`].
+    pub(crate) comparable: u32,
+}
+
+impl<'p> From<Bare<'p>> for Next<'p> {
+    fn from(bare: Bare<'p>) -> Next<'p> {
+        Next {
+            head: Source::Shared(bare.head),
+            body: Source::EMPTY,
+            is_head: bare.is_head,
+            comparable: Some(bare.comparable),
+        }
+    }
+}
+
 /// One thread's way through the plan's requests.
 #[derive(Debug)]
 pub(crate) struct Script<'p> {
@@ -69,6 +89,22 @@ impl<'p> Script<'p> {
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
             comparable: Some(place as u32),
+        })
+    }
+
+    /// The next request, if its bytes are there already and it has no body.
+    #[inline]
+    pub(crate) fn next_bare(&mut self) -> Option<Bare<'p>> {
+        let place = self.place;
+        let prepared = self.job.prepared.get(place)?;
+        if prepared.template.is_some() || !prepared.body.is_empty() {
+            return None;
+        }
+        self.pass();
+        Some(Bare {
+            head: &prepared.head,
+            is_head: prepared.is_head,
+            comparable: place as u32,
         })
     }
 

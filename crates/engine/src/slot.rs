@@ -71,6 +71,15 @@ impl Flight {
         }
     }
 
+    /// One whose request of `bytes` the kernel has taken whole, its first byte at `sent`.
+    #[inline]
+    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, comparable: u32) -> Flight {
+        let mut flight = Flight::new(due, bytes, Some(comparable));
+        flight.exchange.sent = sent;
+        flight.unsent = 0;
+        flight
+    }
+
     /// Since when the server keeps it waiting: the oldest on a connection waits for nobody else, even unsent.
     pub(crate) fn since(&self) -> Instant {
         if self.exchange.is_sent() {
@@ -230,7 +239,8 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    fn one(belongs: bool) -> Begun {
+    #[inline]
+    pub(crate) fn one(belongs: bool) -> Begun {
         Begun {
             window: u64::from(belongs),
             warmup: u64::from(!belongs),

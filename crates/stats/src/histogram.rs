@@ -84,11 +84,26 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        // No slot holds more than all of them together, so that one comparison keeps both counts from their stop.
+        match self.slots.get_mut(layout::slot(value)) {
+            Some(count) if value <= TOP && self.count < COUNT_TOP => {
+                *count += 1;
+                self.count += 1;
+                self.min = self.min.min(value);
+                self.max = self.max.max(value);
+                self.sum = self.sum.saturating_add(value);
+            }
+            _ => self.record_rarity(value),
+        }
+    }
+
+    /// The first sample, one above [`TOP`], or one too many.
+    #[cold]
+    fn record_rarity(&mut self, value: u64) {
         self.record_n(value, 1);
     }
 
     /// Adds `n` samples of one value; none when `n` is 0.
-    #[inline]
     pub fn record_n(&mut self, value: u64, n: u64) {
         if n == 0 {
             return;

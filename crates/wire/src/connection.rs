@@ -164,6 +164,26 @@ impl<'p> Connection<'p> {
         }
     }
 
+    /// Whether nothing is open and nothing is left to be sent, and exactly one exchange may be opened: its request then
+    /// may go to the socket without being queued, see [`Connection::open_sent`].
+    #[inline]
+    pub fn takes_one(&self) -> bool {
+        match self {
+            Connection::Http1(client) => client.takes_one(),
+        }
+    }
+
+    /// Opens an exchange whose request the socket has taken already, all of it; `is_head` as in [`Opening`].
+    ///
+    /// # Panics
+    /// [`Connection::takes_one`] is not true.
+    #[inline]
+    pub fn open_sent(&mut self, id: ExchangeId, is_head: bool) {
+        match self {
+            Connection::Http1(client) => client.open_sent(id, is_head),
+        }
+    }
+
     /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
     /// request; with fewer slices than parts the rest is offered next time.
     #[inline]

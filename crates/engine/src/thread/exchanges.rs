@@ -4,9 +4,9 @@
 use super::{BATCH, Thread};
 use crate::books::{Cut, Delivered};
 use crate::script::Next;
-use crate::slot::{Flight, Pending, State};
+use crate::slot::{Begun, Flight, Pending, State};
 use crate::verdict;
-use kernel::{Ring, Token};
+use kernel::{Errno, Ring, Token};
 use record::Blame;
 use std::io::IoSlice;
 use units::Instant;
@@ -67,6 +67,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     pub(super) fn offer(&mut self, index: u32, at: Instant) {
         let slot = &mut self.slots[index as usize];
         match slot.state {
+            State::Open if slot.connection.takes_one() => self.ask_one(index, at),
             State::Open => {
                 while self.slots[index as usize].has_room(self.exchanges_per_connection) {
                     let Some(due) = self.take(at) else { break };
@@ -82,6 +83,40 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             State::Closed | State::Connecting(_) | State::Backoff(_) => {}
         }
+    }
+
+    /// The straight line through opening and flushing, where nothing is under way: a request whose bytes are there goes
+    /// to the kernel without being queued.
+    #[inline]
+    fn ask_one(&mut self, index: u32, at: Instant) {
+        if self.slots[index as usize].opened >= self.exchanges_per_connection {
+            return;
+        }
+        let Some(due) = self.take(at) else { return };
+        let Some(bare) = self.script.next_bare() else {
+            self.open_exchange(index, due);
+            return self.flush(index);
+        };
+        let sent_at = self.ring.now();
+        self.clock = sent_at;
+        let answer = self.ring.send(Token(index), &[IoSlice::new(bare.head)]);
+        if answer != Ok(bare.head.len()) {
+            self.open_with(index, due, bare.into());
+            self.note_send(index, bare.head.len(), answer, sent_at);
+            return;
+        }
+        self.next_id = self.next_id.wrapping_add(1);
+        let slot = &mut self.slots[index as usize];
+        slot.opened += 1;
+        slot.flights.push_back(Flight::sent(
+            due,
+            sent_at,
+            bare.head.len() as u64,
+            bare.comparable,
+        ));
+        slot.connection
+            .open_sent(ExchangeId(self.next_id), bare.is_head);
+        self.books.note_begun(Begun::one(due.belongs));
     }
 
     /// Asks the pace for one exchange due at `at`.
@@ -155,25 +190,44 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// call's bookkeeping costs.
     #[inline]
     fn flush_by<const SLICES: usize>(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        while slot.connection.has_outgoing() && !slot.blocked {
+        loop {
+            let slot = &self.slots[index as usize];
+            if !slot.connection.has_outgoing() || slot.blocked {
+                return;
+            }
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = slot.connection.outgoing(&mut slices);
             let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
             let sent_at = self.ring.now();
             self.clock = sent_at;
-            match self.ring.send(Token(index), &slices[..filled]) {
-                Ok(taken) => {
-                    let begun = slot.stamp_sent(taken, sent_at);
-                    self.books.sent.measure += begun.window;
-                    self.books.sent.warmup += begun.warmup;
-                    slot.connection.sent(taken);
-                    slot.blocked = taken < offered;
-                }
-                Err(errno) => {
-                    slot.stamp_refused(sent_at);
-                    return self.failed(index, errno);
-                }
+            let answer = self.ring.send(Token(index), &slices[..filled]);
+            if !self.note_send(index, offered, answer, sent_at) {
+                return;
+            }
+        }
+    }
+
+    /// Writes down what became of `offered` bytes of the connection's queue; false when the connection failed by it.
+    #[inline]
+    fn note_send(
+        &mut self,
+        index: u32,
+        offered: usize,
+        answer: Result<usize, Errno>,
+        at: Instant,
+    ) -> bool {
+        let slot = &mut self.slots[index as usize];
+        match answer {
+            Ok(taken) => {
+                self.books.note_begun(slot.stamp_sent(taken, at));
+                slot.connection.sent(taken);
+                slot.blocked = taken < offered;
+                true
+            }
+            Err(errno) => {
+                slot.stamp_refused(at);
+                self.failed(index, errno);
+                false
             }
         }
     }

@@ -139,6 +139,23 @@ impl<'p> Client<'p> {
         self.outbox.push(opening.head, opening.body);
     }
 
+    /// Whether exchanges are neither open nor queued, and only one may be.
+    #[inline]
+    pub(crate) fn takes_one(&self) -> bool {
+        self.pipeline == 1 && !self.closing && self.awaited.is_empty() && self.outbox.is_empty()
+    }
+
+    /// Always inlined: it is a handful of stores.
+    #[inline(always)]
+    pub(crate) fn open_sent(&mut self, id: ExchangeId, is_head: bool) {
+        assert!(
+            self.takes_one(),
+            "an exchange is opened where there is capacity"
+        );
+        self.awaited.push_back(Awaited { id, is_head });
+        self.begun = 1;
+    }
+
     #[inline]
     pub(crate) fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.outbox.slices(slices)
@@ -171,11 +188,54 @@ impl<'p> Client<'p> {
     }
 
     #[inline]
-    pub(crate) fn receive(
-        &mut self,
-        mut input: &[u8],
-        sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    pub(crate) fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
+        if self.receive_whole(input, sink) {
+            return Ok(());
+        }
+        self.receive_pieces(input, sink)
+    }
+
+    /// The straight line through [`Client::receive_pieces`] for what happens nearly always: one exchange is open, and
+    /// all of its response comes at once, under a head that was read before. Says whether that was so.
+    #[inline]
+    fn receive_whole(&mut self, input: &[u8], sink: &mut impl Sink) -> bool {
+        let is_fresh =
+            matches!(self.phase, Phase::Head) && !self.progress.seen && self.partial.is_empty();
+        let Some(&Awaited { id, is_head: false }) = self.awaited.only() else {
+            return false;
+        };
+        if !is_fresh || self.begun == 0 {
+            return false;
+        }
+        let Some((facts, length)) = self.heads.recall(input) else {
+            return false;
+        };
+        let (raw, body) = input.split_at(length);
+        if facts.plain() != Some(body.len() as u64) {
+            return false;
+        }
+        sink.first(id);
+        sink.head(id, &facts.head(raw, true));
+        if !body.is_empty() {
+            sink.body(id, body);
+        }
+        // What the long way would leave behind, too: nothing of the response, and one exchange less.
+        self.progress = Progress::default();
+        self.begun = 0;
+        self.awaited.drop_front();
+        sink.done(
+            id,
+            Ending {
+                result: Ok(()),
+                bytes: input.len() as u64,
+                step: Step::Body,
+            },
+        );
+        true
+    }
+
+    #[inline(never)]
+    fn receive_pieces(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
         while !input.is_empty() {
             let used = match self.phase {
                 Phase::Head => self.receive_head(input, sink),

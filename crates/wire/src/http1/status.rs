@@ -71,6 +71,14 @@ impl Facts {
         }
     }
 
+    /// The length of the body, where it needs no more than that to read the response of anything but HEAD, and the
+    /// connection is kept: what nearly every response is.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<u64> {
+        let is_plain = self.keepalive && !self.chunked && !matches!(self.status, ..200 | 204 | 304);
+        self.length.filter(|_| is_plain)
+    }
+
     /// A 1xx that another response follows; 101 is the last one that is HTTP.
     pub(crate) fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
