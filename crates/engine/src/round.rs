@@ -62,13 +62,11 @@ pub fn round(
 ) -> Result<(Round, u64), RoundError> {
     let threads = job.plan().threads();
     let setup = |error: String| RoundError::Setup { threads, error };
-    let rings: Result<Vec<Epoll>, Errno> = (0..threads).map(|_| Epoll::new()).collect();
-    let rings = rings.map_err(|errno| setup(errno.to_string()))?;
     let gate = Gate::new(threads, stop);
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
-        for (thread, ring) in rings.into_iter().enumerate() {
-            match spawn(scope, ring, job, &gate, thread as u32, seq) {
+        for thread in 0..threads {
+            match spawn(scope, job, &gate, thread, seq) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     gate.fail();
@@ -77,7 +75,8 @@ pub fn round(
             }
         }
         watch(&gate, observer);
-        Ok(handles.into_iter().map(join).collect::<Vec<Ledger>>())
+        let ledgers: Result<Vec<Ledger>, Errno> = handles.into_iter().map(join).collect();
+        ledgers.map_err(|errno| setup(errno.to_string()))
     })?;
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
     Ok((assemble(index, ledgers), next))
@@ -85,18 +84,23 @@ pub fn round(
 
 fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    ring: Epoll,
     job: &'env Job,
     gate: &'env Gate<'env>,
     index: u32,
     seq: u64,
-) -> std::io::Result<ScopedJoinHandle<'scope, Ledger>> {
+) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ledger, Errno>>> {
     let work = move || {
+        // Where that is not allowed, a shared table only costs more.
+        let _ = kernel::descriptors::own();
+        let ring = Epoll::new().inspect_err(|_| {
+            gate.fail();
+            gate.end();
+        })?;
         let pinned = job.plan().pin.then(|| pin(index)).flatten();
         let mut ledger = Thread::new(ring, job, gate, index, seq).run();
         ledger.accounts.cpu_pinned = pinned;
         gate.end();
-        ledger
+        Ok(ledger)
     };
     Builder::new()
         .name(format!("weigh-{index}"))
@@ -111,7 +115,7 @@ fn pin(index: u32) -> Option<u32> {
     kernel::affinity::pin(cpu).ok().map(|()| cpu)
 }
 
-fn join(handle: ScopedJoinHandle<'_, Ledger>) -> Ledger {
+fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -54,6 +54,8 @@ pub mod accounts;
 pub mod affinity;
 // how much they may open,
 pub mod limits;
+// and in whose table,
+pub mod descriptors;
 // what they start,
 pub mod process;
 // what interrupts them,
