@@ -7,13 +7,15 @@ use crate::counts::Counts;
 use crate::resources;
 use crate::shelf::{Answer, Form, Shelf};
 use crate::slots::Slot;
-use wire::http1::{Asked, CONTINUE, ServerSink};
+use std::ops::ControlFlow;
+use wire::http1::{Asked, CONTINUE, Requests, ServerSink};
 
 /// Reads what a connection has sent, appends the answers to `out` and counts them. After a refusal or a last request
 /// that does nothing any more.
 #[inline]
 pub(crate) fn read(
     slot: &mut Slot,
+    requests: &mut Requests,
     input: &[u8],
     shelf: &Shelf,
     counts: &mut Counts,
@@ -25,7 +27,7 @@ pub(crate) fn read(
         out,
         due: &mut slot.due,
     };
-    if let Err(refusal) = slot.http.receive(input, &mut answering) {
+    if let Err(refusal) = slot.http.receive(requests, input, &mut answering) {
         slot.refused = true;
         counts.refused += 1;
         counts.responses.count(refusal.status);
@@ -58,10 +60,11 @@ impl ServerSink for Answering<'_> {
     fn body(&mut self, _: &[u8]) {}
 
     #[inline]
-    fn complete(&mut self) {
+    fn complete(&mut self) -> ControlFlow<()> {
         self.counts.requests += 1;
         self.counts.responses.count(self.due.status());
         self.out.extend_from_slice(self.shelf.bytes(*self.due));
+        ControlFlow::Continue(())
     }
 }
 

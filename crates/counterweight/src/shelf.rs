@@ -122,18 +122,9 @@ impl Shelf {
         }
     }
 
-    /// Appends the answer to a request that is refused. It has no body, because what is refused may have been a HEAD;
-    /// the reason is a header of its own.
+    /// Appends the answer to a request that is refused.
     pub(crate) fn refuse(&self, refusal: Refusal, out: &mut Vec<u8>) {
-        let response = Response {
-            status: refusal.status,
-            version: Version::Http11,
-            date: &self.date,
-            content_length: Some(0),
-            keepalive: false,
-            headers: &[("Refused-Because", refusal.reason)],
-        };
-        response.encode(out);
+        refusal.encode(&self.date, out);
     }
 }
 
@@ -197,12 +188,13 @@ mod tests {
         let refusal = Refusal {
             status: 400,
             reason,
+            is_head: false,
         };
         shelf.refuse(refusal, &mut refused);
         assert_eq!(
             String::from_utf8(refused).unwrap(),
             "HTTP/1.1 400 Bad Request\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
-             Refused-Because: it is malformed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+             Content-Type: text/plain\r\nContent-Length: 16\r\nConnection: close\r\n\r\nit is malformed\n"
         );
     }
 }

@@ -10,8 +10,6 @@ use wire::http1;
 
 /// Tokens below this one are for listening sockets.
 pub(crate) const FIRST: u32 = 64;
-/// The largest request body that is taken (and thrown away, so it costs time and no memory).
-const BODY_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// One connection.
 pub(crate) struct Slot {
@@ -45,7 +43,7 @@ impl Held {
 impl Slot {
     fn new() -> Slot {
         Slot {
-            http: http1::Server::new(BODY_LIMIT),
+            http: http1::Server::new(),
             due: Answer::NONE,
             held: None,
             refused: false,

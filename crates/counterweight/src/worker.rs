@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Duration;
 use units::{Instant, Nanos};
+use wire::http1::Requests;
 
 /// How long a wait lasts at most: a stop is seen that soon.
 const TICK: Nanos = Nanos::from_millis(50);
@@ -50,6 +51,7 @@ pub(crate) struct Worker<R> {
     /// No accepting before.
     paused: Instant,
     slots: Slots,
+    requests: Requests,
     shelf: Shelf,
     /// Answers of the connection that is being looked at. At most some 500 KB: a ring gives 64 KiB, and the longest
     /// answer is 8 times as long as the shortest request.
@@ -73,6 +75,7 @@ impl<R: Ring> Worker<R> {
             doors: Vec::new(),
             paused: Instant::ZERO,
             slots: Slots::new(connections),
+            requests: Requests::default(),
             shelf: Shelf::new(wall),
             out: Vec::new(),
             lingering: VecDeque::new(),
@@ -276,7 +279,14 @@ impl<R: Ring> Worker<R> {
             self.hold_input(token);
             return;
         }
-        answering::read(slot, input, &self.shelf, &mut self.counts, &mut self.out);
+        answering::read(
+            slot,
+            &mut self.requests,
+            input,
+            &self.shelf,
+            &mut self.counts,
+            &mut self.out,
+        );
         self.flush(token);
     }
 
@@ -369,7 +379,14 @@ impl<R: Ring> Worker<R> {
         {
             let (piece, rest) = input.split_at(input.len().min(PIECE));
             input = rest;
-            answering::read(slot, piece, &self.shelf, &mut self.counts, &mut self.out);
+            answering::read(
+                slot,
+                &mut self.requests,
+                piece,
+                &self.shelf,
+                &mut self.counts,
+                &mut self.out,
+            );
             self.flush(token);
         }
         if let Some(mut held) = self.unhold(token) {

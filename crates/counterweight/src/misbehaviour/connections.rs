@@ -4,8 +4,9 @@ use super::table::{REFUSAL, Step, right};
 use kernel::Token;
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::ops::ControlFlow;
 use units::Instant;
-use wire::http1::{Asked, Server, ServerSink};
+use wire::http1::{Asked, Requests, Server, ServerSink};
 
 /// The listening socket.
 pub(super) const LISTENER: Token = Token(0);
@@ -13,8 +14,6 @@ pub(super) const LISTENER: Token = Token(0);
 const CONNECTIONS_LIMIT: u32 = 16 * 1024;
 /// Requests that a client may ask ahead of their answers.
 const AHEAD_LIMIT: usize = 1024;
-/// The largest request body that is taken, and thrown away.
-const BODY_LIMIT: u64 = 64 * 1024 * 1024;
 /// Pieces that are sent at once.
 const SLICES: usize = 64;
 
@@ -163,7 +162,7 @@ pub(super) struct Heard {
 impl Connection {
     fn new() -> Connection {
         Connection {
-            http: Server::new(BODY_LIMIT),
+            http: Server::new(),
             reading: Question::NONE,
             asked: VecDeque::new(),
             doing: None,
@@ -175,13 +174,13 @@ impl Connection {
     }
 
     /// Reads what the client sent.
-    pub(super) fn hear(&mut self, input: &[u8]) -> Heard {
+    pub(super) fn hear(&mut self, requests: &mut Requests, input: &[u8]) -> Heard {
         let mut listener = Listener {
             asked: &mut self.asked,
             reading: &mut self.reading,
             heard: Heard::default(),
         };
-        let result = self.http.receive(input, &mut listener);
+        let result = self.http.receive(requests, input, &mut listener);
         let mut heard = listener.heard;
         if result.is_err() {
             heard.refused = 1;
@@ -217,13 +216,14 @@ impl ServerSink for Listener<'_> {
 
     fn body(&mut self, _: &[u8]) {}
 
-    fn complete(&mut self) {
+    fn complete(&mut self) -> ControlFlow<()> {
         self.heard.requests += 1;
         if self.asked.len() < AHEAD_LIMIT {
             self.asked.push_back(*self.reading);
         } else {
             self.heard.is_too_far = true;
         }
+        ControlFlow::Continue(())
     }
 }
 

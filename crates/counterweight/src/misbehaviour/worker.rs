@@ -20,6 +20,7 @@ use kernel::{Address, Closing, Epoll, Errno, Event, Ring, Token};
 use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use units::{Instant, Nanos};
+use wire::http1::Requests;
 
 /// How long a wait lasts at most: an order is seen that soon.
 const TICK: Nanos = Nanos::from_millis(2);
@@ -56,6 +57,7 @@ pub(super) struct Worker {
     script: Script,
     chooser: Chooser,
     connections: Connections,
+    requests: Requests,
     /// When connections whose `timer` is set go on.
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
@@ -85,6 +87,7 @@ impl Worker {
             chooser: Chooser::new(&script.rules),
             script,
             connections: Connections::default(),
+            requests: Requests::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
             door: Door::Open,
@@ -186,7 +189,7 @@ impl Worker {
             requests,
             refused,
             is_too_far,
-        } = connection.hear(input);
+        } = connection.hear(&mut self.requests, input);
         self.log.requests += requests;
         self.log.refused += refused;
         if is_too_far {

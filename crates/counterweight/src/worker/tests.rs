@@ -163,11 +163,11 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("GET /hello HTTP/1.0⏎Connection: keep-alive⏎⏎",
         &["HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎Connection: keep-alive⏎⏎Hello, world!\n"], "kept"),
     // Refused.
-    ("GET /hello HTTP/1.1⏎⏎", &["HTTP/1.1 400 Bad Request⏎@Refused-Because: Host must be there once⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+    ("GET /hello HTTP/1.1⏎⏎", &["HTTP/1.1 400 Bad Request⏎@Content-Type: text/plain⏎Content-Length: 24⏎Connection: close⏎⏎Host must be there once\n"], "lingers"),
     ("GET /hello HTTP/1.1⏎Host: a⏎⏎GET /hello HTTP/2.0⏎⏎",
-        &[HELLO, "HTTP/1.1 505 HTTP Version Not Supported⏎@Refused-Because: only HTTP/1.0 and HTTP/1.1 are spoken⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+        &[HELLO, "HTTP/1.1 505 HTTP Version Not Supported⏎@Content-Type: text/plain⏎Content-Length: 38⏎Connection: close⏎⏎only HTTP/1.0 and HTTP/1.1 are spoken\n"], "lingers"),
     ("PUT / HTTP/1.1⏎Host: a⏎Content-Length: 67108865⏎⏎xyz",
-        &["HTTP/1.1 413 Content Too Large⏎@Refused-Because: the body is larger than what is taken⏎Content-Length: 0⏎Connection: close⏎⏎"], "lingers"),
+        &["HTTP/1.1 413 Content Too Large⏎@Content-Type: text/plain⏎Content-Length: 38⏎Connection: close⏎⏎the body is larger than what is taken\n"], "lingers"),
     ("", &[], "kept"),
 ];
 

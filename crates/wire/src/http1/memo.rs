@@ -5,6 +5,7 @@
 //! the value of Date any printable ASCII may stand, as there the parser would accept it too and nothing depends
 //! on it.
 
+use super::server::Limits;
 use super::status::{Facts, Parsed};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -29,6 +30,23 @@ impl Heads {
     /// See [`Memo::learn`].
     pub(crate) fn learn(&self, input: &[u8], parsed: &Parsed) {
         self.0.borrow_mut().learn(input, parsed);
+    }
+}
+
+/// What the server's connections of one worker have in common.
+#[derive(Debug, Default)]
+pub struct Requests {
+    limits: Limits,
+}
+
+impl Requests {
+    /// For connections on which requests may be as large as `limits` says.
+    pub fn new(limits: Limits) -> Self {
+        Requests { limits }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 }
 

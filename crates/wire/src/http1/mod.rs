@@ -11,6 +11,6 @@ mod server;
 mod status;
 
 pub use client::Client;
-pub use memo::Heads;
+pub use memo::{Heads, Requests};
 pub use response::{CONTINUE, Response, reason};
-pub use server::{Asked, Refusal, Server, ServerSink};
+pub use server::{Asked, Limits, Refusal, Server, ServerSink};

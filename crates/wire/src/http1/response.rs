@@ -1,5 +1,6 @@
 //! Responses as bytes: the heads a server answers with.
 
+use super::server::Refusal;
 use crate::Version;
 
 /// What a client that expects it is sent before its body is read.
@@ -50,6 +51,31 @@ impl Response<'_> {
     }
 }
 
+impl Refusal {
+    /// Appends the whole answer to `out`: it says why in a line of plain text (unless the request is a HEAD), and that
+    /// the connection is closed.
+    pub fn encode(&self, date: &str, out: &mut Vec<u8>) {
+        let Refusal {
+            status,
+            reason: because,
+            is_head,
+        } = *self;
+        let response = Response {
+            status,
+            version: Version::Http11,
+            date,
+            content_length: Some(because.len() as u64 + 1),
+            keepalive: false,
+            headers: &[("Content-Type", "text/plain")],
+        };
+        response.encode(out);
+        if !is_head {
+            out.extend_from_slice(because.as_bytes());
+            out.push(b'\n');
+        }
+    }
+}
+
 fn line(name: &str, value: &str, out: &mut Vec<u8>) {
     for part in [name, ": ", value, "\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -76,10 +102,13 @@ pub const fn reason(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
+        412 => "Precondition Failed",
         413 => "Content Too Large",
         414 => "URI Too Long",
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",

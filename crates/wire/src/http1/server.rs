@@ -13,13 +13,35 @@
 
 use super::chunked::{Chunked, Decoded};
 use super::fields::{BadField, Fields};
-use super::status::{HEAD_LIMIT, HEADERS_LIMIT};
+use super::memo::Requests;
+use super::status::HEADERS_LIMIT;
 use crate::{Version, Violation};
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 
 /// A request's target may have this many bytes.
 const TARGET_LIMIT: usize = 8 * 1024;
+
+/// How much a request may be. One for all connections of a worker, in its [`Requests`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a head, blank line included.
+    pub head: usize,
+    /// Bytes of a body, framing not counted.
+    pub body: u64,
+}
+
+impl Default for Limits {
+    /// 64 KiB of head, which browsers with all their cookies stay far below; 64 MiB of body, more than anybody sends to
+    /// a server of files, and a limit all the same.
+    fn default() -> Self {
+        Limits {
+            head: 64 * 1024,
+            body: 64 * 1024 * 1024,
+        }
+    }
+}
 
 /// A request whose head is complete.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +85,9 @@ pub trait ServerSink {
     fn request(&mut self, asked: &Asked<'_>);
     /// Bytes of its body, framing removed; never empty.
     fn body(&mut self, bytes: &[u8]);
-    /// The request is complete.
-    fn complete(&mut self);
+    /// The request is complete. On [`ControlFlow::Break`] nothing behind it is read: [`Server::receive`] returns,
+    /// so that a long answer can be given before the next question is heard.
+    fn complete(&mut self) -> ControlFlow<()>;
 }
 
 /// Why a request is not served: to be answered with this status, and the connection closed.
@@ -74,6 +97,8 @@ pub struct Refusal {
     pub status: u16,
     /// One sentence for people, without a full stop.
     pub reason: &'static str,
+    /// The request is a HEAD, so that even the refusal has no body.
+    pub is_head: bool,
 }
 
 impl fmt::Display for Refusal {
@@ -85,8 +110,15 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 const fn refusal(status: u16, reason: &'static str) -> Refusal {
-    Refusal { status, reason }
+    Refusal {
+        status,
+        reason,
+        is_head: false,
+    }
 }
+
+/// What a piece of input came to: how much of it is used, and whether the sink breaks off there.
+type Used = (usize, ControlFlow<()>);
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
@@ -99,25 +131,31 @@ enum Phase {
 /// The server side of one HTTP/1.x connection.
 #[derive(Debug)]
 pub struct Server {
-    /// The largest body that is taken.
-    body_limit: u64,
     phase: Phase,
     /// An incomplete head.
     partial: Vec<u8>,
     /// The connection can be kept after the request that is being read.
     keepalive: bool,
+    /// The request that is being read is a HEAD.
+    is_head: bool,
     /// What the body that is being read has come to.
     body: u64,
 }
 
+impl Default for Server {
+    fn default() -> Self {
+        Server::new()
+    }
+}
+
 impl Server {
-    /// A new connection on which bodies of at most `body_limit` bytes are taken.
-    pub fn new(body_limit: u64) -> Self {
+    /// A new connection.
+    pub fn new() -> Self {
         Server {
-            body_limit,
             phase: Phase::Head,
             partial: Vec::new(),
             keepalive: true,
+            is_head: false,
             body: 0,
         }
     }
@@ -138,60 +176,99 @@ impl Server {
         matches!(self.phase, Phase::Over)
     }
 
-    /// Bytes have come. All of them are consumed; an incomplete head is kept, at most 64 KiB of it.
+    /// Bytes have come. Says how many of them are used: all, or up to the end of the request at which the sink broke
+    /// off; the holder keeps the others and gives them again. An incomplete head is kept here, as much as [`Limits::head`] says.
+    /// `requests` is the worker's, the same for all its connections.
     ///
     /// # Errors
     /// The request that is being read cannot be served: answer what came before it, then this, then close.
     #[inline]
-    pub fn receive(&mut self, mut input: &[u8], sink: &mut impl ServerSink) -> Result<(), Refusal> {
-        while !input.is_empty() {
+    pub fn receive(
+        &mut self,
+        requests: &mut Requests,
+        input: &[u8],
+        sink: &mut impl ServerSink,
+    ) -> Result<usize, Refusal> {
+        let mut at = 0;
+        while at < input.len() {
+            let rest = &input[at..];
             let used = match self.phase {
-                Phase::Head => self.receive_head(input, sink),
-                Phase::Length(left) => Ok(self.receive_length(left, input, sink)),
-                Phase::Chunked(chunked) => self.receive_chunked(chunked, input, sink),
-                Phase::Over => return Ok(()),
+                Phase::Head => self.receive_head(requests, rest, sink),
+                Phase::Length(left) => Ok(self.receive_length(left, rest, sink)),
+                Phase::Chunked(chunked) => self.receive_chunked(requests, chunked, rest, sink),
+                Phase::Over => return Ok(input.len()),
             };
-            match used {
-                Ok(used) => input = &input[used..],
-                Err(refusal) => {
-                    self.phase = Phase::Over;
-                    self.partial.clear();
-                    return Err(refusal);
-                }
+            let (used, flow) = used.map_err(|refusal| self.refuse(refusal))?;
+            at += used;
+            if flow.is_break() {
+                break;
             }
         }
-        Ok(())
+        Ok(at)
+    }
+
+    #[cold]
+    fn refuse(&mut self, refusal: Refusal) -> Refusal {
+        let is_head = match self.phase {
+            Phase::Head => refusal.is_head,
+            _ => self.is_head,
+        };
+        self.phase = Phase::Over;
+        self.partial = Vec::new();
+        Refusal { is_head, ..refusal }
     }
 
     #[inline]
-    fn receive_head(&mut self, input: &[u8], sink: &mut impl ServerSink) -> Result<usize, Refusal> {
+    fn receive_head(
+        &mut self,
+        requests: &Requests,
+        input: &[u8],
+        sink: &mut impl ServerSink,
+    ) -> Result<Used, Refusal> {
         if self.partial.is_empty() {
-            let Some(length) = self.read(input, sink)? else {
+            let Some(used) = self.read(requests, input, sink)? else {
                 self.partial.extend_from_slice(input);
-                return Ok(input.len());
+                return Ok((input.len(), ControlFlow::Continue(())));
             };
-            return Ok(length);
+            return Ok(used);
         }
         let mut head = std::mem::take(&mut self.partial);
         let before = head.len();
-        head.extend_from_slice(&input[..input.len().min(HEAD_LIMIT - before)]);
-        let Some(length) = self.read(&head, sink)? else {
+        let room = requests.limits().head - before;
+        head.extend_from_slice(&input[..input.len().min(room)]);
+        let Some((length, flow)) = self.read(requests, &head, sink)? else {
             self.partial = head;
-            return Ok(input.len());
+            return Ok((input.len(), ControlFlow::Continue(())));
         };
-        head.clear();
-        self.partial = head;
-        Ok(length - before)
+        Ok((length - before, flow))
     }
 
     /// Reads the head at the front of `input`, tells of it and turns to its body; none: it is not complete.
-    fn read(&mut self, input: &[u8], sink: &mut impl ServerSink) -> Result<Option<usize>, Refusal> {
-        let window = &input[..input.len().min(HEAD_LIMIT)];
+    fn read(
+        &mut self,
+        requests: &Requests,
+        input: &[u8],
+        sink: &mut impl ServerSink,
+    ) -> Result<Option<Used>, Refusal> {
+        let window = &input[..input.len().min(requests.limits().head)];
+        let is_head = first_line(window).starts_with(b"HEAD ");
+        self.read_window(requests, window, sink)
+            .map_err(|refusal| Refusal { is_head, ..refusal })
+    }
+
+    fn read_window(
+        &mut self,
+        requests: &Requests,
+        window: &[u8],
+        sink: &mut impl ServerSink,
+    ) -> Result<Option<Used>, Refusal> {
         let mut slots = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
         let mut request = httparse::Request::new(&mut []);
         let length = match request.parse_with_uninit_headers(window, &mut slots) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if window.len() < HEAD_LIMIT => return Ok(None),
+            Ok(httparse::Status::Partial) if window.len() < requests.limits().head => {
+                return Ok(None);
+            }
             Ok(httparse::Status::Partial) => return Err(too_large(window)),
             Err(error) => return Err(malformed(error, window)),
         };
@@ -201,39 +278,41 @@ impl Server {
         let asked = understand(&request)?;
         if asked
             .content_length
-            .is_some_and(|length| length > self.body_limit)
+            .is_some_and(|length| length > requests.limits().body)
         {
             return Err(refusal(413, "the body is larger than what is taken"));
         }
         self.keepalive = asked.keepalive;
+        self.is_head = asked.method == "HEAD";
         self.body = 0;
         sink.request(&asked);
         match asked.content_length {
             _ if asked.chunked => self.phase = Phase::Chunked(Chunked::new()),
             Some(length) if length > 0 => self.phase = Phase::Length(length),
-            _ => self.complete(sink),
+            _ => return Ok(Some((length, self.complete(sink)))),
         }
-        Ok(Some(length))
+        Ok(Some((length, ControlFlow::Continue(()))))
     }
 
-    fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl ServerSink) -> usize {
+    fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl ServerSink) -> Used {
         let body = &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
         sink.body(body);
         let left = left - body.len() as u64;
         self.phase = Phase::Length(left);
         if left == 0 {
-            self.complete(sink);
+            return (body.len(), self.complete(sink));
         }
-        body.len()
+        (body.len(), ControlFlow::Continue(()))
     }
 
     fn receive_chunked(
         &mut self,
+        requests: &Requests,
         mut chunked: Chunked,
         input: &[u8],
         sink: &mut impl ServerSink,
-    ) -> Result<usize, Refusal> {
-        let (body, limit) = (&mut self.body, self.body_limit);
+    ) -> Result<Used, Refusal> {
+        let (body, limit) = (&mut self.body, requests.limits().body);
         let Decoded { used, over } = chunked.decode(input, |bytes| {
             let room = limit.saturating_sub(*body);
             let taken = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
@@ -244,13 +323,13 @@ impl Server {
                 sink.body(taken);
             }
         });
-        if self.body > self.body_limit {
+        if self.body > limit {
             return Err(refusal(413, "the body is larger than what is taken"));
         }
         self.phase = Phase::Chunked(chunked);
         match over {
             Ok(false) => {}
-            Ok(true) => self.complete(sink),
+            Ok(true) => return Ok((used, self.complete(sink))),
             Err(Violation::TrailersTooLarge) => {
                 return Err(refusal(431, "the trailers are over 16 KiB"));
             }
@@ -259,17 +338,17 @@ impl Server {
             }
             Err(_) => return Err(refusal(400, "a chunk of the body is malformed")),
         }
-        Ok(used)
+        Ok((used, ControlFlow::Continue(())))
     }
 
     #[inline]
-    fn complete(&mut self, sink: &mut impl ServerSink) {
+    fn complete(&mut self, sink: &mut impl ServerSink) -> ControlFlow<()> {
         self.phase = if self.keepalive {
             Phase::Head
         } else {
             Phase::Over
         };
-        sink.complete();
+        sink.complete()
     }
 }
 
@@ -373,9 +452,9 @@ fn bad_field(bad: BadField) -> Refusal {
 
 fn too_large(window: &[u8]) -> Refusal {
     if first_line(window).contains(&b'\n') {
-        refusal(431, "the head is over 64 KiB")
+        refusal(431, "the head is larger than what is taken")
     } else {
-        refusal(414, "the request line is over 64 KiB")
+        refusal(414, "the request line is longer than what is taken")
     }
 }
 

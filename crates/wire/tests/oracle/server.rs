@@ -1,7 +1,8 @@
 //! The server's events, written down.
 
 use std::fmt::Write;
-use wire::http1::{Asked, Refusal, Server, ServerSink};
+use std::ops::ControlFlow;
+use wire::http1::{Asked, Limits, Refusal, Requests, Server, ServerSink};
 
 /// A sink that writes down what it is told, and insists on the order in which it may be told.
 #[derive(Debug, Default)]
@@ -37,11 +38,12 @@ impl ServerSink for Witness {
         self.body.extend_from_slice(bytes);
     }
 
-    fn complete(&mut self) {
+    fn complete(&mut self) -> ControlFlow<()> {
         assert!(self.reading, "what is complete has begun");
         self.reading = false;
         self.write_body();
         self.line.push_str("] ");
+        ControlFlow::Continue(())
     }
 }
 
@@ -58,11 +60,19 @@ impl Witness {
 /// What a server that takes bodies of 100 bytes makes of `pieces`: `[GET / HTTP/1.1 'body']` a request, `!400`
 /// a refusal.
 pub fn listen(pieces: &[&[u8]]) -> (String, Option<Refusal>) {
-    let mut server = Server::new(100);
+    let mut requests = Requests::new(Limits {
+        body: 100,
+        ..Limits::default()
+    });
+    let mut server = Server::new();
     let mut witness = Witness::default();
-    let refusal = pieces
+    let refusal: Option<Refusal> = pieces
         .iter()
-        .try_for_each(|piece| server.receive(piece, &mut witness))
+        .try_for_each(|piece| {
+            let used = server.receive(&mut requests, piece, &mut witness)?;
+            assert_eq!(used, piece.len(), "nobody broke off");
+            Ok(())
+        })
         .err();
     witness.write_body();
     if let Some(refusal) = refusal {
