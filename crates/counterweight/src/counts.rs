@@ -1,28 +1,97 @@
 //! What a server has done, in numbers that can be held against a client's.
+//!
+//! One table says what is counted: from it come the sums of several workers, the text at the end, and what the admin
+//! listener shows as JSON and for Prometheus. Names never change; new ones come at the end.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::ops::AddAssign;
 
-/// What a server has done since it started. Counts of several workers add up.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    /// Connections accepted.
-    pub connections: u64,
-    /// Times that accepting failed (too many open files, no memory); each is followed by a pause.
-    pub accept_errors: u64,
-    /// Of `connections`, those cut because their owner sent more than we keep while he did not read our answers.
-    pub cut: u64,
-    /// Requests read to their end. Each was answered, which is not to say that the answer arrived.
-    pub requests: u64,
-    /// Requests that were malformed, too large or not spoken here. None of them is in `requests`.
-    pub refused: u64,
-    /// Responses made, by class. The final ones are as many as `requests` and `refused` together.
-    pub responses: Responses,
-    /// Bytes received, heads and bodies.
-    pub bytes_received: u64,
-    /// Bytes that the kernel took for sending, heads and bodies.
-    pub bytes_sent: u64,
+/// One count as it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// What scripts call it.
+    pub name: &'static str,
+    /// What it has come to.
+    pub count: u64,
+    /// What it counts, for people.
+    pub says: &'static str,
 }
+
+/// The counts that are plain numbers, with the sentence that documents each of them everywhere.
+macro_rules! counts {
+    ($($name:ident $says:literal),* $(,)?) => {
+        /// What a server has done since it started. Counts of several workers add up.
+        #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+        pub struct Counts {
+            $(#[doc = $says] pub $name: u64,)*
+            /// Responses made, by class. The final ones are as many as `requests`, `refused`, `over_limit` and
+            /// `over_limit_per_address` together.
+            pub responses: Responses,
+        }
+
+        impl AddAssign for Counts {
+            fn add_assign(&mut self, other: Counts) {
+                $(self.$name += other.$name;)*
+                self.responses += other.responses;
+            }
+        }
+
+        impl Counts {
+            /// The row of the plain count called `name`.
+            fn row(&self, name: &str) -> Row {
+                match name {
+                    $(stringify!($name) => Row { name: stringify!($name), count: self.$name, says: $says },)*
+                    other => unreachable!("no count is called {other}"),
+                }
+            }
+        }
+
+        #[cfg(test)]
+        const PLAIN: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+counts! {
+    connections "Connections accepted.",
+    accept_errors "Times that accepting failed (too many open files, no memory); each is followed by a pause.",
+    cut "Connections closed by the server's own decision, for any of the reasons below that begin with cut.",
+    requests "Requests read to their end. Each was answered, which is not to say that the answer arrived.",
+    refused "Requests that were malformed, too large, too slow or not spoken here. None of them is in requests.",
+    bytes_received "Bytes received, heads and bodies.",
+    bytes_sent "Bytes that the kernel took for sending, heads and bodies.",
+    cut_first_request "Connections closed because nothing came after they were accepted.",
+    cut_head "Connections closed because a request's head took too long.",
+    cut_body "Connections closed because a request's body came too slowly.",
+    cut_send "Connections reset because answers were taken too slowly, or too many were waiting to be.",
+    cut_idle "Connections closed because nothing more was asked for so long.",
+    cut_file "Connections reset because a file became shorter, or unreadable, while it was sent.",
+    cut_drain "Connections closed unfinished because the server had stopped and their time was over.",
+    over_limit "Connections answered 503 because there were as many as the server takes.",
+    over_limit_per_address "Connections answered 503 because their address had as many as one may have.",
+    log_lines_lost "Requests that are missing in the log because it could not be written.",
+}
+
+/// The order in which counts are shown; `responses` stands for one row for each class.
+const ORDER: [&str; 18] = [
+    "connections",
+    "accept_errors",
+    "cut",
+    "requests",
+    "refused",
+    "responses",
+    "bytes_received",
+    "bytes_sent",
+    "cut_first_request",
+    "cut_head",
+    "cut_body",
+    "cut_send",
+    "cut_idle",
+    "cut_file",
+    "cut_drain",
+    "over_limit",
+    "over_limit_per_address",
+    "log_lines_lost",
+];
 
 /// Responses by class.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +126,18 @@ impl Responses {
     pub fn total(&self) -> u64 {
         self.success + self.redirection + self.client_error + self.server_error
     }
+
+    fn rows(&self) -> [Row; 5] {
+        let says = "Responses made, by class of their status.";
+        [
+            ("responses_1xx", self.informational),
+            ("responses_2xx", self.success),
+            ("responses_3xx", self.redirection),
+            ("responses_4xx", self.client_error),
+            ("responses_5xx", self.server_error),
+        ]
+        .map(|(name, count)| Row { name, count, says })
+    }
 }
 
 impl AddAssign for Responses {
@@ -69,43 +150,44 @@ impl AddAssign for Responses {
     }
 }
 
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
-        self.connections += other.connections;
-        self.accept_errors += other.accept_errors;
-        self.cut += other.cut;
-        self.requests += other.requests;
-        self.refused += other.refused;
-        self.responses += other.responses;
-        self.bytes_received += other.bytes_received;
-        self.bytes_sent += other.bytes_sent;
-    }
-}
-
 impl Counts {
-    /// Every count with its name, in the order in which they are shown. Names never change.
-    pub fn rows(&self) -> [(&'static str, u64); 12] {
-        [
-            ("connections", self.connections),
-            ("accept_errors", self.accept_errors),
-            ("cut", self.cut),
-            ("requests", self.requests),
-            ("refused", self.refused),
-            ("responses_1xx", self.responses.informational),
-            ("responses_2xx", self.responses.success),
-            ("responses_3xx", self.responses.redirection),
-            ("responses_4xx", self.responses.client_error),
-            ("responses_5xx", self.responses.server_error),
-            ("bytes_received", self.bytes_received),
-            ("bytes_sent", self.bytes_sent),
-        ]
+    /// Every count, in the order in which they are shown.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + use<'_> {
+        ORDER.into_iter().flat_map(|name| match name {
+            "responses" => self.responses.rows().to_vec(),
+            name => vec![self.row(name)],
+        })
+    }
+
+    /// As one JSON object: names and numbers, with `open`, the connections that are there now.
+    pub(crate) fn json(&self, open: u64) -> String {
+        let mut text = format!("{{\n  \"open\": {open}");
+        for Row { name, count, .. } in self.rows() {
+            let _ = write!(text, ",\n  \"{name}\": {count}"); // strings take everything
+        }
+        text + "\n}\n"
+    }
+
+    /// In Prometheus' text format, version 0.0.4; `open` as in [`Counts::json`].
+    pub(crate) fn prometheus(&self, open: u64) -> String {
+        let mut text = format!(
+            "# HELP weigh_connections_open Connections that are there now.\n\
+             # TYPE weigh_connections_open gauge\nweigh_connections_open {open}\n"
+        );
+        for Row { name, count, says } in self.rows() {
+            let _ = write!(
+                text,
+                "# HELP weigh_{name}_total {says}\n# TYPE weigh_{name}_total counter\nweigh_{name}_total {count}\n"
+            ); // strings take everything
+        }
+        text
     }
 }
 
 impl fmt::Display for Counts {
     /// One count a line, `name number`, for people and for scripts; no line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, count)) in self.rows().into_iter().enumerate() {
+        for (index, Row { name, count, .. }) in self.rows().enumerate() {
             let end = if index == 0 { "" } else { "\n" };
             write!(f, "{end}{name} {count}")?;
         }
@@ -117,9 +199,9 @@ impl fmt::Display for Counts {
 mod tests {
     use super::*;
 
-    #[test]
-    fn adding_and_showing_leave_no_count_out() {
-        let mut one = Counts {
+    /// Every count another number.
+    fn distinct() -> Counts {
+        let mut counts = Counts {
             connections: 1,
             accept_errors: 2,
             cut: 3,
@@ -128,18 +210,64 @@ mod tests {
             responses: Responses::default(),
             bytes_received: 11,
             bytes_sent: 12,
+            cut_first_request: 13,
+            cut_head: 14,
+            cut_body: 15,
+            cut_send: 16,
+            cut_idle: 17,
+            cut_file: 18,
+            cut_drain: 19,
+            over_limit: 20,
+            over_limit_per_address: 21,
+            log_lines_lost: 22,
         };
         for (times, status) in [(6, 100), (7, 200), (8, 304), (9, 404), (10, 503)] {
-            (0..times).for_each(|_| one.responses.count(status));
+            (0..times).for_each(|_| counts.responses.count(status));
         }
+        counts
+    }
+
+    fn numbers(counts: &Counts) -> Vec<u64> {
+        counts.rows().map(|row| row.count).collect()
+    }
+
+    #[test]
+    fn adding_and_showing_leave_no_count_out() {
+        let one = distinct();
         let mut sum = one;
         sum += one;
-        let numbers = |counts: Counts| counts.rows().map(|row| row.1);
-        assert_eq!(numbers(one), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-        assert_eq!(numbers(sum), numbers(one).map(|count| 2 * count));
+        assert_eq!(numbers(&one), (1..=22).collect::<Vec<_>>());
+        let doubled: Vec<_> = numbers(&one).iter().map(|count| 2 * count).collect();
+        assert_eq!(numbers(&sum), doubled);
         assert_eq!(sum.responses.total(), 2 * (7 + 8 + 9 + 10));
         let shown = one.to_string();
         assert!(shown.starts_with("connections 1\naccept_errors 2\n"));
-        assert!(shown.ends_with("\nbytes_sent 12"));
+        assert!(shown.contains("\nresponses_5xx 10\nbytes_received 11\nbytes_sent 12\n"));
+        assert!(shown.ends_with("\nlog_lines_lost 22"));
+        assert_eq!(PLAIN.len(), ORDER.len() - 1, "every count is shown");
+    }
+
+    #[test]
+    fn json_and_prometheus_say_the_same_numbers() {
+        let one = distinct();
+        let (json, text) = (one.json(99), one.prometheus(99));
+        assert!(json.starts_with("{\n  \"open\": 99,\n  \"connections\": 1,\n"));
+        assert!(json.ends_with("\"log_lines_lost\": 22\n}\n"));
+        assert!(text.contains("\n# TYPE weigh_requests_total counter\nweigh_requests_total 4\n"));
+        assert!(text.contains("\nweigh_connections_open 99\n"));
+        for Row { name, count, .. } in one.rows() {
+            assert!(json.contains(&format!("\"{name}\": {count}")), "{name}");
+            assert!(
+                text.contains(&format!("\nweigh_{name}_total {count}\n")),
+                "{name}"
+            );
+        }
+        // Each line is a comment or a name and a number, and each name has its two comments.
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines.chunks(3).all(|it| {
+            it[0].starts_with("# HELP ")
+                && it[1].starts_with("# TYPE ")
+                && it[2].split(' ').count() == 2
+        }));
     }
 }

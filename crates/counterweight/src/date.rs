@@ -29,6 +29,19 @@ pub(crate) fn text(seconds: u64) -> String {
     )
 }
 
+/// The same moment as access logs write it: `06/Nov/1994:08:49:37 +0000`.
+pub(crate) fn log_text(seconds: u64) -> String {
+    let seconds = seconds.min(LAST);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!(
+        "{day:02}/{month}/{year:04}:{:02}:{:02}:{:02} +0000",
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+    )
+}
+
 /// Year, month and day of the month, from days since 1970-01-01.
 fn civil(mut days: u64) -> (u64, &'static str, u64) {
     let mut year = 1970;
@@ -76,6 +89,12 @@ mod tests {
             assert_eq!(text(*seconds), *written);
             assert_eq!(written.len(), LENGTH);
         }
+    }
+
+    #[test]
+    fn logs_write_the_same_moment_in_their_own_way() {
+        assert_eq!(log_text(784_111_777), "06/Nov/1994:08:49:37 +0000");
+        assert_eq!(log_text(0), "01/Jan/1970:00:00:00 +0000");
     }
 
     #[test]

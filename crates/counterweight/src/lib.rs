@@ -41,6 +41,13 @@ mod shelf;
 mod answering;
 // where connections are kept,
 mod slots;
+// how long each of them may take,
+mod limits;
+mod wheel;
+// how many there may be,
+mod places;
+// what is written down of them,
+mod log;
 // and what one thread does with them.
 mod worker;
 // What it has done,
@@ -50,5 +57,6 @@ mod server;
 // Beside it, the server that does everything wrong.
 pub mod misbehaviour;
 
-pub use counts::{Counts, Responses};
+pub use counts::{Counts, Responses, Row};
+pub use limits::{Limits, Pace};
 pub use server::{Config, ServeError, Server};

@@ -1,0 +1,314 @@
+//! The access log, in the combined format that every log reader knows.
+//!
+//! ```text
+//! 192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] "GET /a.html HTTP/1.1" 200 2326 "http://ref.example/" "Browser/1.0"
+//! ```
+//!
+//! A worker has a buffer of its own and all workers append to one file (O_APPEND), each time with one call and whole
+//! lines, so that lines never mix and a program that moves the file away loses none. What cannot be written (a full
+//! disk) is kept up to a limit, and beyond it lost and counted: serving goes on.
+//!
+//! The file is written by the thread that serves. A line is some 150 bytes, so that is one call for a hundred
+//! requests; a disk that makes writers wait makes clients wait too, which is why logging is off unless it is asked for.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use units::{Instant, Nanos};
+use wire::Version;
+use wire::http1::Asked;
+
+/// Written when so much has come together,
+const FULL: usize = 16 * 1024;
+/// or when so much time has passed.
+const PERIOD: Nanos = Nanos::from_secs(1);
+/// Kept while nothing can be written.
+const LIMIT: usize = 256 * 1024;
+/// A field is cut after so many bytes, so that a line is never longer than some kilobytes.
+const FIELD: usize = 2048;
+
+/// Where one worker's lines go.
+pub(crate) struct Log {
+    sink: Arc<dyn Sink>,
+    /// Lines that are not written, perhaps after the rest of one that was written in part.
+    buffer: Vec<u8>,
+    /// When they are, whatever their number.
+    due: Instant,
+    /// Writing failed the last time.
+    is_failing: bool,
+    /// The time of day as it stands in lines.
+    stamp: String,
+}
+
+/// What lines are appended to, by one call for many of them.
+pub(crate) trait Sink: Send + Sync {
+    /// Appends what it can of `lines` and says how much that was.
+    fn append(&self, lines: &[u8]) -> io::Result<usize>;
+}
+
+impl Sink for File {
+    fn append(&self, lines: &[u8]) -> io::Result<usize> {
+        let mut file = self;
+        file.write(lines)
+    }
+}
+
+/// The parts of a line that are known when a request's head is there.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// Method, target and version.
+    request: Vec<u8>,
+    /// Referer and agent.
+    client: Vec<u8>,
+}
+
+impl Draft {
+    /// Of a request that was read.
+    pub(crate) fn note(&mut self, asked: &Asked<'_>) {
+        self.clear();
+        let version = match asked.version {
+            Version::Http10 => " HTTP/1.0",
+            Version::Http11 => " HTTP/1.1",
+        };
+        quote(asked.method.as_bytes(), &mut self.request);
+        self.request.push(b' ');
+        quote(asked.path.as_bytes(), &mut self.request);
+        self.request.extend_from_slice(version.as_bytes());
+        for (name, end) in [("referer", &b"\" \""[..]), ("user-agent", b"")] {
+            quote(asked.header(name).unwrap_or(b"-"), &mut self.client);
+            self.client.extend_from_slice(end);
+        }
+    }
+
+    /// Of one that was not.
+    pub(crate) fn clear(&mut self) {
+        self.request.clear();
+        self.client.clear();
+    }
+}
+
+/// What is known at the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    /// Who asked; none for a Unix socket.
+    pub(crate) peer: Option<IpAddr>,
+    pub(crate) status: u16,
+    /// Bytes of the answer's body.
+    pub(crate) bytes: u64,
+}
+
+impl Log {
+    /// A worker's part of the log.
+    pub(crate) fn new(sink: Arc<dyn Sink>) -> Log {
+        Log {
+            sink,
+            buffer: Vec::new(),
+            due: Instant::ZERO,
+            is_failing: false,
+            stamp: String::new(),
+        }
+    }
+
+    /// Lines are dated so from now on.
+    pub(crate) fn date(&mut self, stamp: String) {
+        self.stamp = stamp;
+    }
+
+    /// One more line, for a request of which `draft` says what was asked. Says whether it was kept.
+    pub(crate) fn line(&mut self, draft: &Draft, ending: Ending) -> bool {
+        if self.buffer.len() >= LIMIT {
+            return false;
+        }
+        let (request, client) = match (&draft.request[..], &draft.client[..]) {
+            ([], _) => (&b"-"[..], &b"-\" \"-"[..]),
+            known => known,
+        };
+        let out = &mut self.buffer;
+        // Vectors take everything.
+        let _ = match ending.peer {
+            Some(peer) => write!(out, "{}", peer.to_canonical()),
+            None => write!(out, "unix"),
+        };
+        let _ = write!(out, " - - [{}] \"", self.stamp);
+        out.extend_from_slice(request);
+        let _ = write!(out, "\" {} {} \"", ending.status, ending.bytes);
+        out.extend_from_slice(client);
+        out.extend_from_slice(b"\"\n");
+        if self.buffer.len() >= FULL && !self.is_failing {
+            self.flush();
+        }
+        true
+    }
+
+    /// Writes what has waited long enough.
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if now >= self.due {
+            self.due = now + PERIOD;
+            self.flush();
+        }
+    }
+
+    /// Writes what there is.
+    pub(crate) fn flush(&mut self) {
+        while !self.buffer.is_empty() {
+            match self.sink.append(&self.buffer) {
+                Ok(0) => self.is_failing = true,
+                Ok(written) => {
+                    self.is_failing = false;
+                    self.buffer.drain(..written);
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => self.is_failing = true,
+            }
+            return;
+        }
+        self.buffer.shrink_to(FULL);
+    }
+
+    /// Lines that were never written, when nothing more will be.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.buffer.iter().filter(|&&byte| byte == b'\n').count() as u64
+    }
+}
+
+/// Appends a field so that it can neither end itself nor the line, nor do anything to a terminal.
+fn quote(field: &[u8], out: &mut Vec<u8>) {
+    for &byte in &field[..field.len().min(FIELD)] {
+        match byte {
+            b'"' | b'\\' => out.extend([b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            _ => {
+                let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+                out.extend([b'\\', b'x', digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A file on a disk with so much room.
+    #[derive(Default)]
+    struct Disk {
+        written: Mutex<Vec<u8>>,
+        room: Mutex<usize>,
+        calls: Mutex<u32>,
+    }
+
+    impl Disk {
+        fn with(room: usize) -> Arc<Disk> {
+            let disk = Disk::default();
+            *disk.room.lock().unwrap() = room;
+            Arc::new(disk)
+        }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Sink for Disk {
+        fn append(&self, lines: &[u8]) -> io::Result<usize> {
+            *self.calls.lock().unwrap() += 1;
+            let mut room = self.room.lock().unwrap();
+            let taken = lines.len().min(*room);
+            if taken == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            *room -= taken;
+            self.written.lock().unwrap().extend(&lines[..taken]);
+            Ok(taken)
+        }
+    }
+
+    const ENDING: Ending = Ending {
+        peer: None,
+        status: 400,
+        bytes: 0,
+    };
+
+    fn draft(request: &str, client: &str) -> Draft {
+        Draft {
+            request: request.into(),
+            client: client.into(),
+        }
+    }
+
+    #[test]
+    fn lines_are_in_the_combined_format() {
+        let disk = Disk::with(usize::MAX);
+        let mut log = Log::new(disk.clone());
+        log.date("06/Nov/1994:08:49:37 +0000".into());
+        let ending = Ending {
+            peer: Some("::ffff:192.0.2.7".parse().unwrap()),
+            status: 200,
+            bytes: 2326,
+        };
+        assert!(log.line(&draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"), ending));
+        assert!(log.line(&Draft::default(), ENDING));
+        assert_eq!(disk.text(), "", "nothing is written before its time");
+        log.tick(Instant::ZERO);
+        assert_eq!(
+            disk.text(),
+            "192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2326 \"-\" \"Browser/1.0\"\n\
+             unix - - [06/Nov/1994:08:49:37 +0000] \"-\" 400 0 \"-\" \"-\"\n"
+        );
+    }
+
+    #[test]
+    fn no_field_can_break_out_of_its_quotes() {
+        let mut out = Vec::new();
+        quote(b"a\"b\\c\r\n\x1b[31m\xe4", &mut out);
+        assert_eq!(out, br#"a\"b\\c\x0d\x0a\x1b[31m\xe4"#);
+        out.clear();
+        quote(&[b'a'; 3 * FIELD], &mut out);
+        assert_eq!(out.len(), FIELD);
+    }
+
+    #[test]
+    fn many_lines_are_one_call_and_whole() {
+        let disk = Disk::with(usize::MAX);
+        let mut log = Log::new(disk.clone());
+        log.tick(Instant::ZERO);
+        let lines = 1000;
+        for _ in 0..lines {
+            log.line(&Draft::default(), ENDING);
+        }
+        let text = disk.text();
+        assert!(text.ends_with('\n') && text.len() >= FULL);
+        assert!(*disk.calls.lock().unwrap() < 5);
+        log.flush();
+        assert_eq!(disk.text().lines().count(), lines);
+        let first = disk.text().lines().next().unwrap().to_owned();
+        assert!(disk.text().lines().all(|line| line == first));
+    }
+
+    #[test]
+    fn a_full_disk_loses_lines_beyond_a_limit_and_none_is_torn_when_there_is_room_again() {
+        let disk = Disk::with(1000);
+        let mut log = Log::new(disk.clone());
+        let kept = (0..10_000)
+            .filter(|_| log.line(&Draft::default(), ENDING))
+            .count();
+        assert!(kept < 10_000, "there is a limit");
+        assert!(log.buffer.len() < LIMIT + FULL);
+        assert!(
+            *disk.calls.lock().unwrap() < 5,
+            "a full disk is not asked for every line"
+        );
+        assert_eq!(disk.text().len(), 1000);
+        *disk.room.lock().unwrap() = usize::MAX;
+        log.tick(Instant::ZERO + PERIOD);
+        let text = disk.text();
+        assert_eq!(text.lines().count(), kept);
+        let first = text.lines().next().unwrap();
+        assert!(text.lines().all(|line| line == first));
+        assert_eq!(log.unwritten(), 0);
+    }
+}
