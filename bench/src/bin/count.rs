@@ -8,8 +8,10 @@
 //! It knows the loop as any owner of a thread does, and nothing of how it works.
 
 use engine::{Gate, Job, Ledger, Thread};
+use kernel::files::File;
 use kernel::sim::{Peer, Sim, World};
-use kernel::{Address, Closing, Completion, ConnectOptions, Errno, Ring, Token};
+use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, ListenOptions};
+use kernel::{Ring, Token};
 use plan::{Load, Plan, Stop};
 use std::hint::black_box;
 use std::io::IoSlice;
@@ -56,18 +58,44 @@ impl Ring for Apart<'_> {
     }
 
     #[inline(never)]
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
-        self.0.listen(token, at)
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.0.listen(token, at, options)
     }
 
     #[inline(never)]
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.0.accept(listener, token)
     }
 
     #[inline(never)]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.0.send(token, slices)
+    }
+
+    #[inline(never)]
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        self.0.send_file(token, file, offset, count)
+    }
+
+    #[inline(never)]
+    fn pause(&mut self, token: Token) {
+        self.0.pause(token);
+    }
+
+    #[inline(never)]
+    fn resume(&mut self, token: Token) {
+        self.0.resume(token);
     }
 
     #[inline(never)]
@@ -93,6 +121,11 @@ impl Ring for Apart<'_> {
     #[inline(never)]
     fn received(&self) -> &[u8] {
         self.0.received()
+    }
+
+    #[inline(never)]
+    fn received_at(&self) -> Option<Instant> {
+        self.0.received_at()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::answering;
 use crate::counts::Counts;
 use crate::shelf::Shelf;
 use crate::slots::{FIRST, Held, Slots};
-use kernel::{Address, Closing, Errno, Event, Ring, Token};
+use kernel::{Address, Closing, Errno, Event, ListenOptions, Ring, Token};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::time::Duration;
@@ -92,7 +92,9 @@ impl<R: Ring> Worker<R> {
     pub(crate) fn listen(&mut self, at: &Address) -> Result<Address, Errno> {
         let door = self.doors.len() as u32;
         assert!(door < FIRST, "there are tokens for {FIRST} listeners");
-        let at = self.ring.listen(Token(door), at)?;
+        let at = self
+            .ring
+            .listen(Token(door), at, &ListenOptions::default())?;
         self.doors.push(false);
         Ok(at)
     }
@@ -166,11 +168,11 @@ impl<R: Ring> Worker<R> {
             return;
         };
         match self.ring.accept(Token(door as u32), token) {
-            Ok(true) => {
+            Ok(Some(_)) => {
                 self.slots.fill(token);
                 self.counts.connections += 1;
             }
-            Ok(false) => self.doors[door] = false,
+            Ok(None) => self.doors[door] = false,
             Err(_) => {
                 self.counts.accept_errors += 1;
                 self.paused = self.now + PAUSE;

@@ -119,13 +119,27 @@ impl Raw {
 
     /// What the kernel wrote; EAFNOSUPPORT for a family that is none of ours.
     pub(crate) fn address(&self) -> Result<Address, Errno> {
+        match (self.ip(), self.family()) {
+            (Some(ip), _) => Ok(ip.into()),
+            (None, libc::AF_UNIX) => {
+                let storage = &raw const self.storage;
+                // SAFETY: the family says which structure the storage holds; the storage is large enough for each.
+                let unix = unsafe { storage.cast::<libc::sockaddr_un>().read() };
+                Ok(Address::Unix(self.path(&unix)))
+            }
+            _ => Err(Errno::EAFNOSUPPORT),
+        }
+    }
+
+    /// What the kernel wrote, if that is an IP address.
+    pub(crate) fn ip(&self) -> Option<SocketAddr> {
         let storage = &raw const self.storage;
         match self.family() {
             libc::AF_INET => {
                 // SAFETY: the family says which structure the storage holds; the storage is large enough for each.
                 let v4 = unsafe { storage.cast::<libc::sockaddr_in>().read() };
                 let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-                Ok(SocketAddr::from((ip, u16::from_be(v4.sin_port))).into())
+                Some(SocketAddr::from((ip, u16::from_be(v4.sin_port))))
             }
             libc::AF_INET6 => {
                 // SAFETY: as above.
@@ -133,14 +147,9 @@ impl Raw {
                 let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
                 let port = u16::from_be(v6.sin6_port);
                 let v6 = SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id);
-                Ok(SocketAddr::V6(v6).into())
+                Some(SocketAddr::V6(v6))
             }
-            libc::AF_UNIX => {
-                // SAFETY: as above.
-                let unix = unsafe { storage.cast::<libc::sockaddr_un>().read() };
-                Ok(Address::Unix(self.path(&unix)))
-            }
-            _ => Err(Errno::EAFNOSUPPORT),
+            _ => None,
         }
     }
 

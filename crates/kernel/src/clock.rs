@@ -41,6 +41,23 @@ pub(crate) fn tighten_waits() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
+/// Sleeps until `deadline`, as exactly as the kernel wakes anybody: some microseconds late on a machine with nothing
+/// else to do. Not at all when that is over.
+pub fn sleep_until(deadline: Instant) {
+    tighten_waits();
+    let time = libc::timespec {
+        tv_sec: (deadline.as_nanos() / 1_000_000_000) as libc::time_t,
+        tv_nsec: (deadline.as_nanos() % 1_000_000_000) as libc::c_long,
+    };
+    let until = libc::TIMER_ABSTIME;
+    // SAFETY: the time outlives the call, and with a deadline no rest is written, hence null.
+    let sleep = || unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, until, &time, std::ptr::null_mut())
+    };
+    // It returns the error, and leaves errno alone.
+    while sleep() == libc::EINTR {}
+}
+
 /// Nanoseconds of `clock`; none when there is no such clock (any more).
 #[inline]
 pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {

@@ -7,8 +7,10 @@
 //!
 //! ```text
 //! connect -> Connecting -+-> Connected: Open --> Received* --> Ended
-//!                        |               |  ^-- Writable, after a short send
-//!                        +-> Failed: Dead <-+
+//!                        |              | ^ ^-- Writable, after a short send
+//!                        |        pause v | resume
+//!                        |             Paused --something came--> Withheld --resume--> Open, carried
+//!                        +-> Failed: Dead <-- any of them
 //! listen  -> Listening ----> Incoming*
 //! ```
 //!
@@ -19,13 +21,21 @@
 //!   gathered after that send.
 //! - A socket that fills the buffer again and again is put behind the others (`carried`), and the next wait does not
 //!   sleep.
+//! - An edge that comes while a socket is paused is remembered (`Withheld`), and resuming puts the socket into
+//!   `carried`. Pausing touches nothing in the kernel, so that it costs nothing.
+//!
+//! That a socket is paused, or has stamps, is a state and not a question, so that those who are neither are never
+//! asked.
 
+use crate::doors::Doors;
 use crate::errno::Errno;
+use crate::files::File;
 use crate::socket::Waiting;
-use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token, clock, socket};
+use crate::stamps::{Control, WallClock};
+use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
+use crate::{Token, clock, socket};
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
 use std::ptr;
 use units::{Instant, Nanos};
 
@@ -62,13 +72,15 @@ pub struct Epoll {
     carried: Vec<Tag>,
     buffer: Box<[u8]>,
     received: usize,
+    /// When the kernel received it; zero when it did not say.
+    stamp: Instant,
+    wall: WallClock,
     /// The number of the last wait; never zero. See [`Socket::short`].
     waits: u32,
     first: bool,
     /// Whether the kernel has epoll_pwait2; found out once.
     exact: bool,
-    /// Socket files to be removed with their listeners.
-    files: Vec<(Token, PathBuf)>,
+    doors: Doors,
 }
 
 /// One entry of the table: 16 bytes, so that four share a cache line.
@@ -84,13 +96,23 @@ struct Socket {
     carried: bool,
     /// An event has shown the end, which is still to be read.
     hung: bool,
+    /// Is `Stamped` when it is open; of a listener: what it accepts is.
+    stamps: bool,
 }
+
+const _: () = assert!(size_of::<Socket>() == 16);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
     Connecting,
     Open,
+    /// Open, and the kernel says of bytes when it received them.
+    Stamped,
+    /// Not read from.
+    Paused,
+    /// Not read from, and something has come meanwhile.
+    Withheld,
     /// The peer has ended its side.
     Ended,
     Listening,
@@ -105,7 +127,16 @@ impl Socket {
         state: State::Free,
         carried: false,
         hung: false,
+        stamps: false,
     };
+
+    /// What it is while it is read from.
+    fn reading(&self) -> State {
+        match self.stamps {
+            true => State::Stamped,
+            false => State::Open,
+        }
+    }
 }
 
 /// A token with the generation it had, as epoll carries it.
@@ -154,10 +185,12 @@ impl Epoll {
             carried: Vec::new(),
             buffer: vec![0; BUFFER].into_boxed_slice(),
             received: 0,
+            stamp: Instant::ZERO,
+            wall: WallClock::new(),
             waits: 1,
             first: true,
             exact: true,
-            files: Vec::new(),
+            doors: Doors::default(),
         })
     }
 
@@ -230,10 +263,12 @@ impl Epoll {
         }
         socket.hung |= turn.flags & HUNG != 0;
         match socket.state {
-            State::Open => self.step_open(turn),
+            State::Open => self.step_open::<false>(turn),
+            State::Stamped => self.step_open::<true>(turn),
             State::Connecting => self.step_connecting(turn),
             State::Listening => Some(Event::Incoming),
-            State::Ended => self.step_ended(turn),
+            State::Ended => self.step_unread(turn),
+            State::Paused | State::Withheld => self.step_paused(turn),
             State::Free | State::Dead => None,
         }
     }
@@ -255,7 +290,7 @@ impl Epoll {
     }
 
     #[inline]
-    fn step_open(&mut self, mut turn: Turn) -> Option<Event> {
+    fn step_open<const STAMPED: bool>(&mut self, mut turn: Turn) -> Option<Event> {
         let waits = self.waits;
         let socket = self.at(turn.tag.token());
         let freed = turn.flags & (OUT | BROKEN) == OUT && socket.short != 0;
@@ -270,14 +305,18 @@ impl Epoll {
         if turn.flags == 0 {
             return None;
         }
-        self.receive(turn)
+        self.receive::<STAMPED>(turn)
     }
 
     #[inline]
-    fn receive(&mut self, mut turn: Turn) -> Option<Event> {
+    fn receive<const STAMPED: bool>(&mut self, mut turn: Turn) -> Option<Event> {
         let token = turn.tag.token();
         let Socket { fd, hung, .. } = *self.at(token);
-        match socket::receive(fd, &mut self.buffer) {
+        let answer = match STAMPED {
+            true => self.receive_stamped(fd),
+            false => socket::receive(fd, &mut self.buffer),
+        };
+        match answer {
             Ok(0) => {
                 self.at(token).state = State::Ended;
                 self.turn = Some(turn);
@@ -298,19 +337,40 @@ impl Epoll {
         }
     }
 
+    fn receive_stamped(&mut self, fd: RawFd) -> Result<usize, Errno> {
+        let mut control = Control::new();
+        let length = socket::receive_with(fd, &mut self.buffer, &mut control)?;
+        if let Some(stamp) = control.stamp() {
+            self.stamp = self.wall.instant(stamp);
+        }
+        Ok(length)
+    }
+
     fn go_on_or_carry(&mut self, turn: Turn) {
         if turn.full_reads < FULL_READS {
             self.turn = Some(turn);
-            return;
-        }
-        let socket = self.at(turn.tag.token());
-        if !std::mem::replace(&mut socket.carried, true) {
-            self.carried.push(turn.tag);
+        } else {
+            self.carry(turn.tag);
         }
     }
 
-    /// After the peer's end only a freed send buffer and death are news.
-    fn step_ended(&mut self, turn: Turn) -> Option<Event> {
+    /// Puts a socket that may have something to read behind the others.
+    fn carry(&mut self, tag: Tag) {
+        let socket = self.at(tag.token());
+        if !std::mem::replace(&mut socket.carried, true) {
+            self.carried.push(tag);
+        }
+    }
+
+    fn step_paused(&mut self, turn: Turn) -> Option<Event> {
+        if turn.flags & (IN | HUNG) != 0 {
+            self.at(turn.tag.token()).state = State::Withheld;
+        }
+        self.step_unread(turn)
+    }
+
+    /// Where nothing is read only a freed send buffer and death are news.
+    fn step_unread(&mut self, turn: Turn) -> Option<Event> {
         let waits = self.waits;
         let token = turn.tag.token();
         if turn.flags & BROKEN != 0
@@ -329,6 +389,27 @@ impl Epoll {
     fn fail(&mut self, token: Token, error: Errno) -> Event {
         self.at(token).state = State::Dead;
         Event::Failed(error)
+    }
+
+    /// Remembers what a send has come to.
+    #[inline]
+    fn sent(
+        &mut self,
+        token: Token,
+        given: usize,
+        answer: Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        let waits = self.waits;
+        match answer {
+            Ok(taken) if taken == given => {}
+            Ok(_) => self.at(token).short = waits,
+            Err(_) => {
+                if let Some(socket) = self.sockets.get_mut(token.0 as usize) {
+                    socket.state = State::Dead;
+                }
+            }
+        }
+        answer
     }
 
     /// Asks the kernel for events and says how many there are; a signal ends the wait with none.
@@ -379,14 +460,6 @@ impl Epoll {
         };
         Errno::check(found).map(|count| count as usize)
     }
-
-    fn remove_file(&mut self, token: Token) {
-        if let Some(index) = self.files.iter().position(|file| file.0 == token) {
-            let (_, path) = self.files.swap_remove(index);
-            // Gone already is as good.
-            let _ = std::fs::remove_file(path);
-        }
-    }
 }
 
 /// Milliseconds for epoll_wait, rounded up: early would spin, late is only late.
@@ -412,42 +485,70 @@ impl Ring for Epoll {
         self.settle(token, fd, State::Connecting)
     }
 
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
         self.vacant(token)?;
-        let (fd, at) = socket::listen(at)?;
-        self.settle(token, fd, State::Listening)?;
-        if let Address::Unix(path) = &at {
-            self.files.push((token, path.clone()));
-        }
+        let (fd, at) = self.doors.open(token, at, options)?;
+        self.settle(token, fd, State::Listening)
+            .inspect_err(|_| self.doors.close(token))?;
+        self.at(token).stamps = options.stamps;
         Ok(at)
     }
 
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.vacant(token)?;
-        match socket::accept(self.fd(listener), Waiting::Never)? {
-            Some(fd) => self.settle(token, fd, State::Open).map(|()| true),
-            None => Ok(false),
-        }
+        let Some((fd, peer)) = socket::accept(self.fd(listener), Waiting::Never)? else {
+            return Ok(None);
+        };
+        let stamps = self.at(listener).stamps;
+        self.settle(token, fd, State::Open)?;
+        let socket = self.at(token);
+        socket.stamps = stamps;
+        socket.state = socket.reading();
+        Ok(Some(Accepted { peer }))
     }
 
     #[inline]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        let waits = self.waits;
         let answer = socket::send(self.fd(token), slices);
-        match answer {
-            Ok(taken) => {
-                let given: usize = slices.iter().map(|slice| slice.len()).sum();
-                if taken < given {
-                    self.at(token).short = waits;
-                }
-            }
-            Err(_) => {
-                if let Some(socket) = self.sockets.get_mut(token.0 as usize) {
-                    socket.state = State::Dead;
-                }
-            }
+        let given: usize = slices.iter().map(|slice| slice.len()).sum();
+        self.sent(token, given, answer)
+    }
+
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        let answer = socket::send_file(self.fd(token), file, offset, count);
+        self.sent(token, count, answer)
+    }
+
+    fn pause(&mut self, token: Token) {
+        if let Some(socket) = self.sockets.get_mut(token.0 as usize)
+            && matches!(socket.state, State::Open | State::Stamped)
+        {
+            socket.state = State::Paused;
         }
-        answer
+    }
+
+    fn resume(&mut self, token: Token) {
+        let Some(socket) = self.sockets.get_mut(token.0 as usize) else {
+            return;
+        };
+        let (before, tag) = (socket.state, Tag::new(token, socket.generation));
+        if matches!(before, State::Paused | State::Withheld) {
+            socket.state = socket.reading();
+        }
+        if before == State::Withheld {
+            self.carry(tag);
+        }
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -469,7 +570,7 @@ impl Ring for Epoll {
         if how == Closing::Reset {
             socket::abort_on_close(fd);
         }
-        self.remove_file(token);
+        self.doors.close(token);
         socket::close(fd);
     }
 
@@ -500,6 +601,7 @@ impl Ring for Epoll {
     #[inline]
     fn next(&mut self) -> Option<Completion> {
         self.received = 0;
+        self.stamp = Instant::ZERO;
         loop {
             let turn = match self.turn.take() {
                 Some(turn) => turn,
@@ -515,6 +617,10 @@ impl Ring for Epoll {
     #[inline]
     fn received(&self) -> &[u8] {
         &self.buffer[..self.received]
+    }
+
+    fn received_at(&self) -> Option<Instant> {
+        (self.stamp != Instant::ZERO).then_some(self.stamp)
     }
 }
 

@@ -55,12 +55,14 @@ table! {
     ESRCH "no such process",
     EINTR "interrupted by a signal",
     EIO "input or output error",
+    ENXIO "no such device or address",
     EBADF "bad file descriptor",
     ECHILD "no such child process",
     EAGAIN "temporarily not possible",
     ENOMEM "out of memory",
     EACCES "permission denied",
     EEXIST "file exists",
+    EXDEV "it leads out of where it may lead",
     ENOTDIR "not a directory",
     EISDIR "is a directory",
     EINVAL "invalid argument",
@@ -72,6 +74,9 @@ table! {
     ENAMETOOLONG "name too long",
     ENOSYS "not implemented by this kernel",
     ELOOP "too many symbolic links",
+    ENODATA "no data available",
+    EOVERFLOW "value too large",
+    ESTALE "stale file handle",
     EPROTO "protocol error",
     ENOTSOCK "not a socket",
     EPROTOTYPE "wrong type of socket",
@@ -94,6 +99,7 @@ table! {
     EHOSTUNREACH "host unreachable",
     EALREADY "already in progress",
     EINPROGRESS "in progress",
+    ECANCELED "operation cancelled",
 }
 
 impl fmt::Display for Errno {

@@ -1,24 +1,24 @@
 //! The only room that makes system calls, and the only one with `unsafe`.
 //!
 //! In scope: the [`Ring`] through which threads talk to sockets (on epoll, on io_uring, and simulated), the monotonic
-//! clock, what a thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals,
+//! clock, files beneath a folder, what a thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals,
 //! names.
 //! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
 //! (that is `host`). Everything here is mechanism; nothing here judges.
 //!
 //! ```
-//! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, Ring, Token};
+//! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, ListenOptions, Ring, Token};
 //!
 //! let mut ring = Epoll::new()?;
 //! let (door, client, server) = (Token(0), Token(1), Token(2));
-//! let at = ring.listen(door, &"127.0.0.1:0".parse::<Address>().unwrap())?;
+//! let at = ring.listen(door, &"127.0.0.1:0".parse::<Address>().unwrap(), &ListenOptions::default())?;
 //! ring.connect(client, &at, &ConnectOptions::default())?;
 //! let mut greeted = false;
 //! while !greeted {
 //!     ring.wait(None);
 //!     while let Some(completion) = ring.next() {
 //!         match completion.event {
-//!             Event::Incoming => assert!(ring.accept(door, server)?),
+//!             Event::Incoming => assert!(ring.accept(door, server)?.is_some()),
 //!             Event::Connected => assert_eq!(ring.send(client, &[std::io::IoSlice::new(b"hello")])?, 5),
 //!             Event::Received => greeted = ring.received() == b"hello",
 //!             other => panic!("{other:?}"),
@@ -41,11 +41,17 @@ mod address;
 mod ring;
 // the calls on one socket,
 mod socket;
+// with what the kernel says beside the bytes,
+mod stamps;
+// what all rings do to listen,
+mod doors;
 // and the rings on top of them.
 mod epoll;
 mod uring;
 // The same ring without a kernel.
 pub mod sim;
+// What may be sent besides memory.
+pub mod files;
 // Time and its price.
 pub mod clock;
 // What threads and processes have cost.
@@ -66,5 +72,6 @@ pub mod resolve;
 pub use address::{Address, AddressError};
 pub use epoll::Epoll;
 pub use errno::Errno;
-pub use ring::{Closing, Completion, ConnectOptions, Event, Ring, Token};
+pub use ring::{Accepted, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring, Token};
+pub use socket::is_free;
 pub use uring::Uring;

@@ -16,10 +16,17 @@
 //! 5. After `Failed` nothing more comes for the token; the owner closes it.
 //! 6. `wait` returns no later than its timeout says (plus the kernel's own lateness), and at once when completions
 //!    are pending.
+//! 7. Between `pause` and `resume` no `Received` and no `Ended` comes; afterwards all that came meanwhile does, in
+//!    order, the end too, without the peer having to do anything more.
+//! 8. `send_file` keeps law 4 as `send` does, and what it takes is what the file holds.
+//! 9. `accept` takes or tells why not; a connection that could not be taken goes on waiting, and is taken when `accept`
+//!    is called again, although no second `Incoming` tells of it.
+//! 10. With stamps, [`Ring::received_at`] lies between the peer's sending and the owner's reading.
 
+use crate::files::File;
 use crate::{Address, Errno};
 use std::io::IoSlice;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use units::{Instant, Nanos};
 
 /// The owner's name for one socket of a ring: a small index, reused after `close`.
@@ -61,6 +68,32 @@ pub struct ConnectOptions {
     pub nodelay: bool,
 }
 
+/// How a socket listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+    pub backlog: u32,
+    /// Every connection accepted here says when the kernel received its bytes: see [`Ring::received_at`].
+    pub stamps: bool,
+}
+
+impl Default for ListenOptions {
+    /// A backlog of 4096, which is somaxconn's default: fewer would refuse a load that opens its connections at once.
+    fn default() -> ListenOptions {
+        ListenOptions {
+            backlog: 4096,
+            stamps: false,
+        }
+    }
+}
+
+/// A connection that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Who is at the other end; none for a Unix-domain socket.
+    pub peer: Option<SocketAddr>,
+}
+
 /// How a socket is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
@@ -90,13 +123,19 @@ pub trait Ring {
     ///
     /// # Errors
     /// What socket, bind or listen said.
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno>;
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno>;
 
-    /// Takes one waiting connection of `listener` as `token`, which must be free. `Ok(false)`: none is waiting.
+    /// Takes one waiting connection of `listener` as `token`, which must be free. None: nobody waits.
     ///
     /// # Errors
-    /// What accept said (EMFILE, ENFILE, ENOBUFS, ...), other than "none" and "already gone again".
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno>;
+    /// What accept said (EMFILE, ENFILE, ENOBUFS, ...), other than "none" and "already gone again". Who waits goes on
+    /// waiting; no `Incoming` tells of it again, so it is the owner who tries again, later.
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno>;
 
     /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
     /// is the owner's to send again after `Writable`.
@@ -104,6 +143,26 @@ pub trait Ring {
     /// # Errors
     /// The socket is dead (ECONNRESET, EPIPE, ...); the owner closes it.
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno>;
+
+    /// Sends what it can of `count` bytes of `file` from `offset` on, as [`Ring::send`] does.
+    ///
+    /// # Errors
+    /// As for `send`, or what reading said (EIO, ...); ENODATA when the file ends before that. Some of the bytes may
+    /// have been sent: whatever it is, the owner closes.
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno>;
+
+    /// Stops reading from `token`: what comes waits in the kernel, and so the peer in the end. `Writable` still comes;
+    /// `Failed` may. Nothing for a socket that is not connected, or whose peer has ended.
+    fn pause(&mut self, token: Token);
+
+    /// Reads on from `token`. Nothing for one that is not paused.
+    fn resume(&mut self, token: Token);
 
     /// Ends the sending side of `token`.
     fn shutdown(&mut self, token: Token);
@@ -119,4 +178,9 @@ pub trait Ring {
 
     /// The bytes of the `Received` that `next` returned last.
     fn received(&self) -> &[u8];
+
+    /// When the kernel received the last of those bytes, on the clock of [`Ring::now`]: the bytes may have waited for
+    /// their reader since. None without [`ListenOptions::stamps`], and where the kernel made none (it makes none for
+    /// Unix-domain sockets).
+    fn received_at(&self) -> Option<Instant>;
 }

@@ -39,7 +39,9 @@ pub use faults::{Faults, Options, Reads};
 pub use peer::{ConnectAnswer, Echo, Peer};
 pub use world::World;
 
-use crate::{Address, Closing, Completion, ConnectOptions, Errno, Event, Ring, Token};
+use crate::files::File;
+use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
+use crate::{Ring, Token};
 use std::io::IoSlice;
 use units::{Instant, Nanos};
 use world::Action;
@@ -58,6 +60,8 @@ pub struct Sim<P> {
     /// By token: the number of what it names; zero for nothing.
     table: Vec<u64>,
     received: Vec<u8>,
+    /// When the last of it came, with stamps.
+    received_at: Option<Instant>,
 }
 
 impl<P: Peer> Sim<P> {
@@ -73,6 +77,7 @@ impl<P: Peer> Sim<P> {
             world: World::new(seed, options),
             table: Vec::new(),
             received: Vec::with_capacity(BUFFER),
+            received_at: None,
         }
     }
 
@@ -126,8 +131,8 @@ impl<P: Peer> Sim<P> {
                 peer.closed(at, conn, world);
             }
             Action::Timer(conn, tag) => peer.timer(at, conn, tag, world),
-            Action::Open(conn, address) => {
-                let answer = world.enter(conn, &address);
+            Action::Open(conn, address, from) => {
+                let answer = world.enter(conn, &address, from);
                 peer.opened(at, conn, answer, world);
             }
             arrival => world.arrive(arrival),
@@ -160,27 +165,56 @@ impl<P: Peer> Ring for Sim<P> {
         Ok(())
     }
 
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
         self.vacant(token)?;
-        let (id, at) = self.world.listen(token, at)?;
+        let (id, at) = self.world.listen(token, at, options)?;
         *self.vacant(token)? = id;
         Ok(at)
     }
 
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.vacant(token)?;
         self.world.spend();
-        let Some(conn) = self.world.accept(self.id(listener), token)? else {
-            return Ok(false);
+        let Some((conn, accepted)) = self.world.accept(self.id(listener), token)? else {
+            return Ok(None);
         };
         *self.vacant(token)? = conn;
-        Ok(true)
+        Ok(Some(accepted))
     }
 
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.world.spend();
+        let given = slices.iter().map(|slice| slice.len()).sum();
+        self.world.take(self.id(token), slices, given)
+    }
+
+    /// Reads no more of the file than can be under way, so a file that is cut short is noticed when its end comes up.
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        self.world.spend();
         let conn = self.id(token);
-        self.world.take(conn, slices)
+        let mut bytes = vec![0; count.min(self.world.window())];
+        file.fill(offset, &mut bytes)
+            .inspect_err(|_| self.world.give_up(conn))?;
+        self.world.take(conn, &[IoSlice::new(&bytes)], count)
+    }
+
+    fn pause(&mut self, token: Token) {
+        self.world.pause(self.id(token), true);
+    }
+
+    fn resume(&mut self, token: Token) {
+        self.world.pause(self.id(token), false);
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -213,7 +247,9 @@ impl<P: Peer> Ring for Sim<P> {
 
     fn next(&mut self) -> Option<Completion> {
         self.received.clear();
-        let (token, event) = self.world.next(&mut self.received)?;
+        self.received_at = None;
+        let (token, event, came) = self.world.next(&mut self.received)?;
+        self.received_at = came;
         if event == Event::Received {
             self.world.spend();
         }
@@ -222,6 +258,10 @@ impl<P: Peer> Ring for Sim<P> {
 
     fn received(&self) -> &[u8] {
         &self.received
+    }
+
+    fn received_at(&self) -> Option<Instant> {
+        self.received_at
     }
 }
 

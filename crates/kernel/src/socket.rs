@@ -5,7 +5,9 @@
 //! would take non-blocking for a wish to be told EAGAIN); all are closed on exec.
 
 use crate::address::Raw;
-use crate::{Address, ConnectOptions, Errno};
+use crate::files::{self, File};
+use crate::stamps::Control;
+use crate::{Address, ConnectOptions, Errno, ListenOptions};
 use libc::c_int;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -13,8 +15,6 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
-const BACKLOG: c_int = 4096;
 /// Slices in one system call (UIO_MAXIOV of the kernel).
 const SLICES: usize = 1024;
 /// Connections that were gone before they were accepted, skipped in one call.
@@ -70,56 +70,85 @@ fn begin(fd: RawFd, raw: &Raw) -> Result<(), Errno> {
 }
 
 /// A new listening socket, and where it listens.
-pub(crate) fn listen(at: &Address) -> Result<(RawFd, Address), Errno> {
+pub(crate) fn listen(at: &Address, options: &ListenOptions) -> Result<(RawFd, Address), Errno> {
     let raw = Raw::new(at)?;
-    if let Address::Unix(path) = at {
-        remove_stale(path, &raw);
+    if let Address::Unix(path) = at
+        && is_stale(path, &raw)
+    {
+        // Should this fail, bind says EADDRINUSE, which is the better message.
+        let _ = std::fs::remove_file(path);
     }
     let fd = open(raw.family(), Waiting::Never)?;
-    let at = enter(fd, &raw, at).inspect_err(|_| close(fd))?;
+    let at = enter(fd, &raw, at, options).inspect_err(|_| close(fd))?;
     Ok((fd, at))
 }
 
-fn enter(fd: RawFd, raw: &Raw, at: &Address) -> Result<Address, Errno> {
+fn enter(fd: RawFd, raw: &Raw, at: &Address, options: &ListenOptions) -> Result<Address, Errno> {
     if let Address::Ip(_) = at {
         set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
         set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-        // Accepted sockets inherit it, which saves a system call for each.
+        // Accepted sockets inherit both, which saves system calls for each, and lets stamps be there for bytes that
+        // come before their connection is accepted.
         set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        if options.stamps {
+            set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        }
     }
     bind(fd, raw)?;
+    let backlog = c_int::try_from(options.backlog).unwrap_or(c_int::MAX);
     // SAFETY: takes no memory of ours.
-    Errno::check(unsafe { libc::listen(fd, BACKLOG) })?;
+    Errno::check(unsafe { libc::listen(fd, backlog) })?;
     local_address(fd)
 }
 
-/// Removes what a dead server left at `path`: only a socket, and only one that nobody listens on.
-fn remove_stale(path: &Path, raw: &Raw) {
+/// Whether `path` is what a dead server left: a socket, and one that nobody listens on.
+fn is_stale(path: &Path, raw: &Raw) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    if !is_socket {
-        return;
-    }
     let Ok(probe) = open(libc::AF_UNIX, Waiting::Never) else {
-        return;
+        return false;
     };
     // SAFETY: `raw` outlives the call, and its length is that of the address in it.
     let answer = Errno::check(unsafe { libc::connect(probe, raw.as_ptr(), raw.length()) });
     close(probe);
-    if answer == Err(Errno::ECONNREFUSED) {
-        // Should this fail, bind says EADDRINUSE, which is the better message.
-        let _ = std::fs::remove_file(path);
-    }
+    is_socket && answer == Err(Errno::ECONNREFUSED)
 }
 
-/// One waiting connection of the listening socket `fd`, if there is one.
-pub(crate) fn accept(fd: RawFd, waiting: Waiting) -> Result<Option<RawFd>, Errno> {
+/// Says whether somebody listens at `at`, whom a listener of a ring might join: rings listen so that several of them
+/// can share a port, and then two servers would, too, each with a part of what comes. Whoever wants an address for
+/// himself asks before he listens.
+///
+/// # Errors
+/// EADDRINUSE when somebody does, or when there is a file at the path that no listener may replace; what else bind
+/// says (EADDRNOTAVAIL, EACCES, ...).
+pub fn is_free(at: &Address) -> Result<(), Errno> {
+    let raw = Raw::new(at)?;
+    if let Address::Unix(path) = at {
+        let is_there = std::fs::symlink_metadata(path).is_ok();
+        return match is_there && !is_stale(path, &raw) {
+            true => Err(Errno::EADDRINUSE),
+            false => Ok(()),
+        };
+    }
+    let fd = open(raw.family(), Waiting::Never)?;
+    // With it, connections that are still under way from an earlier listener do not count.
+    let answer = set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).and_then(|()| bind(fd, &raw));
+    close(fd);
+    answer
+}
+
+/// One waiting connection of the listening socket `fd`, if there is one, and who is at its other end.
+pub(crate) fn accept(
+    fd: RawFd,
+    waiting: Waiting,
+) -> Result<Option<(RawFd, Option<SocketAddr>)>, Errno> {
     let flags = waiting.flags();
     for _ in 0..ABORTED {
-        // SAFETY: null pointers say that the peer's address is not wanted.
-        let answer =
-            unsafe { libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+        let mut raw = Raw::empty();
+        let (address, length) = raw.parts_mut();
+        // SAFETY: both point into `raw`, and the length says how much room there is.
+        let answer = unsafe { libc::accept4(fd, address, length, flags) };
         match Errno::check(answer) {
-            Ok(accepted) => return Ok(Some(accepted)),
+            Ok(accepted) => return Ok(Some((accepted, raw.ip()))),
             Err(Errno::EAGAIN) => return Ok(None),
             Err(error) if !gone(error) => return Err(error),
             Err(_) => {}
@@ -193,12 +222,59 @@ fn send_many(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
     Ok(total)
 }
 
+/// Sends what the socket takes of a part of `file`; zero when it takes nothing now, ENODATA when the file ends
+/// before the part does. SIGPIPE must be ignored, as Rust's start leaves it: there is no flag for it here.
+pub(crate) fn send_file(fd: RawFd, file: &File, offset: u64, count: usize) -> Result<usize, Errno> {
+    let mut offset = files::position(offset)?;
+    let mut total = 0;
+    // A file that is too short and a socket that is full look the same, but for the call after.
+    while total < count {
+        // SAFETY: `offset` outlives the call, which moves it on.
+        let sent = unsafe { libc::sendfile64(fd, file.fd(), &mut offset, count - total) };
+        match Errno::check_size(sent) {
+            Ok(0) => return Err(Errno::ENODATA),
+            Ok(taken) => total += taken,
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
+}
+
 /// Receives into `buffer`; zero is the end of the stream, EAGAIN that nothing is there.
 #[inline]
 pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     loop {
         // SAFETY: pointer and length are those of a live, exclusive slice.
         let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match Errno::check_size(got) {
+            Err(Errno::EINTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// As [`receive`], with what the kernel says beside the bytes.
+pub(crate) fn receive_with(
+    fd: RawFd,
+    buffer: &mut [u8],
+    control: &mut Control,
+) -> Result<usize, Errno> {
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    loop {
+        // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        let space = control.space();
+        (message.msg_control, message.msg_controllen) =
+            (space.as_mut_ptr().cast(), space.len() as _);
+        // SAFETY: every pointer in the message is to something live and exclusive, of the length beside it.
+        let got = unsafe { libc::recvmsg(fd, &mut message, 0) };
+        control.filled(message.msg_controllen as usize);
         match Errno::check_size(got) {
             Err(Errno::EINTR) => {}
             other => return other,
@@ -322,12 +398,13 @@ mod tests {
         };
         // SAFETY: one live pollfd.
         assert_eq!(unsafe { libc::poll(&mut ready, 1, 10_000) }, 1);
-        accept(fd, Waiting::Never).unwrap().expect("poll said so")
+        accept(fd, Waiting::Never).unwrap().expect("poll said so").0
     }
 
     #[test]
     fn both_ends_of_a_connection_can_have_nodelay() {
-        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let (listener, at) =
+            listen(&"127.0.0.1:0".parse().unwrap(), &ListenOptions::default()).unwrap();
         for nodelay in [false, true] {
             let options = ConnectOptions {
                 nodelay,
@@ -345,7 +422,8 @@ mod tests {
 
     #[test]
     fn a_source_address_is_used_and_its_port_left_to_connect() {
-        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let (listener, at) =
+            listen(&"127.0.0.1:0".parse().unwrap(), &ListenOptions::default()).unwrap();
         let options = ConnectOptions {
             source: Some("127.0.0.77".parse().unwrap()),
             nodelay: false,
@@ -378,16 +456,17 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("s");
         let at = Address::Unix(path.clone());
+        let options = ListenOptions::default();
 
-        let (alive, _) = listen(&at).unwrap();
-        assert_eq!(listen(&at), Err(Errno::EADDRINUSE));
+        let (alive, _) = listen(&at, &options).unwrap();
+        assert_eq!(listen(&at, &options), Err(Errno::EADDRINUSE));
         close(alive);
-        let (again, _) = listen(&at).expect("the socket is stale now");
+        let (again, _) = listen(&at, &options).expect("the socket is stale now");
         close(again);
 
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "precious").unwrap();
-        assert_eq!(listen(&at), Err(Errno::EADDRINUSE));
+        assert_eq!(listen(&at, &options), Err(Errno::EADDRINUSE));
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         std::fs::remove_dir_all(&folder).unwrap();
     }

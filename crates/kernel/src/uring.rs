@@ -27,19 +27,24 @@
 mod buffers;
 mod link;
 mod name;
+mod pausing;
 mod queue;
 mod sending;
+mod stamped;
 
+use crate::doors::Doors;
 use crate::errno::Errno;
+use crate::files::File;
 use crate::socket::{self, Waiting};
-use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token, clock};
+use crate::stamps::WallClock;
+use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
+use crate::{Token, clock};
 use buffers::{Buffers, Lent, Size};
 use io_uring::{cqueue, opcode, squeue, types};
 use link::{Link, Operation, Phase, Spare};
 use name::Name;
 use queue::Queue;
 use std::io::IoSlice;
-use std::path::PathBuf;
 use units::{Instant, Nanos};
 
 /// What all sockets receive into. Fewer and larger is cheaper than 256 of 16 KiB: by about a tenth for bodies of 64 KiB, and no
@@ -81,8 +86,14 @@ pub struct Uring {
     seen: usize,
     /// What [`Ring::received`] shows.
     lent: Option<Lent>,
-    /// Socket files to be removed with their listeners.
-    files: Vec<(Token, PathBuf)>,
+    /// Or this, when it came while the socket was paused.
+    late: Vec<u8>,
+    /// Links that were resumed and for which something was kept; with their generations.
+    resumed: Vec<(u32, u32)>,
+    /// When the kernel received what [`Ring::received`] shows; zero when it did not say.
+    stamp: Instant,
+    wall: WallClock,
+    doors: Doors,
 }
 
 impl Uring {
@@ -111,7 +122,11 @@ impl Uring {
             events: Vec::with_capacity(EVENTS),
             seen: 0,
             lent: None,
-            files: Vec::new(),
+            late: Vec::new(),
+            resumed: Vec::new(),
+            stamp: Instant::ZERO,
+            wall: WallClock::new(),
+            doors: Doors::default(),
         })
     }
 
@@ -172,7 +187,11 @@ impl Uring {
 
     #[inline]
     fn begin_receive(&mut self, index: u32) {
-        let entry = opcode::RecvMulti::new(types::Fd(self.at(index).fd), buffers::GROUP).build();
+        let (fd, stamps) = (types::Fd(self.at(index).fd), self.at(index).stamps);
+        let entry = match stamps {
+            true => stamped::receive(fd),
+            false => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
+        };
         // SAFETY: it receives into the ring's buffers, which outlive it.
         unsafe { self.begin(index, Operation::Receive, entry) };
     }
@@ -239,34 +258,41 @@ impl Uring {
 
     #[inline]
     fn received_some(&mut self, index: u32, event: &cqueue::Entry) -> Option<Event> {
-        let lent = cqueue::buffer_select(event.flags()).map(|name| Lent {
+        let mut result = event.result();
+        let mut lent = cqueue::buffer_select(event.flags()).map(|name| Lent {
             name,
-            length: event.result().max(0) as u32,
+            start: 0,
+            length: result.max(0) as u32,
         });
-        let phase = self.at(index).phase;
-        match (event.result(), lent) {
+        let Link { phase, stamps, .. } = *self.at(index);
+        if stamps && let Some(message) = &mut lent {
+            result = self.unwrap(message);
+        }
+        match (result, lent) {
             (1.., Some(lent)) if phase == Phase::Open => {
                 self.lent = Some(lent);
-                if !self.at(index).has(Operation::Receive) {
-                    self.begin_receive(index);
-                }
+                self.receive_again(index);
                 return Some(Event::Received);
             }
-            (_, Some(lent)) => self.buffers.give_back(lent.name),
+            (_, Some(lent)) => {
+                if result > 0 && phase == Phase::Paused {
+                    self.withhold(index, lent);
+                }
+                self.buffers.give_back(lent.name);
+            }
             (_, None) => {}
         }
         match phase {
-            Phase::Open => self.received_no_more(index, event.result()),
-            Phase::Lingering => self.received_too_late(index, event.result()),
+            Phase::Open => self.received_no_more(index, result),
+            Phase::Paused => self.received_while_paused(index, result),
+            Phase::Lingering => self.received_too_late(index, result),
             _ => None,
         }
     }
 
     fn received_no_more(&mut self, index: u32, result: i32) -> Option<Event> {
         if came_up_short(result) {
-            if !self.at(index).has(Operation::Receive) {
-                self.begin_receive(index);
-            }
+            self.receive_again(index);
             return None;
         }
         match self.at(index).broken {
@@ -346,7 +372,8 @@ impl Uring {
     /// it has to be cancelled again.
     fn cancelled(&mut self, name: Name, result: i32) {
         let link = self.at(name.index());
-        let late = name.is_of(link.generation) && link.phase == Phase::Leaving;
+        let late =
+            name.is_of(link.generation) && matches!(link.phase, Phase::Leaving | Phase::Paused);
         if let Some(operation) = name.operation()
             && late
             && Errno(-result) == Errno::ENOENT
@@ -361,14 +388,6 @@ impl Uring {
         if link.phase == Phase::Leaving && link.is_idle() {
             link.reset();
             self.free.push(index);
-        }
-    }
-
-    fn remove_file(&mut self, token: Token) {
-        if let Some(index) = self.files.iter().position(|file| file.0 == token) {
-            let (_, path) = self.files.swap_remove(index);
-            // Gone already is as good.
-            let _ = std::fs::remove_file(path);
         }
     }
 
@@ -394,11 +413,12 @@ impl Uring {
     }
 }
 
-/// Whether a receive stopped for a reason that is none of the socket's: the kernel had no buffer at hand.
+/// Whether a receive stopped for a reason that is none of the socket's: the kernel had no buffer at hand, or the socket
+/// was paused for a moment.
 fn came_up_short(result: i32) -> bool {
     matches!(
         Errno(-result),
-        Errno::ENOBUFS | Errno::EINTR | Errno::EAGAIN
+        Errno::ENOBUFS | Errno::EINTR | Errno::EAGAIN | Errno::ECANCELED
     )
 }
 
@@ -428,18 +448,21 @@ impl Ring for Uring {
         Ok(())
     }
 
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
         self.vacant(token)?;
-        let (fd, at) = socket::listen(at)?;
+        let (fd, at) = self.doors.open(token, at, options)?;
         let index = self.settle(token, fd, Phase::Listening);
+        self.at(index).stamps = options.stamps;
         self.begin_poll(index, libc::POLLIN as u32, true);
-        if let Address::Unix(path) = &at {
-            self.files.push((token, path.clone()));
-        }
         Ok(at)
     }
 
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.vacant(token)?;
         let door = self.fd(listener);
         let accepted = match socket::accept(door, Waiting::ByRing) {
@@ -449,34 +472,45 @@ impl Ring for Uring {
             }
             other => other,
         }?;
-        let Some(fd) = accepted else {
-            return Ok(false);
+        let Some((fd, peer)) = accepted else {
+            return Ok(None);
         };
+        let stamps = self
+            .find(listener)
+            .is_some_and(|index| self.at(index).stamps);
         let index = self.settle(token, fd, Phase::Open);
+        self.at(index).stamps = stamps;
         self.begin_receive(index);
-        Ok(true)
+        Ok(Some(Accepted { peer }))
     }
 
     #[inline]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        let index = self.find(token).ok_or(Errno::EBADF)?;
-        let link = &mut self.links[index as usize];
-        if let Some(error) = link.broken.or(match link.phase {
-            Phase::Dead => Some(Errno::EPIPE),
-            Phase::Listening => Some(Errno::ENOTCONN),
-            _ => None,
-        }) {
-            link.phase = Phase::Dead;
-            return Err(error);
-        }
+        let index = self.sender(token)?;
         let given: usize = slices.iter().map(|slice| slice.len()).sum();
-        let first = link.gathering.is_empty();
+        let link = &mut self.links[index as usize];
         let taken = self.spare.fill(&mut link.gathering, slices);
-        link.short |= taken < given;
-        if first && taken > 0 {
-            self.dirty.push(index);
-        }
+        self.took(index, given, taken);
         Ok(taken)
+    }
+
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        let index = self.sender(token)?;
+        self.take_file(index, file, offset, count)
+    }
+
+    fn pause(&mut self, token: Token) {
+        self.pause_link(token);
+    }
+
+    fn resume(&mut self, token: Token) {
+        self.resume_link(token);
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -492,14 +526,19 @@ impl Ring for Uring {
             return;
         };
         self.tokens[token.0 as usize] = NONE;
-        self.remove_file(token);
+        self.doors.close(token);
         let link = self.at(index);
         link.token = None;
-        let lingers = matches!(link.phase, Phase::Open | Phase::Ended) && link.owes();
+        link.withheld = None;
+        let lingers = link.sends() && link.owes();
         match how {
             Closing::Orderly if lingers && link.broken.is_none() => {
+                let was_paused = link.phase == Phase::Paused;
                 link.phase = Phase::Lingering;
                 socket::give_up_after(link.fd, LINGER_MILLIS);
+                if was_paused {
+                    self.receive_again(index);
+                }
                 return;
             }
             Closing::Orderly => {}
@@ -510,7 +549,7 @@ impl Ring for Uring {
     }
 
     fn wait(&mut self, timeout: Option<Nanos>) {
-        if self.seen == self.events.len() {
+        if self.seen == self.events.len() && self.resumed.is_empty() {
             self.gather(timeout);
         }
     }
@@ -519,6 +558,12 @@ impl Ring for Uring {
     fn next(&mut self) -> Option<Completion> {
         if let Some(lent) = self.lent.take() {
             self.buffers.give_back(lent.name);
+        }
+        self.stamp = Instant::ZERO;
+        if !self.resumed.is_empty()
+            && let Some(completion) = self.next_withheld()
+        {
+            return Some(completion);
         }
         while self.seen < self.events.len() {
             let event = self.events[self.seen].clone();
@@ -534,8 +579,12 @@ impl Ring for Uring {
     fn received(&self) -> &[u8] {
         match self.lent {
             Some(lent) => self.buffers.bytes(lent),
-            None => &[],
+            None => &self.late,
         }
+    }
+
+    fn received_at(&self) -> Option<Instant> {
+        (self.stamp != Instant::ZERO).then_some(self.stamp)
     }
 }
 

@@ -16,7 +16,7 @@ use super::log::Log;
 use super::script::{Chooser, Meets, Script};
 use super::server::Line;
 use super::table::{Misbehaviour, Step};
-use kernel::{Address, Closing, Epoll, Errno, Event, Ring, Token};
+use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
 use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use units::{Instant, Nanos};
@@ -79,7 +79,7 @@ impl Worker {
     /// # Errors
     /// What the kernel said to listening.
     pub(super) fn new(mut ring: Epoll, at: &Address, script: Script) -> Result<Worker, Errno> {
-        let address = ring.listen(LISTENER, at)?;
+        let address = ring.listen(LISTENER, at, &ListenOptions::default())?;
         Ok(Worker {
             now: ring.now(),
             ring,
@@ -254,7 +254,7 @@ impl Worker {
             return;
         };
         match self.ring.accept(LISTENER, token) {
-            Ok(true) => {
+            Ok(Some(_)) => {
                 self.log.connections += 1;
                 self.connections.fill(token);
                 if let Some(misbehaviour) = self.chooser.choose(Meets::Connection) {
@@ -262,7 +262,7 @@ impl Worker {
                     self.advance(token);
                 }
             }
-            Ok(false) => self.is_called = false,
+            Ok(None) => self.is_called = false,
             Err(_) => {
                 self.log.accept_errors += 1;
                 self.paused = self.now + PAUSE;
@@ -273,7 +273,10 @@ impl Worker {
     /// The outage is over.
     fn open_door(&mut self) {
         if let Door::Closed(_) = self.door
-            && self.ring.listen(LISTENER, &self.address).is_err()
+            && self
+                .ring
+                .listen(LISTENER, &self.address, &ListenOptions::default())
+                .is_err()
         {
             self.log.accept_errors += 1;
             self.door = Door::Closed(self.now + PAUSE);

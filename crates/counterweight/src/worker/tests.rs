@@ -1,8 +1,9 @@
 //! The worker on the simulated ring: the same loop, with a network that is as bad as wanted.
 
 use super::*;
+use kernel::files::File;
 use kernel::sim::{Faults, Options, Peer, Reads, Sim, World};
-use kernel::{Completion, ConnectOptions};
+use kernel::{Accepted, Completion, ConnectOptions};
 use std::collections::BTreeMap;
 
 /// The time of day in these tests.
@@ -422,7 +423,7 @@ struct Starved {
 }
 
 impl Ring for Starved {
-    fn accept(&mut self, listener: Token, token: Token) -> Result<bool, Errno> {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.tries += 1;
         if self.ring.now() < self.until {
             return Err(Errno::EMFILE);
@@ -436,11 +437,25 @@ impl Ring for Starved {
     fn connect(&mut self, _: Token, _: &Address, _: &ConnectOptions) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
     }
-    fn listen(&mut self, token: Token, at: &Address) -> Result<Address, Errno> {
-        self.ring.listen(token, at)
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.ring.listen(token, at, options)
     }
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.ring.send(token, slices)
+    }
+    fn send_file(&mut self, _: Token, _: &File, _: u64, _: usize) -> Result<usize, Errno> {
+        Err(Errno::ENOSYS)
+    }
+    fn pause(&mut self, token: Token) {
+        self.ring.pause(token);
+    }
+    fn resume(&mut self, token: Token) {
+        self.ring.resume(token);
     }
     fn shutdown(&mut self, token: Token) {
         self.ring.shutdown(token);
@@ -456,6 +471,9 @@ impl Ring for Starved {
     }
     fn received(&self) -> &[u8] {
         self.ring.received()
+    }
+    fn received_at(&self) -> Option<Instant> {
+        self.ring.received_at()
     }
 }
 

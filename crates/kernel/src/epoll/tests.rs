@@ -218,7 +218,12 @@ fn short_waits_are_kept_to_well_under_the_default_slack() {
 fn a_unix_socket_is_removed_with_its_listener() {
     let path = std::env::temp_dir().join(format!("kernel-file-{}", std::process::id()));
     let mut ring = Epoll::new().unwrap();
-    ring.listen(Token(0), &Address::Unix(path.clone())).unwrap();
+    ring.listen(
+        Token(0),
+        &Address::Unix(path.clone()),
+        &ListenOptions::default(),
+    )
+    .unwrap();
     assert!(UnixStream::connect(&path).is_ok());
     assert_eq!(event(&mut ring), Event::Incoming);
     drop(ring);

@@ -2,6 +2,7 @@
 
 use crate::{Address, Errno, Event, Token};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use units::Instant;
 
 /// A connection, as the ring's kernel sees it.
@@ -10,9 +11,15 @@ pub(super) struct Link {
     pub(super) token: Option<Token>,
     /// Where it leads to: the peer's address, or the listener's.
     pub(super) address: Address,
+    /// Whom the peer says to be that entered a listener.
+    pub(super) peer: Option<SocketAddr>,
     pub(super) state: State,
     pub(super) answer: Option<Result<(), Errno>>,
     pub(super) inbox: VecDeque<u8>,
+    /// When they came: how many bytes at once, and when. Only kept with stamps.
+    pub(super) stamps: Option<VecDeque<(usize, Instant)>>,
+    /// The owner does not want to hear of them, or of the end.
+    pub(super) paused: bool,
     pub(super) end: bool,
     pub(super) broken: Option<Errno>,
     /// A send came up short; and since then room was made.
@@ -41,9 +48,12 @@ impl Link {
         Link {
             token,
             address: address.clone(),
+            peer: None,
             state,
             answer: None,
             inbox: VecDeque::new(),
+            stamps: None,
+            paused: false,
             end: false,
             broken: None,
             short: false,
@@ -60,6 +70,7 @@ impl Link {
         let writable = self.short && self.freed;
         match self.state {
             State::Connecting => self.answer.is_some(),
+            State::Open if self.paused => writable || self.broken.is_some(),
             State::Open => writable || !self.inbox.is_empty() || self.broken.is_some() || self.end,
             State::Ended => writable || self.broken.is_some(),
             State::Dead | State::Closed => false,
@@ -90,17 +101,46 @@ impl Link {
             (self.short, self.freed) = (false, false);
             return Some(Event::Writable);
         }
-        if self.state == State::Open && !self.inbox.is_empty() {
+        let reads = self.state == State::Open && !self.paused;
+        if reads && !self.inbox.is_empty() {
             return Some(Event::Received);
         }
         if let Some(error) = self.broken {
             return Some(self.fail(error));
         }
-        if self.state == State::Open && self.end {
+        if reads && self.end {
             self.state = State::Ended;
             return Some(Event::Ended);
         }
         None
+    }
+
+    /// Bytes come.
+    pub(super) fn arrive(&mut self, at: Instant, bytes: Vec<u8>) {
+        if let Some(stamps) = &mut self.stamps {
+            stamps.push_back((bytes.len(), at));
+        }
+        self.inbox.extend(bytes);
+    }
+
+    /// Moves `length` bytes to `received`, and says when the last of them came.
+    pub(super) fn read(&mut self, length: usize, received: &mut Vec<u8>) -> Option<Instant> {
+        let (front, back) = self.inbox.as_slices();
+        let from_front = length.min(front.len());
+        received.extend_from_slice(&front[..from_front]);
+        received.extend_from_slice(&back[..length - from_front]);
+        self.inbox.drain(..length);
+        let (stamps, mut rest, mut last) = (self.stamps.as_mut()?, length, None);
+        while let Some((count, at)) = stamps.front_mut()
+            && rest > 0
+        {
+            let part = rest.min(*count);
+            (rest, *count, last) = (rest - part, *count - part, Some(*at));
+            if *count == 0 {
+                stamps.pop_front();
+            }
+        }
+        last
     }
 
     fn fail(&mut self, error: Errno) -> Event {

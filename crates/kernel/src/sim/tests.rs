@@ -124,7 +124,13 @@ fn timers_send_end_and_reset_in_order() {
 #[test]
 fn a_listener_of_the_ring_is_entered_by_the_peer() {
     let mut sim = Sim::new(1, Told::new(ConnectAnswer::Never));
-    let at = sim.listen(Token(9), &"0.0.0.0:0".parse().unwrap()).unwrap();
+    let at = sim
+        .listen(
+            Token(9),
+            &"0.0.0.0:0".parse().unwrap(),
+            &ListenOptions::default(),
+        )
+        .unwrap();
     let now = sim.now();
     sim.world_mut().open(now, &at);
     sim.world_mut().open(now, &address());
@@ -133,8 +139,9 @@ fn a_listener_of_the_ring_is_entered_by_the_peer() {
         sim.next().map(|it| (it.token, it.event)),
         Some((Token(9), Event::Incoming))
     );
-    assert_eq!(sim.accept(Token(9), Token(3)), Ok(true));
-    assert_eq!(sim.accept(Token(9), Token(4)), Ok(false));
+    let accepted = sim.accept(Token(9), Token(3)).unwrap().unwrap();
+    assert_eq!(accepted.peer.unwrap().ip().to_string(), "198.51.100.1");
+    assert_eq!(sim.accept(Token(9), Token(4)), Ok(None));
     sim.wait(None);
     assert_eq!(
         sim.next().map(|it| (it.token, it.event)),

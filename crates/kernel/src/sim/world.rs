@@ -7,22 +7,23 @@
 use super::link::{Link, State};
 use super::random::Random;
 use super::{BUFFER, ConnectAnswer, Options, Reads};
-use crate::{Address, Closing, Errno, Event, Token};
+use crate::{Accepted, Address, Closing, Errno, Event, ListenOptions, Token};
 use std::cell::Cell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::IoSlice;
+use std::net::{Ipv4Addr, SocketAddr};
 use units::{Instant, Nanos};
 
 /// What may be still to happen at once, and how many bytes that may hold.
 const QUEUE: usize = 4_000_000;
 const QUEUED_BYTES: usize = 1 << 30;
-/// Connections that wait to be accepted by one listener.
-const BACKLOG: usize = 4096;
 /// How long an injected short write or reset takes to be felt, at most.
 const FAULT_DELAY: Nanos = Nanos::from_millis(1);
 /// The first port given to a listener that asked for any.
 const FIRST_PORT: u16 = 40_000;
+/// Where peers come from that do not say it.
+const PEERS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
 /// The time, the connections, and what is still to happen to them.
 pub struct World {
@@ -53,7 +54,7 @@ pub(super) enum Action {
     DeliverEnd(u64),
     Closed(u64),
     Timer(u64, u64),
-    Open(u64, Address),
+    Open(u64, Address, SocketAddr),
 }
 
 struct Scheduled {
@@ -85,6 +86,7 @@ impl Ord for Scheduled {
 struct Listener {
     token: Token,
     address: Address,
+    options: ListenOptions,
     waiting: VecDeque<u64>,
     listed: bool,
 }
@@ -114,10 +116,17 @@ impl World {
         self.schedule(at, Action::Timer(conn, tag));
     }
 
-    /// Connects to a listener of the ring at `at`; [`Peer::opened`](super::Peer::opened) tells how it went.
+    /// Connects to a listener of the ring at `at`; [`Peer::opened`](super::Peer::opened) tells how it went. All such
+    /// peers have one address, and ports of their own.
     pub fn open(&mut self, at: Instant, listener: &Address) -> u64 {
+        let port = (self.last % u64::from(u16::MAX)) as u16 + 1;
+        self.open_from(at, listener, SocketAddr::from((PEERS, port)))
+    }
+
+    /// As [`World::open`], from an address of the caller's choice.
+    pub fn open_from(&mut self, at: Instant, listener: &Address, from: SocketAddr) -> u64 {
         let conn = self.number();
-        self.schedule(at, Action::Open(conn, listener.clone()));
+        self.schedule(at, Action::Open(conn, listener.clone(), from));
         conn
     }
 
@@ -241,6 +250,7 @@ impl World {
 
     /// Something comes to the ring's end of a connection; nothing, when that end is gone.
     pub(super) fn arrive(&mut self, action: Action) {
+        let now = self.now();
         let conn = match action {
             Action::Answer(conn, _) | Action::Arrive(conn, _) | Action::ArriveEnd(conn) => conn,
             Action::Reset(conn) | Action::Freed(conn) | Action::Break(conn) => conn,
@@ -256,7 +266,7 @@ impl World {
         let mut tell_peer = false;
         match action {
             Action::Answer(_, outcome) => link.answer = Some(outcome),
-            Action::Arrive(_, bytes) if !link.end => link.inbox.extend(bytes),
+            Action::Arrive(_, bytes) if !link.end => link.arrive(now, bytes),
             Action::Arrive(..) => {}
             Action::ArriveEnd(_) => link.end = true,
             Action::Freed(_) => link.freed = link.short,
@@ -267,7 +277,6 @@ impl World {
             }
         }
         if tell_peer {
-            let now = self.now();
             self.schedule(now, Action::Closed(conn));
         }
         self.list(conn);
@@ -301,20 +310,27 @@ impl World {
     }
 
     /// A connection of the peer comes to a listener's door.
-    pub(super) fn enter(&mut self, conn: u64, address: &Address) -> Result<(), Errno> {
+    pub(super) fn enter(
+        &mut self,
+        conn: u64,
+        address: &Address,
+        from: SocketAddr,
+    ) -> Result<(), Errno> {
         let mut listeners = self.listeners.iter_mut();
         let (&id, listener) = listeners
             .find(|(_, listener)| listener.address == *address)
             .ok_or(Errno::ECONNREFUSED)?;
-        if listener.waiting.len() >= BACKLOG {
+        if listener.waiting.len() >= listener.options.backlog as usize {
             return Err(Errno::ETIMEDOUT);
         }
         listener.waiting.push_back(conn);
         if !std::mem::replace(&mut listener.listed, true) {
             self.ready.push_back(id);
         }
-        self.links
-            .insert(conn, Link::new(None, State::Open, address));
+        let mut link = Link::new(None, State::Open, address);
+        link.peer = matches!(address, Address::Ip(_)).then_some(from);
+        link.stamps = (listener.options.stamps && link.peer.is_some()).then(VecDeque::new);
+        self.links.insert(conn, link);
         Ok(())
     }
 }
@@ -333,7 +349,12 @@ impl World {
         conn
     }
 
-    pub(super) fn listen(&mut self, token: Token, at: &Address) -> Result<(u64, Address), Errno> {
+    pub(super) fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<(u64, Address), Errno> {
         let id = self.number();
         let mut address = at.clone();
         if let Address::Ip(ip) = &mut address
@@ -351,6 +372,7 @@ impl World {
         let listener = Listener {
             token,
             address: address.clone(),
+            options: options.clone(),
             waiting: VecDeque::new(),
             listed: false,
         };
@@ -358,19 +380,57 @@ impl World {
         Ok((id, address))
     }
 
-    pub(super) fn accept(&mut self, listener: u64, token: Token) -> Result<Option<u64>, Errno> {
+    pub(super) fn accept(
+        &mut self,
+        listener: u64,
+        token: Token,
+    ) -> Result<Option<(u64, Accepted)>, Errno> {
         let listener = self.listeners.get_mut(&listener).ok_or(Errno::EBADF)?;
+        if let Some((chance, error)) = self.options.faults.accept_error
+            && !listener.waiting.is_empty()
+            && self.random.happens(chance)
+        {
+            return Err(error);
+        }
         let Some(conn) = listener.waiting.pop_front() else {
             return Ok(None);
         };
-        if let Some(link) = self.links.get_mut(&conn) {
-            link.token = Some(token);
-        }
+        let link = self.links.get_mut(&conn).ok_or(Errno::ECONNABORTED)?;
+        link.token = Some(token);
+        let peer = link.peer;
         self.list(conn);
-        Ok(Some(conn))
+        Ok(Some((conn, Accepted { peer })))
     }
 
-    pub(super) fn take(&mut self, conn: u64, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    /// Whether the owner wants to read.
+    pub(super) fn pause(&mut self, conn: u64, paused: bool) {
+        if let Some(link) = self.links.get_mut(&conn)
+            && link.state == State::Open
+        {
+            link.paused = paused;
+            self.list(conn);
+        }
+    }
+
+    /// The owner has sent what it cannot send: the connection is of no more use to it.
+    pub(super) fn give_up(&mut self, conn: u64) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.state = State::Dead;
+        }
+    }
+
+    /// What may be under way at once.
+    pub(super) fn window(&self) -> usize {
+        self.options.window
+    }
+
+    /// Takes what it can of `slices`, which are all of the `given` bytes that are to be sent, or their beginning.
+    pub(super) fn take(
+        &mut self,
+        conn: u64,
+        slices: &[IoSlice<'_>],
+        given: usize,
+    ) -> Result<usize, Errno> {
         let link = self.links.get_mut(&conn).ok_or(Errno::EBADF)?;
         match (link.state, link.broken) {
             (State::Connecting, _) => return Ok(0),
@@ -385,8 +445,8 @@ impl World {
         if let Some(error) = self.injected_send_error(conn) {
             return Err(error);
         }
-        let given: usize = slices.iter().map(|slice| slice.len()).sum();
-        let taken = self.shorten(conn, given, given.min(room));
+        let there: usize = slices.iter().map(|slice| slice.len()).sum();
+        let taken = self.shorten(conn, given, there.min(room));
         self.fly(conn, slices, taken);
         if self.random.happens(self.options.faults.resets) {
             let at = self.soon();
@@ -493,13 +553,16 @@ impl World {
         !self.ready.is_empty()
     }
 
-    /// The next completion; bytes go to `received`.
-    pub(super) fn next(&mut self, received: &mut Vec<u8>) -> Option<(Token, Event)> {
+    /// The next completion; bytes go to `received`, and the last thing said is when the last of them came.
+    pub(super) fn next(
+        &mut self,
+        received: &mut Vec<u8>,
+    ) -> Option<(Token, Event, Option<Instant>)> {
         loop {
             let id = self.pick()?;
             if let Some(listener) = self.listeners.get_mut(&id) {
                 listener.listed = false;
-                return Some((listener.token, Event::Incoming));
+                return Some((listener.token, Event::Incoming, None));
             }
             if let Some(said) = self.ask(id, received) {
                 return Some(said);
@@ -516,28 +579,26 @@ impl World {
     }
 
     /// What one connection says; it stays ready, in its place, as long as it says something.
-    fn ask(&mut self, conn: u64, received: &mut Vec<u8>) -> Option<(Token, Event)> {
+    fn ask(
+        &mut self,
+        conn: u64,
+        received: &mut Vec<u8>,
+    ) -> Option<(Token, Event, Option<Instant>)> {
         let link = self.links.get_mut(&conn)?;
         link.listed = false;
         let token = link.token?;
         let event = link.step()?;
+        let mut came = None;
         if event == Event::Received {
-            let length = cut(
-                &mut self.random,
-                self.options.faults.reads,
-                link.inbox.len(),
-            );
-            let (front, back) = link.inbox.as_slices();
-            let from_front = length.min(front.len());
-            received.extend_from_slice(&front[..from_front]);
-            received.extend_from_slice(&back[..length - from_front]);
-            link.inbox.drain(..length);
+            let reads = self.options.faults.reads;
+            let length = cut(&mut self.random, reads, link.inbox.len());
+            came = link.read(length, received);
         }
         link.listed = link.has_news();
         if link.listed {
             self.ready.push_front(conn);
         }
-        Some((token, event))
+        Some((token, event, came))
     }
 }
 

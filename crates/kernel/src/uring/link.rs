@@ -4,7 +4,7 @@
 //! until the kernel is done with every operation on it, because that long the kernel uses its memory.
 //!
 //! ```text
-//! connect -> Connecting -+-> Open ---> Ended
+//! connect -> Connecting -+-> Open ---> Ended         (pause: Open -> Paused, resume: Paused -> Open)
 //!                        |    |  \      /
 //!                        +-> Dead  \   /            (close, with bytes still to be sent)
 //! listen  -> Listening        \     Lingering
@@ -12,9 +12,12 @@
 //!                   +-----------+-> Leaving -> Free   (cancelled and closed; the last completion frees it)
 //! ```
 
+use crate::files::File;
 use crate::{Errno, Token};
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::RawFd;
+use units::Instant;
 
 /// Bytes that are sent with one operation, and bytes that are gathered meanwhile, at most.
 pub(super) const PIECE: usize = 64 * 1024;
@@ -26,6 +29,8 @@ pub(super) enum Phase {
     Free,
     Connecting,
     Open,
+    /// Open, but not read from.
+    Paused,
     /// The peer has ended its side.
     Ended,
     Listening,
@@ -64,6 +69,8 @@ pub(super) struct Link {
     under_way: u8,
     /// The send under way is one that says nothing when it succeeds.
     pub quiet: bool,
+    /// The kernel says of bytes when it received them; of a listener: of those that it accepts.
+    pub stamps: bool,
     /// A send came up short, and its owner wants to know when there is room.
     pub short: bool,
     /// The sending side is to be ended behind what was taken.
@@ -77,6 +84,17 @@ pub(super) struct Link {
     pub sent: usize,
     /// What was taken since.
     pub gathering: Vec<u8>,
+    /// What came although the socket was paused.
+    pub withheld: Option<Box<Withheld>>,
+}
+
+/// What came before a pause took effect.
+#[derive(Default)]
+pub(super) struct Withheld {
+    /// Each of a receive, with the kernel's stamp.
+    pub pieces: VecDeque<(Vec<u8>, Instant)>,
+    /// The peer's end came behind them.
+    pub ended: bool,
 }
 
 impl Link {
@@ -86,6 +104,7 @@ impl Link {
         phase: Phase::Free,
         under_way: 0,
         quiet: false,
+        stamps: false,
         short: false,
         ends: false,
         broken: None,
@@ -93,6 +112,7 @@ impl Link {
         sending: Vec::new(),
         sent: 0,
         gathering: Vec::new(),
+        withheld: None,
     };
 
     pub(super) fn has(&self, operation: Operation) -> bool {
@@ -110,10 +130,15 @@ impl Link {
         self.under_way == 0
     }
 
+    /// Whether it is in a phase in which bytes go out.
+    pub(super) fn sends(&self) -> bool {
+        use Phase::{Ended, Lingering, Open, Paused};
+        matches!(self.phase, Open | Paused | Ended | Lingering)
+    }
+
     /// Whether there is something to send and nothing that is being sent.
     pub(super) fn can_send(&self) -> bool {
-        let phase = matches!(self.phase, Phase::Open | Phase::Ended | Phase::Lingering);
-        phase && !self.has(Operation::Send) && !self.gathering.is_empty()
+        self.sends() && !self.has(Operation::Send) && !self.gathering.is_empty()
     }
 
     /// Whether bytes were taken that are not with the socket yet.
@@ -157,6 +182,26 @@ impl Spare {
             to.extend_from_slice(part);
         }
         to.len() - before
+    }
+
+    /// Reads what fits of `count` bytes of a file to the end of `to`, and says how much that was; ENODATA when the file
+    /// ends before that.
+    pub(super) fn fill_from(
+        &mut self,
+        to: &mut Vec<u8>,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        let before = to.len();
+        let taken = count.min(PIECE - before);
+        if before + taken > SMALL && to.capacity() < PIECE {
+            self.enlarge(to);
+        }
+        to.resize(before + taken, 0);
+        file.fill(offset, &mut to[before..])
+            .inspect_err(|_| to.truncate(before))?;
+        Ok(taken)
     }
 
     fn enlarge(&mut self, buffer: &mut Vec<u8>) {

@@ -4,10 +4,61 @@
 
 use super::link::{Operation, Phase};
 use super::{BROKEN, Uring};
-use crate::{Errno, Event, socket};
+use crate::files::File;
+use crate::{Errno, Event, Token, socket};
 use io_uring::{opcode, squeue, types};
 
 impl Uring {
+    /// The link of a token that bytes can be taken for.
+    #[inline]
+    pub(super) fn sender(&mut self, token: Token) -> Result<u32, Errno> {
+        let index = self.find(token).ok_or(Errno::EBADF)?;
+        let link = self.at(index);
+        let error = link.broken.or(match link.phase {
+            Phase::Dead => Some(Errno::EPIPE),
+            Phase::Listening => Some(Errno::ENOTCONN),
+            _ => None,
+        });
+        match error {
+            None => Ok(index),
+            Some(error) => {
+                link.phase = Phase::Dead;
+                Err(error)
+            }
+        }
+    }
+
+    /// Remembers that something was taken, or less than was given.
+    #[inline]
+    pub(super) fn took(&mut self, index: u32, given: usize, taken: usize) {
+        let link = self.at(index);
+        link.short |= taken < given;
+        // The first of those that are gathered for the next operation.
+        if taken > 0 && link.gathering.len() == taken {
+            self.dirty.push(index);
+        }
+    }
+
+    /// Takes a part of a file by copying it, as everything that is sent here: a plain sendfile would overtake what was
+    /// taken before.
+    pub(super) fn take_file(
+        &mut self,
+        index: u32,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        let link = &mut self.links[index as usize];
+        let answer = self
+            .spare
+            .fill_from(&mut link.gathering, file, offset, count);
+        match answer {
+            Ok(taken) => self.took(index, count, taken),
+            Err(_) => link.phase = Phase::Dead,
+        }
+        answer
+    }
+
     /// Makes what was taken into operations.
     #[inline]
     pub(super) fn flush(&mut self) {
@@ -82,7 +133,7 @@ impl Uring {
         let interrupted = matches!(Errno(-result), Errno::EINTR | Errno::EAGAIN);
         let link = self.at(index);
         link.quiet = false;
-        if !matches!(link.phase, Phase::Open | Phase::Ended | Phase::Lingering) {
+        if !link.sends() {
             return None;
         }
         if result < 0 && !interrupted {

@@ -397,7 +397,12 @@ fn a_ring_with_everything_under_way_can_be_dropped() {
         return;
     };
     let path = std::env::temp_dir().join(format!("kernel-uring-{}", std::process::id()));
-    ring.listen(Token(1), &Address::Unix(path.clone())).unwrap();
+    ring.listen(
+        Token(1),
+        &Address::Unix(path.clone()),
+        &ListenOptions::default(),
+    )
+    .unwrap();
     assert!(UnixStream::connect(&path).is_ok());
     assert_eq!(event(&mut ring), Event::Incoming);
     let message = pattern(100 * link::PIECE);

@@ -1,0 +1,218 @@
+//! Files beneath a folder, and nothing else.
+//!
+//! Who asks for a file by a path that a stranger has written must not be led out of the folder: not by `..`, not by an
+//! absolute path, not by a symbolic link that somebody has put there. To look at the path first and open it then is
+//! wrong, since links change in between; so the kernel is asked to hold the border itself while it walks
+//! (openat2 with RESOLVE_BENEATH). Where that call is missing or forbidden [`Root::open`] fails: there is no second
+//! way that would be as safe.
+//!
+//! It does not know which files are wanted, or what is in them.
+//!
+//! ```
+//! use kernel::Errno;
+//! use kernel::files::{Kind, Root};
+//!
+//! let root = Root::open(env!("CARGO_MANIFEST_DIR").as_ref())?;
+//! let file = root.file(b"src/files.rs")?;
+//! assert_eq!(file.facts().kind, Kind::Regular);
+//! let mut begin = [0; 9];
+//! assert_eq!(file.read_at(0, &mut begin), Ok(9));
+//! assert_eq!(&begin, b"//! Files");
+//! assert_eq!(root.file(b"../../Cargo.toml").err(), Some(Errno::EXDEV));
+//! # Ok::<(), Errno>(())
+//! ```
+
+use crate::Errno;
+use libc::c_int;
+use std::ffi::CString;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a path is walked again whose folders were moved about meanwhile (EAGAIN), before that is the answer.
+const WALKS: u32 = 16;
+
+/// A folder out of which no path leads.
+#[derive(Debug)]
+pub struct Root(OwnedFd);
+
+/// An open file, for reading.
+#[derive(Debug)]
+pub struct File {
+    fd: OwnedFd,
+    facts: Facts,
+}
+
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// What it is.
+    pub kind: Kind,
+    /// In bytes.
+    pub size: u64,
+    /// When it was changed last, since 1970-01-01 UTC; zero for what was before.
+    pub modified: Duration,
+    /// Its number on its file system.
+    pub inode: u64,
+    /// The file system's number.
+    pub device: u64,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It has bytes that can be sent.
+    Regular,
+    /// It has other files in it.
+    Folder,
+    /// A device, a pipe, a socket.
+    Other,
+}
+
+impl Root {
+    /// Opens the folder at `path`, which is walked without any border.
+    ///
+    /// # Errors
+    /// ENOENT, ENOTDIR, EACCES and so on; ENOSYS (or EPERM, of a container's filter) where the kernel cannot hold the
+    /// border. Then no file can be opened safely.
+    pub fn open(path: &Path) -> Result<Root, Errno> {
+        let path = text(path.as_os_str().as_bytes())?;
+        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        // SAFETY: the path is a live C string.
+        let fd = Errno::check(unsafe { libc::open(path.as_ptr(), flags) })?;
+        // SAFETY: the descriptor is new, so nobody else owns it.
+        let root = Root(unsafe { OwnedFd::from_raw_fd(fd) });
+        // Tried once, so that it fails now and not at the first request.
+        root.walk(c".".to_owned(), flags)?;
+        Ok(root)
+    }
+
+    /// Opens the file at `relative` for reading. It never waits, and never for the other end of a pipe.
+    ///
+    /// # Errors
+    /// EXDEV for a path that leads out, ELOOP for a link of the kind that /proc has; ENOENT, EACCES, ENXIO (a socket)
+    /// and so on; EINVAL for a path with a zero byte in it.
+    pub fn file(&self, relative: &[u8]) -> Result<File, Errno> {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let fd = self.walk(text(relative)?, flags)?;
+        let facts = facts(fd.as_raw_fd())?;
+        Ok(File { fd, facts })
+    }
+
+    fn walk(&self, path: CString, flags: c_int) -> Result<OwnedFd, Errno> {
+        // SAFETY: open_how is plain old data; all zeroes is a valid value of it.
+        let mut how: libc::open_how = unsafe { zeroed() };
+        how.flags = flags as u64;
+        how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+        for _ in 0..WALKS {
+            // SAFETY: path and `how` outlive the call, and the length is that of `how`.
+            let answer = unsafe {
+                libc::syscall(
+                    libc::SYS_openat2,
+                    self.0.as_raw_fd(),
+                    path.as_ptr(),
+                    &raw const how,
+                    size_of::<libc::open_how>(),
+                )
+            };
+            match Errno::check(answer as c_int) {
+                // SAFETY: the descriptor is new, so nobody else owns it.
+                Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Errno::EAGAIN)
+    }
+}
+
+impl File {
+    /// What was so when it was opened.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// What is so now.
+    ///
+    /// # Errors
+    /// EIO or ESTALE, of file systems that are elsewhere.
+    pub fn look(&self) -> Result<Facts, Errno> {
+        facts(self.fd.as_raw_fd())
+    }
+
+    /// Reads from `offset` on as much as comes at once; zero is the end.
+    ///
+    /// # Errors
+    /// What pread said: EIO, EISDIR for a folder, ...
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let (fd, offset) = (self.fd.as_raw_fd(), position(offset)?);
+        loop {
+            // SAFETY: pointer and length are those of a live, exclusive slice.
+            let got =
+                unsafe { libc::pread64(fd, buffer.as_mut_ptr().cast(), buffer.len(), offset) };
+            match Errno::check_size(got as libc::ssize_t) {
+                Err(Errno::EINTR) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Reads all of `buffer`; ENODATA when the file ends before that.
+    pub(crate) fn fill(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Errno> {
+        while !buffer.is_empty() {
+            match self.read_at(offset, buffer)? {
+                0 => return Err(Errno::ENODATA),
+                got => {
+                    offset += got as u64;
+                    buffer = &mut buffer[got..];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// An offset as the kernel has it; EOVERFLOW beyond its largest.
+pub(crate) fn position(offset: u64) -> Result<libc::off64_t, Errno> {
+    offset.try_into().map_err(|_| Errno::EOVERFLOW)
+}
+
+/// A path for the kernel; EINVAL for one with a zero byte in it.
+fn text(path: &[u8]) -> Result<CString, Errno> {
+    CString::new(path).map_err(|_| Errno::EINVAL)
+}
+
+fn facts(fd: RawFd) -> Result<Facts, Errno> {
+    // SAFETY: stat is plain old data; all zeroes is a valid value of it.
+    let mut stat: libc::stat64 = unsafe { zeroed() };
+    // SAFETY: `stat` outlives the call and is what the call fills.
+    Errno::check(unsafe { libc::fstat64(fd, &mut stat) })?;
+    let kind = match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG => Kind::Regular,
+        libc::S_IFDIR => Kind::Folder,
+        _ => Kind::Other,
+    };
+    Ok(Facts {
+        kind,
+        size: stat.st_size.max(0) as u64,
+        modified: since_1970(stat.st_mtime, stat.st_mtime_nsec),
+        inode: stat.st_ino,
+        device: stat.st_dev,
+    })
+}
+
+fn since_1970(seconds: i64, nanos: i64) -> Duration {
+    match u64::try_from(seconds) {
+        Ok(seconds) => Duration::new(seconds, nanos as u32),
+        Err(_) => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests;

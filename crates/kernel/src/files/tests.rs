@@ -1,0 +1,3 @@
+//! What may be opened beneath a folder, and what may not.
+
+
