@@ -37,6 +37,9 @@ mod resources;
 mod date;
 // as ready bytes;
 mod shelf;
+// what is served of a folder,
+#[allow(dead_code, reason = "the worker is being taught to use it")]
+mod files;
 // how a request finds its answer,
 mod answering;
 // where connections are kept,
@@ -56,6 +59,8 @@ mod counts;
 mod server;
 // Beside it, the server that does everything wrong.
 pub mod misbehaviour;
+// And the one that does everything as it was told, to the microsecond.
+pub mod truth;
 
 pub use counts::{Counts, Responses, Row};
 pub use limits::{Limits, Pace};

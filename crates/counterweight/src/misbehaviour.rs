@@ -44,6 +44,7 @@ mod worker;
 mod server;
 
 pub use log::Log;
+pub(crate) use script::mixed;
 pub use script::{Meets, Rule, Script, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;

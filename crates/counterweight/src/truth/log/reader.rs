@@ -1,0 +1,180 @@
+//! A truth log read again, record by record.
+
+use super::record::{HEADER, Header, RECORD, Record};
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Why a truth log cannot be read, or not to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is another kind of file.
+    #[error("{0} is not a truth log of this version")]
+    Form(PathBuf),
+    /// It ends in the middle of a record, as when a server was killed.
+    #[error("{0} ends in the middle of a record")]
+    Torn(PathBuf),
+    /// A record names a misbehaviour that this version does not have.
+    #[error("{0} holds a misbehaviour that this version does not know")]
+    Unknown(PathBuf),
+}
+
+/// The records of a log, in the order in which requests were answered or given up. After an error nothing follows.
+#[derive(Debug)]
+pub struct Records {
+    from: BufReader<File>,
+    path: PathBuf,
+    header: Header,
+    is_over: bool,
+}
+
+/// Opens a log and reads its header.
+///
+/// # Errors
+/// The file cannot be read, or is no truth log.
+pub fn read(path: impl AsRef<Path>) -> Result<Records, LogError> {
+    let path = path.as_ref().to_owned();
+    let file = |error| LogError::File {
+        path: path.clone(),
+        error,
+    };
+    let mut from = BufReader::new(File::open(&path).map_err(file)?);
+    let mut bytes = [0; HEADER];
+    let header = match from.read_exact(&mut bytes) {
+        Ok(()) => Header::read(&bytes),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
+        Err(error) => return Err(file(error)),
+    };
+    match header {
+        Some(header) => Ok(Records {
+            from,
+            path,
+            header,
+            is_over: false,
+        }),
+        None => Err(LogError::Form(path)),
+    }
+}
+
+impl Records {
+    /// What the file says of all of them.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, LogError> {
+        let mut bytes = [0; RECORD];
+        let mut length = 0;
+        while length < RECORD {
+            match self.from.read(&mut bytes[length..]) {
+                Ok(0) if length == 0 => return Ok(None),
+                Ok(0) => return Err(LogError::Torn(self.path.clone())),
+                Ok(count) => length += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let path = self.path.clone();
+                    return Err(LogError::File { path, error });
+                }
+            }
+        }
+        let record = Record::read(&bytes);
+        record
+            .map(Some)
+            .ok_or_else(|| LogError::Unknown(self.path.clone()))
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, LogError>;
+
+    fn next(&mut self) -> Option<Result<Record, LogError>> {
+        if self.is_over {
+            return None;
+        }
+        let record = self.record().transpose();
+        self.is_over = !matches!(record, Some(Ok(_)));
+        record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Writer;
+    use super::*;
+
+    /// A file of this test alone, gone at its end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            let name = format!("counterweight-truth-log-{}-{name}", std::process::id());
+            Place(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0); // it may never have been there
+        }
+    }
+
+    fn three(place: &Place) -> Vec<u8> {
+        let file = Box::new(File::create(&place.0).unwrap());
+        let mut writer = Writer::new(file, &Header::default(), |_| ());
+        for id in 1..=3 {
+            writer.add(&Record {
+                id,
+                ..Record::default()
+            });
+        }
+        writer.finish();
+        std::fs::read(&place.0).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_read_in_its_order() {
+        let place = Place::new("order");
+        three(&place);
+        let ids: Vec<u64> = read(&place.0)
+            .unwrap()
+            .map(|record| record.unwrap().id)
+            .collect();
+        assert_eq!(ids, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_torn_end_is_told_after_the_whole_records() {
+        let place = Place::new("torn");
+        let bytes = three(&place);
+        std::fs::write(&place.0, &bytes[..bytes.len() - 1]).unwrap();
+        let mut records = read(&place.0).unwrap();
+        assert_eq!(records.next().unwrap().unwrap().id, 1);
+        assert_eq!(records.next().unwrap().unwrap().id, 2);
+        let error = records.next().unwrap().unwrap_err().to_string();
+        assert!(error.ends_with("ends in the middle of a record"), "{error}");
+        assert!(records.next().is_none());
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let place = Place::new("other");
+        for bytes in [&b""[..], b"TRUTHLOG", &[b'x'; 200]] {
+            std::fs::write(&place.0, bytes).unwrap();
+            assert!(
+                matches!(read(&place.0), Err(LogError::Form(_))),
+                "{bytes:?}"
+            );
+        }
+        std::fs::remove_file(&place.0).unwrap();
+        assert!(matches!(read(&place.0), Err(LogError::File { .. })));
+    }
+}

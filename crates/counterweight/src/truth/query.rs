@@ -1,0 +1,228 @@
+//! What a query says, name by name, and what is wrong with it, in one sentence.
+//!
+//! Nothing is decoded: names, numbers and times need no escapes, and what needs one is none of them.
+
+use units::{Nanos, ParseError, parse_count};
+
+/// Parameters that one query may have; the longest law needs five.
+const PARAMETERS_MAX: usize = 8;
+/// Characters of a wrong value that are quoted.
+const QUOTED: usize = 60;
+
+/// Why a query, or a flag that is written as one, cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// A parameter is needed and not there.
+    #[error("`{name}=` is missing; {remedy}")]
+    Missing {
+        /// Which.
+        name: &'static str,
+        /// What to write.
+        remedy: &'static str,
+    },
+    /// Nobody knows this parameter here.
+    #[error("`{0}` is not a parameter here; leave it out")]
+    Unknown(String),
+    /// A parameter is there more than once.
+    #[error("`{0}=` is given twice; give it once")]
+    Twice(String),
+    /// There are more than any request needs.
+    #[error("there are more than {PARAMETERS_MAX} parameters; leave some out")]
+    TooMany,
+    /// A value is not what its name asks for.
+    #[error("{name}: `{value}` is not {what}; write {remedy}")]
+    Value {
+        /// Whose.
+        name: &'static str,
+        /// What was written, at most 60 characters of it.
+        value: String,
+        /// What it ought to be.
+        what: &'static str,
+        /// What to write.
+        remedy: &'static str,
+    },
+    /// A time or a count is not one.
+    #[error("{name}: {error}")]
+    Quantity {
+        /// Whose.
+        name: &'static str,
+        /// What is wrong with it.
+        error: ParseError,
+    },
+    /// Two values that do not go together.
+    #[error("{0}")]
+    Pair(&'static str),
+    /// Another kind of misbehaviour is asked than a request can meet.
+    #[error(
+        "`{0}` meets connections when they are accepted, not requests; start the server with --fault {0}:every=1"
+    )]
+    Connections(&'static str),
+    /// More different faults are asked than are counted.
+    #[error("more than {0} different faults are asked; ask for fewer")]
+    Faults(usize),
+}
+
+impl Wrong {
+    /// A value that is not what its name asks for.
+    pub(super) fn value(
+        name: &'static str,
+        value: &str,
+        what: &'static str,
+        remedy: &'static str,
+    ) -> Wrong {
+        Wrong::Value {
+            name,
+            value: quoted(value),
+            what,
+            remedy,
+        }
+    }
+}
+
+/// As much of `text` as a sentence bears.
+fn quoted(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
+}
+
+/// The parameters of a query that nobody has asked for yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query<'a> {
+    pairs: [(&'a str, &'a str); PARAMETERS_MAX],
+    count: usize,
+}
+
+impl<'a> Query<'a> {
+    /// Takes `text` apart; empty parts are nothing.
+    pub(super) fn new(text: &'a str) -> Result<Query<'a>, Wrong> {
+        let mut query = Query {
+            pairs: [("", ""); PARAMETERS_MAX],
+            count: 0,
+        };
+        for part in text.split('&').filter(|part| !part.is_empty()) {
+            let pair = part.split_once('=').unwrap_or((part, ""));
+            if query.rest().iter().any(|other| other.0 == pair.0) {
+                return Err(Wrong::Twice(quoted(pair.0)));
+            }
+            *query.pairs.get_mut(query.count).ok_or(Wrong::TooMany)? = pair;
+            query.count += 1;
+        }
+        Ok(query)
+    }
+
+    fn rest(&self) -> &[(&'a str, &'a str)] {
+        &self.pairs[..self.count]
+    }
+
+    /// The value of a parameter, which then is no longer there.
+    pub(super) fn take(&mut self, name: &str) -> Option<&'a str> {
+        let place = self.rest().iter().position(|pair| pair.0 == name)?;
+        let value = self.pairs[place].1;
+        self.count -= 1;
+        self.pairs[place] = self.pairs[self.count];
+        Some(value)
+    }
+
+    /// The value of a parameter that has to be there.
+    pub(super) fn need(
+        &mut self,
+        name: &'static str,
+        remedy: &'static str,
+    ) -> Result<&'a str, Wrong> {
+        self.take(name).ok_or(Wrong::Missing { name, remedy })
+    }
+
+    /// A time that has to be there, at most `most`.
+    pub(super) fn time(&mut self, name: &'static str, most: Nanos) -> Result<Nanos, Wrong> {
+        let text = self.need(name, "write a time such as 500us, 5ms or 1s")?;
+        let time: Nanos = text
+            .parse()
+            .map_err(|error| Wrong::Quantity { name, error })?;
+        if time > most {
+            return Err(Wrong::value(
+                name,
+                text,
+                "an hour or less",
+                "a shorter time",
+            ));
+        }
+        Ok(time)
+    }
+
+    /// A number that has to be there, above zero and at most `most`.
+    pub(super) fn number(&mut self, name: &'static str, most: f64) -> Result<f64, Wrong> {
+        let text = self.need(name, "write a number such as 0.5 or 2")?;
+        match text.parse::<f64>() {
+            Ok(number) if number > 0.0 && number <= most => Ok(number),
+            _ => {
+                let what = "a number above 0 that is not huge";
+                Err(Wrong::value(name, text, what, "one such as 0.5 or 2"))
+            }
+        }
+    }
+
+    /// A count, where it is there.
+    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, Wrong> {
+        let count = |text| parse_count(text).map_err(|error| Wrong::Quantity { name, error });
+        self.take(name).map(count).transpose()
+    }
+
+    /// Nothing may be left.
+    pub(super) fn end(&self) -> Result<(), Wrong> {
+        match self.rest().first() {
+            Some((name, _)) => Err(Wrong::Unknown(quoted(name))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A share from 0 to 1.
+pub(super) fn share(name: &'static str, text: &str) -> Result<f64, Wrong> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(Wrong::value(
+            name,
+            text,
+            "a share",
+            "one from 0 to 1, such as 0.01",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_in_any_order_and_none_is_overlooked() {
+        let mut query = Query::new("b=2&a=1&&c&d=x=y").unwrap();
+        assert_eq!(query.take("a"), Some("1"));
+        assert_eq!(query.take("a"), None);
+        assert_eq!(query.take("c"), Some(""));
+        assert_eq!(query.take("d"), Some("x=y"));
+        assert_eq!(query.end(), Err(Wrong::Unknown("b".to_owned())));
+        assert_eq!(query.take("b"), Some("2"));
+        assert_eq!(query.end(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_twice_or_too_many_is_refused() {
+        assert_eq!(
+            Query::new("a=1&b=2&a=3").unwrap_err(),
+            Wrong::Twice("a".to_owned())
+        );
+        let many = |count: usize| (0..count).map(|n| format!("p{n}=1&")).collect::<String>();
+        assert!(Query::new(&many(PARAMETERS_MAX)).is_ok());
+        assert_eq!(
+            Query::new(&many(PARAMETERS_MAX + 1)).unwrap_err(),
+            Wrong::TooMany
+        );
+    }
+
+    #[test]
+    fn a_long_value_is_quoted_in_part() {
+        let text = format!("mean={}", "ä".repeat(500));
+        let wrong = Query::new(&text).unwrap().number("mean", 9.0).unwrap_err();
+        assert!(wrong.to_string().chars().count() < 200, "{wrong}");
+    }
+}

@@ -1,0 +1,129 @@
+//! What a request asks of the truth server: a delay, a fault, or one of the built-in resources.
+
+use super::faults;
+use super::law::Law;
+use super::query::{Query, Wrong};
+use crate::misbehaviour::Rule;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Target {
+    /// An answer after a delay of this law.
+    Delay(Law),
+    /// An answer that meets this rule.
+    Fault(Rule),
+    /// One of the built-in resources, or none.
+    Resource,
+    /// Something that cannot be understood.
+    Wrong(Wrong),
+}
+
+/// Reads a path with its query: what is asked, and the id if one is given. `seed` is that of shares.
+pub(super) fn read(path: &str, seed: u64) -> (Option<u64>, Target) {
+    let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    let read: fn(&mut Query<'_>, u64) -> Result<Target, Wrong> = match name {
+        "/delay" => |query, _| Law::take(query).map(Target::Delay),
+        "/fault" => |query, seed| faults::take(query, seed).map(Target::Fault),
+        _ => return (loose_id(query), Target::Resource),
+    };
+    let mut id = None;
+    let mut strict = || {
+        let mut query = Query::new(query)?;
+        id = number(&mut query)?;
+        let target = read(&mut query, seed)?;
+        query.end().map(|()| target)
+    };
+    let target = strict().unwrap_or_else(Target::Wrong);
+    (id, target)
+}
+
+fn number(query: &mut Query<'_>) -> Result<Option<u64>, Wrong> {
+    let Some(text) = query.take("id") else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(id) => Ok(Some(id)),
+        Err(_) => Err(Wrong::value(
+            "id",
+            text,
+            "a whole number",
+            "digits, such as id=7",
+        )),
+    }
+}
+
+/// The id in the query of a resource, which may have anything else in it.
+fn loose_id(query: &str) -> Option<u64> {
+    query
+        .split('&')
+        .find_map(|part| part.strip_prefix("id=")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::misbehaviour::{Misbehaviour, When};
+    use units::Nanos;
+
+    #[test]
+    fn paths_are_understood() {
+        let law = Law::Constant {
+            mean: Nanos::from_millis(5),
+        };
+        let rule = Rule {
+            misbehaviour: Misbehaviour::BadStatus,
+            when: When::Every(3),
+        };
+        let cases = [
+            ("/delay?law=constant&mean=5ms", None, Target::Delay(law)),
+            (
+                "/delay?law=constant&mean=5ms&id=42",
+                Some(42),
+                Target::Delay(law),
+            ),
+            (
+                "/fault?id=7&kind=bad-status&every=3",
+                Some(7),
+                Target::Fault(rule),
+            ),
+            ("/hello", None, Target::Resource),
+            ("/hello?x&id=9", Some(9), Target::Resource),
+            ("/hello?id=nine", None, Target::Resource),
+            ("/delay/", None, Target::Resource),
+            ("/delays?law=constant", None, Target::Resource),
+            ("*", None, Target::Resource),
+        ];
+        for (path, id, target) in cases {
+            assert_eq!(read(path, 0), (id, target), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told() {
+        let cases = [
+            (
+                "/delay",
+                "`law=` is missing; name one such as law=constant&mean=5ms",
+            ),
+            (
+                "/delay?id=-1&law=constant&mean=5ms",
+                "id: `-1` is not a whole number; write digits, such as id=7",
+            ),
+            (
+                "/delay?law=constant&mean=5ms&x=1",
+                "`x` is not a parameter here; leave it out",
+            ),
+            (
+                "/fault",
+                "`kind=` is missing; name a misbehaviour such as kind=bad-status",
+            ),
+        ];
+        for (path, sentence) in cases {
+            let (_, target) = read(path, 0);
+            let Target::Wrong(wrong) = target else {
+                panic!("{path}: {target:?}");
+            };
+            assert_eq!(wrong.to_string(), sentence, "{path}");
+        }
+    }
+}
