@@ -38,7 +38,7 @@ mod date;
 // as ready bytes;
 mod shelf;
 // what is served of a folder,
-#[allow(dead_code, reason = "the worker is being taught to use it")]
+#[allow(dead_code, unused_imports, reason = "the worker learns to use it")]
 mod files;
 // how a request finds its answer,
 mod answering;

@@ -1,0 +1,55 @@
+//! Files of a folder, as answers: from a request's target to the bytes of head and body.
+//!
+//! It knows the kernel's files and the wire's requests, and neither sockets nor connections nor when anything is sent:
+//! that is the worker's. So it is used like this:
+//!
+//! ```text
+//! let mut library = Library::open(root, &LibraryOptions::default(), clock::realtime)?;
+//! // When a request's head is there:
+//! let found = library.find(&asked, now);
+//! // (The same head again, byte for byte? Then while `found.is_fresh(now)` it is the same answer.)
+//! // (`found.is_missing()`: no file has this name, so a built-in resource may answer instead.)
+//! // When the request is complete:
+//! let Appended { status, length, part } = library.append(&found, Form::Kept, date, &mut out);
+//! // `out` is to be sent; and if there is a `part`, then behind it
+//! while part.left > 0 {
+//!     match ring.send_file(token, part.file(), part.offset, part.left.min(TURN) as usize) {
+//!         Ok(sent) => part.advance(sent),      // less than asked for: go on after `Writable`
+//!         Err(Errno::ENODATA) => part.lost(),  // and close
+//!     }
+//! }
+//! // When accepting fails for want of descriptors: library.close_files().
+//! ```
+//!
+//! Each question about a request has a file of its own, which knows nothing of the others: `paths` (what is asked for),
+//! `types` (what it is), `encodings` (in which copy), `conditions` with `dates` (whether the client has it), `ranges`
+//! (how much of it). `volumes` and `heads` hold what is prepared, `table` bounds it, `library` puts all to use.
+
+// In reading order: what is asked for,
+mod paths;
+// what it is,
+mod types;
+// what else the request says of it,
+mod wishes;
+// which copy is best,
+mod encodings;
+// whether it is to be sent,
+mod conditions;
+mod dates;
+// and how much.
+mod ranges;
+// Answers as bytes:
+mod heads;
+mod notices;
+// an open file with all its answers,
+mod volumes;
+// those that are remembered,
+mod table;
+// and all of it together.
+mod library;
+// What must hold of all that strangers write.
+#[cfg(test)]
+mod laws;
+
+pub(crate) use library::{Appended, Found, Library, LibraryOptions};
+pub(crate) use volumes::FilePart;

@@ -1,0 +1,70 @@
+//! What must hold of everything that strangers write, for property tests and for fuzzing.
+//!
+//! The fuzz targets take this file and those it is about into programs of their own, so it knows them by `super` only.
+
+use super::conditions::{self, Validators, Verdict};
+use super::encodings::{self, CODINGS};
+use super::paths;
+use super::ranges::{self, Wanted};
+use super::wishes::Wishes;
+
+/// A target names nothing, or what is below the root and not hidden; and a redirect leads to that very name.
+pub(crate) fn target(target: &str) {
+    let Ok(name) = paths::resolve(target) else {
+        return;
+    };
+    let path = &*name.path;
+    assert!(!path.is_empty() && path.len() < 4096, "{target:?}");
+    for segment in path.split(|&byte| byte == b'/') {
+        let is_sound = !segment.is_empty() && segment[0] != b'.' && segment.len() <= 255;
+        assert!(is_sound, "{target:?} gives {path:?}");
+    }
+    assert!(!path.contains(&0), "{target:?} gives {path:?}");
+    let location = paths::location(&name);
+    let is_text = location.bytes().all(|byte| byte.is_ascii_graphic());
+    assert!(is_text, "{target:?} leads to {location}");
+    let is_here = location.starts_with('/') && !location.starts_with("//");
+    assert!(is_here, "{target:?} leads to {location}");
+    let index = [path, b"/index.html"].concat();
+    if index.len() < 4096 {
+        let there = paths::resolve(&location).expect("what is sent is sound");
+        assert!(there.is_folder && *there.path == index, "{target:?}");
+    }
+}
+
+/// A part is something of the file.
+pub(crate) fn range(value: &[u8], size: u64) {
+    if let Wanted::Part { first, length } = ranges::wanted(value, size) {
+        let end = first.checked_add(length);
+        assert!(length > 0 && end.is_some_and(|end| end <= size));
+    }
+}
+
+/// Whatever else is in a list of tags or codings, what comes first in it counts, and what is not there is not chosen.
+pub(crate) fn lists(value: &[u8]) {
+    let ours = Validators {
+        tag: "\"a,b\"",
+        is_strong: true,
+        modified: 784_111_777,
+    };
+    let led = [b"\"a,b\" , ", value].concat();
+    for (name, verdict) in [
+        ("If-Match", Verdict::Send),
+        ("If-None-Match", Verdict::Unchanged),
+    ] {
+        let judged = |value| conditions::judge(&Wishes::of([(name, value)].into_iter()), ours, 0);
+        assert_eq!(judged(&led), verdict);
+        judged(value);
+    }
+    for name in ["If-Modified-Since", "If-Unmodified-Since", "If-Range"] {
+        let wishes = Wishes::of([(name, value)].into_iter());
+        conditions::judge(&wishes, ours, 0);
+        let counts = conditions::range_counts(&wishes.if_range, ours, 0);
+        assert!(!counts || name != "If-Range" || value.len() >= ours.tag.len());
+    }
+    for coding in CODINGS {
+        let chosen = |value| encodings::choose([value].into_iter(), |there| there == coding);
+        assert!(chosen(value).is_none_or(|it| it == coding));
+        assert_eq!(encodings::choose([value].into_iter(), |_| false), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! A file as it is served: open, with its facts, its compressed copies, and the heads of its usual answers.
+//!
+//! Made when the file is asked for the first time, and again when it has changed. Answers share it, so that what has
+//! begun to be sent is sent to its end from the same file, whatever happens to its name meanwhile.
+
+use super::conditions::Validators;
+use super::encodings::Coding;
+use super::heads::Head;
+use super::types;
+use crate::date;
+use kernel::Errno;
+use kernel::files::{Facts, File};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Instant;
+
+/// Bodies up to this size are sent together with their head, copied behind it; larger ones by sendfile, which copies
+/// nothing but is a call of its own. (As much as a ring reads at once.)
+pub(crate) const SMALL: u64 = 64 * 1024;
+/// A file that was changed less than this ago may change again without getting another date: the coarsest dates of
+/// file systems in use (FAT's) have two seconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// One file, in all the ways in which it lies there.
+#[derive(Debug)]
+pub(crate) struct Volume {
+    /// Its path below the root.
+    pub(crate) path: Box<[u8]>,
+    /// The file itself, then its compressed copies.
+    pages: Box<[Page]>,
+    /// Until then it is taken to be what is on disk.
+    fresh_until: Cell<Instant>,
+}
+
+/// One of these ways.
+#[derive(Debug)]
+pub(crate) struct Page {
+    about: About,
+    body: Body,
+    /// Of an answer that sends all of it.
+    pub(crate) whole: Head,
+    /// Of one that says that the client has it.
+    pub(crate) unchanged: Head,
+}
+
+/// What heads tell of a page.
+#[derive(Debug)]
+struct About {
+    coding: Option<Coding>,
+    facts: Facts,
+    /// With its quotes.
+    tag: String,
+    is_strong: bool,
+    /// In seconds since 1970.
+    modified: u64,
+    /// The Content-Type.
+    kind: &'static str,
+    /// There are other copies.
+    varies: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    File(Rc<File>),
+    Memory(Box<[u8]>),
+}
+
+/// A file to be made a page of.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    /// None: the file itself.
+    pub(crate) coding: Option<Coding>,
+    pub(crate) file: File,
+}
+
+/// How contents are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keeping {
+    /// The time of day.
+    pub(crate) wall: Duration,
+    /// Files up to this size are read into memory.
+    pub(crate) size: u64,
+}
+
+impl Volume {
+    /// From the file and its copies, the file first.
+    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, keeping: Keeping) -> Volume {
+        let kind = types::of(path).name;
+        let varies = copies.len() > 1;
+        let page = |copy| Page::new(copy, kind, varies, keeping);
+        Volume {
+            path: path.into(),
+            pages: copies.into_iter().map(page).collect(),
+            fresh_until: Cell::new(Instant::ZERO),
+        }
+    }
+
+    /// Whether it would be the same if it were made of these now.
+    pub(crate) fn is_made_of(&self, copies: &[Copy], wall: Duration) -> bool {
+        let is_same = |page: &Page, copy: &Copy| {
+            let (facts, about) = (copy.file.facts(), &page.about);
+            (about.coding, about.facts, about.is_strong)
+                == (copy.coding, facts, is_settled(&facts, wall))
+        };
+        let mut pairs = self.pages.iter().zip(copies);
+        self.pages.len() == copies.len() && pairs.all(|(page, copy)| is_same(page, copy))
+    }
+
+    #[inline]
+    pub(crate) fn page(&self, place: u8) -> &Page {
+        &self.pages[usize::from(place)]
+    }
+
+    /// Where the copy with this coding is.
+    pub(crate) fn place(&self, coding: Coding) -> Option<u8> {
+        let is_it = |page: &Page| page.about.coding == Some(coding);
+        self.pages.iter().position(is_it).map(|place| place as u8)
+    }
+
+    /// There is more than one way in which it lies there.
+    #[inline]
+    pub(crate) fn is_choice(&self) -> bool {
+        self.pages.len() > 1
+    }
+
+    #[inline]
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        now < self.fresh_until.get()
+    }
+
+    /// It is to be looked at again at `until`.
+    pub(crate) fn set_fresh(&self, until: Instant) {
+        self.fresh_until.set(until);
+    }
+
+    /// How many descriptors and how many bytes of contents it holds.
+    pub(crate) fn holds(&self) -> (usize, u64) {
+        let pages = self.pages.iter();
+        pages.fold((0, 0), |(files, bytes), page| match &page.body {
+            Body::File(_) => (files + 1, bytes),
+            Body::Memory(body) => (files, bytes + body.len() as u64),
+        })
+    }
+}
+
+impl Page {
+    fn new(copy: Copy, kind: &'static str, varies: bool, keeping: Keeping) -> Page {
+        let facts = copy.file.facts();
+        let about = About {
+            coding: copy.coding,
+            facts,
+            tag: tag(&facts, copy.coding),
+            is_strong: is_settled(&facts, keeping.wall),
+            // A date in the future must not be told (RFC 9110 §8.8.2.1).
+            modified: facts.modified.min(keeping.wall).as_secs(),
+            kind,
+            varies,
+        };
+        Page {
+            whole: about.head(200, facts.size, &[("Accept-Ranges", "bytes")]),
+            unchanged: about.unchanged(),
+            body: Body::new(copy.file, keeping.size.min(SMALL)),
+            about,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn size(&self) -> u64 {
+        self.about.facts.size
+    }
+
+    pub(crate) fn validators(&self) -> Validators<'_> {
+        Validators {
+            tag: &self.about.tag,
+            is_strong: self.about.is_strong,
+            modified: self.about.modified as i64,
+        }
+    }
+
+    /// The head of an answer that sends a part of it.
+    pub(crate) fn head_of_part(&self, first: u64, length: u64) -> Head {
+        let range = format!("bytes {first}-{}/{}", first + length - 1, self.size());
+        self.about.head(206, length, &[("Content-Range", &range)])
+    }
+
+    /// Appends bytes of it that are in memory, or reads them; for small parts.
+    ///
+    /// # Errors
+    /// ENODATA when the file has become shorter, or what reading said; something may be appended then.
+    #[inline]
+    pub(crate) fn append(&self, first: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Errno> {
+        let length = length as usize;
+        match &self.body {
+            Body::Memory(body) => {
+                out.extend_from_slice(&body[first as usize..][..length]);
+                Ok(())
+            }
+            Body::File(file) => {
+                let start = out.len();
+                out.resize(start + length, 0);
+                read(file, first, &mut out[start..])
+            }
+        }
+    }
+
+    /// The open file; none of one that is in memory.
+    pub(crate) fn file(&self) -> Option<&Rc<File>> {
+        match &self.body {
+            Body::File(file) => Some(file),
+            Body::Memory(_) => None,
+        }
+    }
+}
+
+impl About {
+    /// The head of an answer that sends something of it: what it is, and then `more`.
+    fn head(&self, status: u16, length: u64, more: &[(&str, &str)]) -> Head {
+        let (tag, modified) = (self.tag_line(), date::text(self.modified));
+        let mut headers = vec![("Content-Type", self.kind)];
+        if let Some(coding) = self.coding {
+            headers.push(("Content-Encoding", coding.token()));
+        }
+        headers.extend(self.vary());
+        headers.extend([("Last-Modified", &*modified), ("ETag", &*tag)]);
+        headers.extend(more);
+        Head::new(status, Some(length), &headers)
+    }
+
+    /// RFC 9110 §15.4.5: no more than what says which version it is.
+    fn unchanged(&self) -> Head {
+        let tag = self.tag_line();
+        let mut headers: Vec<_> = self.vary().into_iter().collect();
+        headers.push(("ETag", &tag));
+        Head::new(304, None, &headers)
+    }
+
+    fn vary(&self) -> Option<(&'static str, &'static str)> {
+        self.varies.then_some(("Vary", "Accept-Encoding"))
+    }
+
+    fn tag_line(&self) -> String {
+        let weak = if self.is_strong { "" } else { "W/" };
+        format!("{weak}{}", self.tag)
+    }
+}
+
+impl Body {
+    fn new(file: File, keep: u64) -> Body {
+        let size = file.facts().size;
+        let mut body = vec![0; if size <= keep { size as usize } else { 0 }];
+        if keep > 0 && size <= keep && read(&file, 0, &mut body).is_ok() {
+            Body::Memory(body.into())
+        } else {
+            Body::File(Rc::new(file))
+        }
+    }
+}
+
+/// Reads all of `buffer`.
+#[inline]
+fn read(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Errno> {
+    while !buffer.is_empty() {
+        match file.read_at(offset, buffer)? {
+            0 => return Err(Errno::ENODATA),
+            count => {
+                offset += count as u64;
+                buffer = &mut buffer[count..];
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file's date tells this version from every other.
+fn is_settled(facts: &Facts, wall: Duration) -> bool {
+    facts.modified + SETTLED <= wall
+}
+
+/// Another file, another size or another date gives another tag, and so does each coding.
+fn tag(facts: &Facts, coding: Option<Coding>) -> String {
+    let modified = facts.modified.as_nanos();
+    let coding = coding.map_or(String::new(), |coding| format!("-{}", coding.token()));
+    format!(
+        "\"{:x}-{:x}-{modified:x}{coding}\"",
+        facts.inode, facts.size
+    )
+}
+
+/// What is left to be sent of a large body, behind a head that is sent already.
+#[derive(Debug)]
+pub(crate) struct FilePart {
+    file: Rc<File>,
+    volume: Rc<Volume>,
+    /// Where the rest begins.
+    pub(crate) offset: u64,
+    /// How long it is.
+    pub(crate) left: u64,
+}
+
+impl FilePart {
+    pub(crate) fn new(volume: &Rc<Volume>, file: &Rc<File>, offset: u64, left: u64) -> FilePart {
+        FilePart {
+            file: Rc::clone(file),
+            volume: Rc::clone(volume),
+            offset,
+            left,
+        }
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// So much more of it was sent. Says whether that was all.
+    #[inline]
+    pub(crate) fn advance(&mut self, sent: usize) -> bool {
+        self.offset += sent as u64;
+        self.left -= sent as u64;
+        self.left == 0
+    }
+
+    /// The file turned out to be shorter (ENODATA): the next request looks at it again at once. The connection on which
+    /// this was being sent cannot go on.
+    pub(crate) fn lost(&self) {
+        self.volume.set_fresh(Instant::ZERO);
+    }
+}

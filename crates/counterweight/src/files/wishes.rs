@@ -1,0 +1,174 @@
+//! The header lines that decide what of a file is sent, picked out of a request.
+//!
+//! Most requests have none of them, and whether a request has any costs a look at the length of each line's name.
+
+/// Which of them a header line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Range,
+    IfMatch,
+    IfRange,
+    IfNoneMatch,
+    AcceptEncoding,
+    IfModifiedSince,
+    IfUnmodifiedSince,
+}
+
+/// No two of a length but two.
+#[inline]
+fn wish(name: &str) -> Option<Wish> {
+    let (wanted, wish) = match name.len() {
+        5 => ("range", Wish::Range),
+        8 if matches!(name.as_bytes()[3], b'm' | b'M') => ("if-match", Wish::IfMatch),
+        8 => ("if-range", Wish::IfRange),
+        13 => ("if-none-match", Wish::IfNoneMatch),
+        15 => ("accept-encoding", Wish::AcceptEncoding),
+        17 => ("if-modified-since", Wish::IfModifiedSince),
+        19 => ("if-unmodified-since", Wish::IfUnmodifiedSince),
+        _ => return None,
+    };
+    name.eq_ignore_ascii_case(wanted).then_some(wish)
+}
+
+/// The values of the lines of one name.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Lines<'a> {
+    first: Option<&'a [u8]>,
+    /// Nearly always empty, so it nearly never allocates.
+    more: Vec<&'a [u8]>,
+}
+
+impl<'a> Lines<'a> {
+    fn push(&mut self, value: &'a [u8]) {
+        match self.first {
+            None => self.first = Some(value),
+            Some(_) => self.more.push(value),
+        }
+    }
+
+    /// There is no such line.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// The value of the only line.
+    pub(crate) fn only(&self) -> Option<&'a [u8]> {
+        self.first.filter(|_| self.more.is_empty())
+    }
+
+    /// All values, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.first.into_iter().chain(self.more.iter().copied())
+    }
+}
+
+/// What a request wishes.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) range: Lines<'a>,
+    pub(crate) if_match: Lines<'a>,
+    pub(crate) if_range: Lines<'a>,
+    pub(crate) if_none_match: Lines<'a>,
+    pub(crate) accept_encoding: Lines<'a>,
+    pub(crate) if_modified_since: Lines<'a>,
+    pub(crate) if_unmodified_since: Lines<'a>,
+}
+
+impl<'a> Wishes<'a> {
+    pub(crate) fn of(headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Wishes<'a> {
+        let mut wishes = Wishes::default();
+        for (name, value) in headers {
+            if let Some(wish) = wish(name) {
+                wishes.lines(wish).push(value.trim_ascii());
+            }
+        }
+        wishes
+    }
+
+    fn lines(&mut self, wish: Wish) -> &mut Lines<'a> {
+        match wish {
+            Wish::Range => &mut self.range,
+            Wish::IfMatch => &mut self.if_match,
+            Wish::IfRange => &mut self.if_range,
+            Wish::IfNoneMatch => &mut self.if_none_match,
+            Wish::AcceptEncoding => &mut self.accept_encoding,
+            Wish::IfModifiedSince => &mut self.if_modified_since,
+            Wish::IfUnmodifiedSince => &mut self.if_unmodified_since,
+        }
+    }
+}
+
+/// Whether any of these lines can change what is sent; Accept-Encoding only where there is a choice.
+#[inline]
+pub(crate) fn matter<'a>(
+    mut headers: impl Iterator<Item = (&'a str, &'a [u8])>,
+    is_choice: bool,
+) -> bool {
+    headers.any(|(name, _)| match wish(name) {
+        None => false,
+        Some(Wish::AcceptEncoding) => is_choice,
+        Some(_) => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_picked_out_whatever_its_case_and_no_other() {
+        let names = [
+            "Range",
+            "If-Match",
+            "If-Range",
+            "If-None-Match",
+            "Accept-Encoding",
+            "If-Modified-Since",
+            "If-Unmodified-Since",
+        ];
+        for name in names {
+            for name in [name.to_owned(), name.to_uppercase(), name.to_lowercase()] {
+                assert!(wish(&name).is_some(), "{name}");
+                let is_choice = name.len() == 15;
+                let headers = || [("Host", &b"a"[..]), (&name, b" v ")].into_iter();
+                assert!(matter(headers(), true));
+                assert_eq!(matter(headers(), false), !is_choice);
+                let mut wishes = Wishes::of(headers());
+                let lines = wishes.lines(wish(&name).unwrap());
+                assert_eq!(lines.only(), Some(&b"v"[..]));
+            }
+        }
+        for name in [
+            "",
+            "Rang",
+            "range2",
+            "Ranges",
+            "If-Mutch",
+            "If-Rangs",
+            "Accept-Language",
+            "Host",
+        ] {
+            assert_eq!(wish(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn several_lines_of_one_name_are_kept_in_order() {
+        let headers = [
+            ("If-Match", &b"1"[..]),
+            ("Range", b"x"),
+            ("if-match", b"2"),
+            ("IF-MATCH", b"3"),
+        ];
+        let wishes = Wishes::of(headers.into_iter());
+        assert_eq!(
+            wishes.if_match.iter().collect::<Vec<_>>(),
+            [b"1", b"2", b"3"]
+        );
+        assert_eq!(
+            (wishes.if_match.only(), wishes.range.only()),
+            (None, Some(&b"x"[..]))
+        );
+        assert!(wishes.if_range.is_empty());
+    }
+}
