@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     exit::own_bugs();
+    kernel::signals::outlive_file_limit();
     let cli = Cli::parse_from(args::with_verb(std::env::args_os().collect()));
     let result = match cli.verb {
         None => demo::demo(),

@@ -1,9 +1,10 @@
 //! Ctrl-C and SIGTERM as a flag.
 //!
 //! The first asks: whoever works looks at the flag and comes to a good end, with a record of what was measured. The
-//! second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it; writing says EPIPE.
+//! second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it; writing says EPIPE. So can
+//! SIGXFSZ be made an error of writing.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -43,4 +44,12 @@ pub fn interrupts() -> &'static Interrupts {
         }
         Interrupts { raised }
     })
+}
+
+/// From now on a file that has reached the process's limit (RLIMIT_FSIZE) makes writing say EFBIG, as a full disk makes
+/// it say ENOSPC, instead of ending the process by SIGXFSZ. What the process starts has the signal as it always was:
+/// unlike one that is ignored, one that is caught is not inherited.
+pub fn outlive_file_limit() {
+    let nobody_asks = Arc::new(AtomicBool::new(false));
+    flag::register(SIGXFSZ, nobody_asks).expect("the signal may be caught");
 }
