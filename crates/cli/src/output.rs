@@ -1,6 +1,7 @@
 //! Where words go: results to standard output, remarks and complaints to standard error.
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Context;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// The width of text that no terminal asks for.
@@ -11,7 +12,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        other => other.context("the result could not be printed"),
     }
 }
 

@@ -66,7 +66,7 @@ pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> bool {
     let runs: &[Run] = std::slice::from_ref(&outcome.run);
     let printed = output::print(&(format.render)(runs, &output::look()));
     if let Err(error) = &printed {
-        output::complain(&anyhow::anyhow!("the result could not be printed: {error}"));
+        output::complain(error);
     }
     match &outcome.saved {
         Ok(path) if !quiet => output::remark(&format!("\nrecord  {}", path.display())),
