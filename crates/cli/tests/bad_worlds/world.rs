@@ -1,0 +1,174 @@
+//! One run of weigh against a misbehaving server, and how both sides' accounts are compared.
+
+use counterweight::misbehaviour::{Log, MisbehavingServer, Script};
+use record::{Blame, Kind, Run, Summary, Tally};
+use std::fmt::Debug;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// One exchange in this many is spoilt. Not the first one, which is the probe.
+pub const EVERY: u64 = 5;
+/// Exchanges that are weighed; with the probe a multiple of [`EVERY`].
+pub const MANY: u64 = 59;
+/// The same where each that is spoilt takes long.
+pub const FEW: u64 = 19;
+/// The longest a run may take in which nothing waits for ever; seconds, because machines may be busy.
+const SOON: Duration = Duration::from_secs(20);
+/// KiB of address space that weigh has. What it reserves for its threads is most of that; kept answers would not fit.
+const MEMORY: u64 = 320 * 1024;
+/// As a flag: what no exchange takes that is not meant to.
+pub const PATIENT: &str = "--timeout 20s --connect-timeout 20s";
+/// As a flag: what is soon over.
+pub const HURRIED: &str = "--timeout 250ms --connect-timeout 20s";
+
+/// One run of weigh against a server, and both sides' accounts of it.
+#[derive(Debug)]
+pub struct World {
+    name: String,
+    pub log: Log,
+    pub run: Run,
+    pub status: Option<i32>,
+    /// What it printed, each gap as one space, so that the width of lines does not matter.
+    pub said: String,
+    complaint: String,
+    pub took: Duration,
+}
+
+/// Weighs a server with this script.
+pub fn weigh(name: &str, script: Script, flags: &str) -> World {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("record.json");
+    let server = MisbehavingServer::start(&"127.0.0.1:0".parse().unwrap(), script).unwrap();
+    let begun = Instant::now();
+    // Whoever hangs is ended, and has then another status; so has whoever keeps what is sent to it without end.
+    let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --quiet \"$@\"");
+    let output = Command::new("sh")
+        .args(["-c", &bounded, env!("CARGO_BIN_EXE_weigh")])
+        .args(["--rounds", "1", "--output"])
+        .arg(&path)
+        .arg(format!("http://{}/", server.address()))
+        .args(flags.split_whitespace())
+        .env("XDG_STATE_HOME", home.path())
+        .output()
+        .expect("weigh runs");
+    let took = begun.elapsed();
+    let log = server.stop();
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+    let run = record::load(&path)
+        .unwrap_or_else(|error| panic!("{name} {flags}: {error}; {said} {complaint}"));
+    World {
+        name: format!("{name} {flags}"),
+        log,
+        run,
+        status: output.status.code(),
+        said,
+        complaint,
+        took,
+    }
+}
+
+impl World {
+    pub fn summary(&self) -> &Summary {
+        self.run.summary.as_ref().expect("a summary")
+    }
+
+    pub fn tally(&self) -> &Tally {
+        &self.run.points[0].rounds[0].tally
+    }
+
+    pub fn errors(&self) -> u64 {
+        self.summary().errors.total
+    }
+
+    /// Faults of these kinds.
+    pub fn faults(&self, kinds: &[Kind]) -> u64 {
+        self.tally()
+            .faults
+            .count(|fault| kinds.contains(&fault.kind))
+    }
+
+    /// Connects that did not succeed.
+    pub fn failed_connects(&self) -> u64 {
+        self.tally().connects.failed.total()
+    }
+
+    /// Bytes that the probe sent and received: the server counts them, and the summary does not.
+    pub fn probe_bytes(&self) -> (u64, u64) {
+        let probe = self.run.probe.as_ref().expect("a probe");
+        let head = probe.response_head.as_ref().map_or(0, String::len) as u64;
+        (probe.request_head.len() as u64, head + probe.body_length)
+    }
+}
+
+/// What was found to be other than it should.
+#[derive(Debug, Default)]
+pub struct Differences(Vec<[String; 4]>);
+
+impl Differences {
+    pub fn compare<T: PartialEq + Debug>(
+        &mut self,
+        world: &World,
+        what: &str,
+        wanted: T,
+        found: T,
+    ) {
+        if wanted != found {
+            let (wanted, found) = (format!("{wanted:?}"), format!("{found:?}"));
+            self.0
+                .push([world.name.clone(), what.to_owned(), wanted, found]);
+        }
+    }
+
+    /// What must hold whatever the server does.
+    pub fn compare_all(&mut self, world: &World, requests: u64) {
+        let summary = world.summary();
+        self.compare(world, "requests", requests, summary.requests);
+        self.compare(world, "ok + errors", requests, summary.ok + world.errors());
+        self.compare(world, "conserved", true, world.tally().conserved());
+        self.compare(world, "complaint", "", &world.complaint);
+        self.compare(world, "in time", true, world.took < SOON);
+        let [ok, errors] = [summary.ok, world.errors()].map(units::count);
+        let shown = format!("{ok} ok {errors} error");
+        self.compare(world, &shown, true, world.said.contains(&shown));
+        let blamed = world.tally().faults.iter().map(|each| each.fault.blame);
+        let of_others = blamed.filter(|blame| *blame != Blame::Server).count();
+        self.compare(
+            world,
+            "faults blamed on others than the server",
+            0,
+            of_others,
+        );
+        let tolerated = world.errors() * 100 <= requests;
+        self.compare(world, "status", Some(i32::from(!tolerated)), world.status);
+    }
+
+    /// That weigh sent what the server saw, byte for byte, and over as many connections.
+    pub fn compare_sides(&mut self, world: &World) {
+        let (log, summary) = (&world.log, world.summary());
+        let (asked, _) = world.probe_bytes();
+        let connections = world.tally().connects.established + 1;
+        self.compare(world, "connections", log.connections, connections);
+        let sent = world.run.sent_total.sum();
+        self.compare(world, "requests seen", log.requests, sent);
+        let bytes = summary.bytes_sent + asked;
+        self.compare(world, "bytes seen", log.bytes_received, bytes);
+    }
+
+    #[track_caller]
+    pub fn assert_none(self) {
+        let widest = |column: usize| {
+            let widths = self.0.iter().map(|row| row[column].len());
+            widths.max().unwrap_or(0)
+        };
+        let [name, what, wanted] = [0, 1, 2].map(widest);
+        for row in &self.0 {
+            let [a, b, c, d] = row;
+            println!("{a:name$}  {b:what$}  wanted {c:wanted$}  found {d}");
+        }
+        assert!(self.0.is_empty(), "{} differences, see above", self.0.len());
+    }
+}
