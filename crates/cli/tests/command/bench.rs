@@ -64,6 +64,33 @@ impl Bench {
         Said::of(self.weigh(args).spawn().unwrap())
     }
 
+    /// `weigh` with the words of `line`, to its end, by a shell that does `first` and ends in `by`, such as a program
+    /// that runs another under other conditions.
+    pub fn say_under(&self, first: &str, by: &str, line: &str) -> Said {
+        Said::of(self.under(first, by, line).spawn().unwrap())
+    }
+
+    /// What [`say_under`](Self::say_under) runs.
+    pub fn under(&self, first: &str, by: &str, line: &str) -> Command {
+        let plain = self.weigh::<&str>(&[]);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{first}; exec {by} \"$0\" \"$@\"")])
+            .arg(plain.get_program())
+            .args(line.split_whitespace())
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// `weigh run` with the words of `line`, its record in `run.json`; the record.
     pub fn run(&self, line: &str) -> (Said, Record) {
         let said = self.say(&format!("run -o run.json {line}"));
@@ -249,6 +276,11 @@ impl Reference {
             out,
             addresses,
         }
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().expect("it was not stopped").id()
     }
 
     /// The first address.

@@ -15,6 +15,7 @@ mod output;
 mod protocol;
 mod refusals;
 mod report;
+mod scarcity;
 mod scripted;
 mod secrets;
 mod started;

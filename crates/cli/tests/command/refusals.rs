@@ -1,8 +1,6 @@
 //! What cannot be done is refused before anything is asked, in one sentence that names the flag.
 
 use crate::bench::{Bench, Reference};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 /// Arguments after `run`, with `@` for the server's address, and the words that the refusal must hold.
 const CASES: &[(&[&str], &[&str])] = &[
@@ -232,36 +230,13 @@ fn a_newline_in_a_header_does_not_break_the_sentence() {
 }
 
 #[test]
-fn too_many_connections_for_the_descriptors_are_foreseen_and_the_number_named_works() {
+fn more_connections_than_descriptors_are_foreseen_and_the_number_named_works() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let limited = |connections: &str| {
-        let mut command = Command::new("sh");
-        command.arg0("sh").args([
-            "-c",
-            "ulimit -n 64; exec \"$0\" \"$@\"",
-            env!("CARGO_BIN_EXE_weigh"),
-        ]);
-        let at = format!("{}/0.html", server.at());
-        command.args([
-            "run",
-            &at,
-            "-n",
-            "100",
-            "--rounds",
-            "1",
-            "-q",
-            "-o",
-            "/dev/null",
-            "-c",
-            connections,
-        ]);
-        let caught = bench.weigh::<&str>(&[]);
-        command.current_dir(caught.get_current_dir().unwrap());
-        command
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
-        crate::bench::Said::of(command.spawn().unwrap())
+        let at = server.at();
+        let line = format!("run {at}/0.html -n 100 --rounds 1 -q -o /dev/null -c {connections}");
+        bench.say_under("ulimit -n 64", "", &line)
     };
     let said = limited("60");
     said.refused(&["--connections 60 needs", "open files", "ulimit -Hn"]);
