@@ -123,6 +123,20 @@ fn connections_are_as_many_as_asked_and_as_the_server_accepted() {
 }
 
 #[test]
+fn fewer_requests_than_connections_open_only_so_many_and_a_note_says_so() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (said, record) = bench.run(&format!("{}/100.html -n 3 -c 10 --rounds 2", server.at()));
+    said.ended(0);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 6);
+    let note = "10 connections were asked for and 3 requests a round, so only 3 were opened";
+    let said = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(note), "{said}");
+    assert_eq!(server.stop().of("connections"), 1 + 2 * 3);
+}
+
+#[test]
 fn unix_sockets_ipv6_and_localhost_are_reached_and_named() {
     let bench = Bench::new();
     let socket = format!("unix:{}", bench.path("s").display());

@@ -1,9 +1,10 @@
 //! What a server does wrong is counted by what it was, one by one, and the load goes on and ends.
 
-use crate::bench::{Bench, Record, Said};
+use crate::bench::{Bench, PATIENCE, Record, Reference, Said, signal};
 use crate::scripted::{OK, Scripted};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Weighs a server that answers the first request well and plays `bad` afterwards, `count` exchanges on two connections.
 #[track_caller]
@@ -278,4 +279,48 @@ fn a_file_of_requests_that_is_emptied_under_the_load_ends_it_and_asks_nothing_el
             .iter()
             .all(|asked| asked.line() == "GET /a HTTP/1.1")
     );
+}
+
+#[test]
+fn a_server_that_is_stopped_for_a_second_loses_nothing_and_the_stall_is_told() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "run {}/100.html -c 4 -d 1300ms --warmup 0s --rounds 1 -o run.json",
+        server.at()
+    );
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let child = bench.weigh(&words).spawn().unwrap();
+    wait_for_work(&server);
+    signal("STOP", server.id());
+    std::thread::sleep(Duration::from_secs(1)); // this is what is to be weighed
+    signal("CONT", server.id());
+    let said = Said::of(child);
+    said.ended(0);
+    let record = bench.record("run.json");
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/errors/total"), 0, "{said:#?}");
+    let longest = record.at("/summary/latency_us/max").as_f64().unwrap();
+    assert!(longest >= 900_000.0, "{longest} us");
+    let findings = record.at("/findings").as_array().unwrap();
+    let told = findings.iter().any(|found| found["check"] == "stalls");
+    assert!(told, "{}", said.out);
+    assert_eq!(server.stop().requests(), record.sent());
+}
+
+/// Returns when the server has worked for some hundredths of a second: no probe costs that.
+fn wait_for_work(server: &Reference) {
+    let begun = Instant::now();
+    while cpu_time(server.id()) < 4 {
+        assert!(begun.elapsed() < PATIENCE, "the load did not begin");
+        std::thread::yield_now();
+    }
+}
+
+/// Clock ticks of CPU time that process `id` has used.
+fn cpu_time(id: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    let behind_name = stat.rsplit(") ").next().unwrap();
+    let ticks = behind_name.split(' ').skip(11).take(2); // utime, stime
+    ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }

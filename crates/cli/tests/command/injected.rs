@@ -108,9 +108,19 @@ fn a_full_disk_costs_no_round_that_was_measured() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let line = format!("{}/0.html -n 50 -c 1 --rounds 3", server.at());
+    let journal = bench.path("run.json.journal");
+    // Full from the start: found before anything is asked.
+    let options = [
+        "-P",
+        journal.to_str().unwrap(),
+        "-e",
+        "inject=write:error=ENOSPC",
+    ];
+    under_strace(&bench, &options, &line).refused(&["run.json.journal", "No space left"]);
+    assert!(!journal.exists() && !bench.path("run.json").exists());
+
     // The first two writes are the journal's first line, with and without the probe; the third is the first round.
     let inject = "inject=write:error=ENOSPC:when=3";
-    let journal = bench.path("run.json.journal");
     let options = ["-P", journal.to_str().unwrap(), "-e", inject];
     let said = under_strace(&bench, &options, &line);
     said.ended(0);

@@ -58,6 +58,26 @@ fn one_interrupt_ends_the_run_and_keeps_what_was_measured() {
 }
 
 #[test]
+fn an_interrupt_in_the_warm_up_leaves_a_record_without_a_round() {
+    let bench = Bench::new();
+    let (server, silent) = falls_silent_after(31);
+    let line = format!("run {} -o run.json -c 1 -d 100s --warmup 100s", server.at());
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let child = bench.weigh(&words).spawn().unwrap();
+    silent.recv().unwrap();
+    signal("INT", child.id());
+    let said = Said::of(child);
+    said.ended(130);
+    assert!(said.out.contains("PARTIAL, interrupted"), "{said:#?}");
+    let record = bench.record("run.json");
+    assert_eq!(
+        (record.at("/interrupted"), record.rounds().len()),
+        (&true.into(), 0)
+    );
+    assert_eq!(server.requests(), 1 + 31);
+}
+
+#[test]
 fn rounds_that_were_over_stand_when_a_later_one_is_interrupted() {
     let bench = Bench::new();
     let (server, child) = under_way(&bench, "-n 10 --rounds 5", 1 + 10 + 10 + 3);
