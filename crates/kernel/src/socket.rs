@@ -451,6 +451,51 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_free_when_nobody_listens_there() {
+        let options = ListenOptions::default();
+        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let Address::Ip(ip) = at else {
+            panic!("not an IP socket");
+        };
+        let everywhere = Address::Ip(SocketAddr::from(([0, 0, 0, 0], ip.port())));
+        assert_eq!(is_free(&at), Err(Errno::EADDRINUSE));
+        assert_eq!(is_free(&everywhere), Err(Errno::EADDRINUSE));
+        assert_eq!(
+            is_free(&"192.0.2.1:0".parse().unwrap()),
+            Err(Errno::EADDRNOTAVAIL)
+        );
+        // Asking changes nothing, and another worker may still join.
+        let (second, _) = listen(&at, &options).unwrap();
+        close(second);
+        // A connection that is left over is nobody who listens.
+        let client = connect(&at, &ConnectOptions::default()).unwrap();
+        let server = accept_soon(listener);
+        close(listener);
+        assert_eq!(is_free(&at), Ok(()));
+        assert_eq!(is_free(&everywhere), Ok(()));
+        close(client);
+        close(server);
+    }
+
+    #[test]
+    fn a_path_is_free_when_a_listener_may_take_it() {
+        let folder = std::env::temp_dir().join(format!("kernel-free-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("s");
+        let at = Address::Unix(path.clone());
+        assert_eq!(is_free(&at), Ok(()));
+        let (alive, _) = listen(&at, &ListenOptions::default()).unwrap();
+        assert_eq!(is_free(&at), Err(Errno::EADDRINUSE));
+        close(alive);
+        assert_eq!(is_free(&at), Ok(()));
+        assert!(path.exists(), "asking removes nothing");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        assert_eq!(is_free(&at), Err(Errno::EADDRINUSE));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn only_a_socket_that_nobody_listens_on_is_replaced() {
         let folder = std::env::temp_dir().join(format!("kernel-stale-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

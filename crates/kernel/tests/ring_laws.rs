@@ -1,14 +1,16 @@
-//! The six laws of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll and on io_uring against real
+//! The ten laws of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll and on io_uring against real
 //! peers over TCP and Unix-domain sockets, and simulated, with and without faults.
 //!
 //! A [`Bench`] opens a ring and says where peers with certain habits are.
 
 mod benches;
+mod serving;
 
 use benches::{Bench, OnEpoll, OnSim, OnUring};
 use kernel::sim::{Faults, Reads};
 use kernel::{Address, Closing, Completion, ConnectOptions, Epoll, Errno};
 use kernel::{Event, ListenOptions, Ring, Token, Uring};
+use serving::*;
 use std::io::IoSlice;
 use units::Nanos;
 
@@ -26,9 +28,27 @@ enum Habit {
     Flood,
     /// Resets after the first bytes.
     Reset,
+    /// Says [`GOODBYE`] at once, then ends.
+    Goodbye,
+    /// Only listens; says [`GOODBYE`] and ends when it is ended.
+    Sink,
     /// Is not there.
     Refuse,
 }
+
+impl Habit {
+    /// In the order of their numbers.
+    const ALL: [Habit; 6] = [
+        Habit::Echo,
+        Habit::Flood,
+        Habit::Reset,
+        Habit::Goodbye,
+        Habit::Sink,
+        Habit::Refuse,
+    ];
+}
+
+const GOODBYE: &[u8] = b"goodbye";
 
 const FLOOD: usize = 1_000_000;
 
@@ -291,6 +311,10 @@ macro_rules! laws {
                 law_4_a_short_send_and_only_a_short_send_is_followed_by_writable
                 law_5_after_failed_nothing_comes
                 law_6_a_wait_is_as_long_as_it_says_or_not_at_all
+                law_7_what_comes_while_paused_is_told_after_it
+                law_8_a_file_is_sent_as_memory_is
+                law_9_accept_says_who_comes_and_loses_nobody
+                law_10_a_stamp_is_of_the_receiving_and_not_of_the_reading
             );
         }
     )*};
@@ -314,7 +338,17 @@ laws! {
     uring_unix: OnUring::with(OnEpoll::unix());
     sim: Some(OnSim::new(1, Faults::default()));
     sim_one_byte_at_a_time: Some(OnSim::new(2, Faults { reads: Reads::OneByte, ..short() }));
-    sim_all_faults: Some(OnSim::new(3, Faults { reads: Reads::Random, reorder: true, ..short() }));
+    sim_all_faults: Some(OnSim::new(3, all()));
+}
+
+/// All that leave a connection alive.
+fn all() -> Faults {
+    Faults {
+        reads: Reads::Random,
+        reorder: true,
+        accept_error: Some((0.5, Errno::EMFILE)),
+        ..short()
+    }
 }
 
 fn short() -> Faults {

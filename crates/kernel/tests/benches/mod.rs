@@ -1,11 +1,12 @@
 //! Where the laws are tried: rings, and peers with the habits that the laws need.
 
-use crate::{FLOOD, Habit, pattern};
+use crate::{FLOOD, GOODBYE, Habit, pattern};
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Sim, World};
-use kernel::{Address, Epoll, Errno, Ring, Uring};
+use kernel::{Address, Epoll, Errno, Ring, Uring, clock};
+use std::any::Any;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -27,14 +28,57 @@ pub trait Bench {
 
     /// How late a wait may end: a busy machine's scheduler, or not at all.
     fn lateness(&self) -> Nanos;
+
+    /// Where a ring can listen.
+    fn door(&self) -> Address;
+
+    /// Connects to the ring's listener `at`, and says [`Knock::SAYS`].
+    fn knock(&self, ring: &mut Self::Ring, at: &Address) -> Knock;
+
+    /// Whether connections have stamps where they are asked for.
+    fn stamps(&self) -> bool;
 }
 
-const HABITS: [Habit; 3] = [Habit::Echo, Habit::Flood, Habit::Reset];
+/// A client that has come to the ring's door, and stays until this is dropped.
+pub struct Knock {
+    /// Who he is.
+    pub from: Option<SocketAddr>,
+    /// When he spoke: not before, and not after.
+    pub spoken: (Instant, Instant),
+    _stream: Box<dyn Any>,
+}
+
+impl Knock {
+    pub const SAYS: &[u8] = b"knock, knock";
+
+    fn on(
+        mut stream: impl Write + 'static,
+        from: Option<SocketAddr>,
+        now: impl Fn() -> Instant,
+    ) -> Knock {
+        let earliest = now();
+        stream.write_all(Knock::SAYS).unwrap();
+        Knock {
+            from,
+            // The kernel may put off what it can do later.
+            spoken: (earliest, Instant::NEVER),
+            _stream: Box::new(stream),
+        }
+    }
+}
+
+/// All but the one that is not there.
+fn present() -> &'static [Habit] {
+    let last = Habit::ALL.len() - 1;
+    assert_eq!(Habit::ALL[last], Habit::Refuse);
+    &Habit::ALL[..last]
+}
 
 /// Real sockets, with peers that are threads of this process. They end with it.
 pub struct OnEpoll {
     places: Vec<Address>,
     refusing: Address,
+    door: Address,
     folder: Option<PathBuf>,
 }
 
@@ -43,7 +87,7 @@ impl OnEpoll {
     pub fn ip(ip: &str) -> Option<OnEpoll> {
         let any = SocketAddr::new(ip.parse().unwrap(), 0);
         let closed = TcpListener::bind(any).ok()?;
-        let places = HABITS.map(|habit| {
+        let places = present().iter().map(|&habit| {
             let listener = TcpListener::bind(any).unwrap();
             let at = listener.local_addr().unwrap();
             thread::spawn(move || {
@@ -56,8 +100,9 @@ impl OnEpoll {
         });
         let refusing = Address::Ip(closed.local_addr().unwrap());
         Some(OnEpoll {
-            places: places.into(),
+            places: places.collect(),
             refusing,
+            door: Address::Ip(any),
             folder: None,
         })
     }
@@ -69,7 +114,7 @@ impl OnEpoll {
         let name = format!("kernel-laws-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let places = HABITS.map(|habit| {
+        let places = present().iter().map(|&habit| {
             let path = folder.join(format!("{habit:?}"));
             let listener = UnixListener::bind(&path).unwrap();
             thread::spawn(move || {
@@ -81,8 +126,9 @@ impl OnEpoll {
             Address::Unix(path)
         });
         Some(OnEpoll {
-            places: places.into(),
+            places: places.collect(),
             refusing: Address::Unix(stale(&folder)),
+            door: Address::Unix(folder.join("door")),
             folder: Some(folder),
         })
     }
@@ -111,14 +157,31 @@ impl Bench for OnEpoll {
     }
 
     fn at(&self, habit: Habit) -> Address {
-        match HABITS.iter().position(|&other| other == habit) {
-            Some(index) => self.places[index].clone(),
-            None => self.refusing.clone(),
-        }
+        let place = self.places.get(habit as usize);
+        place.unwrap_or(&self.refusing).clone()
     }
 
     fn lateness(&self) -> Nanos {
         Nanos::from_secs(2)
+    }
+
+    fn door(&self) -> Address {
+        self.door.clone()
+    }
+
+    fn knock(&self, _: &mut Epoll, at: &Address) -> Knock {
+        match at {
+            Address::Ip(at) => {
+                let stream = TcpStream::connect(at).unwrap();
+                let from = stream.local_addr().unwrap();
+                Knock::on(stream, Some(from), clock::now)
+            }
+            Address::Unix(path) => Knock::on(UnixStream::connect(path).unwrap(), None, clock::now),
+        }
+    }
+
+    fn stamps(&self) -> bool {
+        matches!(self.door, Address::Ip(_))
     }
 }
 
@@ -152,6 +215,18 @@ impl Bench for OnUring {
     fn lateness(&self) -> Nanos {
         self.0.lateness()
     }
+
+    fn door(&self) -> Address {
+        self.0.door()
+    }
+
+    fn knock(&self, _: &mut Uring, at: &Address) -> Knock {
+        self.0.knock(&mut Epoll::new().unwrap(), at)
+    }
+
+    fn stamps(&self) -> bool {
+        self.0.stamps()
+    }
 }
 
 /// Serves one connection in a thread of its own; errors are the client's business.
@@ -171,6 +246,14 @@ fn behave(habit: Habit, mut stream: impl Read + Write + Send + 'static) {
         // Closing with unread bytes resets.
         Habit::Reset => {
             let _ = stream.read(&mut [0]);
+        }
+        Habit::Goodbye => {
+            let _ = stream.write_all(GOODBYE);
+        }
+        Habit::Sink => {
+            if std::io::copy(&mut stream, &mut std::io::sink()).is_ok() {
+                let _ = stream.write_all(GOODBYE);
+            }
         }
         Habit::Refuse => unreachable!("nobody listens there"),
     });
@@ -215,15 +298,37 @@ impl Bench for OnSim {
     fn lateness(&self) -> Nanos {
         Nanos::ZERO
     }
+
+    fn door(&self) -> Address {
+        "192.0.2.9:0".parse().unwrap()
+    }
+
+    fn knock(&self, ring: &mut Sim<Actor>, at: &Address) -> Knock {
+        let now = ring.now();
+        let host = ring.world_mut().random(250) as u8 + 1;
+        let from = SocketAddr::from(([203, 0, 113, host], 1234));
+        ring.world_mut().open_from(now, at, from);
+        Knock {
+            from: Some(from),
+            spoken: (now + HESITATION, now + HESITATION),
+            _stream: Box::new(()),
+        }
+    }
+
+    fn stamps(&self) -> bool {
+        true
+    }
 }
+
+/// From when a simulated guest is at the door to when he speaks.
+const HESITATION: Nanos = Nanos::from_micros(123);
 
 /// The simulated peer of every habit.
 pub struct Actor;
 
 fn habit_of(conn: u64, world: &World) -> Habit {
-    let all = [Habit::Echo, Habit::Flood, Habit::Reset, Habit::Refuse];
     match world.address(conn) {
-        Some(Address::Ip(at)) => all[usize::from(at.port()) - 1],
+        Some(Address::Ip(at)) => Habit::ALL[usize::from(at.port()) - 1],
         other => panic!("{other:?}"),
     }
 }
@@ -237,6 +342,10 @@ impl Peer for Actor {
                 world.send(conn, at + after, flood());
                 world.end(conn, at + after * 2);
             }
+            Habit::Goodbye => {
+                world.send(conn, at + after, GOODBYE);
+                world.end(conn, at + after * 2);
+            }
             _ => {}
         }
         ConnectAnswer::Accept(after)
@@ -246,11 +355,20 @@ impl Peer for Actor {
         let at = at + Nanos::from_nanos(world.random(50_000));
         match habit_of(conn, world) {
             Habit::Reset => world.reset(conn, at),
+            Habit::Sink => {}
             _ => world.send(conn, at, bytes),
         }
     }
 
+    fn opened(&mut self, at: Instant, conn: u64, answer: Result<(), Errno>, world: &mut World) {
+        answer.unwrap();
+        world.send(conn, at + HESITATION, Knock::SAYS);
+    }
+
     fn ended(&mut self, at: Instant, conn: u64, world: &mut World) {
+        if habit_of(conn, world) == Habit::Sink {
+            world.send(conn, at, GOODBYE);
+        }
         world.end(conn, at);
     }
 }
