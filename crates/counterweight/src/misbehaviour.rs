@@ -36,6 +36,8 @@ mod table;
 mod script;
 // what came of it,
 mod log;
+// who decides it,
+mod conduct;
 // the connections it happens on,
 mod connections;
 // how it is carried out,
@@ -43,11 +45,13 @@ mod worker;
 // and the thread that does it.
 mod server;
 
+pub(crate) use conduct::{Conduct, Ending, Question, Stamps, Still};
 pub use log::Log;
-pub(crate) use script::mixed;
+pub(crate) use script::{Chooser, mixed};
 pub use script::{Meets, Rule, Script, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;
+pub(crate) use worker::{Orders, Spans, Spin, Worker};
 
 #[cfg(test)]
 mod tests;

@@ -1,65 +1,89 @@
 //! The connections of a misbehaving server: what each has been asked, and what is being done on it.
 
-use super::table::{REFUSAL, Step, right};
-use kernel::Token;
+use super::conduct::{Conduct, Question, Stamps};
+use super::table::{Misbehaviour, REFUSAL, Step};
+use kernel::{Errno, Token};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use units::Instant;
 use wire::http1::{Asked, Requests, Server, ServerSink};
 
-/// The listening socket.
-pub(super) const LISTENER: Token = Token(0);
+/// The token of the first connection. Those before it are of listening sockets, as many as anybody names.
+pub(super) const FIRST: u32 = 64;
 /// Connections at a time; those that come then wait in the kernel.
 const CONNECTIONS_LIMIT: u32 = 16 * 1024;
-/// Requests that a client may ask ahead of their answers.
+/// Requests that a client may ask ahead of their answers. More are read to the end of what came with them, no further.
 const AHEAD_LIMIT: usize = 1024;
 /// Pieces that are sent at once.
 const SLICES: usize = 64;
 
-/// A request that was read, as far as answers depend on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Question {
-    pub(super) is_head: bool,
-    pub(super) keepalive: bool,
-    /// It could not be read to its end.
-    pub(super) is_refused: bool,
-}
-
-impl Question {
-    /// What a connection is taken for before anything was asked.
-    pub(super) const NONE: Question = Question {
-        is_head: false,
-        keepalive: true,
-        is_refused: false,
-    };
+/// What is to be turned to, in its order.
+#[derive(Debug)]
+pub(super) enum Upcoming<W> {
+    Request(Question<W>),
+    /// A request that could not be read to its end.
+    Refused,
 }
 
 /// What is being done on a connection: steps, and how far they have come.
 #[derive(Debug)]
-pub(super) struct Doing {
-    pub(super) question: Question,
+pub(super) struct Doing<W> {
+    /// The request for which it is done; none at accept, and for what is refused.
+    pub(super) question: Option<Question<W>>,
+    /// What is met, if anything is.
+    pub(super) met: Option<Misbehaviour>,
     steps: &'static [Step],
     /// Bytes of the first of `steps` that are sent.
     sent: u64,
-    /// It is a right answer and nothing else.
-    pub(super) is_right: bool,
+    /// The right answer, once the kernel has taken only a part of it: its conduct may say another one a second later.
+    kept: Option<Vec<u8>>,
+    /// The clock just before the first byte was sent.
+    pub(super) departure: Option<Instant>,
 }
 
-impl Doing {
-    /// What is to be done by these steps; without any, the right answer.
-    pub(super) fn new(question: Question, steps: Option<&'static [Step]>) -> Doing {
-        let due = match steps {
-            _ if question.is_refused => REFUSAL,
-            Some(steps) => steps,
-            None => &[Step::Right],
-        };
+impl<W> Doing<W> {
+    /// What is to be done for a request that meets this; if it meets nothing, the right answer.
+    pub(super) fn answer(question: Question<W>, met: Option<Misbehaviour>) -> Doing<W> {
+        let steps = met.map_or(&[Step::Right][..], Misbehaviour::steps);
+        Doing::new(Some(question), met, steps)
+    }
+
+    /// What is to be done on a connection that meets this when it is accepted.
+    pub(super) fn greet(met: Misbehaviour) -> Doing<W> {
+        Doing::new(None, Some(met), met.steps())
+    }
+
+    /// What is to be done about a request that cannot be read.
+    pub(super) fn refuse() -> Doing<W> {
+        Doing::new(None, None, REFUSAL)
+    }
+
+    fn new(
+        question: Option<Question<W>>,
+        met: Option<Misbehaviour>,
+        steps: &'static [Step],
+    ) -> Doing<W> {
         Doing {
             question,
-            steps: due,
+            met,
+            steps,
             sent: 0,
-            is_right: steps.is_none() && !question.is_refused,
+            kept: None,
+            departure: None,
         }
+    }
+
+    /// It is a right answer and nothing else.
+    pub(super) fn is_right(&self) -> bool {
+        self.question.is_some() && self.met.is_none()
+    }
+
+    /// Nothing is done before.
+    pub(super) fn due(&self) -> Instant {
+        let due = self.question.as_ref().map(|question| question.due);
+        due.unwrap_or(Instant::ZERO)
     }
 
     /// The step that is being done; none when all are.
@@ -71,73 +95,93 @@ impl Doing {
     pub(super) fn next(&mut self) {
         self.steps = &self.steps[1..];
         self.sent = 0;
+        self.kept = None;
     }
 
-    /// Takes `taken` more bytes of this step for sent.
-    pub(super) fn take(&mut self, taken: usize) {
-        self.sent += taken as u64;
-    }
-
-    /// What this step sends: a piece, how often, and how much of it at once.
-    pub(super) fn saying(&self) -> Option<Saying> {
-        let (piece, times, at_once) = match self.step()? {
-            Step::Say(piece) => (piece, 1, usize::MAX),
-            Step::Repeat(piece, times) => (piece, times, usize::MAX),
-            Step::Right => {
-                let Question {
-                    is_head, keepalive, ..
-                } = self.question;
-                (right(is_head, keepalive), 1, usize::MAX)
-            }
-            Step::Bytewise(piece) | Step::Drip(piece) => (piece, 1, 1),
-            _ => return None,
+    /// Sends what `send` takes of what this step says. `right` says what the right answer is.
+    pub(super) fn say<'a>(
+        &mut self,
+        right: impl FnOnce(Option<&Question<W>>) -> Cow<'a, [u8]>,
+        send: impl FnOnce(&[IoSlice<'_>]) -> Result<usize, Errno>,
+    ) -> Result<Said, Errno> {
+        let (piece, times, at_once) = match (self.step(), self.kept.take()) {
+            (Some(Step::Right), Some(kept)) => (Cow::Owned(kept), 1, usize::MAX),
+            (Some(Step::Right), None) => (right(self.question.as_ref()), 1, usize::MAX),
+            (Some(Step::Say(piece)), _) => (Cow::Borrowed(piece), 1, usize::MAX),
+            (Some(Step::Repeat(piece, times)), _) => (Cow::Borrowed(piece), times, usize::MAX),
+            (Some(Step::Bytewise(piece) | Step::Drip(piece)), _) => (Cow::Borrowed(piece), 1, 1),
+            _ => return Ok(Said::default()),
         };
-        Some(Saying {
-            piece,
+        let saying = Saying {
+            piece: &piece,
             left: (piece.len() as u64).saturating_mul(times) - self.sent,
             at_once,
             start: (self.sent % piece.len() as u64) as usize,
+        };
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let (count, given) = saying.slices(&mut slices);
+        let taken = send(&slices[..count])?;
+        let is_over = saying.left == taken as u64;
+        self.sent += taken as u64;
+        if is_over {
+            self.next();
+        } else if self.step() == Some(Step::Right) {
+            self.kept = Some(piece.into_owned());
+        }
+        Ok(Said {
+            taken: taken as u64,
+            is_short: taken < given,
         })
     }
 }
 
+/// What came of saying something.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Bytes that the kernel took.
+    pub(super) taken: u64,
+    /// They were fewer than it was given.
+    pub(super) is_short: bool,
+}
+
 /// What a step still has to send.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Saying {
-    piece: &'static [u8],
+struct Saying<'a> {
+    piece: &'a [u8],
     /// Bytes that are left of all repetitions.
-    pub(super) left: u64,
+    left: u64,
     at_once: usize,
     /// Where in the piece they begin.
     start: usize,
 }
 
-impl Saying {
-    /// As much of it as is sent at once, and how many bytes that is.
-    pub(super) fn slices(&self) -> (Vec<IoSlice<'static>>, usize) {
+impl<'a> Saying<'a> {
+    /// As much of it as is sent at once: how many slices, and how many bytes.
+    fn slices(&self, slices: &mut [IoSlice<'a>; SLICES]) -> (usize, usize) {
         let most = self.left.min(self.at_once as u64);
-        let mut slices = Vec::with_capacity(SLICES);
-        let (mut from, mut given) = (self.start, 0);
-        while slices.len() < SLICES && given < most {
+        let (mut from, mut count, mut given) = (self.start, 0, 0);
+        while count < SLICES && given < most {
             let rest = &self.piece[from..];
             let length = (rest.len() as u64).min(most - given) as usize;
-            slices.push(IoSlice::new(&rest[..length]));
-            given += length as u64;
+            slices[count] = IoSlice::new(&rest[..length]);
+            (count, given) = (count + 1, given + length as u64);
             from = 0;
         }
-        (slices, given as usize)
+        (count, given as usize)
     }
 }
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Connection<W> {
+    /// From 1, in the order of accepting.
+    pub(super) number: u64,
     http: Server,
     /// The request whose head is read and whose body is not.
-    reading: Question,
+    reading: Option<Reading<W>>,
     /// Read, and not yet turned to.
-    pub(super) asked: VecDeque<Question>,
-    pub(super) doing: Option<Doing>,
+    pub(super) asked: VecDeque<Upcoming<W>>,
+    pub(super) doing: Option<Doing<W>>,
     /// The socket took less than it was given.
     pub(super) is_blocked: bool,
     /// Is among those that are to go on.
@@ -146,6 +190,14 @@ pub(super) struct Connection {
     pub(super) is_ended: bool,
     /// Nothing is done before.
     pub(super) timer: Option<Instant>,
+}
+
+/// A request of which the head is read.
+#[derive(Debug)]
+struct Reading<W> {
+    is_head: bool,
+    keepalive: bool,
+    wish: W,
 }
 
 /// What a piece of input came to.
@@ -159,11 +211,12 @@ pub(super) struct Heard {
     pub(super) is_too_far: bool,
 }
 
-impl Connection {
-    fn new() -> Connection {
+impl<W> Connection<W> {
+    fn new(number: u64) -> Connection<W> {
         Connection {
+            number,
             http: Server::new(),
-            reading: Question::NONE,
+            reading: None,
             asked: VecDeque::new(),
             doing: None,
             is_blocked: false,
@@ -174,20 +227,25 @@ impl Connection {
     }
 
     /// Reads what the client sent.
-    pub(super) fn hear(&mut self, requests: &mut Requests, input: &[u8]) -> Heard {
+    pub(super) fn hear<C: Conduct<Wish = W>>(
+        &mut self,
+        requests: &mut Requests,
+        conduct: &mut C,
+        input: &[u8],
+        stamps: Stamps,
+    ) -> Heard {
         let mut listener = Listener {
             asked: &mut self.asked,
             reading: &mut self.reading,
+            conduct,
+            stamps,
             heard: Heard::default(),
         };
         let result = self.http.receive(requests, input, &mut listener);
         let mut heard = listener.heard;
         if result.is_err() {
             heard.refused = 1;
-            self.asked.push_back(Question {
-                is_refused: true,
-                ..Question::NONE
-            });
+            self.asked.push_back(Upcoming::Refused);
         }
         heard
     }
@@ -199,43 +257,60 @@ impl Connection {
 }
 
 /// What listens to a connection while its bytes are read.
-struct Listener<'a> {
-    asked: &'a mut VecDeque<Question>,
-    reading: &'a mut Question,
+struct Listener<'a, C: Conduct> {
+    asked: &'a mut VecDeque<Upcoming<C::Wish>>,
+    reading: &'a mut Option<Reading<C::Wish>>,
+    conduct: &'a mut C,
+    stamps: Stamps,
     heard: Heard,
 }
 
-impl ServerSink for Listener<'_> {
+impl<C: Conduct> ServerSink for Listener<'_, C> {
     fn request(&mut self, asked: &Asked<'_>) {
-        *self.reading = Question {
+        *self.reading = Some(Reading {
             is_head: asked.method == "HEAD",
             keepalive: asked.keepalive,
-            is_refused: false,
-        };
+            wish: self.conduct.wish(asked),
+        });
     }
 
     fn body(&mut self, _: &[u8]) {}
 
     fn complete(&mut self) -> ControlFlow<()> {
         self.heard.requests += 1;
-        if self.asked.len() < AHEAD_LIMIT {
-            self.asked.push_back(*self.reading);
-        } else {
-            self.heard.is_too_far = true;
+        if let Some(reading) = self.reading.take() {
+            self.asked.push_back(Upcoming::Request(Question {
+                is_head: reading.is_head,
+                keepalive: reading.keepalive,
+                stamps: self.stamps,
+                due: self.conduct.due(&reading.wish, self.stamps),
+                wish: reading.wish,
+            }));
         }
+        self.heard.is_too_far = self.asked.len() > AHEAD_LIMIT;
         ControlFlow::Continue(())
     }
 }
 
 /// All connections, by token.
-#[derive(Debug, Default)]
-pub(super) struct Connections {
-    rows: Vec<Option<Connection>>,
+#[derive(Debug)]
+pub(super) struct Connections<W> {
+    rows: Vec<Option<Connection<W>>>,
     /// Free ones among `rows`.
     free: Vec<u32>,
+    /// How many there have been.
+    count: u64,
 }
 
-impl Connections {
+impl<W> Connections<W> {
+    pub(super) fn new() -> Connections<W> {
+        Connections {
+            rows: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+        }
+    }
+
     /// A token that [`Connections::fill`] takes next; none when there are too many.
     pub(super) fn vacant(&self) -> Option<Token> {
         let fresh = self.rows.len() as u32;
@@ -244,26 +319,27 @@ impl Connections {
             None if fresh < CONNECTIONS_LIMIT => fresh,
             None => return None,
         };
-        Some(Token(LISTENER.0 + 1 + row))
+        Some(Token(FIRST + row))
     }
 
     /// A new connection for the token that [`Connections::vacant`] has just named.
-    pub(super) fn fill(&mut self, token: Token) -> &mut Connection {
+    pub(super) fn fill(&mut self, token: Token) -> &mut Connection<W> {
         let row = Self::row(token);
+        self.count += 1;
         if row == self.rows.len() {
             self.rows.push(None);
         } else {
             self.free.pop();
         }
-        self.rows[row].insert(Connection::new())
+        self.rows[row].insert(Connection::new(self.count))
     }
 
-    pub(super) fn get(&mut self, token: Token) -> Option<&mut Connection> {
+    pub(super) fn get(&mut self, token: Token) -> Option<&mut Connection<W>> {
         self.rows.get_mut(Self::row(token))?.as_mut()
     }
 
     /// Frees a row.
-    pub(super) fn release(&mut self, token: Token) -> Option<Connection> {
+    pub(super) fn release(&mut self, token: Token) -> Option<Connection<W>> {
         let row = Self::row(token);
         let connection = self.rows.get_mut(row)?.take()?;
         self.free.push(row as u32);
@@ -272,12 +348,12 @@ impl Connections {
 
     /// The tokens of all.
     pub(super) fn tokens(&self) -> Vec<Token> {
-        let rows = self.rows.iter().zip(LISTENER.0 + 1..);
+        let rows = self.rows.iter().zip(FIRST..);
         rows.filter_map(|(row, token)| row.as_ref().map(|_| Token(token)))
             .collect()
     }
 
     fn row(token: Token) -> usize {
-        (token.0 - LISTENER.0 - 1) as usize
+        (token.0 - FIRST) as usize
     }
 }

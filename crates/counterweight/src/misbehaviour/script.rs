@@ -105,15 +105,15 @@ impl Script {
 
 /// The rules, with how far each has counted.
 #[derive(Debug)]
-pub(super) struct Chooser(Vec<(Rule, u64)>);
+pub(crate) struct Chooser(Vec<(Rule, u64)>);
 
 impl Chooser {
-    pub(super) fn new(rules: &[Rule]) -> Chooser {
+    pub(crate) fn new(rules: &[Rule]) -> Chooser {
         Chooser(rules.iter().map(|rule| (*rule, 0)).collect())
     }
 
     /// What the next one of this sort meets; none: nothing but what is right.
-    pub(super) fn choose(&mut self, sort: Meets) -> Option<Misbehaviour> {
+    pub(crate) fn choose(&mut self, sort: Meets) -> Option<Misbehaviour> {
         let mut chosen = None;
         for (rule, number) in &mut self.0 {
             if rule.misbehaviour.meets() == sort {

@@ -1,8 +1,9 @@
 //! The misbehaving server as its owner has it: started, asked, told, stopped.
 
+use super::conduct::Scripted;
 use super::log::Log;
 use super::script::Script;
-use super::worker::Worker;
+use super::worker::{Orders, Spans, Spin, Worker};
 use crate::ServeError;
 use kernel::{Address, Epoll};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,26 +12,27 @@ use std::thread::{self, JoinHandle};
 
 /// What owner and thread say to each other.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+struct Line {
     stop: AtomicBool,
     resume: AtomicBool,
     log: Mutex<Log>,
 }
 
-impl Line {
-    pub(super) fn stopped(&self) -> bool {
+impl Orders for Line {
+    fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the owner has called [`MisbehavingServer::resume`] since this was last asked.
-    pub(super) fn take_resume(&self) -> bool {
+    fn take_resume(&self) -> bool {
         self.resume.load(Ordering::Relaxed) && self.resume.swap(false, Ordering::Relaxed)
     }
 
-    pub(super) fn publish(&self, log: &Log) {
+    fn publish(&self, log: &Log) {
         *self.log() = *log;
     }
+}
 
+impl Line {
     /// A log is whole after each assignment, whatever became of who made it.
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,17 +54,19 @@ impl MisbehavingServer {
     /// There is no ring, no such address or no thread to be had.
     pub fn start(at: &Address, script: Script) -> Result<MisbehavingServer, ServeError> {
         let ring = Epoll::new().map_err(ServeError::Ring)?;
-        let worker = Worker::new(ring, at, script).map_err(|error| ServeError::Listen {
+        let conduct = Scripted::new(&script);
+        let mut worker = Worker::new(ring, conduct, Spans::of(&script), Spin::NEVER);
+        let listening = worker.listen(at).map_err(|error| ServeError::Listen {
             address: at.clone(),
             error,
         })?;
-        let address = worker.address().clone();
+        let address = listening.clone();
         let line = Arc::new(Line::default());
         let thread = thread::Builder::new()
             .name("misbehaving".to_owned())
             .spawn({
                 let line = Arc::clone(&line);
-                move || worker.run(&line)
+                move || worker.run(&*line).0
             })
             .map_err(|error| ServeError::Thread(error.into()))?;
         Ok(MisbehavingServer {

@@ -1,8 +1,8 @@
-//! The thread of a misbehaving server: accepts, listens, and does step by step what the script says.
+//! The loop: accepts, listens, and does step by step what its conduct says.
 //!
 //! ```text
-//! accepted --> doing the rule's steps, if one meets it --all done--> serving
-//! serving --request read--> doing its steps --all done, kept--> serving
+//! accepted --> doing the steps of what it meets, if anything --all done--> serving
+//! serving --request read--> its due time --> doing its steps --all done, kept--> serving
 //!                             |  `--all done, not kept--> closed
 //!                             |--Close, Reset, dead socket--> closed
 //!                             `--waits for: Writable | timer | its turn (after so many sends) | the client's end
@@ -10,15 +10,17 @@
 //!
 //! A connection that waits is left alone until what it waits for comes; only one that could send on at once and has
 //! had its share is queued, and then the next wait does not sleep. So it neither spins nor starves the others.
+//!
+//! What is due is looked after between any two completions, because a burst of them takes milliseconds; and while
+//! everything stands still nothing is read, so that requests wait where they would wait for a server that is stopped.
 
-use super::connections::{Connections, Doing, Heard, LISTENER, Question};
+use super::conduct::{Conduct, Ending, Stamps, Still};
+use super::connections::{Connection, Connections, Doing, FIRST, Heard, Said, Upcoming};
 use super::log::Log;
-use super::script::{Chooser, Meets, Script};
-use super::server::Line;
-use super::table::{Misbehaviour, Step};
-use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
+use super::script::Script;
+use super::table::Step;
+use kernel::{Address, Closing, Errno, Event, ListenOptions, Token};
 use std::collections::{BTreeSet, VecDeque};
-use std::thread;
 use units::{Instant, Nanos};
 use wire::http1::Requests;
 
@@ -50,71 +52,139 @@ enum Pace {
     Rest,
 }
 
+/// How waits end that are to end at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spin {
+    /// The last stretch of a wait, in which the loop asks its ring again and again instead of sleeping.
+    pub(crate) margin: Nanos,
+    /// It never sleeps but in stalls.
+    pub(crate) is_always: bool,
+}
+
+impl Spin {
+    /// Sleeping alone.
+    pub(crate) const NEVER: Spin = Spin {
+        margin: Nanos::ZERO,
+        is_always: false,
+    };
+}
+
+/// What the thread is told from outside, and tells.
+pub(crate) trait Orders {
+    /// It is to come to an end.
+    fn stopped(&self) -> bool;
+
+    /// Whether the outage of the listening sockets is to end, since this was last asked.
+    fn take_resume(&self) -> bool {
+        false
+    }
+
+    /// What has been done so far.
+    fn publish(&self, log: &Log) {
+        let _ = log;
+    }
+}
+
+/// How long the steps of misbehaviours last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spans {
+    interval: Nanos,
+    delay: Nanos,
+    outage: Nanos,
+}
+
+impl Spans {
+    pub(crate) fn of(script: &Script) -> Spans {
+        Spans {
+            interval: script.interval,
+            delay: script.delay,
+            outage: script.outage,
+        }
+    }
+}
+
 /// The server as its thread has it.
-pub(super) struct Worker {
-    ring: Epoll,
-    address: Address,
-    script: Script,
-    chooser: Chooser,
-    connections: Connections,
+pub(crate) struct Worker<R, C: Conduct> {
+    ring: R,
+    conduct: C,
+    spans: Spans,
+    spin: Spin,
+    /// Where it listens; the token of a listening socket is its place.
+    addresses: Vec<Address>,
+    options: ListenOptions,
+    connections: Connections<C::Wish>,
     requests: Requests,
-    /// When connections whose `timer` is set go on.
+    /// When connections whose `timer` is set go on. One for each of them at most.
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
     ready: VecDeque<Token>,
     door: Door,
-    /// Connections may be waiting to be accepted.
-    is_called: bool,
+    /// Listening sockets at which connections may be waiting; none twice.
+    called: Vec<Token>,
     /// No accepting before.
     paused: Instant,
     /// Nothing at all is done before.
     frozen: Instant,
+    /// The clock as it was read last.
     now: Instant,
     log: Log,
 }
 
-impl Worker {
-    /// A server that listens.
-    ///
-    /// # Errors
-    /// What the kernel said to listening.
-    pub(super) fn new(mut ring: Epoll, at: &Address, script: Script) -> Result<Worker, Errno> {
-        let address = ring.listen(LISTENER, at, &ListenOptions::default())?;
-        Ok(Worker {
+impl<R: Still, C: Conduct> Worker<R, C> {
+    /// A server that does not listen yet.
+    pub(crate) fn new(ring: R, conduct: C, spans: Spans, spin: Spin) -> Worker<R, C> {
+        Worker {
             now: ring.now(),
             ring,
-            address,
-            chooser: Chooser::new(&script.rules),
-            script,
-            connections: Connections::default(),
+            conduct,
+            spans,
+            spin,
+            addresses: Vec::new(),
+            options: ListenOptions::default(),
+            connections: Connections::new(),
             requests: Requests::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
             door: Door::Open,
-            is_called: false,
+            called: Vec::new(),
             paused: Instant::ZERO,
             frozen: Instant::ZERO,
             log: Log::default(),
-        })
+        }
     }
 
-    pub(super) fn address(&self) -> &Address {
-        &self.address
+    /// Has the connections that are accepted say when the kernel received their bytes.
+    pub(crate) fn stamp(&mut self) {
+        self.options.stamps = true;
     }
 
-    /// Serves until `line` says stop; tells it what was done after every turn in which something was.
-    pub(super) fn run(mut self, line: &Line) -> Log {
-        while !line.stopped() {
-            if line.take_resume() {
+    /// Listens at one address more, of at most 64, and says where that is.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn listen(&mut self, at: &Address) -> Result<&Address, Errno> {
+        let place = self.addresses.len() as u32;
+        if place == FIRST {
+            return Err(Errno::EMFILE);
+        }
+        let address = self.ring.listen(Token(place), at, &self.options)?;
+        self.addresses.push(address);
+        Ok(&self.addresses[place as usize])
+    }
+
+    /// Serves until the orders say stop; tells what was done after every turn in which something was. What is still to
+    /// be answered then is not.
+    pub(crate) fn run(mut self, orders: &impl Orders) -> (Log, C) {
+        while !orders.stopped() {
+            if orders.take_resume() {
                 self.open_door();
             }
-            if self.is_frozen() {
+            self.now = self.ring.now();
+            if let Some(until) = self.standing() {
                 // Standing still is what is wanted; a stop is seen as soon as ever.
-                thread::sleep(TICK.to_std());
-                continue;
-            }
-            if self.turn(self.patience()) {
-                line.publish(&self.log);
+                self.stand(until);
+            } else if self.turn(self.patience()) {
+                orders.publish(&self.log);
             }
         }
         for _ in 0..LAST_TURNS {
@@ -122,45 +192,65 @@ impl Worker {
                 break;
             }
         }
-        line.publish(&self.log);
-        self.log
+        for token in self.connections.tokens() {
+            self.close(token, Closing::Orderly);
+        }
+        orders.publish(&self.log);
+        (self.log, self.conduct)
     }
 
-    fn is_frozen(&mut self) -> bool {
-        self.frozen > Instant::ZERO && self.ring.now() < self.frozen
+    /// Until when everything stands still.
+    fn standing(&self) -> Option<Instant> {
+        let frozen = (self.now < self.frozen).then_some(self.frozen);
+        frozen.max(self.conduct.stall(self.now))
+    }
+
+    /// Stands still for a while, or to the end of it.
+    fn stand(&mut self, until: Instant) {
+        let rest = until - self.now;
+        if rest <= self.spin.margin {
+            self.ring.burn_until(until);
+        } else {
+            let nap = rest.saturating_sub(self.spin.margin).min(TICK);
+            self.ring.sleep_until(self.now + nap);
+        }
     }
 
     /// How long the next wait may last.
     fn patience(&self) -> Nanos {
-        if !self.ready.is_empty() || self.can_accept() {
+        if self.spin.is_always || !self.ready.is_empty() || self.can_accept() {
             return Nanos::ZERO;
         }
         let first = self.timers.first().map_or(Instant::NEVER, |timer| timer.0);
-        first.min(self.now + TICK) - self.now
+        let rest = first - self.now;
+        rest.saturating_sub(self.spin.margin).min(TICK)
     }
 
     /// Waits, then does what there is to do. Says whether anything was.
     fn turn(&mut self, timeout: Nanos) -> bool {
         self.ring.wait(Some(timeout));
         self.now = self.ring.now();
+        self.conduct.turn(self.now);
         let mut is_busy = false;
-        while !self.is_frozen()
-            && let Some(completion) = self.ring.next()
-        {
+        while self.standing().is_none() {
+            is_busy |= self.see_to_timers();
+            let Some(completion) = self.ring.next() else {
+                is_busy |= self.see_to_door();
+                return is_busy | self.see_to_ready();
+            };
             is_busy = true;
             self.arrive(completion.token, completion.event);
         }
-        if self.is_frozen() {
-            return is_busy;
-        }
-        is_busy |= self.see_to_door();
-        is_busy |= self.see_to_timers();
-        is_busy | self.see_to_ready()
+        is_busy
     }
 
     fn arrive(&mut self, token: Token, event: Event) {
         match event {
-            Event::Incoming => self.is_called = true,
+            Event::Incoming => {
+                if !self.called.contains(&token) {
+                    self.called.push(token);
+                }
+            }
             Event::Received => self.receive(token),
             Event::Writable => {
                 if let Some(connection) = self.connections.get(token) {
@@ -180,16 +270,21 @@ impl Worker {
     }
 
     fn receive(&mut self, token: Token) {
+        self.now = self.ring.now();
         let input = self.ring.received();
         self.log.bytes_received += input.len() as u64;
         let Some(connection) = self.connections.get(token) else {
             return;
         };
+        let stamps = Stamps {
+            received: self.ring.received_at(),
+            read: self.now,
+        };
         let Heard {
             requests,
             refused,
             is_too_far,
-        } = connection.hear(&mut self.requests, input);
+        } = connection.hear(&mut self.requests, &mut self.conduct, input, stamps);
         self.log.requests += requests;
         self.log.refused += refused;
         if is_too_far {
@@ -203,6 +298,7 @@ impl Worker {
         let mut is_busy = false;
         while let Some(&(due, token)) = self.timers.first()
             && due <= self.now
+            && self.standing().is_none()
         {
             is_busy = true;
             self.timers.pop_first();
@@ -230,9 +326,9 @@ impl Worker {
 }
 
 /// Connections coming and going.
-impl Worker {
+impl<R: Still, C: Conduct> Worker<R, C> {
     fn can_accept(&self) -> bool {
-        self.door == Door::Open && self.is_called && self.now >= self.paused
+        self.door == Door::Open && !self.called.is_empty() && self.now >= self.paused
     }
 
     fn see_to_door(&mut self) -> bool {
@@ -249,20 +345,26 @@ impl Worker {
     }
 
     fn accept(&mut self) {
+        let Some(&listener) = self.called.last() else {
+            return;
+        };
         let Some(token) = self.connections.vacant() else {
             self.paused = self.now + PAUSE;
             return;
         };
-        match self.ring.accept(LISTENER, token) {
+        match self.ring.accept(listener, token) {
             Ok(Some(_)) => {
                 self.log.connections += 1;
-                self.connections.fill(token);
-                if let Some(misbehaviour) = self.chooser.choose(Meets::Connection) {
-                    self.misbehave(token, misbehaviour, Question::NONE);
+                let connection = self.connections.fill(token);
+                if let Some(met) = self.conduct.accept() {
+                    self.log.add(met);
+                    connection.doing = Some(Doing::greet(met));
                     self.advance(token);
                 }
             }
-            Ok(None) => self.is_called = false,
+            Ok(None) => {
+                self.called.pop();
+            }
             Err(_) => {
                 self.log.accept_errors += 1;
                 self.paused = self.now + PAUSE;
@@ -273,11 +375,9 @@ impl Worker {
     /// The outage is over.
     fn open_door(&mut self) {
         if let Door::Closed(_) = self.door
-            && self
-                .ring
-                .listen(LISTENER, &self.address, &ListenOptions::default())
-                .is_err()
+            && self.listen_again().is_err()
         {
+            self.close_listeners();
             self.log.accept_errors += 1;
             self.door = Door::Closed(self.now + PAUSE);
             return;
@@ -285,29 +385,72 @@ impl Worker {
         self.door = Door::Open;
     }
 
-    fn close_door(&mut self) {
-        if !matches!(self.door, Door::Closed(_)) {
-            self.ring.close(LISTENER, Closing::Orderly);
+    fn listen_again(&mut self) -> Result<(), Errno> {
+        for (place, address) in self.addresses.iter().enumerate() {
+            self.ring
+                .listen(Token(place as u32), address, &self.options)?;
         }
-        self.is_called = false;
-        self.door = Door::Closed(self.now + self.script.outage);
+        Ok(())
+    }
+
+    fn close_door(&mut self) {
+        self.close_listeners();
+        self.door = Door::Closed(self.now + self.spans.outage);
+    }
+
+    /// Closes what is open of them.
+    fn close_listeners(&mut self) {
+        for place in 0..self.addresses.len() {
+            self.ring.close(Token(place as u32), Closing::Orderly);
+        }
+        self.called.clear();
     }
 
     fn close(&mut self, token: Token, how: Closing) {
-        if let Some(connection) = self.connections.release(token) {
-            if let Some(due) = connection.timer {
-                self.timers.remove(&(due, token));
+        let Some(mut connection) = self.connections.release(token) else {
+            return;
+        };
+        if let Some(due) = connection.timer {
+            self.timers.remove(&(due, token));
+        }
+        if connection.is_ready {
+            self.ready.retain(|other| *other != token);
+        }
+        self.ring.close(token, how);
+        self.give_up(&mut connection);
+    }
+
+    /// Tells the conduct of all that was asked on a connection and is not over.
+    fn give_up(&mut self, connection: &mut Connection<C::Wish>) {
+        if let Some(doing) = connection.doing.take() {
+            self.end(connection.number, &doing);
+        }
+        for upcoming in connection.asked.drain(..) {
+            if let Upcoming::Request(question) = upcoming {
+                let ending = Ending {
+                    connection: connection.number,
+                    met: None,
+                    departure: None,
+                };
+                self.conduct.end(&question, ending);
             }
-            if connection.is_ready {
-                self.ready.retain(|other| *other != token);
-            }
-            self.ring.close(token, how);
+        }
+    }
+
+    fn end(&mut self, connection: u64, doing: &Doing<C::Wish>) {
+        if let Some(question) = &doing.question {
+            let ending = Ending {
+                connection,
+                met: doing.met,
+                departure: doing.departure,
+            };
+            self.conduct.end(question, ending);
         }
     }
 }
 
 /// What is done on a connection.
-impl Worker {
+impl<R: Still, C: Conduct> Worker<R, C> {
     /// Goes on as far as it can, or until others must have their turn.
     fn advance(&mut self, token: Token) {
         for _ in 0..SHARE {
@@ -338,6 +481,10 @@ impl Worker {
         let Some(doing) = &mut connection.doing else {
             return self.take_up(token);
         };
+        if doing.due() > self.now {
+            let due = doing.due();
+            return self.rest_until(token, due);
+        }
         match doing.step() {
             None => return self.finish(token),
             Some(Step::Silence) if !connection.is_ended => return Pace::Rest,
@@ -346,11 +493,11 @@ impl Worker {
             Some(Step::Die) => self.die(),
             Some(Step::Wait) => {
                 doing.next();
-                return self.rest_for(token, self.script.delay);
+                return self.rest_until(token, self.now + self.spans.delay);
             }
             Some(Step::ShutDoor) => {
                 doing.next();
-                self.door = Door::Shut(self.now + self.script.outage);
+                self.door = Door::Shut(self.now + self.spans.outage);
             }
             Some(Step::CloseDoor) => {
                 doing.next();
@@ -358,7 +505,7 @@ impl Worker {
             }
             Some(Step::Freeze) => {
                 doing.next();
-                self.frozen = self.now + self.script.outage;
+                self.frozen = self.now + self.spans.outage;
                 return self.queue(token);
             }
             Some(Step::Drip(_)) => return self.drip(token),
@@ -374,30 +521,31 @@ impl Worker {
         let Some(connection) = self.connections.get(token) else {
             return Pace::Rest;
         };
-        let Some(question) = connection.asked.pop_front() else {
+        let Some(upcoming) = connection.asked.pop_front() else {
             if connection.is_ended {
                 self.close(token, Closing::Orderly);
             }
             return Pace::Rest;
         };
-        let sort = match question {
-            Question {
-                is_refused: true, ..
-            } => None,
-            Question { is_head: true, .. } => Some(Meets::Head),
-            _ => Some(Meets::Exchange),
-        };
-        match sort.and_then(|sort| self.chooser.choose(sort)) {
-            Some(misbehaviour) => self.misbehave(token, misbehaviour, question),
-            None => connection.doing = Some(Doing::new(question, None)),
-        }
+        connection.doing = Some(match upcoming {
+            Upcoming::Refused => Doing::refuse(),
+            Upcoming::Request(question) => {
+                let met = self.conduct.meet(&question);
+                met.iter().for_each(|met| self.log.add(*met));
+                Doing::answer(question, met)
+            }
+        });
+        self.work();
         Pace::On
     }
 
-    fn misbehave(&mut self, token: Token, misbehaviour: Misbehaviour, question: Question) {
-        self.log.add(misbehaviour);
-        if let Some(connection) = self.connections.get(token) {
-            connection.doing = Some(Doing::new(question, Some(misbehaviour.steps())));
+    /// Burns what a request costs more.
+    fn work(&mut self) {
+        let work = self.conduct.work();
+        if work > Nanos::ZERO {
+            let until = self.ring.now() + work;
+            self.ring.burn_until(until);
+            self.now = self.ring.now();
         }
     }
 
@@ -406,9 +554,11 @@ impl Worker {
         let Some(connection) = self.connections.get(token) else {
             return Pace::Rest;
         };
+        let number = connection.number;
         if let Some(doing) = connection.doing.take() {
-            self.log.answered += u64::from(doing.is_right);
-            if !doing.question.keepalive {
+            self.log.answered += u64::from(doing.is_right());
+            self.end(number, &doing);
+            if doing.question.is_some_and(|question| !question.keepalive) {
                 self.close(token, Closing::Orderly);
             }
         }
@@ -423,8 +573,7 @@ impl Worker {
         }
     }
 
-    fn rest_for(&mut self, token: Token, span: Nanos) -> Pace {
-        let due = self.now + span;
+    fn rest_until(&mut self, token: Token, due: Instant) -> Pace {
         if let Some(connection) = self.connections.get(token) {
             connection.timer = Some(due);
             self.timers.insert((due, token));
@@ -436,7 +585,7 @@ impl Worker {
     fn drip(&mut self, token: Token) -> Pace {
         match self.say(token) {
             Pace::Rest => Pace::Rest,
-            Pace::On => self.rest_for(token, self.script.interval),
+            Pace::On => self.rest_until(token, self.now + self.spans.interval),
         }
     }
 
@@ -448,41 +597,45 @@ impl Worker {
         let Some(doing) = &mut connection.doing else {
             return Pace::Rest;
         };
-        let Some(saying) = doing.saying() else {
-            return Pace::Rest;
-        };
-        let (slices, given) = saying.slices();
-        let Ok(taken) = self.ring.send(token, &slices) else {
+        self.now = self.ring.now();
+        let said = doing.say(
+            |question| self.conduct.right(question),
+            |slices| self.ring.send(token, slices),
+        );
+        let Ok(Said { taken, is_short }) = said else {
             self.close(token, Closing::Orderly);
             return Pace::Rest;
         };
-        self.log.bytes_sent += taken as u64;
-        doing.take(taken);
-        if saying.left == taken as u64 {
-            doing.next();
+        if taken > 0 && doing.departure.is_none() {
+            doing.departure = Some(self.now);
         }
-        connection.is_blocked = taken < given;
-        if connection.is_blocked {
-            Pace::Rest
-        } else {
-            Pace::On
-        }
+        self.log.bytes_sent += taken;
+        connection.is_blocked = is_short;
+        if is_short { Pace::Rest } else { Pace::On }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::conduct::Scripted;
     use super::*;
-    use crate::misbehaviour::When;
+    use crate::misbehaviour::{Misbehaviour, When};
+    use kernel::Epoll;
     use std::io::Write;
     use std::net::TcpStream;
 
+    fn worker(script: &Script) -> Worker<Epoll, Scripted> {
+        let ring = Epoll::new().unwrap();
+        let spans = Spans::of(script);
+        let mut worker = Worker::new(ring, Scripted::new(script), spans, Spin::NEVER);
+        worker.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        worker
+    }
+
     #[test]
     fn a_client_that_does_not_read_costs_no_turns_and_no_memory() {
-        let script = Script::of(Misbehaviour::EndlessBody, When::Every(1));
-        let at = "127.0.0.1:0".parse().unwrap();
-        let mut worker = Worker::new(Epoll::new().unwrap(), &at, script).unwrap();
-        let mut client = TcpStream::connect(worker.address().to_string()).unwrap();
+        let mut worker = worker(&Script::of(Misbehaviour::EndlessBody, When::Every(1)));
+        let mut client = TcpStream::connect(worker.addresses[0].to_string()).unwrap();
         client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         // Once the kernel's buffers are full nothing is left to do.
         while worker.turn(TICK) || worker.log.bytes_sent == 0 {
@@ -498,16 +651,15 @@ mod tests {
             delay: Nanos::from_secs(3600),
             ..Script::of(Misbehaviour::Late, When::Every(1))
         };
-        let at = "127.0.0.1:0".parse().unwrap();
-        let mut worker = Worker::new(Epoll::new().unwrap(), &at, script).unwrap();
-        let mut client = TcpStream::connect(worker.address().to_string()).unwrap();
+        let mut worker = worker(&script);
+        let mut client = TcpStream::connect(worker.addresses[0].to_string()).unwrap();
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             .unwrap();
         while worker.timers.is_empty() {
             worker.turn(TICK);
         }
-        worker.close(Token(LISTENER.0 + 1), Closing::Reset);
+        worker.close(Token(FIRST), Closing::Reset);
         assert!(worker.timers.is_empty());
         assert!(worker.connections.tokens().is_empty());
     }
