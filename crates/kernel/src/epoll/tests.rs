@@ -312,3 +312,130 @@ fn a_full_socket_takes_nothing_and_is_not_dead() {
     assert_eq!(event(&mut ring), Event::Writable);
     assert_eq!(ring.send(Token(0), &two), Ok(9));
 }
+
+/// A pair whose ring has been paused.
+fn paused_pair() -> (Epoll, TcpStream) {
+    let (mut ring, peer) = pair();
+    ring.pause(Token(0));
+    (ring, peer)
+}
+
+#[test]
+fn what_is_left_of_a_full_buffer_waits_for_the_end_of_a_pause() {
+    let (mut ring, mut peer) = pair();
+    ring.buffer = vec![0; 16].into_boxed_slice();
+    let sent: Vec<u8> = (0..1000u32).map(|index| (index % 251) as u8).collect();
+    peer.write_all(&sent).unwrap();
+    drop(peer);
+    await_end(&ring);
+    let mut got = Vec::new();
+    loop {
+        match event(&mut ring) {
+            Event::Received => got.extend_from_slice(ring.received()),
+            Event::Ended => break,
+            other => panic!("{other:?}"),
+        }
+        // In the midst of an event, and after it; and from time to time, when the socket is carried.
+        ring.pause(Token(0));
+        assert_eq!(ring.next(), None);
+        ring.wait(Some(Nanos::ZERO));
+        assert_eq!(ring.next(), None);
+        ring.resume(Token(0));
+    }
+    assert!(got == sent);
+}
+
+#[test]
+fn a_pause_that_nothing_came_in_makes_nothing_to_do() {
+    let (mut ring, mut peer) = paused_pair();
+    ring.resume(Token(0));
+    assert!(ring.carried.is_empty());
+    ring.pause(Token(0));
+    peer.write_all(b"once").unwrap();
+    await_flags(ring.fd(Token(0)), libc::POLLIN);
+    ring.wait(Some(Nanos::ZERO));
+    assert_eq!(ring.next(), None);
+    // Put into the list once, however often it is resumed.
+    for _ in 0..3 {
+        ring.resume(Token(0));
+        ring.pause(Token(0));
+        ring.wait(Some(Nanos::ZERO));
+        assert_eq!(ring.next(), None);
+        ring.resume(Token(0));
+        ring.resume(Token(0));
+        assert_eq!(ring.carried.len(), 1);
+    }
+    assert_eq!(event(&mut ring), Event::Received);
+    assert_eq!(ring.received(), b"once");
+    ring.wait(Some(Nanos::from_millis(5)));
+    assert_eq!(ring.next(), None);
+}
+
+#[test]
+fn a_paused_socket_that_is_reset_is_dead_at_once() {
+    let (mut ring, mut peer) = paused_pair();
+    peer.write_all(b"partial").unwrap();
+    assert_eq!(ring.send(Token(0), &slice(b"unread")), Ok(6));
+    peer.read_exact(&mut [0]).unwrap();
+    // Closing with unread bytes makes the kernel send RST.
+    drop(peer);
+    assert_eq!(event(&mut ring), Event::Failed(Errno::ECONNRESET));
+    ring.resume(Token(0));
+    ring.wait(Some(Nanos::from_millis(5)));
+    assert_eq!(ring.next(), None);
+}
+
+#[test]
+fn a_paused_token_that_is_closed_has_a_new_owner_who_is_not_paused() {
+    let (mut ring, mut peer) = paused_pair();
+    peer.write_all(b"old").unwrap();
+    await_flags(ring.fd(Token(0)), libc::POLLIN);
+    ring.wait(Some(Nanos::ZERO));
+    assert_eq!(ring.next(), None);
+    ring.resume(Token(0));
+    ring.close(Token(0), Closing::Orderly);
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = Address::Ip(other.local_addr().unwrap());
+    ring.connect(Token(0), &to, &ConnectOptions::default())
+        .unwrap();
+    // A socket that is not connected yet cannot be paused.
+    ring.pause(Token(0));
+    let (mut second, _) = other.accept().unwrap();
+    assert_eq!(event(&mut ring), Event::Connected);
+    second.write_all(b"new").unwrap();
+    assert_eq!(event(&mut ring), Event::Received);
+    assert_eq!(ring.received(), b"new");
+    ring.pause(Token(99));
+    ring.resume(Token(99));
+}
+
+#[test]
+fn a_paused_socket_whose_peer_is_gone_says_that_it_takes_more() {
+    // Over a Unix-domain socket a peer that goes leaves no error behind, only that nothing can be sent.
+    let path = std::env::temp_dir().join(format!("kernel-gone-{}", std::process::id()));
+    let mut ring = Epoll::new().unwrap();
+    let at = Address::Unix(path);
+    ring.listen(Token(1), &at, &ListenOptions::default())
+        .unwrap();
+    let Address::Unix(path) = &at else {
+        unreachable!("it was made so");
+    };
+    let peer = UnixStream::connect(path).unwrap();
+    assert_eq!(event(&mut ring), Event::Incoming);
+    assert_eq!(
+        ring.accept(Token(1), Token(0)),
+        Ok(Some(Accepted { peer: None }))
+    );
+    ring.pause(Token(0));
+    let megabyte = vec![0; 1 << 20];
+    while ring.send(Token(0), &slice(&megabyte)) == Ok(megabyte.len()) {}
+    ring.wait(Some(Nanos::ZERO));
+    while ring.next().is_some() {}
+    drop(peer);
+    let told = event(&mut ring);
+    assert!(
+        matches!(told, Event::Writable | Event::Failed(_)),
+        "{told:?}"
+    );
+    assert!(ring.send(Token(0), &slice(b"more")).is_err());
+}

@@ -269,3 +269,61 @@ fn the_same_seed_tells_the_same_story() {
     let failed = |it: &(_, Completion, _)| matches!(it.1.event, Event::Failed(_));
     assert!(transcript(5).iter().any(failed));
 }
+
+#[test]
+fn a_paused_socket_that_is_reset_is_dead_at_once() {
+    let mut sim = connect(ConnectAnswer::Accept(Nanos::ZERO));
+    sim.wait(None);
+    assert_eq!(sim.next().unwrap().event, Event::Connected);
+    sim.pause(Token(0));
+    let now = sim.now();
+    sim.world_mut().send(1, now, "unread");
+    sim.world_mut().reset(1, now);
+    sim.wait(None);
+    assert_eq!(sim.next().unwrap().event, Event::Failed(Errno::ECONNRESET));
+    sim.resume(Token(0));
+    assert_eq!(sim.next(), None);
+}
+
+#[test]
+fn a_stamp_is_of_the_last_byte_that_is_told() {
+    let mut sim = Sim::new(1, Told::new(ConnectAnswer::Never));
+    let options = ListenOptions {
+        stamps: true,
+        ..ListenOptions::default()
+    };
+    let at = sim.listen(Token(9), &"0.0.0.0:0".parse().unwrap(), &options);
+    let start = sim.now();
+    let conn = sim.world_mut().open(start, &at.unwrap());
+    sim.wait(None);
+    assert_eq!(sim.next().unwrap().event, Event::Incoming);
+    let (first, second) = (start + Nanos::from_millis(1), start + Nanos::from_millis(2));
+    sim.world_mut().send(conn, first, "abc");
+    sim.world_mut().send(conn, second, "de");
+    // Nobody has accepted yet.
+    sim.wait(Some(Nanos::from_millis(5)));
+    assert!(sim.accept(Token(9), Token(0)).unwrap().is_some());
+    assert_eq!(sim.next().unwrap().event, Event::Received);
+    assert_eq!(sim.received(), b"helloabcde");
+    assert_eq!(sim.received_at(), Some(second));
+    assert_eq!(sim.next(), None);
+    assert_eq!(sim.received_at(), None);
+}
+
+#[test]
+fn a_backlog_is_as_long_as_it_is_asked_for() {
+    let mut sim = Sim::new(1, Told::new(ConnectAnswer::Never));
+    let options = ListenOptions {
+        backlog: 2,
+        ..ListenOptions::default()
+    };
+    let at = sim
+        .listen(Token(9), &"0.0.0.0:0".parse().unwrap(), &options)
+        .unwrap();
+    let now = sim.now();
+    for _ in 0..3 {
+        sim.world_mut().open(now, &at);
+    }
+    sim.wait(Some(Nanos::from_millis(1)));
+    assert_eq!(sim.peer().opened, [Ok(()), Ok(()), Err(Errno::ETIMEDOUT)]);
+}

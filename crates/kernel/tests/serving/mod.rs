@@ -24,7 +24,9 @@ fn pauses_of_a_turn_lose_nothing<B: Bench>(bench: &B) {
     connect(bench, &mut ring, Token(0), Habit::Flood);
     connect(bench, &mut ring, Token(1), Habit::Flood);
     let (mut got, mut ended, mut paused) = ([0; 2], [false; 2], false);
+    let end = ring.now() + FOR_EVER;
     while ended != [true; 2] {
+        assert!(ring.now() < end, "what came while it was paused is lost");
         ring.wait(Some(FOR_EVER));
         while let Some(Completion { token, event }) = ring.next() {
             let index = token.0 as usize;
