@@ -31,9 +31,12 @@ pub(crate) enum Notice {
 const TEXT: (&str, &str) = ("Content-Type", "text/plain");
 const ALLOW: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
 
-/// In the order of the notices: status, header lines, body. One without a type has no body.
+/// Status, header lines, body.
+type Row = (u16, &'static [(&'static str, &'static str)], &'static str);
+
+/// In the order of the notices.
 #[rustfmt::skip]
-const ROWS: [(u16, &[(&str, &str)], &str); 9] = [
+const ROWS: [Row; 9] = [
     (204, &[ALLOW], ""),
     (400, &[TEXT], "The path is malformed.\n"),
     (403, &[TEXT], "This may not be read.\n"),
@@ -51,7 +54,7 @@ impl Notice {
         match error {
             Errno::EACCES | Errno::EPERM => Notice::Forbidden,
             Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EAGAIN => Notice::Busy,
-            Errno::EIO => Notice::Broken,
+            Errno::EIO | Errno::ESTALE => Notice::Broken,
             _ => Notice::Missing,
         }
     }
@@ -156,8 +159,8 @@ mod tests {
             (Errno::ENAMETOOLONG, Notice::Missing),
             (Errno::EMFILE, Notice::Busy),
             (Errno::EIO, Notice::Broken),
-            (Errno(18), Notice::Missing),
-            (Errno(40), Notice::Missing),
+            (Errno::EXDEV, Notice::Missing),
+            (Errno::ELOOP, Notice::Missing),
             (Errno(6), Notice::Missing),
         ];
         for (error, notice) in cases {
