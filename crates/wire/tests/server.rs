@@ -1,83 +1,13 @@
-//! Every rule and every refusal of the server role, one line a case; and that no case depends on how its bytes
-//! were split.
+//! What the server role makes of what clients send: the table of `oracle::requests`, limits, and properties: nothing
+//! depends on how the bytes were split, on what was remembered, or on who broke off.
 
 mod oracle;
 
-use oracle::server::listen;
+use oracle::requests::{CASES, bytes};
+use oracle::server::{listen, listen_after, listen_haltingly};
 use proptest::prelude::*;
-
-/// (what the client sends, what the sink was told); see `oracle::server` for the notation. `⏎` is CR LF.
-#[rustfmt::skip]
-const CASES: &[(&str, &str)] = &[
-    ("GET / HTTP/1.1⏎Host: a⏎⏎", "[GET / HTTP/1.1]"),
-    ("GET / HTTP/1.1⏎Host: a⏎", "..."),
-    ("", ""),
-    ("GET /a?b=c HTTP/1.1⏎hOsT:⏎⏎", "[GET /a?b=c HTTP/1.1]"),
-    ("GET / HTTP/1.0⏎⏎", "[GET / HTTP/1.0 close]"),
-    ("GET / HTTP/1.0⏎Connection: Keep-Alive⏎⏎", "[GET / HTTP/1.0]"),
-    ("GET / HTTP/1.1⏎Host: a⏎Connection: x, close⏎⏎", "[GET / HTTP/1.1 close]"),
-    ("GET / HTTP/1.1⏎Host: a⏎Connection: close⏎⏎GET / HTTP/1.1⏎⏎", "[GET / HTTP/1.1 close]"),
-    ("⏎⏎GET / HTTP/1.1⏎Host: a⏎⏎", "[GET / HTTP/1.1]"),
-    ("BREW /pot HTTP/1.1⏎Host: a⏎⏎", "[BREW /pot HTTP/1.1]"),
-    // Targets.
-    ("OPTIONS * HTTP/1.1⏎Host: a⏎⏎", "[OPTIONS * HTTP/1.1]"),
-    ("GET http://b/c?d HTTP/1.1⏎Host: a⏎⏎", "[GET /c?d HTTP/1.1]"),
-    ("GET HTTPS://b HTTP/1.1⏎Host: a⏎⏎", "[GET / HTTP/1.1]"),
-    ("GET http:///c HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET http://b?c HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET http:// HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET * HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET a HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET  / HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("CONNECT a:1 HTTP/1.1⏎Host: a⏎⏎", "!501"),
-    // Versions.
-    ("GET / HTTP/2.0⏎Host: a⏎⏎", "!505"),
-    ("GET / HTTP/1.2⏎Host: a⏎⏎", "!505"),
-    ("PRI * HTTP/2.0⏎⏎SM⏎⏎", "!505"),
-    ("GET / HTTX/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET / http/1.1⏎Host: a⏎⏎", "!400"),
-    ("GET / HTTP/1.1 ⏎Host: a⏎⏎", "!400"),
-    ("GET /⏎⏎", "!400"),
-    // Heads.
-    ("GET / HTTP/1.1⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a⏎Host: a⏎⏎", "!400"),
-    ("GET / HTTP/1.0⏎Host: a⏎Host: a⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a⏎A : b⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a⏎ folded⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎ Host: a⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a\rb⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a\0b⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a\n⏎", "!400"),
-    ("GET / HTTP/1.1\nHost: a⏎⏎", "!400"),
-    ("GET / HTTP/1.1⏎Host: a⏎\n", "!400"),
-    ("\nGET / HTTP/1.1⏎Host: a⏎⏎", "!400"),
-    ("\x16\x03\x01\x02", "!400"),
-    // Bodies.
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎hi", "[POST / HTTP/1.1 'hi']"),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎h", "[POST / HTTP/1.1 'h' ..."),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 2, 2⏎⏎hi", "[POST / HTTP/1.1 'hi']"),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 0⏎⏎", "[POST / HTTP/1.1]"),
-    ("GET / HTTP/1.1⏎Host: a⏎Content-Length: 1⏎⏎xGET /2 HTTP/1.1⏎Host: a⏎⏎", "[GET / HTTP/1.1 'x'] [GET /2 HTTP/1.1]"),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 101⏎⏎", "!413"),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: -1⏎⏎", "!400"),
-    ("POST / HTTP/1.1⏎Host: a⏎Content-Length: 1⏎Content-Length: 2⏎⏎", "!400"),
-    ("POST / HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎⏎2;e⏎hi⏎0⏎T: x⏎⏎", "[POST / HTTP/1.1 'hi']"),
-    ("POST / HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎⏎2⏎hip", "[POST / HTTP/1.1 'hi' !400"),
-    ("POST / HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎⏎0⏎ x⏎", "[POST / HTTP/1.1 !400"),
-    ("POST / HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎Content-Length: 2⏎⏎", "!400"),
-    ("POST / HTTP/1.0⏎Host: a⏎Transfer-Encoding: chunked⏎⏎", "!400"),
-    ("POST / HTTP/1.1⏎Host: a⏎Transfer-Encoding: gzip, chunked⏎⏎", "!501"),
-    ("POST / HTTP/1.1⏎Host: a⏎Expect: 100-Continue⏎Content-Length: 1⏎⏎x", "[POST / HTTP/1.1 continue 'x']"),
-    ("POST / HTTP/1.0⏎Expect: 100-continue⏎Content-Length: 1⏎⏎x", "[POST / HTTP/1.0 close 'x']"),
-    ("POST / HTTP/1.1⏎Host: a⏎Expect: more⏎⏎", "!417"),
-    // Several in a row; what comes before a refusal is served.
-    ("GET /1 HTTP/1.1⏎Host: a⏎⏎GET /2 HTTP/1.1⏎Host: a⏎⏎GET", "[GET /1 HTTP/1.1] [GET /2 HTTP/1.1] ..."),
-    ("GET /1 HTTP/1.1⏎Host: a⏎⏎nonsense\0GET /2 HTTP/1.1⏎⏎", "[GET /1 HTTP/1.1] !400"),
-];
-
-fn bytes(text: &str) -> Vec<u8> {
-    text.replace('⏎', "\r\n").into_bytes()
-}
+use std::ops::ControlFlow;
+use wire::http1::{Asked, Limits, Refusal, Requests, Server, ServerSink};
 
 #[test]
 fn requests_are_told_as_the_table_says() {
@@ -102,39 +32,222 @@ fn no_case_depends_on_how_its_bytes_were_split() {
 }
 
 #[test]
+fn no_case_depends_on_what_was_remembered_or_on_who_broke_off() {
+    for (sent, _) in CASES {
+        let sent = bytes(sent);
+        let whole = listen(&[&sent]);
+        assert_eq!(listen_after(&sent, &[&sent]), whole, "{sent:?}");
+        assert_eq!(listen_haltingly(&[&sent]), whole, "{sent:?}");
+        for pieces in oracle::splits(&sent) {
+            assert_eq!(listen_haltingly(&pieces), whole, "{pieces:?}");
+        }
+    }
+}
+
+#[test]
 fn heads_targets_and_bodies_have_limits() {
-    let told = |sent: String| listen(&[sent.as_bytes()]).0;
-    let target = |length: usize| {
-        format!(
-            "GET /{} HTTP/1.1\r\nHost: a\r\n\r\n",
-            "x".repeat(length - 1)
-        )
+    let told = |sent: String| {
+        let whole = listen(&[sent.as_bytes()]);
+        let pieces: Vec<_> = sent.as_bytes().chunks(1000).collect();
+        assert_eq!(listen(&pieces), whole);
+        whole.0
     };
-    assert!(told(target(8192)).starts_with("[GET /xxx"));
-    assert_eq!(told(target(8193)), "!414");
-    assert_eq!(told(target(70_000)), "!414");
-    let lines = |count: usize| {
-        format!(
-            "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
-            "A: b\r\n".repeat(count - 1)
-        )
+    let line = |length: usize, end: &str| {
+        let rest = "GET / HTTP/1.1".len();
+        format!("GET /{} HTTP/1.1{end}", "x".repeat(length - rest))
     };
-    assert_eq!(told(lines(256)), "[GET / HTTP/1.1]");
-    assert_eq!(told(lines(257)), "!431");
-    assert_eq!(
-        told(format!("GET / HTTP/1.1\r\nHost: {}", "a".repeat(65_536))),
-        "!431"
-    );
+    let end = "\r\nHost: a\r\n\r\n";
+    assert!(told(line(8192, end)).starts_with("[GET /xxx"));
+    assert_eq!(told(line(8193, end)), "!414");
+    assert_eq!(told(line(8193, "\r\nno header\r\n\r\n")), "!414");
+    assert_eq!(told(line(8192, "")), "...");
+    assert_eq!(told(line(8194, "")), "!414");
+    assert_eq!(told(line(70_000, end)), "!414");
+    assert_eq!(told("x".repeat(8193)), "...");
+    assert_eq!(told("x".repeat(8194)), "!414");
+    let lines = |count: usize, end: &str| {
+        let lines = "A: b\r\n".repeat(count - 1);
+        format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}{end}")
+    };
+    assert_eq!(told(lines(256, "\r\n")), "[GET / HTTP/1.1]");
+    assert_eq!(told(lines(256, "")), "...");
+    assert_eq!(told(lines(257, "\r\n")), "!431");
+    assert_eq!(told(lines(257, "")), "!431");
+    let head = |length: usize| {
+        let (start, end) = ("GET / HTTP/1.1\r\nHost: a\r\nA: ", "\r\n\r\n");
+        let value = "v".repeat(length - start.len() - end.len());
+        format!("{start}{value}{end}")
+    };
+    assert_eq!(told(head(65_536)), "[GET / HTTP/1.1]");
+    assert_eq!(told(head(65_537)), "!431");
+    let sized = |length: usize| {
+        let body = "x".repeat(length);
+        format!("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}")
+    };
+    assert!(told(sized(100)).ends_with("x']"));
+    assert_eq!(told(sized(101)), "!413");
+}
+
+#[test]
+fn chunked_bodies_have_limits() {
+    let told = |body: String| {
+        let head = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let told = listen(&[(head.to_owned() + &body).as_bytes()]).0;
+        told.trim_start_matches("[PUT / HTTP/1.1").trim().to_owned()
+    };
     let chunks = |count: usize| {
-        let chunk = "32\r\n".to_owned() + &"x".repeat(50) + "\r\n";
-        format!(
-            "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
-            chunk.repeat(count)
-        )
+        let chunk = format!("32\r\n{}\r\n", "x".repeat(50));
+        chunk.repeat(count) + "0\r\n\r\n"
     };
-    assert!(told(chunks(2)).ends_with("x']"));
-    assert!(told(chunks(3)).ends_with("x' !413"));
-    assert_eq!(told(chunks(5)), told(chunks(3)));
+    let hundred = "x".repeat(100);
+    assert_eq!(told(chunks(2)), format!("'{hundred}']"));
+    assert_eq!(told(chunks(3)), format!("'{hundred}' !413"));
+    assert_eq!(
+        told(format!("65\r\n{hundred}x")),
+        format!("'{hundred}' !413")
+    );
+    let extension = |length: usize| format!("0;{}\r\n\r\n", "e".repeat(length - 1));
+    assert_eq!(told(extension(4096)), "]");
+    assert_eq!(told(extension(4097)), "!400");
+    let spread = |count: usize| "1;eeeeeee\r\nx\r\n".repeat(count);
+    assert!(told(spread(50) + &extension(4096 - 400)).ends_with("x']"));
+    assert!(told(spread(50) + &extension(4097 - 400)).ends_with("x' !400"));
+    let trailers = |length: usize| format!("0\r\nT:{}\r\n\r\n", "t".repeat(length - 6));
+    assert_eq!(told(trailers(16_384)), "]");
+    assert_eq!(told(trailers(16_385)), "!431");
+}
+
+#[test]
+fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
+    let told = |sent: &str| {
+        let limits = Limits {
+            head: 40,
+            ..Limits::default()
+        };
+        let mut requests = Requests::new(limits);
+        let result = Server::new().receive(&mut requests, sent.as_bytes(), &mut Asks::default());
+        result.map_err(|refusal| refusal.status)
+    };
+    assert_eq!(told("GET /12345678901 HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(38));
+    assert_eq!(
+        told("GET /1234567890123 HTTP/1.1\r\nHost: a\r\n\r\n"),
+        Ok(40)
+    );
+    assert_eq!(
+        told("GET /12345678901234 HTTP/1.1\r\nHost: a\r\n\r\n"),
+        Err(431)
+    );
+    assert_eq!(told(&format!("GET /{}", "x".repeat(34))), Ok(39));
+    assert_eq!(told(&format!("GET /{}", "x".repeat(35))), Err(414));
+}
+
+/// What was asked, and how often.
+#[derive(Default)]
+struct Asks {
+    lines: Vec<(String, Vec<u8>)>,
+    authorities: Vec<String>,
+    known: Vec<bool>,
+}
+
+impl ServerSink for Asks {
+    fn request(&mut self, asked: &Asked<'_>) {
+        let line = |(name, value): (&str, &[u8])| (name.to_owned(), value.to_vec());
+        self.lines.extend(asked.headers().map(line));
+        self.authorities.push(asked.authority().to_owned());
+        self.known.push(asked.key.is_some());
+        for (name, value) in asked.headers() {
+            assert!(asked.header(&name.to_uppercase()).is_some_and(|first| {
+                first == value || asked.headers().any(|(_, other)| other == first)
+            }));
+        }
+        assert_eq!(asked.header("missing"), None);
+    }
+    fn body(&mut self, _: &[u8]) {}
+    fn complete(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
+    let mut asks = Asks::default();
+    let (mut requests, mut server) = (Requests::default(), Server::new());
+    let sent = bytes(
+        "GET / HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
+         GET http://b:1/ HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
+         GET / HTTP/1.0⏎⏎",
+    );
+    for _ in 0..2 {
+        server.receive(&mut requests, &sent, &mut asks).unwrap();
+        server = Server::new();
+    }
+    let lines: [(&str, &[u8]); 4] = [
+        ("Host", b"a:80"),
+        ("A", b""),
+        ("B", b"b, \xe9\t;"),
+        ("A", b"2"),
+    ];
+    let lines = lines.map(|(name, value)| (name.to_owned(), value.to_vec()));
+    let four_times: Vec<_> = lines.iter().cycle().take(16).cloned().collect();
+    assert_eq!(asks.lines, four_times);
+    assert_eq!(asks.authorities, ["a:80", "b:1", "", "a:80", "b:1", ""]);
+    assert_eq!(asks.known, [true; 6]);
+}
+
+#[test]
+fn a_head_that_is_too_long_to_be_remembered_has_no_key() {
+    let mut asks = Asks::default();
+    let sent = format!("GET / HTTP/1.0\r\nA: {}\r\n\r\n", "a".repeat(2000));
+    let (mut requests, mut server) = (Requests::default(), Server::new());
+    server
+        .receive(&mut requests, sent.as_bytes(), &mut asks)
+        .unwrap();
+    assert_eq!(asks.known, [false]);
+}
+
+#[test]
+fn what_is_behind_a_break_is_left() {
+    struct Breaks;
+    impl ServerSink for Breaks {
+        fn request(&mut self, _: &Asked<'_>) {}
+        fn body(&mut self, _: &[u8]) {}
+        fn complete(&mut self) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    let get = bytes("GET /⌂⏎");
+    let put = bytes("PUT /⌂Content-Length: 2⏎⏎hi");
+    let chunked = bytes("PUT /⌂Transfer-Encoding: chunked⏎⏎1⏎x⏎0⏎⏎");
+    let last = bytes("GET / HTTP/1.0⏎⏎");
+    let sent = [&get[..], &put, &chunked, &get, &last, b"more"].concat();
+    let (mut requests, mut server) = (Requests::default(), Server::new());
+    let mut rest = &sent[..];
+    for request in [&get, &put, &chunked, &get, &last] {
+        let used = server.receive(&mut requests, rest, &mut Breaks);
+        assert_eq!(used, Ok(request.len()));
+        rest = &rest[request.len()..];
+    }
+    assert_eq!(server.receive(&mut requests, rest, &mut Breaks), Ok(4));
+    assert!(server.is_over());
+}
+
+#[test]
+fn a_refusal_says_why_but_not_to_head() {
+    let refusal = Refusal {
+        status: 400,
+        reason: "it is malformed",
+        is_head: false,
+    };
+    let said = |refusal: Refusal| {
+        let mut out = b"before ".to_vec();
+        refusal.encode("Fri, 20 Nov 2026 06:20:22 GMT", &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let head = "before HTTP/1.1 400 Bad Request\r\nDate: Fri, 20 Nov 2026 06:20:22 GMT\r\n\
+        Content-Type: text/plain\r\nContent-Length: 16\r\nConnection: close\r\n\r\n";
+    assert_eq!(said(refusal), format!("{head}it is malformed\n"));
+    let is_head = true;
+    assert_eq!(said(Refusal { is_head, ..refusal }), head);
 }
 
 fn words() -> impl Strategy<Value = Vec<u8>> {
@@ -145,10 +258,15 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(word, 0..4).prop_map(|words| words.concat())
 }
 
+/// What is served whole and leaves the connection as it was.
+fn is_kept(told: &str) -> bool {
+    told.ends_with(']') && !told.contains(" close")
+}
+
 proptest! {
     #[test]
     fn requests_do_not_depend_on_how_they_were_split(
-        sent in words(), cuts in prop::collection::vec(0..60_u8, 0..12),
+        sent in words(), cuts in prop::collection::vec(0..60_u8, 0..12), before in words(),
         flip in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
     ) {
         let mut sent = sent;
@@ -156,6 +274,29 @@ proptest! {
             let at = at.index(sent.len());
             sent[at] = byte;
         }
-        prop_assert_eq!(listen(&oracle::pieces(&sent, &cuts)), listen(&[&sent]));
+        let whole = listen(&[&sent]);
+        let pieces = oracle::pieces(&sent, &cuts);
+        prop_assert_eq!(&listen(&pieces), &whole);
+        prop_assert_eq!(&listen_haltingly(&pieces), &whole);
+        prop_assert_eq!(&listen_after(&before, &pieces), &whole);
+    }
+
+    #[test]
+    fn requests_in_a_row_are_told_as_each_alone(
+        row in prop::collection::vec(prop::sample::select(CASES), 0..20),
+        last in prop::sample::select(CASES),
+    ) {
+        let mut row: Vec<_> = row.into_iter().filter(|(_, told)| is_kept(told)).collect();
+        row.push(last);
+        let sent: Vec<_> = row.iter().map(|(sent, _)| bytes(sent)).collect();
+        let told: Vec<_> = row.iter().map(|(_, told)| *told).collect();
+        let told = told.join(" ");
+        prop_assert_eq!(listen(&[&sent.concat()]).0, told.trim());
+    }
+
+    #[test]
+    fn any_bytes_are_borne(sent in prop::collection::vec(any::<u8>(), 0..400)) {
+        let whole = listen(&[&sent]);
+        prop_assert_eq!(listen(&sent.chunks(1).collect::<Vec<_>>()), whole);
     }
 }

@@ -8,14 +8,21 @@
 //! ```
 //!
 //! Data goes through in whole slices; size lines and trailers are few bytes, so they go byte by byte, and a
-//! split anywhere needs no buffer. Chunk lines must end with CR LF; among trailers a bare LF is tolerated, as
-//! it is in heads.
+//! split anywhere needs no buffer.
+//!
+//! Both roles insist on chunk lines that end with CR LF. The client tolerates what servers are known to send: space
+//! behind a size, any text as an extension, and a bare LF among trailers, as in heads. The server is strict.
 
+use super::extension::Extension;
 use crate::Violation;
 use crate::request::{is_token_byte, is_value_byte};
 
 /// A size line with its extensions, without its line end.
 const LINE_LIMIT: u32 = 4096;
+/// Extensions of all chunks of a request together: without a limit, one byte of body would carry kilobytes of them.
+const EXTENSIONS_LIMIT: u16 = 4096;
+/// Digits of a request's chunk size: more do not fit in 64 bits, or are zeros for nothing.
+const DIGITS_LIMIT: u32 = 16;
 /// All trailers together.
 const TRAILERS_LIMIT: u32 = 16 * 1024;
 
@@ -23,7 +30,10 @@ const TRAILERS_LIMIT: u32 = 16 * 1024;
 enum State {
     Size,
     Padding,
+    /// In the client, any text.
     Extension,
+    /// In the server.
+    Strict(Extension),
     SizeLf,
     Data,
     DataCr,
@@ -43,6 +53,9 @@ pub(crate) struct Chunked {
     left: u64,
     /// Bytes of the size line, or of the trailers.
     line: u32,
+    /// Bytes of all extensions, where they are counted.
+    extensions: u16,
+    is_strict: bool,
 }
 
 /// What a piece of input came to.
@@ -55,12 +68,22 @@ pub(crate) struct Decoded {
 }
 
 impl Chunked {
-    /// Before the first size line.
+    /// Before the first size line of a response.
     pub(crate) const fn new() -> Self {
         Chunked {
             state: State::Size,
             left: 0,
             line: 0,
+            extensions: 0,
+            is_strict: false,
+        }
+    }
+
+    /// Before the first size line of a request.
+    pub(crate) const fn strict() -> Self {
+        Chunked {
+            is_strict: true,
+            ..Chunked::new()
         }
     }
 
@@ -99,12 +122,18 @@ impl Chunked {
 
     fn step(&mut self, byte: u8) -> Result<bool, Violation> {
         self.state = match self.state {
-            State::Size | State::Padding | State::Extension => self.size_line(byte)?,
+            State::Size | State::Padding | State::Extension if !self.is_strict => {
+                self.size_line(byte)?
+            }
+            State::Size => self.strict_size(byte)?,
+            State::Strict(extension) => self.strict_extension(extension, byte)?,
             State::SizeLf | State::DataCr | State::DataLf => self.line_end(byte)?,
             State::Line | State::Name | State::Value | State::LineLf | State::EndLf => {
                 return self.trailers(byte);
             }
-            State::Data => unreachable!("data is taken in slices"),
+            State::Data | State::Padding | State::Extension => {
+                unreachable!("data is taken in slices, and the strict have their own states")
+            }
         };
         Ok(false)
     }
@@ -125,6 +154,32 @@ impl Chunked {
             Err(Violation::BadChunk)
         } else {
             Ok(next)
+        }
+    }
+
+    fn strict_size(&mut self, byte: u8) -> Result<State, Violation> {
+        match byte {
+            b'\r' if self.line > 0 => return Ok(State::SizeLf),
+            b';' | b' ' | b'\t' if self.line > 0 => {
+                return self.strict_extension(Extension::Padding, byte);
+            }
+            _ => {}
+        }
+        self.line += 1;
+        if self.line > DIGITS_LIMIT {
+            return Err(Violation::BadChunk);
+        }
+        self.digit(byte)
+    }
+
+    fn strict_extension(&mut self, at: Extension, byte: u8) -> Result<State, Violation> {
+        if byte == b'\r' && at.may_end() {
+            return Ok(State::SizeLf);
+        }
+        self.extensions += 1;
+        match at.step(byte) {
+            Some(next) if self.extensions <= EXTENSIONS_LIMIT => Ok(State::Strict(next)),
+            _ => Err(Violation::BadChunk),
         }
     }
 
@@ -156,6 +211,9 @@ impl Chunked {
             return Err(Violation::TrailersTooLarge);
         }
         self.state = match (self.state, byte) {
+            (State::Line | State::Value, b'\n') if self.is_strict => {
+                return Err(Violation::BadTrailers);
+            }
             (State::Line | State::EndLf, b'\n') => return Ok(true),
             (State::Line, b'\r') => State::EndLf,
             (State::Line | State::Name, byte) if is_token_byte(byte) => State::Name,

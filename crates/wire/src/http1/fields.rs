@@ -1,7 +1,7 @@
 //! The three header fields on which framing hangs: Content-Length, Transfer-Encoding, Connection.
 //!
-//! Both roles read them by the same rules and differ only in what they call a breach. All other fields are
-//! looked at for their length and left alone.
+//! The client reads all three here. The server reads Connection here and is stricter with the two lengths (in
+//! `head`). All other fields are looked at for their length and left alone.
 
 /// What the fields of one head say together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Fields {
         Ok(())
     }
 
-    fn connection(&mut self, value: &[u8]) {
+    pub(crate) fn connection(&mut self, value: &[u8]) {
         if is(value, b"keep-alive") {
             self.keep_alive = true;
             return;
@@ -71,12 +71,12 @@ impl Fields {
 }
 
 /// The members of a comma-separated list, trimmed; an empty one is a member too.
-fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
 
 /// Digits and nothing else (no sign, no space, not empty), within 64 bits.
-fn decimal(digits: &[u8]) -> Option<u64> {
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for &byte in digits {
         let digit = byte.wrapping_sub(b'0');

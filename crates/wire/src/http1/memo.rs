@@ -1,11 +1,12 @@
-//! The last head that was read, so that an equal one need not be read again.
+//! The heads that were read last, so that an equal one need not be read again.
 //!
-//! Servers under load give the same head over and over; only the Date changes, once a second. Equal bytes have
-//! an equal meaning, so recognising them is as strict as parsing them, and a comparison costs a tenth of it. In
-//! the value of Date any printable ASCII may stand, as there the parser would accept it too and nothing depends
-//! on it.
+//! Servers under load give the same head over and over; only the Date changes, once a second. Their clients ask with
+//! a few. Equal bytes have an equal meaning, so recognising them is as strict as parsing them, and a comparison costs
+//! a tenth of it. In the value of Date any printable ASCII may stand, as there the parser would accept it too and
+//! nothing depends on it.
 
-use super::server::Limits;
+use super::asked::{Asked, Parsed as Request};
+use super::refusal::Limits;
 use super::status::{Facts, Parsed};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -30,23 +31,6 @@ impl Heads {
     /// See [`Memo::learn`].
     pub(crate) fn learn(&self, input: &[u8], parsed: &Parsed) {
         self.0.borrow_mut().learn(input, parsed);
-    }
-}
-
-/// What the server's connections of one worker have in common.
-#[derive(Debug, Default)]
-pub struct Requests {
-    limits: Limits,
-}
-
-impl Requests {
-    /// For connections on which requests may be as large as `limits` says.
-    pub fn new(limits: Limits) -> Self {
-        Requests { limits }
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
     }
 }
 
@@ -93,6 +77,124 @@ impl Memo {
             self.bytes[start..end].copy_from_slice(&head[start..end]);
         }
         same
+    }
+}
+
+/// How many requests' heads are remembered: what one page of a site asks for, and few enough that looking through them
+/// in vain costs little beside parsing.
+const PLACES: usize = 8;
+
+/// What the server's connections of one worker have in common: limits, and the heads that were read last.
+#[derive(Debug, Default)]
+pub struct Requests {
+    limits: Limits,
+    known: [Known; PLACES],
+    /// Heads that were learned so far.
+    learned: u64,
+    /// Where the last one was found or put; it is the likeliest.
+    last: usize,
+}
+
+/// Names the bytes of a head, so that what a server has concluded from a request can be used for an equal one. Never
+/// used again for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key(u64);
+
+impl Key {
+    /// Keys with the same place replace one another: of a table with a row for each place, the one row where this
+    /// key's conclusion can be. Below [`Requests::PLACES`].
+    #[inline]
+    pub fn place(self) -> usize {
+        (self.0 % PLACES as u64) as usize
+    }
+}
+
+/// A request's head that was read before.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// Empty: none.
+    bytes: Vec<u8>,
+    /// The request line once more, as the text that it was found to be.
+    line: String,
+    request: Request,
+    key: Key,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Known {
+            bytes: Vec::new(),
+            line: String::new(),
+            request: Request::default(),
+            key: Key(0),
+        }
+    }
+}
+
+impl Known {
+    /// Bytes of the head.
+    #[inline]
+    pub(crate) fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        self.request.asked(&self.bytes, &self.line, Some(self.key))
+    }
+}
+
+impl Requests {
+    /// Keys have places below this.
+    pub const PLACES: usize = PLACES;
+
+    /// For connections on which requests may be as large as `limits` says.
+    pub fn new(limits: Limits) -> Self {
+        Requests {
+            limits,
+            ..Requests::default()
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The head at the front of `input`, if it is one of those that were read last.
+    #[inline]
+    pub(crate) fn recall(&mut self, input: &[u8]) -> Option<&Known> {
+        if !self.known[self.last].is_at_front(input) {
+            self.last = self
+                .known
+                .iter()
+                .position(|known| known.is_at_front(input))?;
+        }
+        Some(&self.known[self.last])
+    }
+
+    /// Remembers a head that was read at the front of `input`; gives it back when it is too long for that.
+    pub(crate) fn learn(&mut self, input: &[u8], request: Request) -> Result<&Known, Request> {
+        if request.length > LIMIT {
+            return Err(request);
+        }
+        let key = Key(self.learned);
+        self.learned += 1;
+        self.last = key.place();
+        let known = &mut self.known[self.last];
+        known.bytes.clear();
+        known.bytes.extend_from_slice(&input[..request.length]);
+        known.line.clear();
+        known.line.push_str(request.line(input));
+        known.request = request;
+        known.key = key;
+        Ok(known)
+    }
+}
+
+impl Known {
+    #[inline]
+    fn is_at_front(&self, input: &[u8]) -> bool {
+        !self.bytes.is_empty() && input.starts_with(&self.bytes)
     }
 }
 

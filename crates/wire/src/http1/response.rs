@@ -1,6 +1,6 @@
 //! Responses as bytes: the heads a server answers with.
 
-use super::server::Refusal;
+use super::refusal::Refusal;
 use crate::Version;
 
 /// What a client that expects it is sent before its body is read.

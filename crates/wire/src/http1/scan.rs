@@ -107,12 +107,12 @@ fn date_value(window: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     (value.trim_ascii().len() == 29).then_some(start..start + 29)
 }
 
-const ONES: u64 = u64::MAX / 255;
-const HIGH: u64 = ONES * 0x80;
+pub(crate) const ONES: u64 = u64::MAX / 255;
+pub(crate) const HIGH: u64 = ONES * 0x80;
 
 /// How many token bytes `bytes` begins with. Letters and hyphens, of which most names consist, go eight at a time.
 #[inline]
-fn token(bytes: &[u8]) -> usize {
+pub(crate) fn token(bytes: &[u8]) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
     let mut at = 0;
     for word in words {
@@ -138,7 +138,7 @@ fn token(bytes: &[u8]) -> usize {
 
 /// How many visible ASCII characters and spaces `bytes` begins with, eight at a time.
 #[inline]
-fn plain(bytes: &[u8]) -> usize {
+pub(crate) fn plain(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);

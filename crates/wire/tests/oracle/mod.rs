@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod operations;
+pub mod requests;
 pub mod server;
 
 /// The pieces of `input` when it is cut at each of `cuts` (taken modulo what is left; zero cuts nothing).

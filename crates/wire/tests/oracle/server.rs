@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use wire::http1::{Asked, Limits, Refusal, Requests, Server, ServerSink};
+use wire::http1::{Asked, Key, Limits, Refusal, Requests, Server, ServerSink};
 
 /// A sink that writes down what it is told, and insists on the order in which it may be told.
 #[derive(Debug, Default)]
@@ -10,6 +10,9 @@ struct Witness {
     line: String,
     body: Vec<u8>,
     reading: bool,
+    breaks: bool,
+    /// What each key was given for.
+    keys: Vec<(Key, String)>,
 }
 
 impl ServerSink for Witness {
@@ -28,6 +31,10 @@ impl ServerSink for Witness {
         self.line.push_str(if *keepalive { "" } else { " close" });
         self.line
             .push_str(if *expects_continue { " continue" } else { "" });
+        if asked.target != *path {
+            write!(self.line, " @{}", asked.authority()).expect("a string can be written to");
+        }
+        self.check_key(asked);
     }
 
     fn body(&mut self, bytes: &[u8]) {
@@ -43,7 +50,11 @@ impl ServerSink for Witness {
         self.reading = false;
         self.write_body();
         self.line.push_str("] ");
-        ControlFlow::Continue(())
+        if self.breaks {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -55,32 +66,104 @@ impl Witness {
             self.body.clear();
         }
     }
+
+    fn check_key(&mut self, asked: &Asked<'_>) {
+        let Some(key) = asked.key else { return };
+        assert!(key.place() < Requests::PLACES);
+        let Asked {
+            method,
+            target,
+            version,
+            ..
+        } = asked;
+        let lines: Vec<_> = asked.headers().collect();
+        let head = format!("{method} {target} {version} {lines:?}");
+        match self.keys.iter().find(|(known, _)| *known == key) {
+            Some((_, known)) => assert_eq!(*known, head, "a key is never used for another head"),
+            None => self.keys.push((key, head)),
+        }
+    }
 }
 
-/// What a server that takes bodies of 100 bytes makes of `pieces`: `[GET / HTTP/1.1 'body']` a request, `!400`
-/// a refusal.
-pub fn listen(pieces: &[&[u8]]) -> (String, Option<Refusal>) {
-    let mut requests = Requests::new(Limits {
+/// What was told: `[GET / HTTP/1.1 'body']` a request, `!400` a refusal.
+pub type Told = (String, Option<Refusal>);
+
+/// What a server that takes bodies of 100 bytes makes of `pieces`.
+pub fn listen(pieces: &[&[u8]]) -> Told {
+    listen_on(&mut requests(), Witness::default(), pieces)
+}
+
+/// The same, broken off after every request.
+pub fn listen_haltingly(pieces: &[&[u8]]) -> Told {
+    let witness = Witness {
+        breaks: true,
+        ..Witness::default()
+    };
+    listen_on(&mut requests(), witness, pieces)
+}
+
+/// The same, with a server that has heard `before` on another connection and remembers the heads.
+pub fn listen_after(before: &[u8], pieces: &[&[u8]]) -> Told {
+    let mut requests = requests();
+    listen_on(&mut requests, Witness::default(), &[before]);
+    listen_on(&mut requests, Witness::default(), pieces)
+}
+
+fn requests() -> Requests {
+    Requests::new(Limits {
         body: 100,
         ..Limits::default()
-    });
+    })
+}
+
+fn listen_on(requests: &mut Requests, mut witness: Witness, pieces: &[&[u8]]) -> Told {
     let mut server = Server::new();
-    let mut witness = Witness::default();
     let refusal: Option<Refusal> = pieces
         .iter()
-        .try_for_each(|piece| {
-            let used = server.receive(&mut requests, piece, &mut witness)?;
-            assert_eq!(used, piece.len(), "nobody broke off");
-            Ok(())
-        })
+        .try_for_each(|piece| give(&mut server, requests, piece, &mut witness))
         .err();
     witness.write_body();
     if let Some(refusal) = refusal {
-        assert!(server.is_over(), "a refusal is the last word");
         write!(witness.line, " !{}", refusal.status).expect("a string can be written to");
+        witness
+            .line
+            .push_str(if refusal.is_head { " head" } else { "" });
+        check_that_it_is_over(&mut server, requests);
     }
     witness
         .line
         .push_str(if server.is_idle() { "" } else { " ..." });
     (witness.line.replace("]  ", "] ").trim().to_owned(), refusal)
+}
+
+/// Gives a piece again and again until it is used up.
+fn give(
+    server: &mut Server,
+    requests: &mut Requests,
+    mut piece: &[u8],
+    witness: &mut Witness,
+) -> Result<(), Refusal> {
+    while !piece.is_empty() {
+        let before = witness.line.len();
+        let used = server.receive(requests, piece, witness)?;
+        assert!(used > 0, "it gets on");
+        if used < piece.len() {
+            let told = &witness.line[before..];
+            assert!(witness.breaks && told.ends_with("] "), "{told}");
+        }
+        if witness.breaks {
+            let told = &witness.line[before..];
+            assert!(told.matches("] ").count() <= 1, "{told}");
+        }
+        piece = &piece[used..];
+    }
+    Ok(())
+}
+
+fn check_that_it_is_over(server: &mut Server, requests: &mut Requests) {
+    assert!(server.is_over(), "a refusal is the last word");
+    let mut witness = Witness::default();
+    let more = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let used = server.receive(requests, more, &mut witness);
+    assert_eq!((used, &*witness.line), (Ok(more.len()), ""));
 }

@@ -1,0 +1,392 @@
+//! A request's head, read strictly and in one pass.
+//!
+//! Strict, because a lenient server is what request smuggling lives on; our own, because httparse is lenient where
+//! RFC 9112 leaves it open (bare LF, any number of empty lines, bytes beyond ASCII in a target) and keeps a list of
+//! all header lines where framing needs five. What is accepted here httparse accepts with the same meaning; debug
+//! builds check that for every head.
+//!
+//! A line is judged when it is complete, and the first thing wrong decides. So the judgement hangs on the bytes up to
+//! the last line's end and on nothing else, however they were split, and a head that drips in is read again once a
+//! line and not once a byte.
+
+use super::asked::Parsed;
+use super::fields::{Fields, decimal, is, list};
+use super::refusal::*;
+use super::scan::{HIGH, ONES, plain, token};
+use super::target::{self, Path, Target, is_authority};
+use crate::Version;
+use crate::request::is_token_byte;
+use std::ops::Range;
+
+/// What a connection's next request begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// An empty line.
+    Blank,
+    /// CR alone: it cannot be said yet.
+    Short,
+    Line,
+}
+
+/// Looks at the first bytes. What no request begins with is refused at once, so that whoever speaks another protocol
+/// is told so.
+#[inline]
+pub(crate) fn start(input: &[u8]) -> Result<Start, Refusal> {
+    match input {
+        [b'\r', b'\n', ..] => Ok(Start::Blank),
+        [b'\r'] | [] => Ok(Start::Short),
+        [byte, ..] if is_token_byte(*byte) => Ok(Start::Line),
+        _ => Err(BAD_LINE),
+    }
+}
+
+/// Whether a head of which `before` bytes were not enough has to be looked at again: a line may be complete now, or a
+/// limit reached.
+pub(crate) fn is_due(head: &[u8], before: usize, limits: &Limits) -> bool {
+    let reached = |limit| before < limit && head.len() >= limit;
+    reached(2) || reached(LINE_LIMIT + 2) || reached(limits.head) || head[before..].contains(&b'\n')
+}
+
+/// Reads the head at the front of `window`, which begins with a request line and has at most as many bytes as a head
+/// may; none: it is not complete.
+pub(crate) fn read(window: &[u8], limits: &Limits) -> Result<Option<Parsed>, Refusal> {
+    let mut reader = Reader { window, from: 0 };
+    match reader.head() {
+        Ok(parsed) if parsed.line > LINE_LIMIT => Err(LINE_TOO_LONG),
+        Ok(parsed) if parsed.content_length > Some(limits.body) => Err(BODY_TOO_LARGE),
+        Ok(parsed) => {
+            debug_assert!(httparse_agrees(window, &parsed), "{parsed:?}");
+            Ok(Some(parsed))
+        }
+        Err(stop) => reader.judge(stop, limits).map(|()| None),
+    }
+}
+
+/// Why reading came to a halt.
+enum Stop {
+    /// The bytes are at their end.
+    Short,
+    /// Something is wrong with the line, as soon as it is complete.
+    Bad(Refusal),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Stop::Bad(refusal)
+    }
+}
+
+struct Reader<'a> {
+    window: &'a [u8],
+    /// Where the line begins that is being read.
+    from: usize,
+}
+
+impl Reader<'_> {
+    /// Fine, it is not complete; or why there is no need to wait.
+    #[cold]
+    fn judge(&self, stop: Stop, limits: &Limits) -> Result<(), Refusal> {
+        let window = self.window;
+        let first = window.iter().position(|&byte| byte == b'\n');
+        match (first, stop) {
+            (Some(end), _) if end > LINE_LIMIT + 1 => Err(LINE_TOO_LONG),
+            (None, _) if window.len() >= limits.head.min(LINE_LIMIT + 2) => Err(LINE_TOO_LONG),
+            (_, Stop::Bad(refusal)) if window[self.from..].contains(&b'\n') => Err(refusal),
+            _ if window.len() >= limits.head => Err(HEAD_TOO_LARGE),
+            _ => Ok(()),
+        }
+    }
+
+    fn head(&mut self) -> Result<Parsed, Stop> {
+        let line = self.request_line()?;
+        let mut said = Said::default();
+        let mut at = line.length + 2;
+        for _ in 0..=FIELDS_LIMIT {
+            self.from = at;
+            if self.window[at..].starts_with(b"\r\n") {
+                return said.conclude(line, at + 2);
+            }
+            at = self.field(at, line.version, &mut said)?;
+        }
+        Err(TOO_MANY_FIELDS.into())
+    }
+
+    /// `method SP target SP version`, one space each.
+    fn request_line(&self) -> Result<Line, Stop> {
+        let window = self.window;
+        let method = token(window);
+        expect_space(window, method, BAD_LINE)?;
+        let start = method + 1;
+        let end = start + target_length(&window[start..]);
+        expect_space(window, end, BAD_TARGET)?;
+        if start == end {
+            return Err(BAD_LINE.into());
+        }
+        let (version, length) = version(window, end + 1)?;
+        Ok(Line {
+            length,
+            method,
+            target: target::understand(&window[..method], &window[start..end])?,
+            end,
+            version,
+        })
+    }
+
+    /// Takes one header line into account, and says where the next one begins.
+    #[inline]
+    fn field(&self, at: usize, version: Version, said: &mut Said) -> Result<usize, Stop> {
+        let window = self.window;
+        let colon = at + token(&window[at..]);
+        match window.get(colon) {
+            Some(b':') if colon > at => {}
+            Some(b'\n') => return Err(LINE_END.into()),
+            Some(_) => return Err(BAD_NAME.into()),
+            None => return Err(Stop::Short),
+        }
+        let end = value_end(window, colon + 1)?;
+        if matches!(colon - at, 4 | 6 | 10 | 14 | 17) {
+            said.take(window, at..colon, colon + 1..end, version)?;
+        }
+        Ok(end + 2)
+    }
+}
+
+fn expect_space(window: &[u8], at: usize, otherwise: Refusal) -> Result<(), Stop> {
+    match window.get(at) {
+        Some(b' ') if at > 0 => Ok(()),
+        Some(b'\t' | b'\r' | b'\n') => Err(BAD_LINE.into()),
+        Some(_) => Err(otherwise.into()),
+        None => Err(Stop::Short),
+    }
+}
+
+/// The version, and where the request line ends.
+#[inline]
+fn version(window: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    match window.get(at..at + 10) {
+        Some(b"HTTP/1.1\r\n") => Ok((Version::Http11, at + 8)),
+        _ => other_version(window, at),
+    }
+}
+
+#[cold]
+fn other_version(window: &[u8], at: usize) -> Result<(Version, usize), Stop> {
+    let end = window[at..].iter().position(|&byte| byte == b'\n');
+    let line = &window[at..at + end.ok_or(Stop::Short)?];
+    let version = line.strip_suffix(b"\r").ok_or(LINE_END)?;
+    let [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] = version else {
+        return Err(BAD_LINE.into());
+    };
+    match (major, minor) {
+        (b'1', b'0') => Ok((Version::Http10, at + 8)),
+        // RFC 9110 §2.5: a later minor version is served as the last one that is known.
+        (b'1', b'1'..=b'9') => Ok((Version::Http11, at + 8)),
+        (b'0'..=b'9', b'0'..=b'9') => Err(OTHER_VERSION.into()),
+        _ => Err(BAD_LINE.into()),
+    }
+}
+
+/// Where the CR LF stands that ends a value: visible characters, spaces, tabs and bytes beyond ASCII before it.
+#[inline]
+fn value_end(window: &[u8], mut at: usize) -> Result<usize, Stop> {
+    loop {
+        at += plain(&window[at..]);
+        match &window[at..] {
+            [b'\r', b'\n', ..] => return Ok(at),
+            [] | [b'\r'] => return Err(Stop::Short),
+            [b'\t' | 0x80.., ..] => at += 1,
+            [b'\n', ..] => return Err(LINE_END.into()),
+            _ => return Err(BAD_VALUE.into()),
+        }
+    }
+}
+
+/// How many bytes of a target `bytes` begins with, eight at a time: visible ASCII without the four characters that
+/// nothing leaves as they are (`"`, `<`, `>`) or that begin a fragment (`#`). RFC 3986 allows fewer, but browsers send
+/// the others in queries (WHATWG URL, query percent-encode set).
+#[inline]
+fn target_length(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest byte that is flagged is meant: borrows and carries only reach those above it.
+        let invisible = word.wrapping_sub(ONES * 0x21) | word.wrapping_add(ONES) | word;
+        let quote_or_hash = zero((word & !ONES) ^ (ONES * b'"' as u64));
+        let angle = zero((word & !(ONES * 2)) ^ (ONES * b'<' as u64));
+        let stop = (invisible | quote_or_hash | angle) & HIGH;
+        if stop != 0 {
+            return index * 8 + stop.trailing_zeros() as usize / 8;
+        }
+    }
+    let stop = |byte: &u8| !byte.is_ascii_graphic() || b"\"#<>".contains(byte);
+    words.len() * 8 + rest.iter().position(stop).unwrap_or(rest.len())
+}
+
+/// A request line.
+struct Line {
+    /// Without its end.
+    length: usize,
+    method: usize,
+    target: Target,
+    /// Where the target ends.
+    end: usize,
+    version: Version,
+}
+
+/// What the header lines say together.
+#[derive(Default)]
+struct Said {
+    connection: Fields,
+    host: Option<Range<usize>>,
+    length: Option<u64>,
+    coding: Coding,
+    expects_continue: bool,
+}
+
+impl Said {
+    fn take(
+        &mut self,
+        window: &[u8],
+        name: Range<usize>,
+        value: Range<usize>,
+        version: Version,
+    ) -> Result<(), Refusal> {
+        let (name, place) = (&window[name], trim(window, value));
+        let value = &window[place.clone()];
+        match name.len() {
+            4 if is(name, b"Host") => {
+                if self.host.replace(place).is_some() {
+                    return Err(HOSTS);
+                }
+                if !is_authority(value) {
+                    return Err(BAD_HOST);
+                }
+            }
+            6 if is(name, b"Expect") => self.expectation(value, version)?,
+            10 if is(name, b"Connection") => self.connection.connection(value),
+            14 if is(name, b"Content-Length") => self.length(value)?,
+            17 if is(name, b"Transfer-Encoding") => {
+                self.coding = list(value).fold(self.coding, Coding::then);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// RFC 9110 §10.1.1: from HTTP/1.0 the expectation is ignored.
+    fn expectation(&mut self, value: &[u8], version: Version) -> Result<(), Refusal> {
+        if version == Version::Http10 {
+            return Ok(());
+        }
+        if !list(value).all(|member| is(member, b"100-continue")) {
+            return Err(EXPECTATION);
+        }
+        self.expects_continue = true;
+        Ok(())
+    }
+
+    /// RFC 9112 §6.3 lets a server take several equal lengths for one. That is only ever a repaired mistake, and what
+    /// stands before us may have repaired it in another way.
+    fn length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if self.length.is_some() || value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+            return Err(BAD_LENGTH);
+        }
+        self.length = Some(decimal(value).ok_or(BODY_TOO_LARGE)?);
+        Ok(())
+    }
+
+    fn conclude(self, line: Line, length: usize) -> Result<Parsed, Stop> {
+        let Fields {
+            close, keep_alive, ..
+        } = self.connection;
+        let is_new = line.version == Version::Http11;
+        if is_new && self.host.is_none() {
+            return Err(HOSTS.into());
+        }
+        // RFC 9112 §6.1 lets a server believe the one of two lengths; whoever is before us may believe the other.
+        match self.coding {
+            Coding::None => {}
+            _ if self.length.is_some() => return Err(BOTH_LENGTHS.into()),
+            Coding::Chunked if is_new => {}
+            Coding::CodedChunked if is_new => return Err(CODED.into()),
+            _ => return Err(UNFRAMED.into()),
+        }
+        let start = line.method + 1;
+        let within = |place: Range<usize>| start + place.start..start + place.end;
+        Ok(Parsed {
+            length,
+            line: line.length,
+            method: line.method,
+            target: start..line.end,
+            path: match line.target.path {
+                Path::Sent(place) => Path::Sent(within(place)),
+                implied => implied,
+            },
+            authority: match line.target.authority {
+                Some(place) => within(place),
+                None => self.host.unwrap_or_default(),
+            },
+            version: line.version,
+            keepalive: !close && (is_new || keep_alive),
+            expects_continue: self.expects_continue,
+            content_length: self.length,
+            chunked: self.coding == Coding::Chunked,
+        })
+    }
+}
+
+/// The transfer codings in their order.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    #[default]
+    None,
+    Chunked,
+    /// Others, and no chunked yet.
+    Coded,
+    CodedChunked,
+    /// Something follows chunked.
+    Unframed,
+}
+
+impl Coding {
+    fn then(self, coding: &[u8]) -> Coding {
+        match (self, is(coding, b"chunked")) {
+            (Coding::None, true) => Coding::Chunked,
+            (Coding::None | Coding::Coded, false) => Coding::Coded,
+            (Coding::Coded, true) => Coding::CodedChunked,
+            _ => Coding::Unframed,
+        }
+    }
+}
+
+fn trim(window: &[u8], place: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = place;
+    while start < end && matches!(window[start], b' ' | b'\t') {
+        start += 1;
+    }
+    while start < end && matches!(window[end - 1], b' ' | b'\t') {
+        end -= 1;
+    }
+    start..end
+}
+
+/// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1.)
+fn httparse_agrees(window: &[u8], parsed: &Parsed) -> bool {
+    let mut slots = [httparse::EMPTY_HEADER; FIELDS_LIMIT];
+    let mut request = httparse::Request::new(&mut slots);
+    let asked = parsed.asked(&window[..parsed.length], parsed.line(window), None);
+    match request.parse(window) {
+        Ok(read) => {
+            let headers = request.headers.iter();
+            read == httparse::Status::Complete(parsed.length)
+                && request.method == Some(asked.method)
+                && request.path == Some(asked.target)
+                && (request.version == Some(0)) == (asked.version == Version::Http10)
+                && headers
+                    .map(|header| (header.name, header.value))
+                    .eq(asked.headers())
+        }
+        Err(error) => error == httparse::Error::Version,
+    }
+}

@@ -1,0 +1,240 @@
+//! The target of a request: its four forms (RFC 9112 §3.2) and what an authority is (RFC 3986 §3.2).
+
+use super::fields::is;
+use super::refusal::{BAD_HOST, NO_PROXY, NO_TARGET, NOT_SECURE, Refusal};
+use std::ops::Range;
+
+/// What a target names. Places are places in the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) path: Path,
+    /// The authority of an absolute target: it wins over Host.
+    pub(crate) authority: Option<Range<usize>>,
+}
+
+/// The path with its query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// As it stands in the target.
+    Sent(Range<usize>),
+    /// An absolute target may leave the path out; then it is this.
+    Implied(String),
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Path::Sent(0..0)
+    }
+}
+
+/// Reads a target of visible ASCII characters without a fragment.
+#[inline]
+pub(crate) fn understand(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
+    if target.first() == Some(&b'/') && method != b"CONNECT" {
+        return Ok(Target {
+            path: Path::Sent(0..target.len()),
+            authority: None,
+        });
+    }
+    other_form(method, target)
+}
+
+#[cold]
+fn other_form(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
+    if method == b"CONNECT" {
+        return Err(NO_PROXY);
+    }
+    if target == b"*" && method == b"OPTIONS" {
+        return Ok(Target {
+            path: Path::Sent(0..1),
+            authority: None,
+        });
+    }
+    let colon = target.iter().position(|&byte| byte == b':');
+    let (scheme, rest) = target.split_at(colon.ok_or(NO_TARGET)?);
+    if !rest.starts_with(b"://") {
+        return Err(NO_TARGET);
+    }
+    // RFC 9110 §7.4: what is https must come over a secured connection.
+    if is(scheme, b"https") {
+        return Err(NOT_SECURE);
+    }
+    if !is(scheme, b"http") {
+        return Err(NO_TARGET);
+    }
+    absolute(method, target, scheme.len() + 3)
+}
+
+fn absolute(method: &[u8], target: &[u8], start: usize) -> Result<Target, Refusal> {
+    let rest = &target[start..];
+    let length = rest.iter().position(|byte| b"/?".contains(byte));
+    let (authority, rest) = rest.split_at(length.unwrap_or(rest.len()));
+    if !is_authority(authority) {
+        return Err(BAD_HOST);
+    }
+    let end = start + authority.len();
+    let path = match rest.first() {
+        Some(b'/') => Path::Sent(end..target.len()),
+        // RFC 9112 §3.2.4: an absolute target without a path is how a proxy is asked for `*`.
+        None if method == b"OPTIONS" => Path::Implied("*".to_owned()),
+        // RFC 9110 §4.2.3: an empty path is `/`.
+        _ => Path::Implied(format!("/{}", String::from_utf8_lossy(rest))),
+    };
+    Ok(Target {
+        path,
+        authority: Some(start..end),
+    })
+}
+
+/// Bytes of a registered name: unreserved characters and sub-delimiters.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let symbols = b"-._~!$&'()*+,;=";
+    let mut index = 0;
+    while index < symbols.len() {
+        table[symbols[index] as usize] = true;
+        index += 1;
+    }
+    table
+};
+
+/// A host, and a port or none. Stricter than the grammar in two points that no honest client meets: a host is not
+/// empty (RFC 9110 §4.2.1 says so of http), and a port is one of TCP's.
+pub(crate) fn is_authority(value: &[u8]) -> bool {
+    let literal = value.strip_prefix(b"[");
+    let end = match literal {
+        Some(rest) => rest
+            .iter()
+            .position(|&byte| byte == b']')
+            .map(|end| end + 2),
+        None => value
+            .iter()
+            .position(|&byte| byte == b':')
+            .or(Some(value.len())),
+    };
+    let Some((host, port)) = end.map(|end| value.split_at(end)) else {
+        return false;
+    };
+    let is_host = match literal {
+        Some(_) => is_literal(&host[1..host.len() - 1]),
+        None => is_name(host),
+    };
+    is_host && is_port(port)
+}
+
+/// `:` and up to five digits that are a port, or nothing. (`:` alone is allowed, RFC 3986 §3.2.3.)
+fn is_port(rest: &[u8]) -> bool {
+    let Some((colon, digits)) = rest.split_first() else {
+        return true;
+    };
+    let number = |number: u32, digit: &u8| {
+        let digit = u32::from(digit.wrapping_sub(b'0'));
+        (digit < 10).then_some((number * 10 + digit).min(1 << 16))
+    };
+    let port = digits.iter().try_fold(0, number);
+    *colon == b':' && port.is_some_and(|port| port < 1 << 16)
+}
+
+/// A registered name or an IPv4 address: in the grammar the one is also the other.
+fn is_name(mut host: &[u8]) -> bool {
+    if host.is_empty() {
+        return false;
+    }
+    while let Some((&byte, rest)) = host.split_first() {
+        host = match (byte, rest) {
+            (b'%', [a, b, rest @ ..]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => rest,
+            _ if NAME[usize::from(byte)] => rest,
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// What may stand in brackets: an IPv6 address as far as its characters go, or an address of a version to come.
+fn is_literal(address: &[u8]) -> bool {
+    match address {
+        [b'v' | b'V', rest @ ..] => {
+            let dot = rest.iter().position(|&byte| byte == b'.');
+            dot.is_some_and(|dot| {
+                let (version, address) = (&rest[..dot], &rest[dot + 1..]);
+                let is_in_address = |&byte: &u8| byte == b':' || NAME[usize::from(byte)];
+                !version.is_empty()
+                    && version.iter().all(u8::is_ascii_hexdigit)
+                    && !address.is_empty()
+                    && address.iter().all(is_in_address)
+            })
+        }
+        _ => {
+            let is_in_address = |byte: &u8| byte.is_ascii_hexdigit() || b":.".contains(byte);
+            address.iter().filter(|&&byte| byte == b':').count() >= 2
+                && address.iter().all(is_in_address)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_is_a_host_with_a_port_or_without() {
+        for good in [
+            "a",
+            "a.b-c_d~e",
+            "127.0.0.1:80",
+            "a:",
+            "a:0",
+            "a:00080",
+            "a:65535",
+            "[::1]",
+            "[::ffff:1.2.3.4]:8080",
+            "[v1.a:b]",
+            "%41",
+            "a!$&'()*+,;=b",
+        ] {
+            assert!(is_authority(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "",
+            ":80",
+            "a:b",
+            "a:-1",
+            "a:+1",
+            "a:65536",
+            "a:99999999999",
+            "a:1:2",
+            "a b",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a@b",
+            "u:p@a",
+            "a\\b",
+            "a\tb",
+            "[]",
+            "[::1",
+            "::1",
+            "[::1]a",
+            "[::1]80",
+            "[:]",
+            "[::g]",
+            "[a::1%25b]",
+            "[v.a]",
+            "[v1.]",
+            "[v1]",
+            "%",
+            "%4",
+            "%4g",
+            "a]",
+            "<a>",
+            "é",
+        ] {
+            assert!(!is_authority(bad.as_bytes()), "{bad}");
+        }
+    }
+}
