@@ -4,7 +4,7 @@
 //! of check and build, not once a step.
 
 use crate::cargo::{cargo, run};
-use crate::{count, fuzz, schema, servers, tidy};
+use crate::{count, faults, fuzz, schema, servers, tidy};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -45,6 +45,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "schema",
         run: |_| schema::check(),
+    },
+    Step {
+        name: "table of faults",
+        run: |_| faults::check(),
     },
     Step {
         name: "documentation",

@@ -91,8 +91,8 @@ pub fn text(tools: &[&Tool], lines: &[Line]) -> String {
     text += "```\n\n";
     text += &asked();
     text += "\n## Left out\n\n";
-    for (misbehaviour, why) in LEFT_OUT {
-        text += &format!("- `{}`: {why}.\n", misbehaviour.name());
+    for left_out in left_out() {
+        text += &(left_out + "\n");
     }
     text += "\nFor these weigh's own tests compare its counts with the server's log in each run.\n";
     text
@@ -183,6 +183,12 @@ pub fn check(text: &str) -> Result<()> {
         "docs/faults.md does not have the rows of the server's table (missing: {}); run `{COMMAND}` and commit it",
         missing.join(", ")
     );
+    for left_out in left_out() {
+        ensure!(
+            text.lines().any(|line| line == left_out),
+            "docs/faults.md does not say `{left_out}`; run `{COMMAND}` and commit it"
+        );
+    }
     let wrong = lines.iter().find(|line| column(line, 3).contains(WRONG));
     ensure!(
         wrong.is_none(),
@@ -190,6 +196,12 @@ pub fn check(text: &str) -> Result<()> {
         wrong.map_or("", |line| column(line, 1).trim_matches('`'))
     );
     Ok(())
+}
+
+/// Each misbehaviour without a row, and why.
+fn left_out() -> impl Iterator<Item = String> {
+    let lines = LEFT_OUT.iter();
+    lines.map(|(misbehaviour, why)| format!("- `{}`: {why}.", misbehaviour.name()))
 }
 
 /// A cell, from 1.
@@ -246,7 +258,8 @@ mod tests {
             let known = page.lines().find(|line| line.starts_with(&begin));
             known.map_or(format!("{begin} | |"), str::to_owned)
         };
-        ROWS.iter().map(line).collect::<Vec<_>>().join("\n")
+        let lines: Vec<String> = ROWS.iter().map(line).chain(left_out()).collect();
+        lines.join("\n")
     }
 
     #[test]
@@ -256,6 +269,10 @@ mod tests {
         let wanted = "docs/faults.md shows that weigh counted `close-at-accept` wrong; mend that, then run \
                       `cargo xtask faults`";
         assert_eq!(error, wanted);
+        let mute = whole(&page([12, 0])).replace("- `die`: ", "- `die`, because ");
+        let wanted = "docs/faults.md does not say `- `die`: how many exchanges are under way is chance.`; run \
+                      `cargo xtask faults` and commit it";
+        assert_eq!(check(&mute).unwrap_err().to_string(), wanted);
         let short = whole(&page([12, 0])).replace("| `freeze` |", "| `thaw` |");
         let wanted = "docs/faults.md does not have the rows of the server's table (missing: freeze); run \
                       `cargo xtask faults` and commit it";

@@ -122,7 +122,9 @@ pub const ROWS: &[Row] = {
 pub const LEFT_OUT: &[(M, &str)] = &[
     (
         M::AnswerUnasked,
-        "whether such an answer comes before or after the request is a race",
+        "one that comes before any request is a stray to weigh and answers none, exactly so where connections are \
+         opened before the load; one that comes behind the first request, as it may where they are opened for it, is \
+         the answer to it by HTTP's rules, and that all further ones are off by one nobody can tell",
     ),
     (
         M::StopAccepting,
