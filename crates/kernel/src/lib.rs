@@ -1,8 +1,8 @@
 //! The only room that makes system calls, and the only one with `unsafe`.
 //!
 //! In scope: the [`Ring`] through which threads talk to sockets (on epoll, on io_uring, and simulated), the monotonic
-//! clock, files beneath a folder, what a thread and a process have cost, CPUs and limits, starting and stopping a server's processes, signals,
-//! names.
+//! clock, files beneath a folder, what a thread and a process have cost, CPUs and limits, starting and stopping a
+//! server's processes, signals, names.
 //! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
 //! (that is `host`). Everything here is mechanism; nothing here judges.
 //!
@@ -11,7 +11,8 @@
 //!
 //! let mut ring = Epoll::new()?;
 //! let (door, client, server) = (Token(0), Token(1), Token(2));
-//! let at = ring.listen(door, &"127.0.0.1:0".parse::<Address>().unwrap(), &ListenOptions::default())?;
+//! let at: Address = "127.0.0.1:0".parse().unwrap();
+//! let at = ring.listen(door, &at, &ListenOptions::default())?;
 //! ring.connect(client, &at, &ConnectOptions::default())?;
 //! let mut greeted = false;
 //! while !greeted {

@@ -32,6 +32,8 @@ mod faults;
 mod random;
 // one connection,
 mod link;
+// what is still to happen,
+mod action;
 // and what both ends share.
 mod world;
 
@@ -42,9 +44,9 @@ pub use world::World;
 use crate::files::File;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
 use crate::{Ring, Token};
+use action::Action;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
-use world::Action;
 
 /// Bytes that one `Received` carries at most, as on epoll.
 const BUFFER: usize = 64 * 1024;

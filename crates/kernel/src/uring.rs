@@ -29,6 +29,7 @@ mod link;
 mod name;
 mod pausing;
 mod queue;
+mod receiving;
 mod sending;
 mod stamped;
 
@@ -185,17 +186,6 @@ impl Uring {
         unsafe { self.queue.push(entry.user_data(name.0)) };
     }
 
-    #[inline]
-    fn begin_receive(&mut self, index: u32) {
-        let (fd, stamps) = (types::Fd(self.at(index).fd), self.at(index).stamps);
-        let entry = match stamps {
-            true => stamped::receive(fd),
-            false => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
-        };
-        // SAFETY: it receives into the ring's buffers, which outlive it.
-        unsafe { self.begin(index, Operation::Receive, entry) };
-    }
-
     fn begin_poll(&mut self, index: u32, flags: u32, multi: bool) {
         let fd = types::Fd(self.at(index).fd);
         let entry = opcode::PollAdd::new(fd, flags).multi(multi).build();
@@ -254,67 +244,6 @@ impl Uring {
         self.begin_receive(index);
         self.send_gathered(index, false);
         Some(Event::Connected)
-    }
-
-    #[inline]
-    fn received_some(&mut self, index: u32, event: &cqueue::Entry) -> Option<Event> {
-        let mut result = event.result();
-        let mut lent = cqueue::buffer_select(event.flags()).map(|name| Lent {
-            name,
-            start: 0,
-            length: result.max(0) as u32,
-        });
-        let Link { phase, stamps, .. } = *self.at(index);
-        if stamps && let Some(message) = &mut lent {
-            result = self.unwrap(message);
-        }
-        match (result, lent) {
-            (1.., Some(lent)) if phase == Phase::Open => {
-                self.lent = Some(lent);
-                self.receive_again(index);
-                return Some(Event::Received);
-            }
-            (_, Some(lent)) => {
-                if result > 0 && phase == Phase::Paused {
-                    self.withhold(index, lent);
-                }
-                self.buffers.give_back(lent.name);
-            }
-            (_, None) => {}
-        }
-        match phase {
-            Phase::Open => self.received_no_more(index, result),
-            Phase::Paused => self.received_while_paused(index, result),
-            Phase::Lingering => self.received_too_late(index, result),
-            _ => None,
-        }
-    }
-
-    fn received_no_more(&mut self, index: u32, result: i32) -> Option<Event> {
-        if came_up_short(result) {
-            self.receive_again(index);
-            return None;
-        }
-        match self.at(index).broken {
-            Some(error) => Some(self.fail(index, error)),
-            None if result < 0 => Some(self.fail(index, Errno(-result))),
-            None => {
-                self.at(index).phase = Phase::Ended;
-                Some(Event::Ended)
-            }
-        }
-    }
-
-    /// What a kernel does with an orphan's input: the end is no matter, bytes are answered by a reset.
-    fn received_too_late(&mut self, index: u32, result: i32) -> Option<Event> {
-        if came_up_short(result) {
-            return self.received_no_more(index, result);
-        }
-        if result != 0 {
-            socket::abort_on_close(self.at(index).fd);
-            self.leave(index);
-        }
-        None
     }
 
     fn polled(&mut self, index: u32, result: i32) -> Option<Event> {
@@ -411,15 +340,6 @@ impl Uring {
             self.addresses.clear();
         }
     }
-}
-
-/// Whether a receive stopped for a reason that is none of the socket's: the kernel had no buffer at hand, or the socket
-/// was paused for a moment.
-fn came_up_short(result: i32) -> bool {
-    matches!(
-        Errno(-result),
-        Errno::ENOBUFS | Errno::EINTR | Errno::EAGAIN | Errno::ECANCELED
-    )
 }
 
 impl Ring for Uring {

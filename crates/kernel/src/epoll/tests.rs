@@ -1,5 +1,6 @@
 //! What is epoll's own; the laws of all rings are in `tests/ring_laws.rs`.
 
+use super::waiting::millis_up;
 use super::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -4,12 +4,13 @@
 //! `ready` is only a list of those to look at. So completions are made late, when they are asked for, and the order
 //! within a connection follows from its state instead of from a queue that faults could shuffle.
 
+use super::action::{Action, Scheduled};
 use super::link::{Link, State};
 use super::random::Random;
 use super::{BUFFER, ConnectAnswer, Options, Reads};
 use crate::{Accepted, Address, Closing, Errno, Event, ListenOptions, Token};
 use std::cell::Cell;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,49 +39,6 @@ pub struct World {
     listeners: BTreeMap<u64, Listener>,
     /// What may have something to say to the owner of the ring; each at most once.
     ready: VecDeque<u64>,
-}
-
-pub(super) enum Action {
-    /// To the ring.
-    Answer(u64, Result<(), Errno>),
-    Arrive(u64, Vec<u8>),
-    ArriveEnd(u64),
-    Reset(u64),
-    Freed(u64),
-    /// An injected reset: the ring's end dies, and the peer is told.
-    Break(u64),
-    /// To the peer.
-    Deliver(u64, Vec<u8>),
-    DeliverEnd(u64),
-    Closed(u64),
-    Timer(u64, u64),
-    Open(u64, Address, SocketAddr),
-}
-
-struct Scheduled {
-    at: Instant,
-    order: u64,
-    action: Action,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Scheduled) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Scheduled) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Scheduled) -> Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
 }
 
 struct Listener {
@@ -221,15 +179,6 @@ impl World {
     /// When what the ring does now is felt by the peer.
     fn there(&self) -> Instant {
         self.now() + self.options.latency
-    }
-}
-
-impl Action {
-    fn bytes(&self) -> usize {
-        match self {
-            Action::Arrive(_, bytes) | Action::Deliver(_, bytes) => bytes.len(),
-            _ => 0,
-        }
     }
 }
 

@@ -5,9 +5,10 @@
 //! pool, because only what has come before the next system call can still come. Once resumed, what was kept is told
 //! first, piece by piece, before any other completion.
 
+use super::Uring;
 use super::buffers::Lent;
 use super::link::{Operation, Phase};
-use super::{Uring, came_up_short};
+use super::receiving::came_up_short;
 use crate::{Completion, Event, Token};
 
 impl Uring {
@@ -34,13 +35,6 @@ impl Uring {
         match link.withheld {
             Some(_) => self.resumed.push(place),
             None => self.receive_again(index),
-        }
-    }
-
-    /// Begins to receive, unless it is being done.
-    pub(super) fn receive_again(&mut self, index: u32) {
-        if !self.at(index).has(Operation::Receive) {
-            self.begin_receive(index);
         }
     }
 
