@@ -121,16 +121,10 @@ fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differe
         Wants::Stray => strays.push(fault(Kind::UnexpectedBytes, Step::Head)),
         Wants::Fault(kind, step) => {
             faults.push(fault(kind, step));
-            let shown = format!("{} server {}", step_name(step), kind.sentence());
-            differences.compare(&world, &shown, true, world.said.contains(&shown));
         }
     }
     differences.compare(&world, "faults", faults, world.tally().faults.sorted());
     differences.compare(&world, "strays", strays, world.tally().strays.sorted());
-}
-
-fn step_name(step: Step) -> String {
-    format!("{step:?}").to_lowercase()
 }
 
 /// A connection that was promised to be kept and is closed loses the request that was under way to it. How many there

@@ -1,7 +1,7 @@
 //! One run of weigh against a misbehaving server, and how both sides' accounts are compared.
 
 use counterweight::misbehaviour::{Log, MisbehavingServer, Script};
-use record::{Blame, Kind, Run, Summary, Tally};
+use record::{Blame, FaultCount, Kind, Run, Summary, Tally};
 use std::fmt::Debug;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -142,6 +142,14 @@ impl Differences {
             0,
             of_others,
         );
+        for FaultCount { fault, .. } in world.tally().faults.sorted() {
+            let step = format!("{:?}", fault.step).to_lowercase();
+            let shown = format!("{step} server {}", fault.kind.sentence());
+            self.compare(world, &shown, true, world.said.contains(&shown));
+        }
+        let are_strays = world.tally().strays.total() > 0;
+        let are_told = world.said.contains("the server sent bytes that answer nothing");
+        self.compare(world, "strays told", are_strays, are_told);
         let tolerated = world.errors() * 100 <= requests;
         self.compare(world, "status", Some(i32::from(!tolerated)), world.status);
     }
