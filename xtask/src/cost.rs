@@ -65,6 +65,9 @@ pub struct CostChore {
     /// A new connection for every exchange.
     #[arg(long)]
     close: bool,
+    /// Bytes of each answer's body. Beyond 16384 there is no floor, and weigh itself is what the others are held against.
+    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
+    body: u64,
     /// Only these beside the floor.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = tools::names())]
     only: Vec<String>,
@@ -84,6 +87,10 @@ pub struct Point {
     close: bool,
     /// Exchanges of each run.
     exchanges: u64,
+    /// Bytes of each answer's body.
+    body: u64,
+    /// What the others are held against.
+    base: &'static str,
     /// Every timed run, in the order in which they ran.
     trials: Vec<Trial>,
     /// Runs of hardly any exchanges.
@@ -142,12 +149,14 @@ impl CostChore {
             connections,
             close: self.close,
             exchanges: ask.exchanges,
+            body: ask.body,
+            base: tools::base(&ask).name,
             trials: Vec::new(),
             starts: starts(bench, &able, &ask)?,
             calls,
         };
         for round in 0..self.rounds() {
-            for (place, tool) in order(&able, round).into_iter().enumerate() {
+            for (place, tool) in order(&able, &ask, round).into_iter().enumerate() {
                 let floor_first = (round as usize + place).is_multiple_of(2);
                 point
                     .trials
@@ -166,18 +175,21 @@ impl CostChore {
         };
         let mut ask = Ask {
             connections,
-            exchanges: LOOK.max(connections),
+            // Fewer of large ones.
+            exchanges: (LOOK / (1 + self.body / 1024)).max(connections).max(100),
             close: self.close,
             seconds,
+            body: self.body,
         };
-        let look = bench.run(tools::floor(), &ask, 0)?;
+        let look = bench.run(tools::base(&ask), &ask, 0)?;
         let most = match self.close {
             true => EXCHANGES_MAX_CLOSE,
             false => EXCHANGES_MAX,
         };
         let exchanges = (look.per_second() * seconds) as u64;
+        let least = if self.body > LOOK { 0 } else { LOOK };
         // Whole numbers on each connection, because httperf can do nothing else.
-        let each = exchanges.clamp(LOOK, most).div_ceil(connections).max(2);
+        let each = exchanges.clamp(least, most).div_ceil(connections).max(2);
         ask.exchanges = each * connections;
         Ok(ask)
     }
@@ -190,7 +202,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// One run of a tool and one of the floor, neighbours in time.
+/// One run of a tool and one of what it is held against, neighbours in time.
 fn pair(
     bench: &Bench,
     tool: &'static Tool,
@@ -199,7 +211,7 @@ fn pair(
     floor_first: bool,
 ) -> Result<[Trial; 2]> {
     let floor = || {
-        let mut trial = bench.run(tools::floor(), ask, round)?;
+        let mut trial = bench.run(tools::base(ask), ask, round)?;
         trial.beside = Some(tool.name);
         anyhow::Ok(trial)
     };
@@ -211,11 +223,11 @@ fn pair(
 
 /// The tools beside the floor in the order of `round`: each comes first in turn, and every other round runs backwards, so that each
 /// follows each other about as often as it precedes it.
-fn order(tools: &[&'static Tool], round: u32) -> Vec<&'static Tool> {
+fn order(tools: &[&'static Tool], ask: &Ask, round: u32) -> Vec<&'static Tool> {
     let mut tools: Vec<_> = tools
         .iter()
         .copied()
-        .filter(|tool| tool.name != tools::floor().name)
+        .filter(|tool| tool.name != tools::base(ask).name)
         .collect();
     let turn = round as usize % tools.len().max(1);
     tools.rotate_left(turn);
@@ -258,6 +270,7 @@ impl Point {
             "connections": self.connections,
             "close": self.close,
             "exchanges": self.exchanges,
+            "body": self.body,
             "runs": self.trials.iter().map(Trial::value).collect::<Vec<_>>(),
             "starts": self.starts.iter().map(Trial::value).collect::<Vec<_>>(),
             "calls": self.calls.iter().map(Calls::value).collect::<Vec<_>>(),
@@ -281,9 +294,19 @@ mod tests {
 
     #[test]
     fn every_tool_comes_first_in_its_turn_and_none_is_left_out() {
-        let tools: Vec<&'static Tool> = tools::TOOLS.iter().take(4).collect();
+        let tools: Vec<&'static Tool> = tools::TOOLS
+            .iter()
+            .filter(|tool| ["floor", "weigh", "ab", "wrk"].contains(&tool.name))
+            .collect();
+        let ask = Ask {
+            connections: 1,
+            exchanges: 1,
+            close: false,
+            seconds: 1.0,
+            body: 100,
+        };
         let names = |round| {
-            order(&tools, round)
+            order(&tools, &ask, round)
                 .iter()
                 .map(|tool| tool.name)
                 .collect::<Vec<_>>()

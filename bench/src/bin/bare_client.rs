@@ -52,7 +52,13 @@ impl Ask {
         } else {
             ""
         };
-        format!("GET / HTTP/1.1\r\nHost: {}\r\n{connection}\r\n", self.to).into_bytes()
+        // As long as weigh's, so that the kernel has as much to carry.
+        let agent = "User-Agent: bare-client\r\nAccept: */*";
+        format!(
+            "GET / HTTP/1.1\r\nHost: {}\r\n{agent}\r\n{connection}\r\n",
+            self.to
+        )
+        .into_bytes()
     }
 }
 

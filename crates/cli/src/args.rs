@@ -87,6 +87,10 @@ pub struct RunFlags {
     /// Hold each generator thread on a CPU of its own.
     #[arg(long, help_heading = "Load")]
     pub pin: bool,
+    /// The kernel's interface under each generator thread. On io_uring a batch of requests is one system call, and each
+    /// counts as sent when it joins the batch, up to a batch's length early.
+    #[arg(long, value_enum, default_value = "epoll", help_heading = "Load")]
+    pub ring: RingFlag,
     /// Seed of everything random [default: from the clock; the record holds it].
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub seed: Option<u64>,
@@ -233,6 +237,16 @@ pub enum ConnectFlag {
     Eager,
     /// On the fly, inside the window, the request right after the handshake, as users do.
     Lazy,
+}
+
+/// `--ring`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RingFlag {
+    /// epoll: a system call for each send and each receive.
+    Epoll,
+    /// io_uring, where the kernel has it (6.0) and allows it.
+    #[value(name = "io_uring")]
+    IoUring,
 }
 
 fn count(text: &str) -> Result<u32, String> {

@@ -1,12 +1,12 @@
 //! From flags to a plan: what was typed becomes what is meant.
 
 use crate::address;
-use crate::args::{ConnectFlag, RunFlags};
+use crate::args::{ConnectFlag, RingFlag, RunFlags};
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
     Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request, Requests,
-    ServerCommand, Stop, Target, Timeouts, Version,
+    RingKind, ServerCommand, Stop, Target, Timeouts, Version,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -52,6 +52,10 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
         },
         sources: flags.source.clone(),
         pin: flags.pin,
+        ring: match flags.ring {
+            RingFlag::Epoll => RingKind::Epoll,
+            RingFlag::IoUring => RingKind::IoUring,
+        },
         expect: expect(&flags.expect)?,
         tolerance: flags.max_errors,
         seed: flags
@@ -67,6 +71,7 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
     plan.check()?;
     check_expectation(&plan)?;
     check_sources(&plan)?;
+    check_ring(&plan)?;
     Ok(plan)
 }
 
@@ -314,6 +319,16 @@ fn check_expectation(plan: &Plan) -> Result<()> {
         bail!(
             "--expect @FILE contradicts --method HEAD, whose answers have no body; leave one away"
         );
+    }
+    Ok(())
+}
+
+/// The ring must be there, and allowed.
+fn check_ring(plan: &Plan) -> Result<()> {
+    if plan.ring == RingKind::IoUring
+        && let Err(errno) = kernel::Uring::new()
+    {
+        bail!("--ring io_uring cannot be had here ({errno}); leave it away");
     }
     Ok(())
 }

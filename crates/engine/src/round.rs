@@ -3,7 +3,8 @@
 use crate::gate::{Gate, Progress};
 use crate::job::Job;
 use crate::thread::{Ledger, Thread};
-use kernel::{Epoll, Errno};
+use kernel::{Epoll, Errno, Ring, Uring};
+use plan::RingKind;
 use record::{Round, SentTotal, Window};
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -26,6 +27,12 @@ pub enum RoundError {
         threads: u32,
         /// What the kernel said.
         error: String,
+    },
+    /// The kernel gave no ring of the kind that was asked for.
+    #[error("there is no io_uring here: {errno}; use --ring epoll")]
+    NoUring {
+        /// What it said.
+        errno: Errno,
     },
 }
 
@@ -76,7 +83,10 @@ pub fn round(
         }
         watch(&gate, observer);
         let ledgers: Result<Vec<Ledger>, Errno> = handles.into_iter().map(join).collect();
-        ledgers.map_err(|errno| setup(errno.to_string()))
+        ledgers.map_err(|errno| match job.plan().ring {
+            RingKind::Epoll => setup(errno.to_string()),
+            RingKind::IoUring => RoundError::NoUring { errno },
+        })
     })?;
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
     Ok((assemble(index, ledgers), next))
@@ -89,23 +99,35 @@ fn spawn<'scope, 'env>(
     index: u32,
     seq: u64,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ledger, Errno>>> {
-    let work = move || {
-        // Where that is not allowed, a shared table only costs more.
-        let _ = kernel::descriptors::own();
-        let ring = Epoll::new().inspect_err(|_| {
-            gate.fail();
-            gate.end();
-        })?;
-        let pinned = job.plan().pin.then(|| pin(index)).flatten();
-        let mut ledger = Thread::new(ring, job, gate, index, seq).run();
-        ledger.accounts.cpu_pinned = pinned;
-        gate.end();
-        Ok(ledger)
+    let work = move || match job.plan().ring {
+        RingKind::Epoll => live(Epoll::new, job, gate, index, seq),
+        RingKind::IoUring => live(Uring::new, job, gate, index, seq),
     };
     Builder::new()
         .name(format!("weigh-{index}"))
         .stack_size(STACK)
         .spawn_scoped(scope, work)
+}
+
+/// Lives thread `index` on a ring of its own.
+fn live<R: Ring>(
+    ring: impl FnOnce() -> Result<R, Errno>,
+    job: &Job,
+    gate: &Gate<'_>,
+    index: u32,
+    seq: u64,
+) -> Result<Ledger, Errno> {
+    // Where that is not allowed, a shared table only costs more.
+    let _ = kernel::descriptors::own();
+    let ring = ring().inspect_err(|_| {
+        gate.fail();
+        gate.end();
+    })?;
+    let pinned = job.plan().pin.then(|| pin(index)).flatten();
+    let mut ledger = Thread::new(ring, job, gate, index, seq).run();
+    ledger.accounts.cpu_pinned = pinned;
+    gate.end();
+    Ok(ledger)
 }
 
 /// Holds the calling thread on one of the CPUs this process may use.

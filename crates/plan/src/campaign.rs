@@ -34,6 +34,9 @@ pub struct Plan {
     pub sources: Vec<IpAddr>,
     /// Whether each generator thread is held on one CPU of its own.
     pub pin: bool,
+    /// By which of the kernel's interfaces generator threads talk to it.
+    #[serde(default)]
+    pub ring: RingKind,
     /// What a right response is.
     pub expect: Expect,
     /// How many faults are tolerated before the exit status says so.
@@ -42,6 +45,17 @@ pub struct Plan {
     pub seed: u64,
     /// The server that is started for the campaign, if we start it.
     pub server: Option<ServerCommand>,
+}
+
+/// The kernel's interfaces for many sockets in one thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RingKind {
+    /// A system call for each send and each receive.
+    #[default]
+    Epoll,
+    /// A system call for each batch; *sent* is stamped when a request is handed to the batch.
+    IoUring,
 }
 
 /// When waiting for a peer ends; what is cut off is censored at its age, never dropped.
@@ -108,6 +122,7 @@ impl Plan {
             },
             sources: Vec::new(),
             pin: false,
+            ring: RingKind::Epoll,
             expect: Expect::default(),
             tolerance: Tolerance::Share(0.01),
             seed: 1,

@@ -25,7 +25,7 @@ mod share;
 mod target;
 pub mod template;
 
-pub use campaign::{Plan, ServerCommand, Timeouts, Tolerance};
+pub use campaign::{Plan, RingKind, ServerCommand, Timeouts, Tolerance};
 pub use check::PlanError;
 pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Connect, Load, Protocol, Stop, Version};

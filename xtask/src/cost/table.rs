@@ -5,7 +5,7 @@
 //! far repeating on this machine as it is would lead elsewhere, and nothing about another machine.
 
 use super::Point;
-use super::tools::{self, Ask, Tool};
+use super::tools::{Ask, Tool};
 use super::trial::Trial;
 use std::fmt::Write;
 
@@ -21,14 +21,20 @@ pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
     line(
         &mut text,
         format!(
-            "{} connections, {kind}: {} exchanges a run, {rounds} rounds",
-            point.connections, point.exchanges
+            "{} connections, {kind}, bodies of {} bytes: {} exchanges a run, {rounds} rounds",
+            point.connections, point.body, point.exchanges
         ),
     );
-    line(&mut text, HEAD.to_owned());
+    line(
+        &mut text,
+        format!(
+            "            CPU us   {0:<21}   less start              requests/s   {0:<21}   peak MB   calls   start ms",
+            format!("of the {}'s", point.base)
+        ),
+    );
     for tool in tools {
         match tool.unable(&asked(point)) {
-            Some(why) => line(&mut text, format!("{:<8} not run: {why}", tool.name)),
+            Some(why) => line(&mut text, format!("{:<11} not run: {why}", tool.name)),
             None => line(&mut text, row(point, tool.name)),
         }
     }
@@ -40,9 +46,6 @@ pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
     }
     text
 }
-
-const HEAD: &str = "         CPU us   of the floor            less start              requests/s   of the floor            \
-                    peak MB   calls   start ms";
 
 /// What the columns are.
 pub fn legend(close: bool) -> String {
@@ -65,20 +68,21 @@ fn asked(point: &Point) -> Ask {
         exchanges: point.exchanges,
         close: point.close,
         seconds: 0.0,
+        body: point.body,
     }
 }
 
 fn row(point: &Point, tool: &str) -> String {
     let trials = point.of(tool);
-    let floors = point.of(tools::floor().name);
+    let floors = point.of(point.base);
     let values = |of: fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).collect::<Vec<_>>();
     let calls = point.calls.iter().find(|calls| calls.tool == tool);
     let start = start_us(point, tool);
     format!(
-        "{tool:<8} {:>6.3}   {:<21}   {:<21}   {:>10.0}   {:<21}   {:>7.1} {:>7} {:>10}",
+        "{tool:<11} {:>6.3}   {:<21}   {:<21}   {:>10.0}   {:<21}   {:>7.1} {:>7} {:>10}",
         median(values(Trial::cpu_us_per_exchange)),
         ratio(&trials, &floors, Trial::cpu_us_per_exchange),
-        match (start, start_us(point, tools::floor().name)) {
+        match (start, start_us(point, point.base)) {
             (Some(start), Some(floors_start)) =>
                 less_start(point, (&trials, start), (&floors, floors_start)),
             _ => "-".to_owned(),
@@ -123,7 +127,8 @@ fn ratio_of(
     let Some(tool) = trials.first().map(|trial| trial.tool) else {
         return "-".to_owned();
     };
-    if tool == tools::floor().name {
+    // Every run of what the others are held against was made for one of them.
+    if trials[0].beside.is_some() {
         return "1".to_owned();
     }
     let pair = |trial: &&Trial| {

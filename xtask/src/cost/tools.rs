@@ -19,7 +19,12 @@ pub struct Ask {
     pub close: bool,
     /// For the tool that knows only time.
     pub seconds: f64,
+    /// Bytes of each answer's body.
+    pub body: u64,
 }
+
+/// Answers with longer bodies come in several pieces, which the floor does not read.
+const FLOOR_BODY_MAX: u64 = 16 * 1024;
 
 /// What a tool left behind.
 pub struct Said<'a> {
@@ -45,6 +50,8 @@ pub struct Tool {
     no_close: Option<&'static str>,
     /// Whether it can be asked for a number of exchanges.
     counts: bool,
+    /// Whether it runs only where it is asked for by name.
+    by_name: bool,
 }
 
 /// All of them; the first is what the others are held against.
@@ -63,24 +70,31 @@ pub const TOOLS: &[Tool] = &[
         done: |_, said| before(said.text, " exchanges,"),
         no_close: None,
         counts: true,
+        by_name: false,
     },
     Tool {
         name: "weigh",
         ours: Some("weigh"),
         version: "",
+        arguments: weigh,
+        done: |_, said| recorded(said.record),
+        no_close: None,
+        counts: true,
+        by_name: false,
+    },
+    Tool {
+        name: "weigh-uring",
+        ours: Some("weigh"),
+        version: "",
         arguments: |ask, at, record| {
-            let close = ask.close.then_some("--no-keepalive --connect lazy");
-            let load = format!(
-                "run http://{at}/ -c {} -n {} -t 1",
-                ask.connections, ask.exchanges
-            );
-            let mut words = words(&[&load, "--rounds 1 --quiet", close.unwrap_or("")]);
-            words.extend(["--output".to_owned(), record.display().to_string()]);
+            let mut words = weigh(ask, at, record);
+            words.extend(["--ring".to_owned(), "io_uring".to_owned()]);
             words
         },
         done: |_, said| recorded(said.record),
         no_close: None,
         counts: true,
+        by_name: true,
     },
     Tool {
         name: "ab",
@@ -99,6 +113,7 @@ pub const TOOLS: &[Tool] = &[
         },
         no_close: None,
         counts: true,
+        by_name: false,
     },
     Tool {
         name: "wrk",
@@ -114,6 +129,7 @@ pub const TOOLS: &[Tool] = &[
         },
         no_close: None,
         counts: false,
+        by_name: false,
     },
     Tool {
         name: "httperf",
@@ -136,6 +152,7 @@ pub const TOOLS: &[Tool] = &[
         },
         no_close: Some("it opens connections at a rate, not a number at a time"),
         counts: true,
+        by_name: false,
     },
     Tool {
         name: "h2load",
@@ -148,12 +165,16 @@ pub const TOOLS: &[Tool] = &[
         done: |_, said| before(said.text, " succeeded"),
         no_close: None,
         counts: true,
+        by_name: false,
     },
 ];
 
-/// The tool that the others are held against.
-pub fn floor() -> &'static Tool {
-    &TOOLS[0]
+/// The tool that the others are held against: the floor, and weigh itself where the floor cannot go.
+pub fn base(ask: &Ask) -> &'static Tool {
+    match TOOLS[0].unable(ask) {
+        None => &TOOLS[0],
+        Some(_) => &TOOLS[1],
+    }
 }
 
 /// What `--only` may name.
@@ -167,7 +188,9 @@ pub fn names() -> Vec<&'static str> {
 /// A tool that was asked for by name is not installed.
 pub fn present(only: &[String]) -> Result<(Vec<&'static Tool>, Vec<&'static str>)> {
     let wanted = |tool: &&Tool| {
-        tool.name == floor().name || only.is_empty() || only.iter().any(|name| name == tool.name)
+        tool.name == TOOLS[0].name
+            || (only.is_empty() && !tool.by_name)
+            || only.iter().any(|name| name == tool.name)
     };
     let (present, missing): (Vec<_>, Vec<_>) = TOOLS
         .iter()
@@ -195,6 +218,9 @@ impl Tool {
 
     /// Why it cannot be asked for `ask`.
     pub fn unable(&self, ask: &Ask) -> Option<&'static str> {
+        if self.name == TOOLS[0].name && ask.body > FLOOR_BODY_MAX {
+            return Some("it reads no answers that come in pieces");
+        }
         self.no_close.filter(|_| ask.close)
     }
 
@@ -234,6 +260,18 @@ impl Tool {
     fn is_installed(&self) -> bool {
         self.is_ours() || Command::new(self.name).arg(self.version).output().is_ok()
     }
+}
+
+/// How weigh is asked.
+fn weigh(ask: &Ask, at: SocketAddr, record: &Path) -> Vec<String> {
+    let close = ask.close.then_some("--no-keepalive --connect lazy");
+    let load = format!(
+        "run http://{at}/ -c {} -n {} -t 1",
+        ask.connections, ask.exchanges
+    );
+    let mut words = words(&[&load, "--rounds 1 --quiet", close.unwrap_or("")]);
+    words.extend(["--output".to_owned(), record.display().to_string()]);
+    words
 }
 
 fn words(parts: &[&str]) -> Vec<String> {
@@ -331,6 +369,7 @@ mod tests {
                 exchanges: 300,
                 close: false,
                 seconds: 1.0,
+                body: 100,
             };
             assert_eq!(tool(name).done(&ask, &said), wanted, "{name}: {text}");
         }
@@ -361,6 +400,7 @@ mod tests {
             exchanges: 300,
             close: false,
             seconds: 0.5,
+            body: 100,
         };
         let at = "127.0.0.1:80".parse().unwrap();
         let line = |name: &str| (tool(name).arguments)(&ask, at, Path::new("r.json")).join(" ");
@@ -368,6 +408,16 @@ mod tests {
         assert_eq!(
             line("weigh"),
             "run http://127.0.0.1:80/ -c 10 -n 300 -t 1 --rounds 1 --quiet --output r.json"
+        );
+        assert_eq!(line("weigh-uring"), line("weigh") + " --ring io_uring");
+        assert_eq!(base(&ask).name, "floor");
+        assert_eq!(
+            base(&Ask {
+                body: 65_536,
+                ..ask
+            })
+            .name,
+            "weigh"
         );
         assert_eq!(line("ab"), "-q -c 10 -n 300 -k http://127.0.0.1:80/");
         assert_eq!(line("wrk"), "-t 1 -c 10 -d 1s http://127.0.0.1:80/");

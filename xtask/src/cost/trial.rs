@@ -135,7 +135,7 @@ impl Bench {
         ask: &Ask,
         round: u32,
     ) -> Result<Trial> {
-        let responder = Responder::start(&self.responder, self.responder_cpu, ask.close)?;
+        let responder = Responder::start(&self.responder, self.responder_cpu, ask)?;
         let record = self.file("weigh.json");
         // What an earlier run has left must not be taken for this one's word.
         let _ = std::fs::remove_file(&record);
@@ -211,10 +211,11 @@ struct Responder {
 }
 
 impl Responder {
-    fn start(program: &PathBuf, cpu: usize, close: bool) -> Result<Responder> {
+    fn start(program: &PathBuf, cpu: usize, ask: &Ask) -> Result<Responder> {
         let child = Command::new(program)
             .args(["127.0.0.1:0", "--cpu", &cpu.to_string()])
-            .args(close.then_some("--close"))
+            .args(["--body", &ask.body.to_string()])
+            .args(ask.close.then_some("--close"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

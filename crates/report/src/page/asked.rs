@@ -2,7 +2,9 @@
 
 use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
-use plan::{Body, Connect, Endpoint, Load, Plan, Request, Requests, Stop, Tolerance, Version};
+use plan::{
+    Body, Connect, Endpoint, Load, Plan, Request, Requests, RingKind, Stop, Tolerance, Version,
+};
 use record::{Point, Probe, Run};
 
 /// The longest URL, command or header that is shown whole.
@@ -141,6 +143,9 @@ fn what(plan: &Plan) -> String {
 /// How it was asked, in one sentence.
 fn sentence(plan: &Plan) -> String {
     let mut words = vec![load(plan), connecting(plan).to_owned()];
+    if plan.ring == RingKind::IoUring {
+        words.push("on io_uring".to_owned());
+    }
     words.extend(protocol(plan));
     words.extend(sent_along(plan));
     words.push(rounds(plan));
