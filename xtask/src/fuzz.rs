@@ -36,6 +36,10 @@ pub const TARGETS: &[Target] = &[
         name: "request",
         about: "any bytes as requests to the server's side: no panic, bounded memory",
     },
+    Target {
+        name: "files",
+        about: "any text as what a request says of a file: no path leads out, no part beyond the end",
+    },
 ];
 
 /// Most that one input may be, so that a run explores structure and not length.

@@ -96,7 +96,7 @@ fn is_any(name: &[u8], names: &[&str]) -> bool {
 
 /// `q=` and a number from 0 to 1 with at most three decimals (RFC 9110 §12.4.2), in thousandths.
 fn weight(text: &[u8]) -> Weight {
-    let [b'q' | b'Q', b'=', whole, decimals @ ..] = text else {
+    let [b'q' | b'Q', b'=', whole @ (b'0' | b'1'), decimals @ ..] = text else {
         return None;
     };
     let digits = match decimals {
@@ -104,10 +104,10 @@ fn weight(text: &[u8]) -> Weight {
         [b'.', digits @ ..] if digits.len() <= 3 => digits,
         _ => return None,
     };
-    let mut weight = u16::from(whole.wrapping_sub(b'0'));
+    let mut weight = u16::from(whole - b'0');
     for place in 0..3 {
-        let digit = *digits.get(place).unwrap_or(&b'0');
-        weight = weight.saturating_mul(10) + u16::try_from(char::from(digit).to_digit(10)?).ok()?;
+        let digit = char::from(*digits.get(place).unwrap_or(&b'0'));
+        weight = weight * 10 + digit.to_digit(10)? as u16;
     }
     (weight <= 1000).then_some(weight)
 }
@@ -147,6 +147,7 @@ mod tests {
             (&["gzip;q"], NONE), (&["gzip;x=1"], NONE), (&["gzip;q=1.001"], NONE), (&["gzip;q=a"], NONE),
             (&["gzip;q=0.a"], NONE), (&["gzip;q=9"], NONE), (&["gzip;q=0.5;q=1"], NONE), (&["gzip gzip"], NONE),
             (&[",,,gzip,,"], "gzip"), (&["br;q=x, gzip"], "gzip"), (&["gzip;q=\u{fffd}"], NONE),
+            (&["gzip;q=\u{7f}.9"], NONE),
         ];
         for (lines, wanted) in cases {
             assert_eq!(chosen(lines, &CODINGS), *wanted, "{lines:?}");

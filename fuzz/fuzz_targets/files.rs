@@ -1,0 +1,43 @@
+//! What a request says of a file is understood without a panic, paths stay below the root, parts within the file.
+//!
+//! Input: a byte that says which of it, then its text; of a range, the file's size comes first.
+#![no_main]
+
+// The sources themselves, so that the server need not make public what only it uses.
+#[path = "../../crates/counterweight/src/files/conditions.rs"]
+mod conditions;
+#[path = "../../crates/counterweight/src/files/dates.rs"]
+mod dates;
+#[allow(dead_code, reason = "how a copy is called matters to the server only")]
+#[path = "../../crates/counterweight/src/files/encodings.rs"]
+mod encodings;
+#[path = "../../crates/counterweight/src/files/laws.rs"]
+mod laws;
+#[path = "../../crates/counterweight/src/files/paths.rs"]
+mod paths;
+#[path = "../../crates/counterweight/src/files/ranges.rs"]
+mod ranges;
+#[allow(
+    dead_code,
+    reason = "whether a line matters is asked by the server only"
+)]
+#[path = "../../crates/counterweight/src/files/wishes.rs"]
+mod wishes;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((which, text)) = data.split_first() else {
+        return;
+    };
+    match which {
+        b'/' => laws::target(&format!("/{}", String::from_utf8_lossy(text))),
+        b'=' => {
+            if let Some((size, text)) = text.split_first_chunk() {
+                laws::range(&[b"bytes=", text].concat(), u64::from_le_bytes(*size));
+                laws::range(text, u64::from_le_bytes(*size));
+            }
+        }
+        _ => laws::lists(text),
+    }
+});
