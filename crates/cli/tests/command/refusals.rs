@@ -1,6 +1,6 @@
 //! What cannot be done is refused before anything is asked, in one sentence that names the flag.
 
-use crate::bench::{Bench, Reference};
+use crate::bench::{Bench, Reference, Said};
 
 /// Arguments after `run`, with `@` for the server's address, and the words that the refusal must hold.
 const CASES: &[(&[&str], &[&str])] = &[
@@ -219,6 +219,18 @@ fn with_address(arg: &str, address: &str) -> String {
         "@" => address.to_owned(),
         _ => arg.replace("://@", &format!("://{address}")),
     }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_is_found_before_the_load() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    for place in ["/proc/none", "/dev/null"] {
+        let mut command = bench.weigh(&["run", server.at(), "-n", "5"]);
+        let child = command.env("XDG_STATE_HOME", place).spawn().unwrap();
+        Said::of(child).refused(&["no state directory", "--output", place]);
+    }
+    assert_eq!(server.stop().of("connections"), 0);
 }
 
 #[test]
