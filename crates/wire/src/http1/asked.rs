@@ -3,7 +3,6 @@
 use super::memo::Key;
 use super::target::Path;
 use crate::Version;
-use std::ops::Range;
 
 /// A request whose head is complete.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +63,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 /// What a head means, as places in its bytes, so that it can be remembered beside them.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parsed {
     /// Bytes of the head, blank line included.
     pub(crate) length: usize,
@@ -72,9 +71,9 @@ pub(crate) struct Parsed {
     pub(crate) line: usize,
     /// Bytes of the method.
     pub(crate) method: usize,
-    pub(crate) target: Range<usize>,
     pub(crate) path: Path,
-    pub(crate) authority: Range<usize>,
+    /// Where the authority begins and ends.
+    pub(crate) authority: (usize, usize),
     pub(crate) version: Version,
     pub(crate) keepalive: bool,
     pub(crate) expects_continue: bool,
@@ -82,36 +81,52 @@ pub(crate) struct Parsed {
     pub(crate) chunked: bool,
 }
 
+/// The words of a request line, as text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a str,
+}
+
 impl Parsed {
-    /// The request line of the head at the front of `bytes`; checked to be ASCII.
-    #[inline]
-    pub(crate) fn line<'a>(&self, bytes: &'a [u8]) -> &'a str {
-        text(&bytes[..self.line])
+    /// Reads the head at the front of `bytes`, which was found to be ASCII where it matters, as text.
+    pub(crate) fn words<'a>(&self, bytes: &'a [u8]) -> Words<'a> {
+        let line = text(&bytes[..self.line]);
+        let target = self.method + 1..self.line - " HTTP/1.1".len();
+        Words {
+            method: line.get(..self.method).unwrap_or_default(),
+            target: line.get(target).unwrap_or_default(),
+        }
     }
 
-    /// What is asked by `head`, whose request line is `line`.
+    /// The path, where it stands nowhere as it is meant.
+    pub(crate) fn unsaid(&self, words: Words<'_>) -> String {
+        match self.path {
+            Path::Root(start) => format!("/{}", words.target.get(start..).unwrap_or_default()),
+            _ => String::new(),
+        }
+    }
+
+    /// What is asked by `head`.
     #[inline]
     pub(crate) fn asked<'a>(
-        &'a self,
+        &self,
         head: &'a [u8],
-        line: &'a str,
+        words: Words<'a>,
+        unsaid: &'a str,
         key: Option<Key>,
     ) -> Asked<'a> {
-        let part = |place: Range<usize>| line.get(place).unwrap_or_default();
         Asked {
-            method: part(0..self.method),
-            target: part(self.target.clone()),
-            path: match &self.path {
-                Path::Sent(place) => part(place.clone()),
-                Path::Implied(path) => path,
-            },
+            method: words.method,
+            target: words.target,
+            path: self.path.of(words.target).unwrap_or(unsaid),
             version: self.version,
             keepalive: self.keepalive,
             expects_continue: self.expects_continue,
             content_length: self.content_length,
             chunked: self.chunked,
             key,
-            authority: &head[self.authority.clone()],
+            authority: &head[self.authority.0..self.authority.1],
             lines: &head[self.line + 2..self.length],
         }
     }

@@ -13,7 +13,7 @@ use super::asked::Parsed;
 use super::fields::{Fields, decimal, is, list};
 use super::refusal::*;
 use super::scan::{HIGH, ONES, plain, token};
-use super::target::{self, Path, Target, is_authority};
+use super::target::{self, Target, is_authority};
 use crate::Version;
 use crate::request::is_token_byte;
 use std::ops::Range;
@@ -127,7 +127,6 @@ impl Reader<'_> {
             length,
             method,
             target: target::understand(&window[..method], &window[start..end])?,
-            end,
             version,
         })
     }
@@ -144,8 +143,14 @@ impl Reader<'_> {
             None => return Err(Stop::Short),
         }
         let end = value_end(window, colon + 1)?;
-        if matches!(colon - at, 4 | 6 | 10 | 14 | 17) {
-            said.take(window, at..colon, colon + 1..end, version)?;
+        let (name, value) = (&window[at..colon], colon + 1..end);
+        match name.len() {
+            4 if is(name, b"Host") => said.host(window, value)?,
+            6 if is(name, b"Expect") => said.expectation(trimmed(window, value), version)?,
+            10 if is(name, b"Connection") => said.connection.connection(trimmed(window, value)),
+            14 if is(name, b"Content-Length") => said.length(trimmed(window, value))?,
+            17 if is(name, b"Transfer-Encoding") => said.codings(trimmed(window, value)),
+            _ => {}
         }
         Ok(end + 2)
     }
@@ -229,8 +234,6 @@ struct Line {
     length: usize,
     method: usize,
     target: Target,
-    /// Where the target ends.
-    end: usize,
     version: Version,
 }
 
@@ -245,33 +248,19 @@ struct Said {
 }
 
 impl Said {
-    fn take(
-        &mut self,
-        window: &[u8],
-        name: Range<usize>,
-        value: Range<usize>,
-        version: Version,
-    ) -> Result<(), Refusal> {
-        let (name, place) = (&window[name], trim(window, value));
-        let value = &window[place.clone()];
-        match name.len() {
-            4 if is(name, b"Host") => {
-                if self.host.replace(place).is_some() {
-                    return Err(HOSTS);
-                }
-                if !is_authority(value) {
-                    return Err(BAD_HOST);
-                }
-            }
-            6 if is(name, b"Expect") => self.expectation(value, version)?,
-            10 if is(name, b"Connection") => self.connection.connection(value),
-            14 if is(name, b"Content-Length") => self.length(value)?,
-            17 if is(name, b"Transfer-Encoding") => {
-                self.coding = list(value).fold(self.coding, Coding::then);
-            }
-            _ => {}
+    fn host(&mut self, window: &[u8], value: Range<usize>) -> Result<(), Refusal> {
+        let place = trim(window, value);
+        if !is_authority(&window[place.clone()]) {
+            return Err(BAD_HOST);
+        }
+        if self.host.replace(place).is_some() {
+            return Err(HOSTS);
         }
         Ok(())
+    }
+
+    fn codings(&mut self, value: &[u8]) {
+        self.coding = list(value).fold(self.coding, Coding::then);
     }
 
     /// RFC 9110 §10.1.1: from HTTP/1.0 the expectation is ignored.
@@ -313,20 +302,16 @@ impl Said {
             _ => return Err(UNFRAMED.into()),
         }
         let start = line.method + 1;
-        let within = |place: Range<usize>| start + place.start..start + place.end;
+        let authority = match line.target.authority {
+            Some(place) => (start + place.start, start + place.end),
+            None => self.host.map_or((0, 0), |place| (place.start, place.end)),
+        };
         Ok(Parsed {
             length,
             line: line.length,
             method: line.method,
-            target: start..line.end,
-            path: match line.target.path {
-                Path::Sent(place) => Path::Sent(within(place)),
-                implied => implied,
-            },
-            authority: match line.target.authority {
-                Some(place) => within(place),
-                None => self.host.unwrap_or_default(),
-            },
+            path: line.target.path,
+            authority,
             version: line.version,
             keepalive: !close && (is_new || keep_alive),
             expects_continue: self.expects_continue,
@@ -360,22 +345,22 @@ impl Coding {
     }
 }
 
+/// Without the space around it.
 fn trim(window: &[u8], place: Range<usize>) -> Range<usize> {
-    let Range { mut start, mut end } = place;
-    while start < end && matches!(window[start], b' ' | b'\t') {
-        start += 1;
-    }
-    while start < end && matches!(window[end - 1], b' ' | b'\t') {
-        end -= 1;
-    }
-    start..end
+    let value = &window[place.clone()];
+    let start = place.end - value.trim_ascii_start().len();
+    start..start + value.trim_ascii().len()
+}
+
+fn trimmed(window: &[u8], place: Range<usize>) -> &[u8] {
+    window[place].trim_ascii()
 }
 
 /// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1.)
 fn httparse_agrees(window: &[u8], parsed: &Parsed) -> bool {
     let mut slots = [httparse::EMPTY_HEADER; FIELDS_LIMIT];
     let mut request = httparse::Request::new(&mut slots);
-    let asked = parsed.asked(&window[..parsed.length], parsed.line(window), None);
+    let asked = parsed.asked(window, parsed.words(window), "", None);
     match request.parse(window) {
         Ok(read) => {
             let headers = request.headers.iter();

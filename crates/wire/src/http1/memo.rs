@@ -5,7 +5,7 @@
 //! a tenth of it. In the value of Date any printable ASCII may stand, as there the parser would accept it too and
 //! nothing depends on it.
 
-use super::asked::{Asked, Parsed as Request};
+use super::asked::{Asked, Parsed as Request, Words};
 use super::refusal::Limits;
 use super::status::{Facts, Parsed};
 use std::cell::RefCell;
@@ -97,7 +97,7 @@ pub struct Requests {
 
 /// Names the bytes of a head, so that what a server has concluded from a request can be used for an equal one. Never
 /// used again for others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Key(u64);
 
 impl Key {
@@ -110,25 +110,20 @@ impl Key {
 }
 
 /// A request's head that was read before.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Empty: none.
     bytes: Vec<u8>,
-    /// The request line once more, as the text that it was found to be.
-    line: String,
+    /// Eight of the bytes, from `marked` on: the target's last ones. Other heads mostly differ there, and it is known
+    /// sooner than by comparing all.
+    mark: u64,
+    marked: usize,
+    method: String,
+    target: String,
+    /// The path, if it is no part of the target.
+    unsaid: String,
     request: Request,
     key: Key,
-}
-
-impl Default for Known {
-    fn default() -> Self {
-        Known {
-            bytes: Vec::new(),
-            line: String::new(),
-            request: Request::default(),
-            key: Key(0),
-        }
-    }
 }
 
 impl Known {
@@ -140,8 +135,44 @@ impl Known {
 
     #[inline]
     pub(crate) fn asked(&self) -> Asked<'_> {
-        self.request.asked(&self.bytes, &self.line, Some(self.key))
+        let words = Words {
+            method: &self.method,
+            target: &self.target,
+        };
+        self.request
+            .asked(&self.bytes, words, &self.unsaid, Some(self.key))
     }
+
+    #[inline]
+    fn is_at_front(&self, input: &[u8]) -> bool {
+        !self.bytes.is_empty() && input.starts_with(&self.bytes)
+    }
+
+    #[inline]
+    fn is_marked(&self, input: &[u8]) -> bool {
+        mark(input, self.marked) == Some(self.mark)
+    }
+
+    fn become_one(&mut self, bytes: &[u8], request: &Request, key: Key) {
+        let words = request.words(bytes);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&bytes[..request.length]);
+        self.method.clear();
+        self.method.push_str(words.method);
+        self.target.clear();
+        self.target.push_str(words.target);
+        self.unsaid = request.unsaid(words);
+        self.marked = (request.method + 1 + words.target.len()).saturating_sub(8);
+        self.mark = mark(bytes, self.marked).unwrap_or_default();
+        self.request = *request;
+        self.key = key;
+    }
+}
+
+#[inline]
+fn mark(bytes: &[u8], at: usize) -> Option<u64> {
+    let mark = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*mark))
 }
 
 impl Requests {
@@ -164,37 +195,28 @@ impl Requests {
     #[inline]
     pub(crate) fn recall(&mut self, input: &[u8]) -> Option<&Known> {
         if !self.known[self.last].is_at_front(input) {
-            self.last = self
-                .known
-                .iter()
-                .position(|known| known.is_at_front(input))?;
+            self.last = self.search(input)?;
         }
         Some(&self.known[self.last])
     }
 
-    /// Remembers a head that was read at the front of `input`; gives it back when it is too long for that.
-    pub(crate) fn learn(&mut self, input: &[u8], request: Request) -> Result<&Known, Request> {
+    fn search(&self, input: &[u8]) -> Option<usize> {
+        self.known
+            .iter()
+            .position(|known| known.is_marked(input) && known.is_at_front(input))
+    }
+
+    /// Remembers a head that was read at the front of `input`; none: it is too long for that.
+    pub(crate) fn learn(&mut self, input: &[u8], request: &Request) -> Option<&Known> {
         if request.length > LIMIT {
-            return Err(request);
+            return None;
         }
         let key = Key(self.learned);
         self.learned += 1;
         self.last = key.place();
         let known = &mut self.known[self.last];
-        known.bytes.clear();
-        known.bytes.extend_from_slice(&input[..request.length]);
-        known.line.clear();
-        known.line.push_str(request.line(input));
-        known.request = request;
-        known.key = key;
-        Ok(known)
-    }
-}
-
-impl Known {
-    #[inline]
-    fn is_at_front(&self, input: &[u8]) -> bool {
-        !self.bytes.is_empty() && input.starts_with(&self.bytes)
+        known.become_one(input, request, key);
+        Some(known)
     }
 }
 

@@ -191,15 +191,16 @@ impl Server {
             ..refusal
         })?;
         Ok(parsed.map(|parsed| {
-            let length = parsed.length;
-            let flow = match requests.learn(window, parsed) {
-                Ok(known) => self.ask(&known.asked(), limits.body, sink),
-                Err(parsed) => {
-                    let asked = parsed.asked(window, parsed.line(window), None);
+            let flow = match requests.learn(window, &parsed) {
+                Some(known) => self.ask(&known.asked(), limits.body, sink),
+                None => {
+                    let words = parsed.words(window);
+                    let unsaid = parsed.unsaid(words);
+                    let asked = parsed.asked(window, words, &unsaid, None);
                     self.ask(&asked, limits.body, sink)
                 }
             };
-            (length, flow)
+            (parsed.length, flow)
         }))
     }
 

@@ -4,37 +4,52 @@ use super::fields::is;
 use super::refusal::{BAD_HOST, NO_PROXY, NO_TARGET, NOT_SECURE, Refusal};
 use std::ops::Range;
 
-/// What a target names. Places are places in the target.
+/// What a target names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) path: Path,
-    /// The authority of an absolute target: it wins over Host.
+    /// The authority of an absolute target, a place in it: it wins over Host.
     pub(crate) authority: Option<Range<usize>>,
 }
 
-/// The path with its query.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the path with its query is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// As it stands in the target.
-    Sent(Range<usize>),
-    /// An absolute target may leave the path out; then it is this.
-    Implied(String),
+    /// It is the target.
+    #[default]
+    Whole,
+    /// It begins here in the target.
+    From(usize),
+    /// The path is `/`, which is not said, and this is where its query begins in the target, if there is one.
+    Root(usize),
+    /// It is `*`, which is not said.
+    Star,
 }
 
-impl Default for Path {
-    fn default() -> Self {
-        Path::Sent(0..0)
+impl Path {
+    /// The path of `target` where it is a part of it or always the same.
+    #[inline]
+    pub(crate) fn of(self, target: &str) -> Option<&str> {
+        match self {
+            Path::Whole => Some(target),
+            Path::From(start) => target.get(start..),
+            Path::Root(start) if start == target.len() => Some("/"),
+            Path::Root(_) => None,
+            Path::Star => Some("*"),
+        }
     }
 }
+
+const PLAIN: Target = Target {
+    path: Path::Whole,
+    authority: None,
+};
 
 /// Reads a target of visible ASCII characters without a fragment.
 #[inline]
 pub(crate) fn understand(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
     if target.first() == Some(&b'/') && method != b"CONNECT" {
-        return Ok(Target {
-            path: Path::Sent(0..target.len()),
-            authority: None,
-        });
+        return Ok(PLAIN);
     }
     other_form(method, target)
 }
@@ -45,10 +60,7 @@ fn other_form(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
         return Err(NO_PROXY);
     }
     if target == b"*" && method == b"OPTIONS" {
-        return Ok(Target {
-            path: Path::Sent(0..1),
-            authority: None,
-        });
+        return Ok(PLAIN);
     }
     let colon = target.iter().position(|&byte| byte == b':');
     let (scheme, rest) = target.split_at(colon.ok_or(NO_TARGET)?);
@@ -68,17 +80,16 @@ fn other_form(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
 fn absolute(method: &[u8], target: &[u8], start: usize) -> Result<Target, Refusal> {
     let rest = &target[start..];
     let length = rest.iter().position(|byte| b"/?".contains(byte));
-    let (authority, rest) = rest.split_at(length.unwrap_or(rest.len()));
-    if !is_authority(authority) {
+    let end = start + length.unwrap_or(rest.len());
+    if !is_authority(&target[start..end]) {
         return Err(BAD_HOST);
     }
-    let end = start + authority.len();
-    let path = match rest.first() {
-        Some(b'/') => Path::Sent(end..target.len()),
+    let path = match target.get(end) {
+        Some(b'/') => Path::From(end),
         // RFC 9112 §3.2.4: an absolute target without a path is how a proxy is asked for `*`.
-        None if method == b"OPTIONS" => Path::Implied("*".to_owned()),
+        None if method == b"OPTIONS" => Path::Star,
         // RFC 9110 §4.2.3: an empty path is `/`.
-        _ => Path::Implied(format!("/{}", String::from_utf8_lossy(rest))),
+        _ => Path::Root(end),
     };
     Ok(Target {
         path,
@@ -105,7 +116,19 @@ const NAME: [bool; 256] = {
 
 /// A host, and a port or none. Stricter than the grammar in two points that no honest client meets: a host is not
 /// empty (RFC 9110 §4.2.1 says so of http), and a port is one of TCP's.
+#[inline]
 pub(crate) fn is_authority(value: &[u8]) -> bool {
+    let end = value.iter().position(|&byte| !NAME[usize::from(byte)]);
+    match end {
+        None => !value.is_empty(),
+        Some(end) if end > 0 && value[end] == b':' => is_port(&value[end..]),
+        Some(_) => is_rare_authority(value),
+    }
+}
+
+/// The same for hosts with percent-encoded bytes and for addresses in brackets.
+#[cold]
+fn is_rare_authority(value: &[u8]) -> bool {
     let literal = value.strip_prefix(b"[");
     let end = match literal {
         Some(rest) => rest
