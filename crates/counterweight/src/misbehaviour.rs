@@ -45,7 +45,9 @@ mod worker;
 // and the thread that does it.
 mod server;
 
-pub(crate) use conduct::{Conduct, Ending, Question, Stamps, Still};
+pub(crate) use conduct::{Conduct, Ending, Question, Stamps};
+#[cfg(test)]
+pub(crate) use conduct::{Scripted, Still};
 pub use log::Log;
 pub(crate) use script::{Chooser, mixed};
 pub use script::{Meets, Rule, Script, When};

@@ -1,4 +1,37 @@
 //! The truth mode: a server whose behaviour is known exactly, so that a load generator can be checked against it.
+//!
+//! In scope: delays by law, stalls by the clock, work, a queue of limited capacity, and misbehaviours, all of which
+//! follow from a seed and from the ids that requests carry; and a log of what happened to each request, raw, that a
+//! client's figures can be held against. Out of scope: what a client made of it, and every kind of summary; nothing
+//! here adds up or sorts. `docs/truth.md` is its manual.
+//!
+//! It is the misbehaving server's loop with another conduct: one thread and one ring, because the order is the point.
+//! A fast server would need several, and then nobody could say in which order requests had met the queue.
+//!
+//! ```
+//! use counterweight::truth::{Config, Law, TruthServer, delay};
+//! use std::io::{Read, Write};
+//! use std::sync::atomic::{AtomicBool, Ordering};
+//! use std::time::Instant;
+//!
+//! let config = Config { listen: vec!["127.0.0.1:0".parse()?], seed: 7, ..Config::default() };
+//! let server = TruthServer::bind(&config)?;
+//! let at = server.addresses()[0].to_string();
+//! let stop = AtomicBool::new(false);
+//! let counts = std::thread::scope(|scope| {
+//!     let running = scope.spawn(|| server.run(&stop));
+//!     let mut client = std::net::TcpStream::connect(at).unwrap();
+//!     let sent = Instant::now();
+//!     client.write_all(b"GET /delay?law=exponential&mean=2ms&id=42 HTTP/1.0\r\n\r\n").unwrap();
+//!     client.read_to_string(&mut String::new()).unwrap();
+//!     let law = "law=exponential&mean=2ms".parse::<Law>().unwrap();
+//!     assert!(sent.elapsed() >= delay(law, 7, 42).to_std());
+//!     stop.store(true, Ordering::Relaxed);
+//!     running.join().unwrap()
+//! });
+//! assert_eq!((counts.log.requests, counts.log.answered, counts.wrong), (1, 1, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 // In reading order: chance that can be recomputed,
 mod draw;
@@ -12,11 +45,19 @@ mod stall;
 mod faults;
 // all of it out of a path,
 mod target;
-// and what is written down.
+// what is written down,
 pub mod log;
+// how a server goes by that,
+mod conduct;
+// and the server.
+mod server;
 
 pub use faults::FaultFlag;
 pub use law::{DELAY_MAX, Law, delay};
 pub use query::Wrong;
 pub use queue::{Capacity, CapacityError, Service, service};
+pub use server::{Config, Counts, Spin, TruthError, TruthServer, WORK_MAX};
 pub use stall::{Stall, StallError};
+
+#[cfg(test)]
+mod tests;

@@ -97,10 +97,10 @@ pub(crate) trait Conduct {
 
 /// Conduct by script alone: whatever is asked, and at once.
 #[derive(Debug)]
-pub(super) struct Scripted(Chooser);
+pub(crate) struct Scripted(Chooser);
 
 impl Scripted {
-    pub(super) fn new(script: &Script) -> Scripted {
+    pub(crate) fn new(script: &Script) -> Scripted {
         Scripted(Chooser::new(&script.rules))
     }
 }

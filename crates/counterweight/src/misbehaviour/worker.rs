@@ -172,6 +172,12 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         Ok(&self.addresses[place as usize])
     }
 
+    /// The ring, to set going what is to happen on it.
+    #[cfg(test)]
+    pub(crate) fn ring_mut(&mut self) -> &mut R {
+        &mut self.ring
+    }
+
     /// Serves until the orders say stop; tells what was done after every turn in which something was. What is still to
     /// be answered then is not.
     pub(crate) fn run(mut self, orders: &impl Orders) -> (Log, C) {

@@ -1,0 +1,570 @@
+//! The loop with its laws, on the simulated ring: there time is exact, so every stamp is held to the nanosecond.
+
+mod stage;
+
+use super::log::Record;
+use super::*;
+use crate::misbehaviour::{
+    self, Conduct, Log, Misbehaviour, Script, Scripted, Spans, When, Worker,
+};
+use kernel::sim::{Faults, Options, Reads};
+use stage::{Heard, Stage, Wire};
+use std::cell::Cell;
+use units::{Instant, Nanos};
+
+const SEED: u64 = 7;
+/// When all of this happens.
+const START: Instant = Instant::from_nanos(1_000_000_000);
+const STRAIGHT: misbehaviour::Spin = misbehaviour::Spin::NEVER;
+
+fn micros(micros: u64) -> Nanos {
+    Nanos::from_micros(micros)
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+/// What one connection sends, and when.
+type Lines = Vec<(Instant, String)>;
+
+/// Ends a run once its counts say so.
+struct Until<F>(F, Cell<bool>, Cell<u32>);
+
+impl<F: Fn(&Log) -> bool> misbehaviour::Orders for Until<F> {
+    fn stopped(&self) -> bool {
+        self.2.set(self.2.get() + 1);
+        assert!(self.2.get() < 10_000_000, "it never comes to that");
+        self.1.get()
+    }
+
+    fn publish(&self, log: &Log) {
+        self.1.set((self.0)(log));
+    }
+}
+
+/// What came of a run.
+struct Came {
+    log: Log,
+    /// As the truth log has them.
+    records: Vec<Record>,
+    /// What each connection has heard, in the order of `lines`.
+    heard: Vec<Heard>,
+}
+
+/// Runs a worker with this conduct until `until` holds.
+fn run<C: Conduct>(
+    conduct: C,
+    script: &Script,
+    spin: misbehaviour::Spin,
+    options: Options,
+    lines: Vec<Lines>,
+    until: impl Fn(&Log) -> bool,
+) -> (Log, C, Vec<Heard>) {
+    let wire = Wire::default();
+    let stage = Stage::new(SEED, options, wire.clone());
+    let mut worker = Worker::new(stage, conduct, Spans::of(script), spin);
+    worker.stamp();
+    let at = worker
+        .listen(&"192.0.2.1:80".parse().unwrap())
+        .unwrap()
+        .clone();
+    worker.ring_mut().open(&at, lines);
+    let (log, conduct) = worker.run(&Until(until, Cell::new(false), Cell::new(0)));
+    (log, conduct, wire.heard())
+}
+
+/// Runs a truth server until so many are answered.
+fn serve_on(
+    config: &Config,
+    spin: misbehaviour::Spin,
+    options: Options,
+    lines: Vec<Lines>,
+    until: impl Fn(&Log) -> bool,
+) -> Came {
+    let paper = stage::Paper::default();
+    let mut conduct = server::conduct(config, START).unwrap();
+    let header = log::Header {
+        start: START,
+        ..log::Header::default()
+    };
+    conduct.writer = Some(log::Writer::new(Box::new(paper.clone()), &header, |_| ()));
+    let (log, conduct, heard) = run(conduct, &config.script, spin, options, lines, until);
+    conduct.writer.unwrap().finish();
+    Came {
+        log,
+        records: paper.records(),
+        heard,
+    }
+}
+
+fn serve(config: &Config, lines: Vec<Lines>, answered: u64) -> Came {
+    serve_on(config, STRAIGHT, Options::default(), lines, |log| {
+        log.answered >= answered
+    })
+}
+
+fn seeded() -> Config {
+    Config {
+        seed: SEED,
+        ..Config::default()
+    }
+}
+
+/// So many requests, one a connection, each with its id, at irregular times some 1 ms apart.
+fn scattered(count: u64, path: &str) -> Vec<Lines> {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    let line = |id: u64| (arrival(id), get(&format!("{path}{sign}id={id}")));
+    (0..count).map(|id| vec![line(id)]).collect()
+}
+
+/// When the request with this id comes in [`scattered`].
+fn arrival(id: u64) -> Instant {
+    START + micros(500_000) + micros(1000) * id + Nanos::from_nanos(id * id * 7919 % 1_999_999)
+}
+
+/// The records by id, and that each id is there once.
+fn by_id(came: &Came) -> Vec<Record> {
+    let mut records = came.records.clone();
+    records.sort_by_key(|record| record.id);
+    let ids: Vec<u64> = records.iter().map(|record| record.id).collect();
+    assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
+    records
+}
+
+#[test]
+fn answers_depart_at_the_very_nanosecond_of_every_law() {
+    for text in [
+        "law=constant&mean=5ms",
+        "law=uniform&low=1ms&high=9ms",
+        "law=exponential&mean=5ms",
+        "law=lognormal&median=5ms&sigma=0.5",
+        "law=pareto&scale=1ms&shape=1.5",
+        "law=bimodal&low=1ms&high=90ms&share=0.1",
+    ] {
+        let law: Law = text.parse().unwrap();
+        let came = serve(&seeded(), scattered(200, &format!("/delay?{text}")), 200);
+        for (record, heard) in by_id(&came).iter().zip(&came.heard) {
+            let came = arrival(record.id);
+            let due = came + delay(law, SEED, record.id);
+            let stamps = [record.received, record.read, record.due, record.departure];
+            assert_eq!(stamps, [came, came, due, due], "{text} {}", record.id);
+            assert_eq!(heard.first, Some(due), "{text} {}", record.id);
+            assert!(
+                heard.text.starts_with("HTTP/1.1 200 OK\r\nDate: "),
+                "{text}"
+            );
+            assert!(heard.text.ends_with("\r\n\r\nHello, world!\n"), "{text}");
+            assert_eq!(
+                (record.misbehaviour, record.id_given, record.wrong),
+                (None, true, false)
+            );
+        }
+        assert_eq!(
+            (came.log.connections, came.log.requests),
+            (200, 200),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_waits_for_those_before_it_on_its_connection() {
+    let ask = |millis, id| {
+        let path = format!("/delay?law=constant&mean={millis}ms&id={id}");
+        get(&path)
+    };
+    let together = ask(9, 0) + &ask(3, 1) + &ask(20, 2);
+    let came = serve(&seeded(), vec![vec![(arrival(0), together)]], 3);
+    let departures: Vec<Nanos> = came
+        .records
+        .iter()
+        .map(|r| r.departure - arrival(0))
+        .collect();
+    assert_eq!(departures, [micros(9_000), micros(9_000), micros(20_000)]);
+    let due: Vec<Nanos> = came.records.iter().map(|r| r.due - arrival(0)).collect();
+    assert_eq!(due, [micros(9_000), micros(3_000), micros(20_000)]);
+}
+
+#[test]
+fn in_a_stall_nothing_is_read_and_nothing_departs() {
+    let config = Config {
+        stall: Some("100ms/250ms".parse().unwrap()),
+        ..seeded()
+    };
+    let law: Law = "law=exponential&mean=20ms".parse().unwrap();
+    let came = serve(&config, scattered(600, &format!("/delay?{law}")), 600);
+    let thaw = |at: Instant| config.stall.unwrap().end(START, at).unwrap_or(at);
+    let mut stalled = 0;
+    for record in by_id(&came) {
+        let came = arrival(record.id);
+        let due = came + delay(law, SEED, record.id);
+        let departure = thaw(due).max(thaw(came));
+        let stamps = [record.received, record.read, record.due, record.departure];
+        assert_eq!(stamps, [came, thaw(came), due, departure], "{}", record.id);
+        stalled += u64::from(departure > due);
+    }
+    assert!(stalled > 100, "only {stalled} met a stall");
+}
+
+#[test]
+fn departures_from_the_queue_are_those_of_lindleys_recursion() {
+    for service in [Service::Fixed, Service::Exponential] {
+        let capacity: Capacity = "1.2k/s".parse().unwrap();
+        let config = Config {
+            capacity: Some((capacity, service)),
+            ..seeded()
+        };
+        let came = serve(&config, scattered(500, "/100.html"), 500);
+        let mut arrivals: Vec<u64> = (0..500).collect();
+        arrivals.sort_by_key(|id| arrival(*id));
+        let records = by_id(&came);
+        let (mut last, mut waited) = (Instant::ZERO, 0);
+        for id in arrivals {
+            waited += u64::from(last > arrival(id));
+            last = last.max(arrival(id)) + super::service(capacity, service, SEED, id);
+            let record = records[id as usize];
+            assert_eq!(
+                [record.due, record.departure],
+                [last, last],
+                "{service:?} {id}"
+            );
+        }
+        assert!(waited > 200, "only {waited} had to wait");
+    }
+}
+
+#[test]
+fn a_delay_counts_from_the_queues_departure() {
+    let config = Config {
+        capacity: Some(("1k/s".parse().unwrap(), Service::Fixed)),
+        ..seeded()
+    };
+    let lines = |id| {
+        vec![(
+            arrival(0),
+            get(&format!("/delay?law=constant&mean=5ms&id={id}")),
+        )]
+    };
+    let came = serve(&config, (0..3).map(lines).collect(), 3);
+    let departures: Vec<Nanos> = came
+        .records
+        .iter()
+        .map(|r| r.departure - arrival(0))
+        .collect();
+    assert_eq!(departures, [micros(6_000), micros(7_000), micros(8_000)]);
+}
+
+#[test]
+fn work_is_done_for_one_request_after_the_other() {
+    let config = Config {
+        work: Nanos::from_nanos(440),
+        ..seeded()
+    };
+    let lines = |id| vec![(arrival(0), get(&format!("/nop.gif?id={id}")))];
+    let came = serve(&config, (0..5).map(lines).collect(), 5);
+    let mut departures: Vec<u64> = came
+        .records
+        .iter()
+        .map(|record| (record.departure - arrival(0)).as_nanos())
+        .collect();
+    departures.sort_unstable();
+    assert_eq!(departures, [440, 880, 1320, 1760, 2200]);
+}
+
+#[test]
+fn the_same_seed_makes_the_same_log_however_bytes_are_cut() {
+    let config = Config {
+        stall: Some("10ms/100ms".parse().unwrap()),
+        capacity: Some(("900/s".parse().unwrap(), Service::Exponential)),
+        ..seeded()
+    };
+    let lines = || scattered(150, "/delay?law=lognormal&median=3ms&sigma=1");
+    let whole = serve(&config, lines(), 150);
+    let options = Options {
+        faults: Faults {
+            reads: Reads::OneByte,
+            ..Faults::default()
+        },
+        ..Options::default()
+    };
+    let bytewise = serve_on(&config, STRAIGHT, options, lines(), |log| {
+        log.answered >= 150
+    });
+    assert_eq!(whole.records, bytewise.records);
+    let other = Config { seed: 8, ..config };
+    assert_ne!(whole.records, serve(&other, lines(), 150).records);
+}
+
+#[test]
+fn what_is_cut_short_departs_once_and_comes_whole() {
+    let options = Options {
+        faults: Faults {
+            short_writes: 0.7,
+            ..Faults::default()
+        },
+        ..Options::default()
+    };
+    let law: Law = "law=constant&mean=5ms".parse().unwrap();
+    let lines = scattered(100, &format!("/delay?{law}"));
+    let came = serve_on(&seeded(), STRAIGHT, options, lines, |log| {
+        log.answered >= 100
+    });
+    let mut late = 0;
+    for (record, heard) in by_id(&came).iter().zip(&came.heard) {
+        assert_eq!(heard.first, Some(record.departure));
+        assert!(record.departure >= record.due);
+        late += u64::from(record.departure > record.due);
+        assert!(heard.text.ends_with("\r\n\r\nHello, world!\n"));
+        assert_eq!(heard.text.matches("HTTP/1.1 200 OK").count(), 1);
+    }
+    // Where the kernel took nothing at first, the departure is when it took something.
+    assert!(late < 50, "{late}");
+}
+
+#[test]
+fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
+    let spin = misbehaviour::Spin {
+        margin: micros(100),
+        is_always: false,
+    };
+    let options = || Options {
+        call_cost: Nanos::from_nanos(50),
+        ..Options::default()
+    };
+    let config = Config {
+        stall: Some("5ms/50ms".parse().unwrap()),
+        ..seeded()
+    };
+    let lines = || scattered(40, "/delay?law=exponential&mean=4ms");
+    for spin in [
+        spin,
+        misbehaviour::Spin {
+            is_always: true,
+            ..spin
+        },
+    ] {
+        let came = serve_on(&config, spin, options(), lines(), |log| log.answered >= 40);
+        for record in by_id(&came) {
+            let wanted = config
+                .stall
+                .unwrap()
+                .end(START, record.due)
+                .unwrap_or(record.due);
+            let late = record.departure - wanted.max(record.read);
+            assert!(late < micros(10), "{}: {late:?}", record.id);
+        }
+    }
+}
+
+#[test]
+fn requests_without_an_id_are_numbered_as_they_come() {
+    let lines = (0..4).map(|n| vec![(arrival(n), get("/hello"))]).collect();
+    let came = serve(&seeded(), lines, 4);
+    let ids: Vec<(u64, bool)> = came.records.iter().map(|r| (r.id, r.id_given)).collect();
+    assert_eq!(ids, [(0, false), (1, false), (2, false), (3, false)]);
+    let connections: Vec<u32> = came
+        .records
+        .iter()
+        .map(|record| record.connection)
+        .collect();
+    assert_eq!(connections, [1, 2, 3, 4]);
+}
+
+#[test]
+fn resources_are_there_and_what_is_not_understood_is_told_on_a_connection_that_is_kept() {
+    let head = "HEAD /delay HTTP/1.1\r\nHost: a\r\n\r\n".to_owned();
+    let post = "POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi".to_owned();
+    let requests = [
+        (
+            get("/delay?law=constant&mean=x"),
+            "400 Bad Request",
+            "mean: `x` is not a duration;",
+        ),
+        (head, "400 Bad Request", ""),
+        (
+            get("/fault?kind=close-at-accept"),
+            "400 Bad Request",
+            "--fault close-at-accept:every=1\n",
+        ),
+        (get("/nop.gif"), "200 OK", "GIF89a"),
+        (get("/nonesuch"), "404 Not Found", "Nothing is here.\n"),
+        (post, "405 Method Not Allowed", ""),
+        (
+            get("/delay?law=constant&mean=1ms"),
+            "200 OK",
+            "Hello, world!\n",
+        ),
+    ];
+    let all: String = requests.iter().map(|request| request.0.as_str()).collect();
+    let came = serve(&seeded(), vec![vec![(arrival(0), all)]], 7);
+    let mut text = came.heard[0].text.as_str();
+    for (request, status, body) in requests {
+        let answer = text.strip_prefix(&format!("HTTP/1.1 {status}\r\n"));
+        text = answer.unwrap_or_else(|| panic!("{request}: {text}"));
+        let (end, _) = text
+            .match_indices("HTTP/1.1 ")
+            .next()
+            .unwrap_or((text.len(), ""));
+        let (_, said) = text[..end].split_once("\r\n\r\n").unwrap();
+        assert!(said.contains(body), "{request}: {said}");
+        assert_eq!(said.is_empty(), request.starts_with("HEAD"), "{request}");
+        text = &text[end..];
+    }
+    let wrong: Vec<bool> = came.records.iter().map(|record| record.wrong).collect();
+    assert_eq!(wrong, [true, true, true, false, false, false, false]);
+}
+
+#[test]
+fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
+    let mut lines = scattered(30, "/fault?kind=not-found&every=3");
+    lines.extend((30..50).map(|id| {
+        let path = format!("/fault?kind=not-found&first=2&id={id}");
+        vec![(arrival(id), get(&path))]
+    }));
+    let came = serve_on(&seeded(), STRAIGHT, Options::default(), lines, |log| {
+        log.answered + log.misbehaved() >= 50
+    });
+    let mut order: Vec<u64> = (0..50).collect();
+    order.sort_by_key(|id| arrival(*id));
+    let (mut thirds, mut firsts) = (0, 0);
+    let records = by_id(&came);
+    for id in order {
+        let is_met = if id < 30 {
+            thirds += 1;
+            thirds % 3 == 0
+        } else {
+            firsts += 1;
+            firsts <= 2
+        };
+        let met = is_met.then_some(Misbehaviour::NotFound);
+        assert_eq!(records[id as usize].misbehaviour, met, "{id}");
+        let is_not_found = came.heard[id as usize]
+            .text
+            .starts_with("HTTP/1.1 404 Not Found");
+        assert_eq!(is_not_found, is_met, "{id}");
+    }
+    assert_eq!(came.log.count(Misbehaviour::NotFound), 12);
+}
+
+#[test]
+fn the_servers_own_faults_meet_connections_and_requests() {
+    let config = Config {
+        faults: vec![
+            "close-at-accept:every=4".parse().unwrap(),
+            "unavailable:only=3".parse().unwrap(),
+        ],
+        ..seeded()
+    };
+    let came = serve_on(
+        &config,
+        STRAIGHT,
+        Options::default(),
+        scattered(12, "/hello"),
+        |log| log.answered + log.misbehaved() >= 12,
+    );
+    assert_eq!(came.log.count(Misbehaviour::CloseAtAccept), 3);
+    assert_eq!(came.log.count(Misbehaviour::Unavailable), 1);
+    // Whoever meets a closed door asks nothing, so its request is in no log.
+    assert_eq!(came.records.len(), 9);
+    assert_eq!(
+        came.records[2].misbehaviour,
+        Some(Misbehaviour::Unavailable)
+    );
+    let silent = came
+        .heard
+        .iter()
+        .filter(|heard| heard.text.is_empty())
+        .count();
+    assert_eq!(silent, 3);
+}
+
+/// What a client hears that asks once and then asks `/hello` for the last time, and whether it was hung up on.
+fn hears<C: Conduct>(conduct: C, path: &str, is_head: bool) -> (String, bool, u64) {
+    let script = Script {
+        interval: micros(10),
+        delay: micros(500),
+        outage: micros(2_000),
+        ..Script::default()
+    };
+    let mut asked = get(path);
+    if is_head {
+        asked = asked.replacen("GET", "HEAD", 1);
+    }
+    let last = "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".to_owned();
+    let lines = vec![
+        vec![
+            (START + micros(1_000), asked),
+            (START + micros(500_000), last),
+        ],
+        // Who comes when all is over, however it went.
+        vec![(START + micros(1_000_000), get("/hello"))],
+    ];
+    let until = |log: &Log| log.connections == 2 || log.bytes_sent > 400_000;
+    let (log, _, heard) = run(conduct, &script, STRAIGHT, Options::default(), lines, until);
+    let heard = &heard[0];
+    (heard.text.clone(), heard.is_closed, log.misbehaved())
+}
+
+#[test]
+fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
+    // Both have a right answer of their own.
+    let plain = |text: &str| {
+        let head = "HTTP/1.1 200 OK\r\n";
+        let fields = "Content-Type: text/plain\r\nContent-Length: 14\r\n";
+        let close = "Connection: close\r\n\r\n";
+        stage::without_dates(text)
+            .replace(&format!("{head}Date: \r\n{fields}{close}"), "LAST ")
+            .replace(&format!("{head}Date: \r\n{fields}\r\n"), "RIGHT ")
+            .replace(&format!("{head}{fields}{close}"), "LAST ")
+            .replace(
+                &format!("{head}{fields}Connection: keep-alive\r\n\r\n"),
+                "RIGHT ",
+            )
+    };
+    let mut seen = 0;
+    for each in Misbehaviour::ALL {
+        let is_head = each.meets() == misbehaviour::Meets::Head;
+        if each.meets() == misbehaviour::Meets::Connection {
+            continue;
+        }
+        seen += 1;
+        let script = Script::of(*each, When::Only(1));
+        let wanted = hears(Scripted::new(&script), "/", is_head);
+        let conduct = server::conduct(&seeded(), START).unwrap();
+        let path = format!("/fault?kind={}&only=1", each.name());
+        let heard = hears(conduct, &path, is_head);
+        // Of what never ends, one or the other was stopped a little earlier.
+        let cut = |text: &str| plain(text).chars().take(300_000).collect::<String>();
+        let (wanted_text, heard_text) = (cut(&wanted.0), cut(&heard.0));
+        assert!(
+            heard_text == wanted_text,
+            "{}: {heard_text:.400} instead of {wanted_text:.400}",
+            each.name(),
+        );
+        assert_eq!((heard.1, heard.2), (wanted.1, wanted.2), "{}", each.name());
+    }
+    assert!(seen > 45, "{seen}");
+}
+
+#[test]
+fn who_is_never_answered_has_no_departure() {
+    let lines = vec![
+        vec![(arrival(0), get("/fault?kind=silence&id=0"))],
+        vec![(arrival(1), get("/fault?kind=reset-unanswered&id=1"))],
+        vec![(
+            arrival(2),
+            get("/delay?law=constant&mean=1h&id=2") + &get("/hello?id=3"),
+        )],
+        vec![(arrival(4), get("/hello?id=4"))],
+    ];
+    let came = serve(&seeded(), lines, 1);
+    for record in by_id(&came) {
+        let is_answered = record.departure != Instant::ZERO;
+        assert_eq!(is_answered, record.id == 4, "{}", record.id);
+    }
+    assert_eq!(
+        came.records[0].misbehaviour,
+        Some(Misbehaviour::ResetUnanswered)
+    );
+}
