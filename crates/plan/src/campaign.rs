@@ -34,8 +34,8 @@ pub struct Plan {
     pub sources: Vec<IpAddr>,
     /// Whether each generator thread is held on one CPU of its own.
     pub pin: bool,
-    /// By which of the kernel's interfaces generator threads talk to it.
-    #[serde(default)]
+    /// By which of the kernel's interfaces generator threads talk to it; epoll where nothing is said.
+    #[serde(default, skip_serializing_if = "RingKind::is_default")]
     pub ring: RingKind,
     /// What a right response is.
     pub expect: Expect,
@@ -56,6 +56,13 @@ pub enum RingKind {
     Epoll,
     /// A system call for each batch; *sent* is stamped when a request is handed to the batch.
     IoUring,
+}
+
+impl RingKind {
+    /// Whether it is the one that records need not name.
+    fn is_default(&self) -> bool {
+        *self == RingKind::default()
+    }
 }
 
 /// When waiting for a peer ends; what is cut off is censored at its age, never dropped.
