@@ -1,9 +1,11 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
+use crate::serve::ServeFlags;
+use crate::truth::TruthFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use units::{Nanos, parse_count};
 
 /// Weighs HTTP servers: loads them, and says what the figures prove.
@@ -32,16 +34,25 @@ pub enum Verb {
     Run(Box<RunFlags>),
     /// Prints records again.
     Report(ReportFlags),
-    /// Serves a few small built-in resources: the ruler every measurement is held against.
-    Serve(ServeFlags),
+    /// Serves a folder, or a few small built-in resources: the ruler every measurement is held against.
+    Serve(Box<ServeFlags>),
     /// Prints a completion script for a shell.
     Completions(CompletionFlags),
     /// Prints the man page.
     Man,
 }
 
-/// Puts `run` in front when the first word is neither a verb nor an option: `weigh URL` means `weigh run URL`.
+/// The name under which this program is the server alone.
+const SERVER: &str = "counterweight";
+
+/// Puts `run` in front when the first word is neither a verb nor an option: `weigh URL` means `weigh run URL`. A program
+/// called `counterweight` serves, whatever its words.
 pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let name = argv.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == SERVER) {
+        argv.insert(1, "serve".into());
+        return argv;
+    }
     let verbs = ["run", "report", "serve", "completions", "man", "help"];
     let first = argv.get(1).and_then(|word| word.to_str());
     let is_target = |word: &str| !word.starts_with('-') && !verbs.contains(&word);
@@ -212,17 +223,6 @@ pub struct ReportFlags {
     pub format: &'static report::Format,
 }
 
-/// `weigh serve`
-#[derive(Debug, Args)]
-pub struct ServeFlags {
-    /// Where to listen: ADDR:PORT, or unix:PATH. May be given several times.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
-    pub listen: Vec<kernel::Address>,
-    /// Worker threads [default: one per CPU this process may use].
-    #[arg(short, long, value_name = "N", value_parser = count)]
-    pub workers: Option<u32>,
-}
-
 /// `weigh completions`
 #[derive(Debug, Args)]
 pub struct CompletionFlags {
@@ -249,12 +249,14 @@ pub enum RingFlag {
     IoUring,
 }
 
-fn count(text: &str) -> Result<u32, String> {
+/// Reads a number of things.
+pub fn count(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("`{text}` is too large"))
 }
 
-fn span(text: &str) -> Result<Nanos, String> {
+/// Reads a span of time.
+pub pub fn span(text: &str) -> Result<Nanos, String> {
     text.parse()
         .map_err(|error: units::ParseError| error.to_string())
 }

@@ -1,28 +1,213 @@
 //! `weigh serve`: the reference server.
 
-use crate::args::ServeFlags;
+use crate::args::{count, span};
 use crate::exit::Exit;
-use crate::output;
-use anyhow::Result;
-use counterweight::{Config, Server};
-use kernel::signals;
+use crate::{output, truth};
+use anyhow::{Result, bail};
+use clap::Args;
+use counterweight::{Config, Limits, Pace, Server};
+use kernel::{Address, limits, signals};
+use std::path::PathBuf;
+use units::{Nanos, parse_count};
+
+/// `weigh serve`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServeFlags {
+    /// The folder that is served; a file of it wins over a built-in resource of the same name. Without one: the built-in
+    /// /nop.gif (43 bytes), /100.html, /0.html and /hello alone.
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Where to listen: ADDR:PORT, [ADDR]:PORT or unix:PATH. May be given several times.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<Address>,
+    /// Worker threads [default: one per CPU this process may use, by affinity and by its control group's quota].
+    #[arg(short, long, value_name = "N", value_parser = count)]
+    pub workers: Option<u32>,
+    /// Append a line for each request to this file, in the combined format.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Bytes of small files that each worker keeps in memory [default: none; the system keeps them].
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_count, hide_default_value = true)]
+    pub cache: u64,
+    /// Answer here with the server's counts: /counters.json, and /metrics for Prometheus.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub admin: Option<Address>,
+
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// How much the server puts up with. A time or speed is a promise to whoever behaves, and the price for whoever does not.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Connections at a time, over all workers; one more is answered 503 [default: what the limit on open files leaves].
+    #[arg(long, value_name = "N", value_parser = count)]
+    max_connections: Option<u32>,
+    /// Of those, from one address, or one IPv6 network of 64 bits; 0 for any number [default: three quarters].
+    #[arg(long, value_name = "N", value_parser = count)]
+    max_connections_per_address: Option<u32>,
+    /// The largest head of a request, in bytes.
+    #[arg(long, value_name = "SIZE", default_value = "16384", value_parser = parse_count)]
+    max_head: u64,
+    /// The largest body of a request, in bytes.
+    #[arg(long, value_name = "SIZE", default_value = "67108864", value_parser = parse_count)]
+    max_body: u64,
+    /// From a connection's beginning to its first byte.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = span)]
+    first_request_timeout: Nanos,
+    /// From a request's first byte to the end of its head.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
+    head_timeout: Nanos,
+    /// While a request's body comes: the longest in which nothing does.
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = span)]
+    body_timeout: Nanos,
+    /// Bytes a second that a request's body must come with, on average after the first --body-timeout; 0 for any.
+    #[arg(long, value_name = "SIZE", default_value = "500", value_parser = parse_count)]
+    body_speed: u64,
+    /// While an answer is taken: the longest in which nothing is.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span)]
+    send_timeout: Nanos,
+    /// Bytes a second that an answer must be taken with, on average after the first --send-timeout; 0 for any.
+    #[arg(long, value_name = "SIZE", default_value = "1000", value_parser = parse_count)]
+    send_speed: u64,
+    /// Between an answer and the next request.
+    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = span)]
+    keepalive_timeout: Nanos,
+    /// What is under way when the server is stopped.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = span)]
+    drain_timeout: Nanos,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh serve                                      built-in resources on 127.0.0.1:8080
+  weigh serve ~/site --listen 0.0.0.0:80 --listen '[::]:80' --log access.log
+  weigh serve site --admin 127.0.0.1:9090          then: curl 127.0.0.1:9090/metrics
+  curl -i 127.0.0.1:8080/nop.gif
+
+SIGTERM or Ctrl-C stops it: it listens no more, answers what it was asked, says so, and prints what it counted.
+A program called `counterweight` that is this one (a link will do) does what `weigh serve` does.";
 
 /// Serves until SIGTERM or Ctrl-C, then tells what it served.
 pub fn serve(flags: &ServeFlags) -> Result<Exit> {
-    let stop = signals::interrupts();
-    let _ = kernel::limits::raise_open_files(); // with fewer, connections wait in the kernel
-    let mut config = Config {
-        listen: flags.listen.clone(),
-        ..Config::default()
-    };
-    if let Some(workers) = flags.workers {
-        config.workers = workers;
+    if flags.truth.truth {
+        return truth::serve(&flags.truth, &flags.listen, flags.workers);
     }
+    let stop = signals::interrupts();
+    let _ = limits::raise_open_files(); // with fewer, fewer connections are taken
+    let config = config(flags, Config::within(limits::open_files().soft))?;
     let server = Server::bind(&config)?;
     for address in server.addresses() {
         output::print(&format!("listening on {address}\n"))?;
     }
-    let counts = server.run(stop.flag())?;
+    if let Some(address) = server.admin() {
+        output::print(&format!("counts on {address}\n"))?;
+    }
+    let counts = server.run(stop.flag());
     output::print(&format!("{counts}\n"))?;
     Ok(Exit::Measured)
+}
+
+fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
+    if let Some(dir) = &flags.dir
+        && !dir.is_dir()
+    {
+        let is_there = dir.exists();
+        let what = if is_there {
+            "is no folder"
+        } else {
+            "does not exist"
+        };
+        bail!(
+            "DIR `{}` {what}; name the folder that is to be served",
+            dir.display()
+        );
+    }
+    Ok(Config {
+        listen: flags.listen.clone(),
+        workers: flags.workers.unwrap_or(defaults.workers),
+        root: flags.dir.clone(),
+        cache: flags.cache,
+        log: flags.log.clone(),
+        admin: flags.admin.clone(),
+        limits: flags.limits.over(&defaults.limits)?,
+        ..defaults
+    })
+}
+
+impl LimitFlags {
+    fn over(&self, defaults: &Limits) -> Result<Limits> {
+        for (flag, given) in [
+            ("--first-request-timeout", self.first_request_timeout),
+            ("--head-timeout", self.head_timeout),
+            ("--body-timeout", self.body_timeout),
+            ("--send-timeout", self.send_timeout),
+            ("--keepalive-timeout", self.keepalive_timeout),
+        ] {
+            if given == Nanos::ZERO {
+                bail!(
+                    "{flag} 0 would cut everybody; give the longest that a client may take, such as 10s"
+                );
+            }
+        }
+        if !HEAD_BYTES.contains(&self.max_head) {
+            bail!(
+                "--max-head must be from {} to {} bytes, not {}",
+                HEAD_BYTES.start(),
+                HEAD_BYTES.end(),
+                self.max_head
+            );
+        }
+        if self.max_connections == Some(0) {
+            bail!(
+                "--max-connections 0 would serve nobody; give the number of clients to serve at a time"
+            );
+        }
+        let connections = self.max_connections.unwrap_or(defaults.connections);
+        let share = Limits::share(connections);
+        Ok(Limits {
+            connections,
+            connections_per_address: self.max_connections_per_address.unwrap_or(share),
+            first_request: self.first_request_timeout,
+            head: self.head_timeout,
+            body: Pace {
+                patience: self.body_timeout,
+                speed: self.body_speed,
+            },
+            send: Pace {
+                patience: self.send_timeout,
+                speed: self.send_speed,
+            },
+            keepalive: self.keepalive_timeout,
+            drain: self.drain_timeout,
+            head_bytes: self.max_head as usize,
+            body_bytes: self.max_body,
+        })
+    }
+}
+
+/// What may be taken for the largest head: less would refuse what browsers send, more would be kept for each client
+/// that does not end its own.
+const HEAD_BYTES: std::ops::RangeInclusive<u64> = 256..=65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::Parser;
+
+    /// What the help says of defaults is what the server's own defaults are.
+    #[test]
+    fn the_flags_defaults_are_the_servers() {
+        let cli = Cli::parse_from(["weigh", "serve"]);
+        let Some(crate::args::Verb::Serve(flags)) = cli.verb else {
+            panic!("not the verb that was given");
+        };
+        let defaults = Config::within(20_000);
+        let made = config(&flags, defaults.clone()).unwrap();
+        assert_eq!(made.limits, defaults.limits);
+        assert_eq!(made.listen, ["127.0.0.1:8080".parse().unwrap()]);
+    }
 }

@@ -1,58 +1,366 @@
 //! From requests to the bytes of their answers.
 //!
-//! A request's answer is chosen when its head is there and appended when the request is complete, so that the answers
+//! An answer is chosen when a request's head is there and appended when the request is complete, so that the answers
 //! of a pipeline stand in its order and go out with one system call. Bodies are skipped.
+//!
+//! Reading breaks off where more would be unfair or unwise: behind an answer whose body is a large file, which has to
+//! go out before the next one may, and when so much is to be sent already that the client should take it first.
 
+use crate::admin::{Board, Page};
 use crate::counts::Counts;
+use crate::files::{Found, Library};
+use crate::log::{Draft, Ending, Log};
 use crate::resources;
+use crate::sending::Sending;
 use crate::shelf::{Answer, Form, Shelf};
 use crate::slots::Slot;
+use std::net::IpAddr;
 use std::ops::ControlFlow;
-use wire::http1::{Asked, CONTINUE, Requests, ServerSink};
+use std::sync::Arc;
+use units::Instant;
+use wire::Version;
+use wire::http1::{Asked, CONTINUE, Refusal, Requests, Response, ServerSink};
 
-/// Reads what a connection has sent, appends the answers to `out` and counts them. After a refusal or a last request
-/// that does nothing any more.
+/// Answers that are made before the client has to take some: two or three dozen large ones, hundreds of small ones.
+const OUT_LIMIT: usize = 64 * 1024;
+
+/// What a worker serves.
+pub(crate) enum Site {
+    /// What is in the program.
+    BuiltIn,
+    /// The files of a folder, and what is in the program where no file has its name.
+    Files(Box<Library>),
+    /// The operator's pages.
+    Admin(Arc<Board>),
+}
+
+/// Everything that answers are made of, and what becomes of them: one for all connections of a worker.
+pub(crate) struct Desk {
+    pub(crate) site: Site,
+    pub(crate) shelf: Shelf,
+    pub(crate) counts: Counts,
+    /// Answers of the connection that is being looked at; empty in between.
+    pub(crate) out: Vec<u8>,
+    pub(crate) log: Option<Log>,
+    /// What the log will say of the request that is being read.
+    pub(crate) draft: Draft,
+    /// The server stops: what is answered now is the last on its connection.
+    pub(crate) is_draining: bool,
+    /// When this turn began.
+    pub(crate) now: Instant,
+}
+
+/// The answer to a request, chosen and not yet made.
+pub(crate) enum Due {
+    /// One that lies ready.
+    Ready(Answer),
+    /// One from the folder.
+    Found(Found, Form),
+    /// One that is written when it is asked for.
+    Page(Page, Form, bool),
+}
+
+impl Due {
+    /// For a connection on which nothing was asked yet.
+    pub(crate) const NONE: Due = Due::Ready(Answer::NONE);
+
+    fn status(&self) -> u16 {
+        match self {
+            Due::Ready(answer) => answer.status(),
+            Due::Found(found, _) => found.status(),
+            Due::Page(..) => 200,
+        }
+    }
+
+    /// The connection is closed after it.
+    fn close(&mut self) {
+        match self {
+            Due::Ready(answer) => answer.form = Form::Close,
+            Due::Found(_, form) | Due::Page(_, form, _) => *form = Form::Close,
+        }
+    }
+}
+
+/// Where a connection is in reading and answering.
+pub(crate) struct Reading {
+    /// The answer to the request that is being read.
+    pub(crate) due: Due,
+    /// What the log will say of it, kept here from one piece of its body to the next.
+    draft: Option<Box<Draft>>,
+    /// Its body is being read.
+    pub(crate) is_in_body: bool,
+    /// It is complete, and not yet answered: only while the server stops.
+    is_pending: bool,
+    /// A request was answered since this was last taken down.
+    pub(crate) is_answered: bool,
+    /// The answer that was made last is the last one.
+    pub(crate) is_last: bool,
+    /// The client may be sending still when its last answer goes out.
+    pub(crate) lingers: bool,
+}
+
+impl Reading {
+    pub(crate) fn new() -> Reading {
+        Reading {
+            due: Due::NONE,
+            draft: None,
+            is_in_body: false,
+            is_pending: false,
+            is_answered: false,
+            is_last: false,
+            lingers: false,
+        }
+    }
+}
+
+/// What came of a piece of input.
+pub(crate) struct Read {
+    /// How much of it was read; the rest is to be given again when all answers have gone out.
+    pub(crate) used: usize,
+    /// What goes out behind the answers that were appended.
+    pub(crate) file: Option<Sending>,
+}
+
+/// Reads what a connection has sent, appends the answers to the desk's `out` and counts them. After a refusal or a last
+/// request that does nothing any more.
 #[inline]
 pub(crate) fn read(
     slot: &mut Slot,
     requests: &mut Requests,
+    desk: &mut Desk,
     input: &[u8],
-    shelf: &Shelf,
-    counts: &mut Counts,
-    out: &mut Vec<u8>,
-) {
+) -> Read {
+    let reading = &mut slot.reading;
+    if let Some(draft) = reading.draft.take() {
+        desk.draft = *draft;
+    }
     let mut answering = Answering {
-        shelf,
-        counts,
-        out,
-        due: &mut slot.due,
+        desk,
+        reading,
+        peer: slot.peer,
+        file: None,
     };
-    if let Err(refusal) = slot.http.receive(requests, input, &mut answering) {
-        slot.refused = true;
-        counts.refused += 1;
-        counts.responses.count(refusal.status);
-        shelf.refuse(refusal, out);
+    let used = match slot.http.receive(requests, input, &mut answering) {
+        Ok(used) => answering.settle(used, used == input.len()),
+        Err(refusal) => {
+            answering.desk.refuse(refusal, slot.peer);
+            (reading.lingers, reading.is_in_body) = (true, false);
+            return Read {
+                used: input.len(),
+                file: None,
+            };
+        }
+    };
+    Read {
+        used,
+        file: answering.file,
+    }
+}
+
+impl Desk {
+    /// Appends the answer to a request that is not served, and counts it.
+    pub(crate) fn refuse(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
+        self.counts.refused += 1;
+        self.turn_away(refusal, peer);
+    }
+
+    /// As [`Desk::refuse`], of somebody who has not asked yet.
+    pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
+        self.counts.responses.count(refusal.status);
+        self.shelf.refuse(refusal, &mut self.out);
+        self.draft.clear();
+        let bytes = if refusal.is_head {
+            0
+        } else {
+            refusal.reason.len() as u64 + 1
+        };
+        let status = refusal.status;
+        self.note(peer, Ending { status, bytes });
+    }
+
+    /// Writes a line of the log, of the request that `draft` tells of.
+    #[inline]
+    pub(crate) fn note(&mut self, peer: Option<IpAddr>, ending: Ending) {
+        if let Some(log) = &mut self.log {
+            self.counts.log_lines_lost += u64::from(!log.line(&self.draft, peer, ending));
+        }
+    }
+
+    /// The end of a file that was sent, whole or not.
+    pub(crate) fn note_sent(&mut self, mut sending: Sending, peer: Option<IpAddr>) {
+        if let Some(draft) = sending.draft.take() {
+            self.draft = *draft;
+            self.note(peer, sending.ending());
+        }
+    }
+
+    /// Gives back descriptors that are not needed just now.
+    pub(crate) fn close_files(&mut self) {
+        if let Site::Files(library) = &mut self.site {
+            library.close_files();
+        }
+    }
+
+    #[inline]
+    fn choose(&mut self, asked: &Asked<'_>) -> Due {
+        let form = Form::new(asked.version, asked.keepalive);
+        match &mut self.site {
+            Site::BuiltIn => {}
+            Site::Files(library) => {
+                let found = library.find(asked, self.now);
+                if !found.is_missing() {
+                    return Due::Found(found, form);
+                }
+            }
+            Site::Admin(_) => return choose_page(asked, form),
+        }
+        let is_head = asked.method == "HEAD";
+        Due::Ready(Answer {
+            resource: resources::choose(asked.method, asked.path),
+            form,
+            is_head,
+        })
+    }
+
+    /// Appends an answer, and says what of it comes behind.
+    #[inline]
+    fn append(&mut self, due: &Due, peer: Option<IpAddr>) -> Option<Sending> {
+        let (status, length, part) = match due {
+            Due::Ready(answer) => {
+                self.out.extend_from_slice(self.shelf.bytes(*answer));
+                (answer.status(), answer.length(), None)
+            }
+            Due::Found(found, form) => {
+                let Site::Files(library) = &mut self.site else {
+                    unreachable!("only a folder's worker finds files");
+                };
+                let date = self.shelf.date();
+                let appended = library.append(found, *form, date, &mut self.out);
+                (appended.status, appended.length, appended.part)
+            }
+            Due::Page(page, form, is_head) => (200, self.append_page(*page, *form, *is_head), None),
+        };
+        self.counts.responses.count(status);
+        let Some(part) = part else {
+            let bytes = length;
+            self.note(peer, Ending { status, bytes });
+            return None;
+        };
+        let mut sending = Sending::new(part, status);
+        if self.log.is_some() {
+            sending.draft = Some(Box::new(std::mem::take(&mut self.draft)));
+        }
+        Some(sending)
+    }
+
+    fn append_page(&mut self, page: Page, form: Form, is_head: bool) -> u64 {
+        let Site::Admin(board) = &self.site else {
+            unreachable!("only the operator's worker has pages");
+        };
+        let text = board.text(page);
+        let response = Response {
+            status: 200,
+            version: match form {
+                Form::KeptOld => Version::Http10,
+                Form::Kept | Form::Close => Version::Http11,
+            },
+            date: self.shelf.date(),
+            content_length: Some(text.len() as u64),
+            keepalive: form != Form::Close,
+            headers: &[
+                ("Content-Type", page.content_type()),
+                ("Cache-Control", "no-store"),
+            ],
+        };
+        response.encode(&mut self.out);
+        if is_head {
+            return 0;
+        }
+        self.out.extend_from_slice(text.as_bytes());
+        text.len() as u64
+    }
+}
+
+fn choose_page(asked: &Asked<'_>, form: Form) -> Due {
+    let is_head = asked.method == "HEAD";
+    match Page::find(asked.path) {
+        Some(page) if is_head || asked.method == "GET" => Due::Page(page, form, is_head),
+        found => Due::Ready(Answer {
+            resource: match found {
+                Some(_) => resources::choose(asked.method, asked.path),
+                None => resources::NOT_FOUND,
+            },
+            form,
+            is_head,
+        }),
     }
 }
 
 /// What listens to a connection while its bytes are read.
 struct Answering<'a> {
-    shelf: &'a Shelf,
-    counts: &'a mut Counts,
-    /// Where answers are appended.
-    out: &'a mut Vec<u8>,
-    /// The answer to the request that is being read.
-    due: &'a mut Answer,
+    desk: &'a mut Desk,
+    reading: &'a mut Reading,
+    peer: Option<IpAddr>,
+    file: Option<Sending>,
+}
+
+impl Answering<'_> {
+    /// What is left to do when the wire has read as much as it would. Says how much that was.
+    #[inline]
+    fn settle(&mut self, used: usize, is_all: bool) -> usize {
+        if self.reading.is_pending {
+            self.reading.is_pending = false;
+            if is_all {
+                self.reading.due.close();
+                (self.reading.is_last, self.reading.lingers) = (true, true);
+            }
+            self.answer();
+        }
+        if self.reading.is_in_body && self.desk.log.is_some() {
+            let draft = std::mem::take(&mut self.desk.draft);
+            self.reading.draft = Some(Box::new(draft));
+        }
+        used
+    }
+
+    #[inline]
+    fn answer(&mut self) {
+        self.file = self.desk.append(&self.reading.due, self.peer);
+        self.reading.is_answered = true;
+    }
+
+    /// The client waits to hear whether its body is wanted. When what it asks cannot be done it is told so at once, and
+    /// that the connection ends there: whether the body comes all the same is its own choice (RFC 9110 §10.1.1).
+    #[cold]
+    fn say_whether_to_continue(&mut self) {
+        if self.reading.due.status() < 400 {
+            self.desk.out.extend_from_slice(CONTINUE);
+            self.desk.counts.responses.informational += 1;
+            return;
+        }
+        self.reading.due.close();
+        self.desk.counts.requests += 1;
+        self.answer();
+        (self.reading.is_last, self.reading.lingers) = (true, true);
+        self.reading.is_in_body = false;
+    }
 }
 
 impl ServerSink for Answering<'_> {
     #[inline]
     fn request(&mut self, asked: &Asked<'_>) {
-        *self.due = choose(asked);
-        let has_body = asked.chunked || asked.content_length.is_some_and(|length| length > 0);
-        if asked.expects_continue && has_body {
-            self.out.extend_from_slice(CONTINUE);
-            self.counts.responses.informational += 1;
+        if self.reading.is_last {
+            return;
+        }
+        if self.desk.log.is_some() {
+            self.desk.draft.note(asked);
+        }
+        self.reading.due = self.desk.choose(asked);
+        if asked.chunked || asked.content_length.is_some_and(|length| length > 0) {
+            self.reading.is_in_body = true;
+            if asked.expects_continue {
+                self.say_whether_to_continue();
+            }
         }
     }
 
@@ -61,24 +369,20 @@ impl ServerSink for Answering<'_> {
 
     #[inline]
     fn complete(&mut self) -> ControlFlow<()> {
-        self.counts.requests += 1;
-        self.counts.responses.count(self.due.status());
-        self.out.extend_from_slice(self.shelf.bytes(*self.due));
-        ControlFlow::Continue(())
-    }
-}
-
-#[inline]
-fn choose(asked: &Asked<'_>) -> Answer {
-    let is_head = asked.method == "HEAD";
-    let resource = if is_head || asked.method == "GET" {
-        resources::find(asked.path)
-    } else {
-        resources::NOT_ALLOWED
-    };
-    Answer {
-        resource,
-        form: Form::new(asked.version, asked.keepalive),
-        is_head,
+        if self.reading.is_last {
+            return ControlFlow::Break(());
+        }
+        self.reading.is_in_body = false;
+        self.desk.counts.requests += 1;
+        if self.desk.is_draining {
+            self.reading.is_pending = true;
+            return ControlFlow::Break(());
+        }
+        self.answer();
+        if self.file.is_some() || self.desk.out.len() >= OUT_LIMIT {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

@@ -25,7 +25,7 @@
 //!     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
 //!     stop.store(true, Ordering::Relaxed);
 //!     running.join().unwrap()
-//! })?;
+//! });
 //! assert_eq!((counts.connections, counts.requests, counts.responses.success), (1, 1, 1));
 //! # Ok::<(), counterweight::ServeError>(())
 //! ```
@@ -38,10 +38,11 @@ mod date;
 // as ready bytes;
 mod shelf;
 // what is served of a folder,
-#[allow(dead_code, unused_imports, reason = "the worker learns to use it")]
 mod files;
 // how a request finds its answer,
 mod answering;
+// and large ones their way out,
+mod sending;
 // where connections are kept,
 mod slots;
 // how long each of them may take,
@@ -55,6 +56,8 @@ mod log;
 mod worker;
 // What it has done,
 mod counts;
+// who may ask for that,
+mod admin;
 // and all threads together.
 mod server;
 // Beside it, the server that does everything wrong.

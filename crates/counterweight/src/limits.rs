@@ -26,7 +26,7 @@ pub struct Limits {
     /// What is under way when the server stops.
     pub drain: Nanos,
     /// The largest head of a request.
-    pub head_bytes: u32,
+    pub head_bytes: usize,
     /// The largest body of a request.
     pub body_bytes: u64,
 }

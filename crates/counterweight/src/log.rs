@@ -91,8 +91,6 @@ impl Draft {
 /// What is known at the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
-    /// Who asked; none for a Unix socket.
-    pub(crate) peer: Option<IpAddr>,
     pub(crate) status: u16,
     /// Bytes of the answer's body.
     pub(crate) bytes: u64,
@@ -115,8 +113,9 @@ impl Log {
         self.stamp = stamp;
     }
 
-    /// One more line, for a request of which `draft` says what was asked. Says whether it was kept.
-    pub(crate) fn line(&mut self, draft: &Draft, ending: Ending) -> bool {
+    /// One more line, for a request of `peer` (none on a Unix socket) of which `draft` says what was asked. Says
+    /// whether it was kept.
+    pub(crate) fn line(&mut self, draft: &Draft, peer: Option<IpAddr>, ending: Ending) -> bool {
         if self.buffer.len() >= LIMIT {
             return false;
         }
@@ -126,7 +125,7 @@ impl Log {
         };
         let out = &mut self.buffer;
         // Vectors take everything.
-        let _ = match ending.peer {
+        let _ = match peer {
             Some(peer) => write!(out, "{}", peer.to_canonical()),
             None => write!(out, "unix"),
         };
@@ -228,7 +227,6 @@ mod tests {
     }
 
     const ENDING: Ending = Ending {
-        peer: None,
         status: 400,
         bytes: 0,
     };
@@ -245,13 +243,13 @@ mod tests {
         let disk = Disk::with(usize::MAX);
         let mut log = Log::new(disk.clone());
         log.date("06/Nov/1994:08:49:37 +0000".into());
+        let peer = Some("::ffff:192.0.2.7".parse().unwrap());
         let ending = Ending {
-            peer: Some("::ffff:192.0.2.7".parse().unwrap()),
             status: 200,
             bytes: 2326,
         };
-        assert!(log.line(&draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"), ending));
-        assert!(log.line(&Draft::default(), ENDING));
+        assert!(log.line(&draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"), peer, ending));
+        assert!(log.line(&Draft::default(), None, ENDING));
         assert_eq!(disk.text(), "", "nothing is written before its time");
         log.tick(Instant::ZERO);
         assert_eq!(
@@ -278,7 +276,7 @@ mod tests {
         log.tick(Instant::ZERO);
         let lines = 1000;
         for _ in 0..lines {
-            log.line(&Draft::default(), ENDING);
+            log.line(&Draft::default(), None, ENDING);
         }
         let text = disk.text();
         assert!(text.ends_with('\n') && text.len() >= FULL);
@@ -294,7 +292,7 @@ mod tests {
         let disk = Disk::with(1000);
         let mut log = Log::new(disk.clone());
         let kept = (0..10_000)
-            .filter(|_| log.line(&Draft::default(), ENDING))
+            .filter(|_| log.line(&Draft::default(), None, ENDING))
             .count();
         assert!(kept < 10_000, "there is a limit");
         assert!(log.buffer.len() < LIMIT + FULL);

@@ -1,4 +1,4 @@
-//! What is served: the built-in resources, and the two answers for everything else.
+//! What is served without a folder: the built-in resources, and the answers for everything else.
 //!
 //! Sizes are what people benchmark with: nothing, 43 bytes, 100 bytes. They are bytes in the program, so that no file
 //! system is measured where the protocol is meant.
@@ -15,7 +15,11 @@ pub(crate) struct Resource {
 const GIF: &[(&str, &str)] = &[("Content-Type", "image/gif")];
 const HTML: &[(&str, &str)] = &[("Content-Type", "text/html")];
 const TEXT: &[(&str, &str)] = &[("Content-Type", "text/plain")];
-const TEXT_ALLOW: &[(&str, &str)] = &[("Content-Type", "text/plain"), ("Allow", "GET, HEAD")];
+const ALLOW: &[(&str, &str)] = &[("Allow", "GET, HEAD, OPTIONS")];
+const TEXT_ALLOW: &[(&str, &str)] = &[
+    ("Content-Type", "text/plain"),
+    ("Allow", "GET, HEAD, OPTIONS"),
+];
 
 /// One pixel, transparent: a header, two colours, the transparency block, and the pixel in LZW codes of three bits
 /// (clear, colour 0, end).
@@ -29,21 +33,49 @@ const PIXEL: &[u8; 43] = b"GIF89a\x01\0\x01\0\x80\0\0\
 const PAGE: &[u8; 100] = b"<!DOCTYPE html><title>100 bytes</title>\
     <p>This page has one hundred bytes, neither more nor less.\n\n\n";
 
-/// All of them; the last two have no path.
+/// All of them; the last four have no path.
 #[rustfmt::skip]
-pub(crate) const RESOURCES: [Resource; 6] = [
+pub(crate) const RESOURCES: [Resource; 8] = [
     Resource { path: "/nop.gif", status: 200, headers: GIF, body: PIXEL },
     Resource { path: "/100.html", status: 200, headers: HTML, body: PAGE },
     Resource { path: "/0.html", status: 200, headers: HTML, body: b"" },
     Resource { path: "/hello", status: 200, headers: TEXT, body: b"Hello, world!\n" },
     Resource { path: "", status: 404, headers: TEXT, body: b"Nothing is here.\n" },
-    Resource { path: "", status: 405, headers: TEXT_ALLOW, body: b"Only GET and HEAD are answered.\n" },
+    Resource { path: "", status: 405, headers: TEXT_ALLOW, body: b"Only GET, HEAD and OPTIONS are answered.\n" },
+    Resource { path: "", status: 501, headers: TEXT_ALLOW, body: b"The method is not known here.\n" },
+    Resource { path: "", status: 204, headers: ALLOW, body: b"" },
 ];
 
 /// The place in [`RESOURCES`] of "there is no such thing".
-const NOT_FOUND: usize = 4;
+pub(crate) const NOT_FOUND: usize = 4;
 /// The place in [`RESOURCES`] of "that cannot be done to it".
 pub(crate) const NOT_ALLOWED: usize = 5;
+/// The place in [`RESOURCES`] of "nobody knows how to do that".
+const NOT_IMPLEMENTED: usize = 6;
+/// The place in [`RESOURCES`] of what can be done.
+const OPTIONS: usize = 7;
+
+/// Methods that others answer (RFC 9110 §9, RFC 5789) and these resources do not.
+const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"];
+
+/// The place in [`RESOURCES`] of the answer to a request.
+#[inline]
+pub(crate) fn choose(method: &str, path: &str) -> usize {
+    if method == "GET" || method == "HEAD" {
+        find(path)
+    } else {
+        choose_for_other(method, path)
+    }
+}
+
+fn choose_for_other(method: &str, path: &str) -> usize {
+    match method {
+        "OPTIONS" if path == "*" || find(path) != NOT_FOUND => OPTIONS,
+        "OPTIONS" => NOT_FOUND,
+        method if OTHER_METHODS.contains(&method) => NOT_ALLOWED,
+        _ => NOT_IMPLEMENTED,
+    }
+}
 
 /// The place in [`RESOURCES`] of what `path` asks for; its query says nothing to us.
 #[inline]
@@ -79,6 +111,27 @@ mod tests {
         for (path, place) in cases {
             assert_eq!(find(path), *place, "{path}");
         }
+    }
+
+    #[test]
+    fn a_method_that_is_known_is_told_from_one_that_is_not() {
+        let cases: &[(&str, &str, usize)] = &[
+            ("GET", "/hello", 3),
+            ("HEAD", "/hello", 3),
+            ("OPTIONS", "*", OPTIONS),
+            ("OPTIONS", "/hello?a", OPTIONS),
+            ("OPTIONS", "/none", NOT_FOUND),
+            ("POST", "/hello", NOT_ALLOWED),
+            ("DELETE", "/none", NOT_ALLOWED),
+            ("get", "/hello", NOT_IMPLEMENTED),
+            ("BREW", "/hello", NOT_IMPLEMENTED),
+        ];
+        for (method, path, place) in cases {
+            assert_eq!(choose(method, path), *place, "{method} {path}");
+        }
+        let statuses = [NOT_FOUND, NOT_ALLOWED, NOT_IMPLEMENTED, OPTIONS];
+        let statuses = statuses.map(|place| RESOURCES[place].status);
+        assert_eq!(statuses, [404, 405, 501, 204]);
     }
 
     #[test]

@@ -1,19 +1,41 @@
-//! The workers together: bound before anything runs, started, stopped, added up.
+//! The workers together: ready before anything runs, started, stopped, added up.
+//!
+//! Each worker lives on a thread of its own from the beginning, with a table of descriptors of its own, so that no
+//! system call of one touches what another one needs. So what can fail fails there, and is told to whoever waits for
+//! the server to be ready.
 
+use crate::admin::{Board, Seat};
+use crate::answering::Site;
 use crate::counts::Counts;
+use crate::files::{Library, LibraryOptions};
+use crate::limits::Limits;
+use crate::log::Log;
+use crate::places::Places;
 use crate::slots;
-use crate::worker::Worker;
-use kernel::{Address, Closing, ConnectOptions, Epoll, Errno, Event, Ring, Token, clock};
+use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
+use kernel::{Address, Epoll, Errno, affinity, clock, descriptors};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
 use units::Nanos;
 
 /// More threads than this are a mistake.
 const WORKERS_MAX: u32 = 1024;
-/// Connections that one worker may be told to have: tokens are below 2^20.
-const CONNECTIONS_MAX: u32 = (1 << 20) - slots::FIRST;
-/// How long an address may take to say whether somebody listens there. On this machine it is a matter of microseconds.
-const PROBE: Nanos = Nanos::from_millis(200);
+/// Connections that a server may be told to have: a worker has a token for each, and it may happen to get all of them.
+const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY;
+/// Who watches over a server.
+const OPERATORS: u32 = 64;
+/// Stacks of workers. The largest frame is that of a head's 256 header lines, 8 KiB; what is not touched costs nothing.
+const STACK: usize = 512 * 1024;
+/// How often the thread that has called [`Server::run`] looks whether it is to stop.
+const WATCH: Nanos = Nanos::from_millis(25);
+/// Descriptors beside those of connections and files: listeners, the ring, the log, standard streams.
+const DESCRIPTORS: u64 = slots::FIRST as u64 + 32;
+/// Files that a worker keeps open for the next request, where there are descriptors enough.
+const OPEN_FILES: u64 = 512;
 
 /// What a server is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,21 +44,51 @@ pub struct Config {
     pub listen: Vec<Address>,
     /// Threads, from 1 to 1024.
     pub workers: u32,
-    /// Connections that one worker has at a time, at most 2^20 - 64; those that come then wait in the kernel. Too few
-    /// descriptors have the same effect.
-    pub connections: u32,
+    /// The folder that is served; none for what is in the program alone.
+    pub root: Option<PathBuf>,
+    /// Files that each worker keeps open between requests.
+    pub open_files: u64,
+    /// Bytes of small files that each worker keeps in memory.
+    pub cache: u64,
+    /// Where requests are logged.
+    pub log: Option<PathBuf>,
+    /// Where the operator may ask for the counts.
+    pub admin: Option<Address>,
+    /// What it puts up with.
+    pub limits: Limits,
 }
 
 impl Default for Config {
-    /// No address yet, a worker for each CPU that the process may use, 20,000 connections each.
+    /// See [`Config::within`], with 20,000 descriptors.
     fn default() -> Config {
-        let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
+        Config::within(20_000)
+    }
+}
+
+impl Config {
+    /// The defaults for a process that may have so many descriptors open: no address yet, a worker for each CPU that
+    /// the process may use, as many connections as it can hold.
+    pub fn within(descriptors: u64) -> Config {
+        let open_files = OPEN_FILES.min(descriptors / 8);
+        let others = open_files + DESCRIPTORS + u64::from(TURNED_AWAY);
         Config {
             listen: Vec::new(),
-            workers: u32::try_from(cpus).map_or(WORKERS_MAX, |cpus| cpus.min(WORKERS_MAX)),
-            connections: 20_000,
+            workers: cpus(),
+            root: None,
+            open_files,
+            cache: 0,
+            log: None,
+            admin: None,
+            limits: Limits::within(descriptors.saturating_sub(others)),
         }
     }
+}
+
+/// CPUs that the process may use: those that it may run on, but no more than its control group has time for.
+fn cpus() -> u32 {
+    let allowed = affinity::allowed().len() as u32;
+    let quota = affinity::quota().map_or(allowed, |quota| quota.ceil() as u32);
+    allowed.min(quota).clamp(1, WORKERS_MAX)
 }
 
 /// Why there is no server.
@@ -53,6 +105,12 @@ pub enum ServeError {
         /// What it may be.
         most: u64,
     },
+    /// A time in the configuration is zero, so that everybody would be late.
+    #[error("{what} must be longer than nothing")]
+    Span {
+        /// Which.
+        what: &'static str,
+    },
     /// A worker did not get its ring.
     #[error("a worker cannot be set up: {0}")]
     Ring(Errno),
@@ -61,7 +119,23 @@ pub enum ServeError {
     Listen {
         /// Where.
         address: Address,
-        /// What the kernel said; EADDRINUSE also when a server that shares its port answered there.
+        /// What the kernel said; EADDRINUSE also when a server that shares its port listens there.
+        error: Errno,
+    },
+    /// The folder cannot be served.
+    #[error("cannot serve the folder {}: {error}{}", path.display(), unsafe_here(*error))]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        error: Errno,
+    },
+    /// The log cannot be written.
+    #[error("cannot append to the log {}: {error}", path.display())]
+    Log {
+        /// Where it was to be.
+        path: PathBuf,
+        /// What the kernel said.
         error: Errno,
     },
     /// A thread cannot be started.
@@ -69,41 +143,66 @@ pub enum ServeError {
     Thread(Errno),
 }
 
-/// A server that listens, but does not serve before [`Server::run`].
+/// What is to be said where the kernel cannot hold the border of a folder.
+fn unsafe_here(error: Errno) -> &'static str {
+    match error {
+        Errno::ENOSYS | Errno::EPERM => {
+            " (openat2, without which files outside of it could be reached, is missing or forbidden here)"
+        }
+        _ => "",
+    }
+}
+
+/// A server that listens, but does not serve before [`Server::run`]. Dropped before that, it is gone.
 ///
 /// All workers listen at the same IP addresses (SO_REUSEPORT) and the kernel spreads connections over them by their
 /// addresses and ports. A Unix socket cannot be shared that way; the first worker has it alone.
 pub struct Server {
-    workers: Vec<Worker<Epoll>>,
+    hands: Vec<Hand>,
     addresses: Vec<Address>,
+    admin: Option<Address>,
+    stop: Arc<AtomicBool>,
+}
+
+/// A thread that has its worker ready.
+struct Hand {
+    thread: JoinHandle<Counts>,
+    /// Told to begin; dropped, it ends.
+    go: Sender<()>,
+    /// Its counts are the server's.
+    is_counted: bool,
 }
 
 impl Server {
     /// Opens all that is needed, so that what can fail fails here.
     ///
     /// # Errors
-    /// The configuration is out of range, or an address cannot be had.
+    /// The configuration is out of range, or something in it cannot be had.
     pub fn bind(config: &Config) -> Result<Server, ServeError> {
         check(config)?;
-        for address in &config.listen {
+        for address in config.listen.iter().chain(&config.admin) {
             refuse_to_share(address)?;
         }
-        let mut first = worker(config)?;
-        let addresses = listen(&mut first, &config.listen)?;
+        let crew = Crew::new(config)?;
+        let (first, addresses) = crew.hire(0, &config.listen)?;
         let is_shared = |address: &&Address| matches!(address, Address::Ip(_));
         let shared: Vec<Address> = addresses.iter().filter(is_shared).cloned().collect();
-        let mut workers = vec![first];
-        let others = if shared.is_empty() {
-            0
-        } else {
-            config.workers - 1
-        };
-        for _ in 0..others {
-            let mut worker = worker(config)?;
-            listen(&mut worker, &shared)?;
-            workers.push(worker);
+        let mut hands = vec![first];
+        for worker in 1..crew.workers {
+            hands.push(crew.hire(worker, &shared)?.0);
         }
-        Ok(Server { workers, addresses })
+        let mut admin = None;
+        if let Some(address) = &config.admin {
+            let (hand, mut found) = crew.hire_admin(address)?;
+            hands.push(hand);
+            admin = found.pop();
+        }
+        Ok(Server {
+            hands,
+            addresses,
+            admin,
+            stop: crew.stop,
+        })
     }
 
     /// Where it listens, in the configuration's order, with the ports that were found.
@@ -111,62 +210,244 @@ impl Server {
         &self.addresses
     }
 
-    /// Serves until `stop` is set, which is seen within 50 ms; then stops listening, answers what has come, gives what
-    /// is under way half a second, and closes. Says what was done.
-    ///
-    /// # Errors
-    /// A thread cannot be started; nothing is served then.
-    pub fn run(self, stop: &AtomicBool) -> Result<Counts, ServeError> {
-        let failed = AtomicBool::new(false);
-        let stopped = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-        thread::scope(|scope| {
-            let mut running = Vec::with_capacity(self.workers.len());
-            for (index, worker) in self.workers.into_iter().enumerate() {
-                let alarm = Alarm(&failed);
-                let work = move || {
-                    let _alarm = alarm;
-                    worker.run(stopped)
-                };
-                let name = format!("worker-{index}");
-                let thread = thread::Builder::new().name(name).spawn_scoped(scope, work);
-                running.push(thread.map_err(|error| {
-                    failed.store(true, Ordering::Relaxed);
-                    ServeError::Thread(error.into())
-                })?);
+    /// Where the operator may ask for the counts, if he may.
+    pub fn admin(&self) -> Option<&Address> {
+        self.admin.as_ref()
+    }
+
+    /// Serves until `stop` is set, which is seen within 100 ms; then stops listening, answers what has come, gives what
+    /// is under way its time, and closes. Says what was done.
+    pub fn run(self, stop: &AtomicBool) -> Counts {
+        for hand in &self.hands {
+            // Should it have died, joining it tells.
+            let _ = hand.go.send(());
+        }
+        let is_over = || self.hands.iter().any(|hand| hand.thread.is_finished());
+        while !stop.load(Ordering::Relaxed) && !is_over() {
+            thread::sleep(WATCH.to_std());
+        }
+        // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
+        self.stop.store(true, Ordering::Relaxed);
+        let mut counts = Counts::default();
+        for hand in self.hands {
+            match hand.thread.join() {
+                Ok(done) if hand.is_counted => counts += done,
+                Ok(_) => {}
+                Err(panic) => std::panic::resume_unwind(panic),
             }
-            let mut counts = Counts::default();
-            for thread in running {
-                match thread.join() {
-                    Ok(done) => counts += done,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            Ok(counts)
-        })
+        }
+        counts
     }
 }
 
-/// Stops all workers when one of them dies of a bug: a server with a part missing would answer some and not others.
-struct Alarm<'a>(&'a AtomicBool);
+/// What all workers have in common, until they are ready.
+struct Crew<'a> {
+    config: &'a Config,
+    workers: u32,
+    places: Arc<Places>,
+    board: Option<Arc<Board>>,
+    log: Option<Arc<File>>,
+    stop: Arc<AtomicBool>,
+}
 
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
+impl<'a> Crew<'a> {
+    fn new(config: &'a Config) -> Result<Crew<'a>, ServeError> {
+        let limits = &config.limits;
+        let places = Arc::new(Places::new(
+            limits.connections,
+            limits.connections_per_address,
+        ));
+        let can_share = |address: &Address| matches!(address, Address::Ip(_));
+        let workers = match config.listen.iter().any(can_share) {
+            true => config.workers,
+            false => 1,
+        };
+        let board = config.admin.as_ref();
+        let board = board.map(|_| Arc::new(Board::new(workers as usize, Arc::clone(&places))));
+        Ok(Crew {
+            config,
+            workers,
+            places,
+            board,
+            log: open_log(config)?.map(Arc::new),
+            stop: Arc::default(),
+        })
+    }
+
+    fn hire(&self, worker: u32, at: &[Address]) -> Result<(Hand, Vec<Address>), ServeError> {
+        let config = self.config;
+        let board = self.board.as_ref();
+        let job = Job {
+            site: match &config.root {
+                Some(root) => Serves::Folder(
+                    root.clone(),
+                    LibraryOptions {
+                        open_files: usize::try_from(config.open_files).unwrap_or(usize::MAX),
+                        cache: config.cache,
+                    },
+                ),
+                None => Serves::BuiltIn,
+            },
+            limits: config.limits.clone(),
+            places: Arc::clone(&self.places),
+            log: self.log.clone(),
+            seat: board.map(|board| Seat::new(board, worker as usize)),
+            listen: at.to_vec(),
+        };
+        self.start(format!("worker-{worker}"), job, true)
+    }
+
+    fn hire_admin(&self, at: &Address) -> Result<(Hand, Vec<Address>), ServeError> {
+        let board = self
+            .board
+            .clone()
+            .expect("there is one for whom it may concern");
+        let job = Job {
+            site: Serves::Admin(board),
+            limits: Limits {
+                connections: OPERATORS,
+                connections_per_address: 0,
+                ..self.config.limits.clone()
+            },
+            places: Arc::new(Places::new(OPERATORS, 0)),
+            log: None,
+            seat: None,
+            listen: vec![at.clone()],
+        };
+        self.start("admin".to_owned(), job, false)
+    }
+
+    /// Has a thread get ready, and says where it listens.
+    fn start(
+        &self,
+        name: String,
+        job: Job,
+        is_counted: bool,
+    ) -> Result<(Hand, Vec<Address>), ServeError> {
+        let (tell, told) = mpsc::channel();
+        let (go, wait) = mpsc::channel();
+        let stop = Arc::clone(&self.stop);
+        let thread = thread::Builder::new()
+            .name(name)
+            .stack_size(STACK)
+            .spawn(move || job.work(&tell, &wait, &stop))
+            .map_err(|error| ServeError::Thread(error.into()))?;
+        let addresses = match told.recv() {
+            Ok(answer) => answer?,
+            Err(_) => return Err(died(thread)),
+        };
+        let hand = Hand {
+            thread,
+            go,
+            is_counted,
+        };
+        Ok((hand, addresses))
+    }
+}
+
+/// A thread that has not answered has panicked.
+fn died(thread: JoinHandle<Counts>) -> ServeError {
+    match thread.join() {
+        Err(panic) => std::panic::resume_unwind(panic),
+        Ok(_) => unreachable!("a worker says whether it is ready"),
+    }
+}
+
+/// What a worker is made of, before it is on its thread.
+struct Job {
+    site: Serves,
+    limits: Limits,
+    places: Arc<Places>,
+    log: Option<Arc<File>>,
+    seat: Option<Seat>,
+    listen: Vec<Address>,
+}
+
+/// As [`Site`], before anything is opened.
+enum Serves {
+    BuiltIn,
+    Folder(PathBuf, LibraryOptions),
+    Admin(Arc<Board>),
+}
+
+impl Job {
+    /// The whole life of a thread.
+    fn work(
+        self,
+        tell: &Sender<Result<Vec<Address>, ServeError>>,
+        go: &Receiver<()>,
+        stop: &AtomicBool,
+    ) -> Counts {
+        // Where the table stays shared, each system call takes a little longer.
+        let _ = descriptors::own();
+        let (worker, addresses) = match self.prepare() {
+            Ok(ready) => ready,
+            Err(error) => {
+                let _ = tell.send(Err(error)); // whoever asked is waiting
+                return Counts::default();
+            }
+        };
+        let _ = tell.send(Ok(addresses)); // whoever asked is waiting
+        if go.recv().is_err() {
+            return Counts::default();
+        }
+        worker.run(|| stop.load(Ordering::Relaxed))
+    }
+
+    fn prepare(self) -> Result<(Worker<Epoll>, Vec<Address>), ServeError> {
+        let ring = Epoll::new().map_err(ServeError::Ring)?;
+        let setting = Setting {
+            site: self.site.open()?,
+            limits: self.limits,
+            places: self.places,
+            log: self.log.map(|file| Log::new(file)),
+            seat: self.seat,
+            wall: clock::realtime,
+        };
+        let mut worker = Worker::new(ring, setting);
+        let mut addresses = Vec::with_capacity(self.listen.len());
+        for address in &self.listen {
+            let found = worker.listen(address);
+            addresses.push(found.map_err(|error| refused(address, error))?);
+        }
+        Ok((worker, addresses))
+    }
+}
+
+impl Serves {
+    fn open(self) -> Result<Site, ServeError> {
+        match self {
+            Serves::BuiltIn => Ok(Site::BuiltIn),
+            Serves::Admin(board) => Ok(Site::Admin(board)),
+            Serves::Folder(path, options) => {
+                match Library::open(&path, &options, clock::realtime) {
+                    Ok(library) => Ok(Site::Files(Box::new(library))),
+                    Err(error) => Err(ServeError::Folder { path, error }),
+                }
+            }
         }
     }
 }
 
+fn open_log(config: &Config) -> Result<Option<File>, ServeError> {
+    let Some(path) = &config.log else {
+        return Ok(None);
+    };
+    let file = File::options().append(true).create(true).open(path);
+    file.map(Some).map_err(|error| ServeError::Log {
+        path: path.clone(),
+        error: error.into(),
+    })
+}
+
 fn check(config: &Config) -> Result<(), ServeError> {
+    let limits = &config.limits;
     let addresses = config.listen.len() as u64;
+    let connections = u64::from(limits.connections);
     let rows = [
         ("the number of addresses", addresses, slots::FIRST),
         ("the number of workers", config.workers.into(), WORKERS_MAX),
-        (
-            "the number of connections",
-            config.connections.into(),
-            CONNECTIONS_MAX,
-        ),
+        ("the number of connections", connections, CONNECTIONS_MAX),
     ];
     for (what, given, most) in rows {
         let most = u64::from(most);
@@ -174,52 +455,63 @@ fn check(config: &Config) -> Result<(), ServeError> {
             return Err(ServeError::Range { what, given, most });
         }
     }
-    Ok(())
+    let spans = [
+        ("the time to the first request", limits.first_request),
+        ("the time for a request's head", limits.head),
+        ("the patience with a request's body", limits.body.patience),
+        ("the patience with an answer's taking", limits.send.patience),
+        ("the time between two requests", limits.keepalive),
+    ];
+    match spans.into_iter().find(|(_, span)| *span == Nanos::ZERO) {
+        Some((what, _)) => Err(ServeError::Span { what }),
+        None => Ok(()),
+    }
 }
 
-fn worker(config: &Config) -> Result<Worker<Epoll>, ServeError> {
-    let ring = Epoll::new().map_err(ServeError::Ring)?;
-    Ok(Worker::new(ring, config.connections, clock::realtime))
-}
-
-fn listen(worker: &mut Worker<Epoll>, at: &[Address]) -> Result<Vec<Address>, ServeError> {
-    let listen = |address: &Address| {
-        worker
-            .listen(address)
-            .map_err(|error| failed(address, error))
-    };
-    at.iter().map(listen).collect()
-}
-
-fn failed(address: &Address, error: Errno) -> ServeError {
+fn refused(address: &Address, error: Errno) -> ServeError {
     let address = address.clone();
     ServeError::Listen { address, error }
 }
 
 /// Where ports are shared among workers, they would be shared with another server of the same user too, and each would
-/// count a part of what clients sent. So whoever answers at an IP address already, keeps it.
+/// count a part of what clients sent. So whoever listens at an address already, keeps it.
 fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
-    let Address::Ip(ip) = address else {
-        return Ok(());
-    };
-    if ip.port() == 0 {
-        return Ok(());
-    }
-    // Twice, because a connect to a free port can, once in thousands, be given that very port and meet itself.
-    if answers(address)? && answers(address)? {
-        return Err(failed(address, Errno::EADDRINUSE));
-    }
-    Ok(())
+    kernel::is_free(address).map_err(|error| refused(address, error))
 }
 
-fn answers(address: &Address) -> Result<bool, ServeError> {
-    let mut ring = Epoll::new().map_err(ServeError::Ring)?;
-    let options = ConnectOptions::default();
-    if ring.connect(Token(0), address, &options).is_err() {
-        return Ok(false);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_leave_descriptors_for_everything_else() {
+        for descriptors in [0, 256, 1024, 20_000, 1 << 20] {
+            let config = Config::within(descriptors);
+            let connections = u64::from(config.limits.connections);
+            let all = connections + config.open_files + DESCRIPTORS + u64::from(TURNED_AWAY);
+            assert!(
+                connections == 1 || all <= descriptors,
+                "{descriptors}: {all}"
+            );
+            assert_eq!(
+                check(&Config {
+                    listen: vec!["[::]:80".parse().unwrap()],
+                    ..config
+                }),
+                Ok(())
+            );
+        }
+        assert!(Config::within(20_000).limits.connections_per_address > 10_000);
     }
-    ring.wait(Some(PROBE));
-    let is_taken = ring.next().is_some_and(|it| it.event == Event::Connected);
-    ring.close(Token(0), Closing::Reset);
-    Ok(is_taken)
+
+    #[test]
+    fn a_time_of_zero_is_refused_by_name() {
+        let mut config = Config {
+            listen: vec!["[::]:80".parse().unwrap()],
+            ..Config::default()
+        };
+        config.limits.head = Nanos::ZERO;
+        let sentence = "the time for a request's head must be longer than nothing";
+        assert_eq!(check(&config).unwrap_err().to_string(), sentence);
+    }
 }

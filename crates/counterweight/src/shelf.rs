@@ -53,8 +53,16 @@ impl Answer {
         is_head: false,
     };
 
+    #[inline]
     pub(crate) fn status(self) -> u16 {
         RESOURCES[self.resource].status
+    }
+
+    /// Bytes of its body.
+    #[inline]
+    pub(crate) fn length(self) -> u64 {
+        let length = RESOURCES[self.resource].body.len() as u64;
+        if self.is_head { 0 } else { length }
     }
 }
 
@@ -92,15 +100,21 @@ impl Shelf {
         }
     }
 
-    /// Sets the Date right, if the second has changed. A step of the system's clock is followed at the next change.
+    /// Sets the Date right, if the second has changed; then says the time of day, in seconds since 1970-01-01 UTC. A step
+    /// of the system's clock is followed at the next change.
     #[inline]
-    pub(crate) fn refresh(&mut self, now: Instant) {
-        if now >= self.changes {
-            self.rewrite(now);
-        }
+    pub(crate) fn refresh(&mut self, now: Instant) -> Option<u64> {
+        (now >= self.changes).then(|| self.rewrite(now))
     }
 
-    fn rewrite(&mut self, now: Instant) {
+    /// The Date of now.
+    #[inline]
+    pub(crate) fn date(&self) -> &str {
+        &self.date
+    }
+
+    #[cold]
+    fn rewrite(&mut self, now: Instant) -> u64 {
         let wall = (self.wall)();
         let rest = 1_000_000_000 - u64::from(wall.subsec_nanos());
         self.changes = now + Nanos::from_nanos(rest);
@@ -109,6 +123,7 @@ impl Shelf {
             let place = date_place(&prepared.bytes);
             prepared.bytes[place..place + date::LENGTH].copy_from_slice(self.date.as_bytes());
         }
+        wall.as_secs()
     }
 
     /// The bytes of an answer.
@@ -137,7 +152,8 @@ fn prepare(resource: &Resource, form: Form, date: &str) -> Prepared {
             Form::Kept | Form::Close => Version::Http11,
         },
         date,
-        content_length: Some(resource.body.len() as u64),
+        // A 204 has no body, so no length either (RFC 9110 §8.6).
+        content_length: (resource.status != 204).then_some(resource.body.len() as u64),
         keepalive: form != Form::Close,
         headers: resource.headers,
     };

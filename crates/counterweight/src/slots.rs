@@ -1,10 +1,13 @@
 //! Where a worker keeps its connections: a table indexed by token, reused last in, first out.
 //!
-//! An idle connection costs its row and nothing else; what it holds back (answers that the socket did not take, and
-//! requests behind them) is allocated when that happens and freed when it is over.
+//! An idle connection costs its row and nothing else; what it holds back (answers that the socket did not take, a file
+//! that is being sent, requests behind them) is allocated when that happens and freed when it is over.
 
-use crate::shelf::Answer;
+use crate::answering::Reading;
+use crate::limits::Limits;
+use crate::sending::Sending;
 use kernel::Token;
+use std::net::IpAddr;
 use units::Instant;
 use wire::http1;
 
@@ -14,23 +17,25 @@ pub(crate) const FIRST: u32 = 64;
 /// One connection.
 pub(crate) struct Slot {
     pub(crate) http: http1::Server,
-    /// The answer to the request that is being read.
-    pub(crate) due: Answer,
-    /// What cannot go on before the socket takes more.
+    pub(crate) reading: Reading,
+    /// What cannot go on before the socket takes more, or before the others have had their turn.
     pub(crate) held: Option<Box<Held>>,
-    /// The last answer was a refusal: the client may be in the middle of sending.
-    pub(crate) refused: bool,
-    /// The client has ended its side.
-    pub(crate) ended: bool,
-    /// All is said, our side is ended, and until then the client may read it; none before.
-    pub(crate) lingers: Option<Instant>,
+    /// Who is at the other end; none on a Unix socket.
+    pub(crate) peer: Option<IpAddr>,
+    pub(crate) watch: Watch,
+    /// It has one of the server's places; those who are turned away have none.
+    pub(crate) is_placed: bool,
+    /// Stands in the queue of those who can go on at once.
+    pub(crate) is_queued: bool,
 }
 
-/// Answers that the socket did not take, and what was read behind them.
+/// Answers that the socket did not take, the file behind them, and what was read behind that.
+#[derive(Default)]
 pub(crate) struct Held {
     pub(crate) out: Vec<u8>,
     /// How much of `out` is sent.
     pub(crate) sent: usize,
+    pub(crate) file: Option<Sending>,
     pub(crate) input: Vec<u8>,
 }
 
@@ -40,21 +45,113 @@ impl Held {
     }
 }
 
+/// What a connection is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// Its first byte.
+    First,
+    /// The rest of a head.
+    Head,
+    /// The rest of a body.
+    Body,
+    /// That it takes what it asked for.
+    Send,
+    /// Its next request.
+    Idle,
+    /// That it ends, after our last word.
+    Linger,
+}
+
+/// Since when it is waited for, and what has moved meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watch {
+    pub(crate) waits: Waits,
+    pub(crate) since: Instant,
+    /// When something moved last.
+    pub(crate) last: Instant,
+    pub(crate) bytes: u64,
+    /// When the wheel brings it up, whatever the deadline is by then.
+    pub(crate) armed: Instant,
+}
+
+impl Watch {
+    fn new(now: Instant) -> Watch {
+        Watch {
+            waits: Waits::First,
+            since: now,
+            last: now,
+            bytes: 0,
+            armed: Instant::NEVER,
+        }
+    }
+
+    /// From now on `waits` is what it is waited for.
+    #[inline]
+    pub(crate) fn begin(&mut self, waits: Waits, now: Instant) {
+        (self.waits, self.since, self.last, self.bytes) = (waits, now, now, 0);
+    }
+
+    /// So many bytes have moved.
+    #[inline]
+    pub(crate) fn moved(&mut self, bytes: u64, now: Instant) {
+        if bytes > 0 {
+            (self.last, self.bytes) = (now, self.bytes.saturating_add(bytes));
+        }
+    }
+
+    /// When its time is over, if nothing more moves.
+    #[inline]
+    pub(crate) fn deadline(&self, limits: &Limits) -> Instant {
+        let Watch {
+            since, last, bytes, ..
+        } = *self;
+        match self.waits {
+            Waits::Idle => since + limits.keepalive,
+            Waits::First => since + limits.first_request,
+            Waits::Head => since + limits.head,
+            Waits::Body => limits.body.deadline(since, last, bytes),
+            Waits::Send => limits.send.deadline(since, last, bytes),
+            Waits::Linger => since + Limits::LINGER,
+        }
+    }
+}
+
 impl Slot {
-    fn new() -> Slot {
+    fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
         Slot {
             http: http1::Server::new(),
-            due: Answer::NONE,
+            reading: Reading::new(),
             held: None,
-            refused: false,
-            ended: false,
-            lingers: None,
+            peer,
+            watch: Watch::new(now),
+            is_placed: true,
+            is_queued: false,
         }
     }
 
     /// Nothing was asked that is not answered.
     pub(crate) fn is_idle(&self) -> bool {
-        self.held.is_none() && self.lingers.is_none() && self.http.is_idle()
+        self.held.is_none() && self.watch.waits != Waits::Linger && self.http.is_idle()
+    }
+
+    /// Nothing more is read: its last word was heard, or ours was said.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.reading.is_last || self.http.is_over()
+    }
+
+    /// What it is waited for, as it stands.
+    #[inline]
+    pub(crate) fn waits(&self) -> Waits {
+        if self.held.is_some() {
+            Waits::Send
+        } else if self.reading.is_in_body {
+            Waits::Body
+        } else if self.http.is_idle() {
+            Waits::Idle
+        } else {
+            Waits::Head
+        }
     }
 }
 
@@ -88,14 +185,14 @@ impl Slots {
     }
 
     /// A new connection for `token`, which [`Slots::vacant`] has just named.
-    pub(crate) fn fill(&mut self, token: Token) {
+    pub(crate) fn fill(&mut self, token: Token, peer: Option<IpAddr>, now: Instant) -> &mut Slot {
         let row = (token.0 - FIRST) as usize;
         if row == self.rows.len() {
-            self.rows.push(Some(Slot::new()));
+            self.rows.push(None);
         } else {
             self.free.pop();
-            self.rows[row] = Some(Slot::new());
         }
+        self.rows[row].insert(Slot::new(peer, now))
     }
 
     #[inline]
@@ -134,7 +231,7 @@ mod tests {
         let mut slots = Slots::new(2);
         let fill = |slots: &mut Slots| {
             let token = slots.vacant()?;
-            slots.fill(token);
+            slots.fill(token, None, Instant::ZERO);
             Some(token.0 - FIRST)
         };
         assert_eq!(fill(&mut slots), Some(0));
@@ -152,6 +249,7 @@ mod tests {
         assert!(slots.is_empty());
     }
 
+    /// The row, and with it all user memory of an idle connection but 12 bytes in the wheel and 16 in the ring.
     #[test]
     fn an_idle_connection_is_small() {
         assert!(

@@ -1,6 +1,6 @@
 //! The whole server on real sockets: every resource byte for byte, exact counts, and how it stops.
 
-use counterweight::{Config, Counts, ServeError, Server};
+use counterweight::{Config, Counts, Limits, ServeError, Server};
 use kernel::{Address, Errno};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ fn serve(config: &Config, clients: impl FnOnce(&Address)) -> Counts {
     let at = server.addresses()[0].clone();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let running = scope.spawn(|| server.run(&stop).unwrap());
+        let running = scope.spawn(|| server.run(&stop));
         let guard = Guard(&stop);
         clients(&at);
         drop(guard);
@@ -111,10 +111,10 @@ fn each_resource_is_answered_byte_for_byte() {
             head(
                 "405 Method Not Allowed",
                 "text/plain",
-                "Allow: GET, HEAD\r\n",
-                32,
+                "Allow: GET, HEAD, OPTIONS\r\n",
+                41,
             ),
-            b"Only GET and HEAD are answered.\n",
+            b"Only GET, HEAD and OPTIONS are answered.\n",
         ),
     ];
     let counts = serve(&config("127.0.0.1:0", 1), |at| {
@@ -353,10 +353,13 @@ fn a_configuration_out_of_range_names_the_number() {
         ),
         (
             Config {
-                connections: 0,
+                limits: Limits {
+                    connections: 0,
+                    ..Limits::default()
+                },
                 ..good
             },
-            "the number of connections must be from 1 to 1048512, not 0",
+            "the number of connections must be from 1 to 1048448, not 0",
         ),
     ];
     for (config, sentence) in cases {

@@ -1,10 +1,12 @@
 //! The worker on the simulated ring: the same loop, with a network that is as bad as wanted.
 
 use super::*;
+use crate::worker::answers;
 use kernel::files::File;
 use kernel::sim::{Faults, Options, Peer, Reads, Sim, World};
 use kernel::{Accepted, Completion, ConnectOptions};
 use std::collections::BTreeMap;
+use std::io::IoSlice;
 
 /// The time of day in these tests.
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -55,6 +57,20 @@ impl Peer for Clients {
     }
 }
 
+fn setting(limits: Limits, site: Site) -> Setting {
+    Setting {
+        site,
+        places: Arc::new(Places::new(
+            limits.connections,
+            limits.connections_per_address,
+        )),
+        limits,
+        log: None,
+        seat: None,
+        wall,
+    }
+}
+
 /// A worker with clients at its door.
 struct Bench {
     worker: Worker<Sim<Clients>>,
@@ -65,10 +81,28 @@ struct Bench {
 impl Bench {
     fn new(seed: u64, options: Options, connections: u32) -> Bench {
         let ring = Sim::with(seed, Clients::default(), options);
-        let mut worker = Worker::new(ring, connections, wall);
+        let limits = Limits {
+            connections,
+            connections_per_address: 0,
+            ..Limits::default()
+        };
+        Bench::of(ring, limits, Site::BuiltIn)
+    }
+
+    /// One with these limits on a calm network.
+    fn with(limits: Limits) -> Bench {
+        Bench::of(Sim::new(1, Clients::default()), limits, Site::BuiltIn)
+    }
+
+    fn of(ring: Sim<Clients>, limits: Limits, site: Site) -> Bench {
+        let mut worker = Worker::new(ring, setting(limits, site));
         let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
         let conns = Vec::new();
         Bench { worker, at, conns }
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.worker.desk.counts
     }
 
     fn open(&mut self, says: &[u8], ends: bool) -> u64 {
@@ -130,6 +164,7 @@ fn bytes(text: &str) -> Vec<u8> {
 
 const HELLO: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎⏎Hello, world!\n";
 const HELLO_CLOSE: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/plain⏎Content-Length: 14⏎Connection: close⏎⏎Hello, world!\n";
+const REFUSED_PUT: &str = "HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD, OPTIONS⏎Content-Length: 41⏎Connection: close⏎⏎Only GET, HEAD and OPTIONS are answered.\n";
 const EMPTY: &str = "HTTP/1.1 200 OK⏎@Content-Type: text/html⏎Content-Length: 0⏎⏎";
 
 /// (what the client sends, what it hears, how it stands after a tenth of a second: kept, closed, or ended and lingering)
@@ -147,9 +182,11 @@ const CASES: &[(&str, &[&str], &str)] = &[
     // What is not there, and what cannot be done.
     ("GET / HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎Nothing is here.\n"], "kept"),
     ("POST /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎hiGET /hello HTTP/1.1⏎Host: a⏎⏎",
-        &["HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD⏎Content-Length: 32⏎⏎Only GET and HEAD are answered.\n", HELLO], "kept"),
+        &["HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD, OPTIONS⏎Content-Length: 41⏎⏎Only GET, HEAD and OPTIONS are answered.\n", HELLO], "kept"),
     ("get /hello HTTP/1.0⏎⏎",
-        &["HTTP/1.1 405 Method Not Allowed⏎@Content-Type: text/plain⏎Allow: GET, HEAD⏎Content-Length: 32⏎Connection: close⏎⏎Only GET and HEAD are answered.\n"], "closed"),
+        &["HTTP/1.1 501 Not Implemented⏎@Content-Type: text/plain⏎Allow: GET, HEAD, OPTIONS⏎Content-Length: 30⏎Connection: close⏎⏎The method is not known here.\n"], "closed"),
+    ("OPTIONS * HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 204 No Content⏎@Allow: GET, HEAD, OPTIONS⏎⏎"], "kept"),
+    ("OPTIONS /hello HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 204 No Content⏎@Allow: GET, HEAD, OPTIONS⏎⏎"], "kept"),
     // Bodies are skipped.
     ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 5⏎⏎GET /GET /0.html HTTP/1.1⏎Host: a⏎⏎", &[HELLO, EMPTY], "kept"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎⏎3⏎abc⏎0⏎⏎GET /0.html HTTP/1.1⏎Host: a⏎⏎", &[HELLO, EMPTY], "kept"),
@@ -157,6 +194,9 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎hi", &["HTTP/1.1 100 Continue⏎⏎", HELLO], "kept"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎", &["HTTP/1.1 100 Continue⏎⏎"], "kept"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Expect: 100-continue⏎⏎", &[HELLO], "kept"),
+    // A body that is not wanted is not waited for; whether it comes all the same or not, the answer is one.
+    ("PUT /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎", &[REFUSED_PUT], "lingers"),
+    ("PUT /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎hiGET /hello HTTP/1.1⏎Host: a⏎⏎", &[REFUSED_PUT], "lingers"),
     // Who closes.
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎", &[HELLO_CLOSE], "closed"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎GET /hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO_CLOSE], "closed"),
@@ -252,18 +292,18 @@ fn answers_wait_for_a_slow_reader_and_keep_their_order() {
     bench.say(conn, &more[..more.len() / 3]);
     bench.say(conn, &more[more.len() / 3..]);
     bench.pass(Nanos::from_millis(2));
-    assert_eq!(bench.worker.counts.requests, 100, "the rest waits unread");
+    assert_eq!(bench.counts().requests, 100, "the rest waits unread");
     bench.pass(Nanos::from_millis(200));
     let wanted = bytes(&(HELLO.to_owned() + EMPTY).repeat(55));
     assert_eq!(bench.heard(conn).into_bytes(), wanted);
-    assert_eq!((bench.worker.held, bench.worker.counts.requests), (0, 110));
-    assert_eq!(bench.worker.counts.bytes_sent, wanted.len() as u64);
+    assert_eq!((bench.worker.held, bench.counts().requests), (0, 110));
+    assert_eq!(bench.counts().bytes_sent, wanted.len() as u64);
 }
 
 #[test]
-fn a_client_that_asks_and_asks_and_never_reads_is_cut() {
+fn a_client_that_asks_and_asks_and_never_reads_is_not_read_from_either_and_cut_in_time() {
     let options = Options {
-        latency: Nanos::from_secs(100),
+        latency: Nanos::from_secs(1000),
         window: 1000,
         ..Options::default()
     };
@@ -271,19 +311,20 @@ fn a_client_that_asks_and_asks_and_never_reads_is_cut() {
     let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(2000));
     let conn = bench.open(&ask, false);
     bench.pass(Nanos::from_millis(60));
-    let made = bench.worker.counts.requests;
-    for _ in 0..INPUT_LIMIT / ask.len() {
+    let (made, held) = (bench.counts().requests, bench.worker.held);
+    assert!(made < 2000 && held < 3 * 64 * 1024, "{made} {held}");
+    for _ in 0..10 {
         bench.say(conn, &ask);
         bench.pass(Nanos::from_millis(60));
-        assert_eq!(bench.worker.counts.cut, 0);
+        assert_eq!((bench.counts().requests, bench.worker.held), (made, held));
     }
-    bench.say(conn, &ask);
-    bench.pass(Nanos::from_millis(60));
-    assert_eq!((bench.worker.counts.cut, bench.worker.held), (1, 0));
-    assert_eq!(
-        bench.worker.counts.requests, made,
-        "what was held back was not answered"
-    );
+    // A thousand bytes were taken, which is worth a second beyond its patience.
+    let limits = Limits::default();
+    bench.pass(limits.send.patience.saturating_sub(Nanos::from_secs(2)));
+    assert_eq!(bench.counts().cut, 0);
+    bench.pass(Nanos::from_secs(2));
+    assert_eq!((bench.counts().cut_send, bench.counts().cut), (1, 1));
+    assert_eq!((bench.counts().requests, bench.worker.held), (made, 0));
     assert!(bench.worker.slots.is_empty());
 }
 
@@ -296,14 +337,16 @@ fn all_that_is_held_back_together_has_a_limit_too() {
     };
     let mut bench = Bench::new(1, options, 1000);
     let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(2000));
-    for _ in 0..400 {
+    for _ in 0..900 {
         bench.open(&ask, false);
     }
     bench.pass(Nanos::from_millis(100));
-    assert!(bench.worker.held <= HELD_LIMIT && bench.worker.held > HELD_LIMIT / 2);
+    assert!(
+        bench.worker.held <= answers::HELD_LIMIT && bench.worker.held > answers::HELD_LIMIT / 2
+    );
     let left = bench.worker.slots.tokens(|_| true).len() as u64;
-    assert!(bench.worker.counts.cut > 0 && left > 100);
-    assert_eq!(bench.worker.counts.cut + left, 400);
+    assert!(bench.counts().cut > 0 && left > 100);
+    assert_eq!(bench.counts().cut + left, 900);
 }
 
 #[test]
@@ -323,63 +366,88 @@ fn a_refused_client_is_closed_when_it_ends_or_after_a_second() {
     assert_eq!(standing(bench.client(stays)), "lingers");
     bench.pass(Nanos::from_millis(100));
     assert_eq!(standing(bench.client(stays)), "closed");
-    assert_eq!(
-        (bench.worker.counts.refused, bench.worker.counts.requests),
-        (2, 0)
-    );
+    assert_eq!((bench.counts().refused, bench.counts().requests), (2, 0));
     assert!(bench.heard(stays).starts_with("HTTP/1.1 400 "));
-    assert!(bench.worker.lingering.is_empty());
+    assert!(bench.worker.slots.is_empty());
 }
 
 #[test]
-fn those_above_the_limit_wait_until_another_leaves() {
-    let mut bench = Bench::new(1, calm(), 2);
+fn those_above_the_limit_are_told_so_and_closed_and_those_who_are_here_stay() {
+    let mut bench = Bench::with(Limits {
+        connections: 2,
+        ..Limits::default()
+    });
     let ask = bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎");
     let conns = [0; 3].map(|_| bench.open(&ask, false));
     bench.pass(Nanos::from_millis(500));
-    assert_eq!(
-        conns.map(|conn| bench.heard(conn).is_empty()),
-        [false, false, true]
-    );
+    let heard = conns.map(|conn| bench.heard(conn).into_bytes());
+    assert_eq!(heard[..2], [bytes(HELLO), bytes(HELLO)]);
+    let told = String::from_utf8(heard[2].clone()).unwrap();
+    assert!(told.starts_with("HTTP/1.1 503 Service Unavailable\r\nDate: "));
+    assert!(told.ends_with(
+        "\r\nConnection: close\r\n\r\nthere are as many connections as this server takes\n"
+    ));
+    assert_eq!(standing(bench.client(conns[2])), "lingers");
+    bench.pass(Nanos::from_millis(700));
+    assert_eq!(standing(bench.client(conns[2])), "closed");
     let now = bench.worker.ring.now();
     bench.worker.ring.world_mut().end(conns[0], now);
     bench.pass(Nanos::from_millis(100));
-    assert_eq!(bench.heard(conns[2]).into_bytes(), bytes(HELLO));
-    assert_eq!(bench.worker.counts.connections, 3);
+    let later = bench.open(&ask, false);
+    bench.pass(Nanos::from_millis(100));
+    assert_eq!(bench.heard(later).into_bytes(), bytes(HELLO));
+    let counts = bench.counts();
+    assert_eq!(
+        (counts.connections, counts.over_limit, counts.requests),
+        (4, 1, 3)
+    );
+    assert_eq!((counts.responses.server_error, counts.refused), (1, 0));
 }
 
 #[test]
-fn what_has_come_when_it_stops_is_answered() {
+fn what_has_come_when_it_stops_is_answered_and_the_last_answer_says_so() {
     let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(10));
-    for options in [calm(), rough(Reads::Random)] {
-        let mut bench = Bench::new(5, options, 100);
-        let there = bench.open(b"", false);
-        bench.pass(Nanos::from_millis(1));
+    let wanted = bytes(&(HELLO.repeat(9) + HELLO_CLOSE));
+    let mut bench = Bench::new(5, calm(), 100);
+    let there = bench.open(b"", false);
+    bench.pass(Nanos::from_millis(1));
+    let conns = [(); 20].map(|()| bench.open(&ask, false));
+    bench.say(there, &ask);
+    let half = bench.open(&ask[..ask.len() - 2], false);
+    // They are at the door, and nobody has looked yet.
+    bench.worker.ring.wait(Some(Nanos::ZERO));
+    let start = bench.worker.ring.now();
+    bench.worker.drain();
+    let limits = Limits::default();
+    let took = bench.worker.ring.now() - start;
+    assert_eq!(took, limits.drain, "the half request is waited for");
+    bench.worker.ring.wait(Some(Nanos::from_millis(1)));
+    for conn in conns.into_iter().chain([there]) {
+        assert_eq!(bench.heard(conn).into_bytes(), wanted);
+        assert!(bench.client(conn).is_closed);
+    }
+    assert_eq!(bench.heard(half).into_bytes(), bytes(&HELLO.repeat(9)));
+    let counts = bench.counts();
+    assert_eq!((counts.requests, counts.connections), (219, 22));
+    assert_eq!((counts.cut_drain, counts.cut), (1, 1));
+}
+
+#[test]
+fn however_requests_arrive_while_it_stops_no_answer_is_torn_and_the_last_says_so() {
+    let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(10));
+    for seed in 0..20 {
+        let mut bench = Bench::new(seed, rough(Reads::Random), 100);
         let conns = [(); 20].map(|()| bench.open(&ask, false));
-        bench.say(there, &ask);
-        let half = bench.open(&ask[..ask.len() - 2], false);
-        // They are at the door, and nobody has looked yet.
         bench.worker.ring.wait(Some(Nanos::ZERO));
-        let start = bench.worker.ring.now();
         bench.worker.drain();
-        assert_eq!(
-            bench.worker.ring.now() - start,
-            DRAIN,
-            "the half request is waited for"
-        );
         bench.worker.ring.wait(Some(Nanos::from_millis(1)));
-        for conn in conns.into_iter().chain([there]) {
-            assert_eq!(bench.heard(conn).into_bytes(), bytes(&HELLO.repeat(10)));
-            assert!(bench.client(conn).is_closed);
+        for conn in conns {
+            let heard = bench.heard(conn).into_bytes();
+            let kept = (0..10).find(|&kept| heard == bytes(&(HELLO.repeat(kept) + HELLO_CLOSE)));
+            assert!(kept.is_some(), "seed {seed}: {}", bench.heard(conn));
         }
-        assert_eq!(bench.heard(half).into_bytes(), bytes(&HELLO.repeat(9)));
-        assert_eq!(
-            (
-                bench.worker.counts.requests,
-                bench.worker.counts.connections
-            ),
-            (219, 22)
-        );
+        assert!(bench.worker.slots.is_empty());
+        assert_eq!(bench.counts().cut, 0);
     }
 }
 
@@ -401,10 +469,9 @@ fn resets_leave_nothing_behind() {
         let wanted = bytes(&HELLO.repeat(30));
         let whole = |&&conn: &&u64| bench.client(conn).heard == wanted;
         for conn in &bench.conns {
-            assert!(
-                wanted.starts_with(&bench.client(*conn).heard),
-                "seed {seed}"
-            );
+            // What was answered last while it drained says so.
+            let heard = bench.heard(*conn).replace("Connection: close\r\n", "");
+            assert!(wanted.starts_with(heard.as_bytes()), "seed {seed}");
         }
         assert!(bench.conns.iter().filter(whole).count() > 0, "seed {seed}");
         assert!(bench.conns.iter().filter(whole).count() < 60, "seed {seed}");
@@ -482,7 +549,9 @@ fn without_descriptors_it_neither_spins_nor_starves() {
     let ring = Sim::new(1, Clients::default());
     let until = ring.now() + Nanos::from_millis(995);
     let tries = 0;
-    let mut worker = Worker::new(Starved { ring, until, tries }, 10, wall);
+    let limits = Limits::default();
+    let ring = Starved { ring, until, tries };
+    let mut worker = Worker::new(ring, setting(limits, Site::BuiltIn));
     let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
     let now = worker.ring.now();
     let conn = worker.ring.ring.world_mut().open(now, &at);
@@ -490,7 +559,7 @@ fn without_descriptors_it_neither_spins_nor_starves() {
     while worker.ring.now() < until {
         worker.turn(worker.patience());
     }
-    assert_eq!(worker.counts.accept_errors, 50, "once in 20 ms");
+    assert_eq!(worker.desk.counts.accept_errors, 50, "once in 20 ms");
     assert_eq!(worker.ring.tries, 52, "then one, then none");
     while worker.ring.now() < until + Nanos::from_millis(30) {
         worker.turn(worker.patience());

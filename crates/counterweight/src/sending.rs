@@ -1,0 +1,42 @@
+//! A large file on its way through one connection, and what the log is to say of it when it is over.
+
+use crate::files::FilePart;
+use crate::log::{Draft, Ending};
+
+/// Bytes of a file that one connection is given before the others have their turn. At 1 GB/s that is half a
+/// millisecond, which is what somebody who asks for a small thing meanwhile has to wait for each large one.
+pub(crate) const TURN: usize = 512 * 1024;
+
+/// The rest of a body.
+pub(crate) struct Sending {
+    pub(crate) part: FilePart,
+    /// What the log says when it is over; none without a log.
+    pub(crate) draft: Option<Box<Draft>>,
+    status: u16,
+    length: u64,
+}
+
+impl Sending {
+    /// The whole of `part`, in an answer with this status.
+    pub(crate) fn new(part: FilePart, status: u16) -> Sending {
+        Sending {
+            length: part.left,
+            part,
+            draft: None,
+            status,
+        }
+    }
+
+    /// How much is to be sent now.
+    pub(crate) fn share(&self) -> usize {
+        usize::try_from(self.part.left).map_or(TURN, |left| left.min(TURN))
+    }
+
+    /// What the log says of what was sent.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending {
+            status: self.status,
+            bytes: self.length - self.part.left,
+        }
+    }
+}

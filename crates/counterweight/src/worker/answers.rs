@@ -1,0 +1,310 @@
+//! Bytes in, bytes out.
+
+use super::Worker;
+use crate::answering;
+use crate::sending::Sending;
+use crate::slots::{Held, Waits};
+use kernel::{Closing, Errno, Ring, Token};
+use std::io::IoSlice;
+
+/// Input and answers held back for all connections of a worker.
+pub(super) const HELD_LIMIT: usize = 64 * 1024 * 1024;
+/// What the buffer for answers keeps of its size from one connection to the next.
+const OUT_KEPT: usize = 128 * 1024;
+
+/// Whether a connection can be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    /// All answers are taken.
+    On,
+    /// Some are held back.
+    Held,
+    /// It is over, or gone.
+    Over,
+}
+
+/// Where input is.
+enum Input {
+    /// In the ring, until it is asked for the next completion.
+    Ring,
+    /// Where it was put when answers were held back.
+    Kept(Vec<u8>),
+}
+
+impl Input {
+    #[inline]
+    fn bytes<'a, R: Ring>(&'a self, ring: &'a R) -> &'a [u8] {
+        match self {
+            Input::Ring => ring.received(),
+            Input::Kept(bytes) => bytes,
+        }
+    }
+}
+
+impl<R: Ring> Worker<R> {
+    #[inline]
+    pub(super) fn receive(&mut self, token: Token) {
+        let length = self.ring.received().len();
+        self.desk.counts.bytes_received += length as u64;
+        self.answer(token, &Input::Ring);
+        self.observe(token, length);
+    }
+
+    /// Reads and answers as much as the client takes answers; the rest of the input is held back.
+    #[inline]
+    fn answer(&mut self, token: Token, input: &Input) {
+        let mut at = 0;
+        while let Some(slot) = self.slots.get(token)
+            && !slot.is_over()
+        {
+            let piece = &input.bytes(&self.ring)[at..];
+            let length = piece.len();
+            let read = answering::read(slot, &mut self.requests, &mut self.desk, piece);
+            at += read.used;
+            let flow = self.flush(token, read.file, input, at);
+            if flow != Flow::On || read.used == length {
+                return;
+            }
+        }
+    }
+
+    /// Sends the answers that were made, and the file behind them. What is not taken is held back, and with it what of
+    /// `input` lies behind `at`.
+    #[inline]
+    fn flush(&mut self, token: Token, file: Option<Sending>, input: &Input, at: usize) -> Flow {
+        if self.desk.out.is_empty() {
+            return Flow::On;
+        }
+        let answer = self.ring.send(token, &[IoSlice::new(&self.desk.out)]);
+        let taken = answer.unwrap_or(0);
+        self.desk.counts.bytes_sent += taken as u64;
+        let is_all = taken == self.desk.out.len();
+        let flow = match answer {
+            Ok(_) if is_all && file.is_none() => self.settle(token),
+            Ok(_) => {
+                let held = Held {
+                    out: self.desk.out[taken..].to_vec(),
+                    sent: 0,
+                    file,
+                    input: self.rest(token, input, at),
+                };
+                if is_all {
+                    self.push_file(token, Box::new(held), taken)
+                } else {
+                    self.hold(token, Box::new(held), taken)
+                }
+            }
+            Err(_) => {
+                self.lose(token, file);
+                Flow::Over
+            }
+        };
+        self.desk.out.clear();
+        self.desk.out.shrink_to(OUT_KEPT);
+        flow
+    }
+
+    /// What is still to be read behind answers that are held back: nothing, when one of them was the last.
+    fn rest(&mut self, token: Token, input: &Input, at: usize) -> Vec<u8> {
+        match self.slots.get(token) {
+            Some(slot) if !slot.is_over() => input.bytes(&self.ring)[at..].to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The client is dead, and with it what was meant for it.
+    fn lose(&mut self, token: Token, file: Option<Sending>) {
+        if let Some(sending) = file
+            && let Some(slot) = self.slots.get(token)
+        {
+            let peer = slot.peer;
+            self.desk.note_sent(sending, peer);
+        }
+        self.close(token, Closing::Orderly);
+    }
+
+    /// Sends what the desk has for somebody who is not listened to any more.
+    pub(super) fn say_last(&mut self, token: Token) {
+        self.flush(token, None, &Input::Kept(Vec::new()), 0);
+    }
+
+    /// All answers are taken: was the last one among them?
+    fn settle(&mut self, token: Token) -> Flow {
+        let now = self.desk.now;
+        let Some(slot) = self.slots.get(token) else {
+            return Flow::Over;
+        };
+        if !slot.is_over() {
+            return Flow::On;
+        }
+        if slot.reading.lingers {
+            slot.watch.begin(Waits::Linger, now);
+            self.arm(token);
+            // Where nothing was read from it, its end would not be either.
+            self.ring.resume(token);
+            self.ring.shutdown(token);
+        } else {
+            self.close(token, Closing::Orderly);
+        }
+        Flow::Over
+    }
+}
+
+/// What is held back.
+impl<R: Ring> Worker<R> {
+    /// The socket takes more, or it is this connection's turn.
+    pub(super) fn go_on(&mut self, token: Token) {
+        let Some(slot) = self.slots.get(token) else {
+            return;
+        };
+        let Some(held) = slot.held.take() else {
+            return;
+        };
+        self.held -= held.size();
+        self.push(token, held);
+    }
+
+    /// Gives each that was ready when this turn began its share.
+    pub(super) fn go_round(&mut self) -> bool {
+        let count = self.ready.len();
+        for _ in 0..count {
+            if let Some(token) = self.ready.pop_front()
+                && let Some(slot) = self.slots.get(token)
+                && std::mem::take(&mut slot.is_queued)
+            {
+                self.go_on(token);
+            }
+        }
+        count > 0
+    }
+
+    fn queue(&mut self, token: Token) {
+        if let Some(slot) = self.slots.get(token)
+            && !std::mem::replace(&mut slot.is_queued, true)
+        {
+            self.ready.push_back(token);
+        }
+    }
+
+    /// Sends what was held back: answers, then a share of the file behind them; then reads on.
+    fn push(&mut self, token: Token, mut held: Box<Held>) {
+        let mut taken = 0;
+        if held.sent < held.out.len() {
+            match self
+                .ring
+                .send(token, &[IoSlice::new(&held.out[held.sent..])])
+            {
+                Ok(sent) => taken = sent,
+                Err(_) => return self.lose(token, held.file),
+            }
+            held.sent += taken;
+            self.desk.counts.bytes_sent += taken as u64;
+        }
+        if held.sent < held.out.len() {
+            self.hold(token, held, taken);
+            return;
+        }
+        (held.out, held.sent) = (Vec::new(), 0);
+        if held.file.is_some() {
+            self.push_file(token, held, taken);
+        } else {
+            self.read_on(token, held.input);
+        }
+    }
+
+    /// Sends a share of the file; `before` is what the socket has taken just now.
+    fn push_file(&mut self, token: Token, mut held: Box<Held>, before: usize) -> Flow {
+        let Some(sending) = &mut held.file else {
+            return Flow::On;
+        };
+        let share = sending.share();
+        let part = &mut sending.part;
+        let answer = self.ring.send_file(token, part.file(), part.offset, share);
+        let taken = match answer {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.give_up(token, held.file, error);
+                return Flow::Over;
+            }
+        };
+        self.desk.counts.bytes_sent += taken as u64;
+        if part.advance(taken) {
+            if let Some(sending) = held.file.take()
+                && let Some(slot) = self.slots.get(token)
+            {
+                let peer = slot.peer;
+                self.desk.note_sent(sending, peer);
+            }
+            if held.input.is_empty() {
+                return self.read_on(token, held.input);
+            }
+            // What it has asked behind it is for the next turn.
+        }
+        let flow = self.hold(token, held, before + taken);
+        if taken == share && flow == Flow::Held {
+            self.queue(token);
+        }
+        flow
+    }
+
+    /// A file could not be sent on: for want of a client, or of the file.
+    fn give_up(&mut self, token: Token, file: Option<Sending>, error: Errno) {
+        let Some(sending) = file else {
+            return;
+        };
+        if matches!(error, Errno::ENODATA | Errno::EIO) {
+            sending.part.lost();
+            self.desk.counts.cut += 1;
+            self.desk.counts.cut_file += 1;
+            if let Some(slot) = self.slots.get(token) {
+                let peer = slot.peer;
+                self.desk.note_sent(sending, peer);
+            }
+            // What was promised does not come: an orderly end could be taken for a whole answer.
+            self.close(token, Closing::Reset);
+        } else {
+            self.lose(token, Some(sending));
+        }
+    }
+
+    /// Everything is taken: reads what was held back behind it, then what comes.
+    fn read_on(&mut self, token: Token, input: Vec<u8>) -> Flow {
+        let flow = self.settle(token);
+        if flow != Flow::On {
+            return flow;
+        }
+        if !input.is_empty() {
+            self.answer(token, &Input::Kept(input));
+        }
+        let Some(slot) = self.slots.get(token) else {
+            return Flow::Over;
+        };
+        if slot.held.is_some() {
+            return Flow::Held;
+        }
+        self.ring.resume(token);
+        self.observe(token, 0);
+        Flow::On
+    }
+
+    /// Keeps what is not taken, and reads nothing more; `taken` is what the socket has taken just now.
+    fn hold(&mut self, token: Token, held: Box<Held>, taken: usize) -> Flow {
+        let (now, size) = (self.desk.now, held.size());
+        let Some(slot) = self.slots.get(token) else {
+            return Flow::Over;
+        };
+        if self.held + size > HELD_LIMIT {
+            self.cut(token, Waits::Send);
+            return Flow::Over;
+        }
+        self.held += size;
+        slot.held = Some(held);
+        if slot.watch.waits != Waits::Send {
+            slot.watch.begin(Waits::Send, now);
+        }
+        slot.watch.moved(taken as u64, now);
+        self.ring.pause(token);
+        self.arm(token);
+        Flow::Held
+    }
+}

@@ -1,0 +1,156 @@
+//! Connections coming and going.
+
+use super::Worker;
+use crate::places::Full;
+use crate::slots::Waits;
+use kernel::{Closing, Errno, Ring, Token};
+use units::{Instant, Nanos};
+use wire::http1::Refusal;
+
+/// How long accepting pauses when it fails, unless a connection of this worker closes before.
+const PAUSE: Nanos = Nanos::from_millis(20);
+/// Connections taken of one listener before those that are there have their turn.
+const ACCEPTS: u32 = 64;
+/// Clients who find no place and are here nevertheless, each for the second that it takes to read why; there are rows
+/// and descriptors for so many more than places. Beyond it they are told and closed at once, and may miss it.
+pub(crate) const TURNED_AWAY: u32 = 64;
+/// How often a draining worker looks whether anything moves.
+const DRAIN_TICK: Nanos = Nanos::from_millis(5);
+
+impl<R: Ring> Worker<R> {
+    /// Takes from each listener in its turn.
+    pub(super) fn accept(&mut self) {
+        for door in 0..self.doors.len() {
+            for _ in 0..ACCEPTS {
+                if !self.doors[door] || self.desk.now < self.paused {
+                    break;
+                }
+                self.accept_one(door);
+            }
+        }
+    }
+
+    fn accept_one(&mut self, door: usize) {
+        let Some(token) = self.slots.vacant() else {
+            // Until one closes; those that come wait in the kernel.
+            self.paused = Instant::NEVER;
+            return;
+        };
+        match self.ring.accept(Token(door as u32), token) {
+            Ok(Some(accepted)) => {
+                self.desk.counts.connections += 1;
+                let peer = accepted.peer.map(|peer| peer.ip());
+                self.slots.fill(token, peer, self.desk.now);
+                match self.places.enter(peer) {
+                    Ok(()) => self.arm(token),
+                    Err(full) => self.turn_away(token, full),
+                }
+            }
+            Ok(None) => self.doors[door] = false,
+            Err(error) => self.refrain(error),
+        }
+    }
+
+    /// Accepting failed, and would again: those who are here are served meanwhile. Files that are kept open for later
+    /// are given up for connections that want to come now.
+    fn refrain(&mut self, error: Errno) {
+        self.desk.counts.accept_errors += 1;
+        self.paused = self.desk.now + PAUSE;
+        if matches!(error, Errno::EMFILE | Errno::ENFILE) {
+            self.desk.close_files();
+        }
+    }
+
+    /// Tells somebody that there is no place.
+    fn turn_away(&mut self, token: Token, full: Full) {
+        let counts = &mut self.desk.counts;
+        let reason = match full {
+            Full::All => {
+                counts.over_limit += 1;
+                "there are as many connections as this server takes"
+            }
+            Full::Address => {
+                counts.over_limit_per_address += 1;
+                "there are as many connections as this server takes from one address"
+            }
+        };
+        let Some(slot) = self.slots.get(token) else {
+            return;
+        };
+        (slot.is_placed, slot.reading.is_last, slot.reading.lingers) = (false, true, true);
+        let peer = slot.peer;
+        self.turned_away += 1;
+        let refusal = Refusal {
+            status: 503,
+            reason,
+            is_head: false,
+        };
+        self.desk.turn_away(refusal, peer);
+        self.say_last(token);
+        if self.turned_away > TURNED_AWAY {
+            self.close(token, Closing::Orderly);
+        }
+    }
+
+    pub(super) fn close(&mut self, token: Token, how: Closing) {
+        let Some(slot) = self.slots.release(token) else {
+            return;
+        };
+        self.wheel.disarm(Worker::<R>::row(token));
+        self.ring.close(token, how);
+        // There may be a place again, or a descriptor.
+        self.paused = Instant::ZERO;
+        if slot.is_placed {
+            self.places.leave(slot.peer);
+        } else {
+            self.turned_away -= 1;
+        }
+        if let Some(held) = slot.held {
+            self.held -= held.size();
+            if let Some(sending) = held.file {
+                self.desk.note_sent(sending, slot.peer);
+            }
+        }
+    }
+}
+
+/// The end.
+impl<R: Ring> Worker<R> {
+    /// Takes who has knocked, closes the doors, answers what has come and what comes to its end soon.
+    pub(super) fn drain(&mut self) {
+        self.tell_time();
+        self.desk.is_draining = true;
+        let deadline = self.desk.now + self.limits.drain;
+        self.shut_doors();
+        let mut timeout = Nanos::ZERO;
+        while !self.slots.is_empty() && self.desk.now < deadline {
+            if !self.turn(timeout.min(deadline - self.desk.now)) {
+                for token in self.slots.tokens(|slot| slot.is_idle()) {
+                    self.close(token, Closing::Orderly);
+                }
+                timeout = self.patience().min(DRAIN_TICK);
+            }
+        }
+        for token in self.slots.tokens(|slot| slot.watch.waits != Waits::Linger) {
+            self.desk.counts.cut += 1;
+            self.desk.counts.cut_drain += 1;
+            self.close(token, Closing::Orderly);
+        }
+        for token in self.slots.tokens(|_| true) {
+            self.close(token, Closing::Orderly);
+        }
+    }
+
+    fn shut_doors(&mut self) {
+        self.doors.fill(true);
+        self.paused = Instant::ZERO;
+        // Ends: each turn takes a place, finds nobody, or pauses.
+        while self.doors.contains(&true) && self.desk.now >= self.paused {
+            self.accept();
+        }
+        for door in 0..self.doors.len() {
+            self.ring.close(Token(door as u32), Closing::Orderly);
+        }
+        self.doors.clear();
+    }
+}

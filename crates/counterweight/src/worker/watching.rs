@@ -1,0 +1,103 @@
+//! Those whose time is over.
+
+use super::Worker;
+use crate::slots::{FIRST, Waits};
+use kernel::{Closing, Ring, Token};
+use units::Instant;
+use wire::http1::Refusal;
+
+/// What somebody is told who took too long to ask (RFC 9110 §15.5.9).
+const TOO_SLOW: Refusal = Refusal {
+    status: 408,
+    reason: "the request took too long",
+    is_head: false,
+};
+
+impl<R: Ring> Worker<R> {
+    /// Where the wheel and the table have a connection.
+    pub(super) fn row(token: Token) -> u32 {
+        token.0 - FIRST
+    }
+
+    /// Has the wheel look at a connection no later than its deadline. Where it will anyway, this does nothing.
+    #[inline]
+    pub(super) fn arm(&mut self, token: Token) {
+        let Some(slot) = self.slots.get(token) else {
+            return;
+        };
+        let deadline = slot.watch.deadline(&self.limits);
+        if deadline < slot.watch.armed {
+            slot.watch.armed = deadline;
+            self.wheel.arm(Worker::<R>::row(token), deadline);
+        }
+    }
+
+    /// A piece of input of this length was read, and what could be answered is: what is the connection waited for now?
+    #[inline]
+    pub(super) fn observe(&mut self, token: Token, length: usize) {
+        let now = self.desk.now;
+        let Some(slot) = self.slots.get(token) else {
+            return;
+        };
+        let is_answered = std::mem::take(&mut slot.reading.is_answered);
+        let waits = slot.waits();
+        if slot.watch.waits == Waits::Linger || waits == Waits::Send {
+            return;
+        }
+        if is_answered || waits != slot.watch.waits {
+            slot.watch.begin(waits, now);
+        } else {
+            slot.watch.moved(length as u64, now);
+        }
+        self.arm(token);
+    }
+
+    /// Looks at those that the wheel brings up.
+    pub(super) fn expire(&mut self) {
+        let now = self.desk.now;
+        while let Some(row) = self.wheel.due(now) {
+            let token = Token(FIRST + row);
+            let Some(slot) = self.slots.get(token) else {
+                continue;
+            };
+            slot.watch.armed = Instant::NEVER;
+            if slot.watch.deadline(&self.limits) > now {
+                self.arm(token);
+            } else {
+                let waits = slot.watch.waits;
+                self.cut(token, waits);
+            }
+        }
+    }
+
+    /// Ends a connection that was waited for too long. Whoever has begun to ask is told; whoever has not, is not, because
+    /// an answer to nothing might be taken for the answer to what is just being asked. Whoever does not take what he
+    /// asked for is reset: only that frees the kernel of what is meant for him.
+    pub(super) fn cut(&mut self, token: Token, waits: Waits) {
+        let counts = &mut self.desk.counts;
+        let kind = match waits {
+            Waits::First => &mut counts.cut_first_request,
+            Waits::Head => &mut counts.cut_head,
+            Waits::Body => &mut counts.cut_body,
+            Waits::Send => &mut counts.cut_send,
+            Waits::Idle => &mut counts.cut_idle,
+            Waits::Linger => return self.close(token, Closing::Orderly),
+        };
+        *kind += 1;
+        counts.cut += 1;
+        match waits {
+            Waits::Send => self.close(token, Closing::Reset),
+            Waits::Head | Waits::Body => self.refuse(token, TOO_SLOW),
+            _ => self.close(token, Closing::Orderly),
+        }
+    }
+
+    fn refuse(&mut self, token: Token, refusal: Refusal) {
+        if let Some(slot) = self.slots.get(token) {
+            (slot.reading.is_last, slot.reading.lingers) = (true, true);
+            let peer = slot.peer;
+            self.desk.refuse(refusal, peer);
+            self.say_last(token);
+        }
+    }
+}
