@@ -256,7 +256,7 @@ pub fn count(text: &str) -> Result<u32, String> {
 }
 
 /// Reads a span of time.
-pub pub fn span(text: &str) -> Result<Nanos, String> {
+pub fn span(text: &str) -> Result<Nanos, String> {
     text.parse()
         .map_err(|error: units::ParseError| error.to_string())
 }
