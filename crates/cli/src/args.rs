@@ -1,7 +1,6 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
 use crate::serve::ServeFlags;
-use crate::truth::TruthFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::IpAddr;

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod serve;
+mod truth;
 
 use args::{Cli, Verb};
 use clap::Parser;

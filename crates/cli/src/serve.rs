@@ -2,7 +2,8 @@
 
 use crate::args::{count, span};
 use crate::exit::Exit;
-use crate::{output, truth};
+use crate::output;
+use crate::truth::{self, TruthFlags};
 use anyhow::{Result, bail};
 use clap::Args;
 use counterweight::{Config, Limits, Pace, Server};
@@ -36,6 +37,8 @@ pub struct ServeFlags {
 
     #[command(flatten)]
     limits: LimitFlags,
+    #[command(flatten)]
+    truth: TruthFlags,
 }
 
 /// How much the server puts up with. A time or speed is a promise to whoever behaves, and the price for whoever does not.

@@ -1,0 +1,132 @@
+//! `weigh serve --truth`: the server whose behaviour is known exactly.
+
+use crate::args::span;
+use crate::exit::Exit;
+use crate::output;
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use counterweight::misbehaviour::Script;
+use counterweight::truth::{
+    Capacity, Config, FaultFlag, Service, Spin, Stall, TruthServer, WORK_MAX,
+};
+use kernel::{Address, signals};
+use std::path::PathBuf;
+use units::Nanos;
+
+/// The flags of `weigh serve --truth`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Truth")]
+pub struct TruthFlags {
+    /// Be the server whose behaviour is known exactly, to check load generators with: /delay?law=..., /fault?kind=...
+    /// and the built-in resources, by one thread. docs/truth.md explains all of it.
+    #[arg(long)]
+    pub truth: bool,
+    /// Seed of everything that is drawn.
+    #[arg(long, value_name = "N", default_value = "0", requires = "truth")]
+    pub seed: u64,
+    /// Stand still at the beginning of each period, such as 100ms/1s; the first begins with the server.
+    #[arg(long, value_name = "LENGTH/PERIOD", requires = "truth")]
+    pub stall: Option<Stall>,
+    /// Burn that much processor time more for each request.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, requires = "truth")]
+    pub work: Nanos,
+    /// Serve at most so many requests a second, in one queue, such as 5k/s.
+    #[arg(long, value_name = "RATE", requires = "truth")]
+    pub capacity: Option<Capacity>,
+    /// How long the queue takes for each request.
+    #[arg(long, value_enum, default_value = "fixed", requires = "capacity")]
+    pub service: ServiceFlag,
+    /// Misbehave towards connections or requests: NAME:every=K, NAME:share=0.01, NAME:first=N or NAME:only=N. May be
+    /// given several times.
+    #[arg(long = "fault", value_name = "NAME:HOW", requires = "truth")]
+    pub faults: Vec<FaultFlag>,
+    /// How late the fault `late` answers.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = span, requires = "truth")]
+    pub late: Nanos,
+    /// The pause after each byte of the fault `drip`.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span, requires = "truth")]
+    pub drip: Nanos,
+    /// How long faults of the whole server last, such as `die` and `freeze`.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span, requires = "truth")]
+    pub outage: Nanos,
+    /// How waits end: asleep, or awake for the last 100 µs of each (auto: if there is more than one CPU), or always
+    /// awake.
+    #[arg(long, value_enum, default_value = "auto", requires = "truth")]
+    pub spin: SpinFlag,
+    /// Write down every request, in the binary form that docs/truth.md describes. Best in /dev/shm.
+    #[arg(long, value_name = "FILE", requires = "truth")]
+    pub truth_log: Option<PathBuf>,
+}
+
+/// `--service`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ServiceFlag {
+    /// Always the same time.
+    Fixed,
+    /// Exponentially distributed, drawn by id.
+    Exponential,
+}
+
+/// `--spin`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpinFlag {
+    /// The last 100 µs of each wait, if there is more than one CPU.
+    Auto,
+    /// Never asleep, but in stalls.
+    Always,
+    /// Asleep to the end of each wait.
+    Never,
+}
+
+/// Tells the truth until SIGTERM or Ctrl-C, then tells what was done.
+pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Result<Exit> {
+    let workers = workers.unwrap_or(1);
+    ensure!(
+        workers == 1,
+        "--workers is {workers}, but with --truth there is one thread, because the order is the point; leave it out"
+    );
+    ensure!(
+        flags.work <= WORK_MAX,
+        "--work is longer than {}; that is a stall: use --stall",
+        units::span(WORK_MAX)
+    );
+    let stop = signals::interrupts();
+    let _ = kernel::limits::raise_open_files(); // with fewer, connections wait in the kernel
+    let server = TruthServer::bind(&config(flags, listen))?;
+    for address in server.addresses() {
+        output::print(&format!("listening on {address}\n"))?;
+    }
+    let (start, seed) = (server.start().as_nanos(), flags.seed);
+    output::print(&format!("start {start}\nseed {seed}\n"))?;
+    let counts = server.run(stop.flag());
+    output::print(&format!("{counts}\n"))?;
+    Ok(Exit::Measured)
+}
+
+fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
+    let service = match flags.service {
+        ServiceFlag::Fixed => Service::Fixed,
+        ServiceFlag::Exponential => Service::Exponential,
+    };
+    Config {
+        listen: listen.to_vec(),
+        seed: flags.seed,
+        stall: flags.stall,
+        work: flags.work,
+        capacity: flags.capacity.map(|capacity| (capacity, service)),
+        faults: flags.faults.clone(),
+        script: Script {
+            delay: flags.late,
+            interval: flags.drip,
+            outage: flags.outage,
+            ..Script::default()
+        },
+        spin: match flags.spin {
+            SpinFlag::Auto => Spin::Auto,
+            SpinFlag::Always => Spin::Always,
+            SpinFlag::Never => Spin::Never,
+        },
+        log: flags.truth_log.clone(),
+        complain: |sentence| output::remark(&format!("weigh: {sentence}")),
+    }
+}
