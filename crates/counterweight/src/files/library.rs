@@ -24,7 +24,7 @@ use super::volumes::{Copy, FilePart, Keeping, SMALL, Volume};
 use super::wishes::{self, Wishes};
 use crate::shelf::Form;
 use kernel::Errno;
-use kernel::files::{File, Kind, Root};
+use kernel::files::{Kind, Root};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -443,71 +443,68 @@ impl Library {
     /// What `path` leads to now; remembers it.
     fn look(&mut self, path: &[u8], now: Instant) -> Result<Holding, (Notice, Instant)> {
         let until = now + FRESH;
-        let file = match self.open_file(path) {
-            Ok(file) if file.facts().kind != Kind::Other => file,
-            Ok(_) => return Err(self.fail(path, Notice::Missing, until)),
-            Err(error) => return Err(self.fail(path, Notice::of(error), until)),
+        let copies = match self.open_at_any_price(path) {
+            Ok(copies) => copies,
+            Err(error) => return self.fail(path, Notice::of(error), until),
         };
-        let holding = match file.facts().kind {
+        let holding = match copies[0].file.facts().kind {
+            Kind::Regular => Holding::File(self.volume(path, copies, until)),
             Kind::Folder => Holding::Folder(until),
-            _ => Holding::File(self.volume(path, file, until)),
+            Kind::Other => return self.fail(path, Notice::Missing, until),
         };
         self.remember(path, holding.clone());
         Ok(holding)
     }
 
-    fn fail(&mut self, path: &[u8], notice: Notice, until: Instant) -> (Notice, Instant) {
+    /// `path` cannot be opened.
+    fn fail(
+        &mut self,
+        path: &[u8],
+        notice: Notice,
+        until: Instant,
+    ) -> Result<Holding, (Notice, Instant)> {
+        if notice == Notice::Busy
+            && let Some(Holding::File(volume)) = self.known.find(path)
+        {
+            // Better what was right a second ago than nothing.
+            volume.set_fresh(until);
+            return Ok(Holding::File(Rc::clone(volume)));
+        }
         if let Some(gone) = self.known.remove(path) {
             self.subtract(&gone);
         }
         if notice != Notice::Missing || path.len() > MISSING_NAME_LIMIT {
-            return (notice, Instant::ZERO);
+            return Err((notice, Instant::ZERO));
         }
         self.missing.put(path, until);
-        (notice, until)
+        Err((notice, until))
     }
 
-    fn open_file(&mut self, path: &[u8]) -> Result<File, Errno> {
-        match self.root.file(path) {
-            Err(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM) => {
+    /// Opens a file that is not known even if all others have to be closed for it.
+    fn open_at_any_price(&mut self, path: &[u8]) -> Result<Vec<Copy>, Errno> {
+        match self.open_copies(path) {
+            Err(error) if is_shortage(error) && self.known.find(path).is_none() => {
                 self.close_files();
-                self.root.file(path)
+                self.open_copies(path)
             }
             other => other,
         }
     }
 
-    /// The file as it is served: the one that is known, if it is the same.
-    fn volume(&mut self, path: &[u8], file: File, until: Instant) -> Rc<Volume> {
-        let copies = self.copies(path, file);
-        let wall = (self.wall)();
-        let known = match self.known.find(path) {
-            Some(Holding::File(volume)) if volume.is_made_of(&copies, wall) => Some(volume),
-            _ => None,
-        };
-        let volume = match known {
-            Some(volume) => Rc::clone(volume),
-            None => {
-                let size = self.options.cache;
-                Rc::new(Volume::new(path, copies, Keeping { wall, size }))
-            }
-        };
-        volume.set_fresh(until);
-        volume
-    }
-
     /// The file and those of its compressed copies that are not older.
-    fn copies(&mut self, path: &[u8], file: File) -> Vec<Copy> {
+    fn open_copies(&self, path: &[u8]) -> Result<Vec<Copy>, Errno> {
+        let file = self.root.file(path)?;
         let facts = file.facts();
         let coding = None;
         let mut copies = vec![Copy { coding, file }];
-        if types::of(path).is_packed {
-            return copies;
+        if facts.kind != Kind::Regular || types::of(path).is_packed {
+            return Ok(copies);
         }
         for coding in CODINGS {
-            let name = [path, coding.suffix()].concat();
-            let Ok(file) = self.root.file(&name) else {
-                continue;
+            let file = match self.root.file(&[path, coding.suffix()].concat()) {
+                Ok(file) => file,
+                Err(error) if is_shortage(error) => return Err(error),
+                Err(_) => continue,
             };
             let copy = file.facts();
             if copy.kind == Kind::Regular && copy.modified >= facts.modified {
@@ -515,7 +512,21 @@ impl Library {
                 copies.push(Copy { coding, file });
             }
         }
-        copies
+        Ok(copies)
+    }
+
+    /// The file as it is served: the one that is known, if it is the same.
+    fn volume(&mut self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<Volume> {
+        let wall = (self.wall)();
+        let volume = match self.known.find(path) {
+            Some(Holding::File(volume)) if volume.is_made_of(&copies, wall) => Rc::clone(volume),
+            _ => {
+                let size = self.options.cache;
+                Rc::new(Volume::new(path, copies, Keeping { wall, size }))
+            }
+        };
+        volume.set_fresh(until);
+        volume
     }
 
     fn remember(&mut self, path: &[u8], holding: Holding) {
@@ -542,6 +553,11 @@ impl Library {
         self.files -= files;
         self.bytes -= bytes;
     }
+}
+
+/// Not for want of the file, but of room to open it.
+fn is_shortage(error: Errno) -> bool {
+    matches!(error, Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 use std::time::SystemTime;
 use tempfile::TempDir;
 use wire::http1::{Limits, Requests, Server, ServerSink};
@@ -333,7 +334,10 @@ fn what_is_neither_file_nor_folder_is_not_there() {
     let mut bench = Bench::new();
     let socket = bench.above.path().join("root/socket.html");
     let _listener = UnixListener::bind(socket).unwrap();
+    let pipe = bench.above.path().join("root/pipe.html");
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     assert_eq!(bench.get("/socket.html"), missing());
+    assert_eq!(bench.get("/pipe.html"), missing());
 }
 
 #[test]
@@ -729,4 +733,49 @@ fn a_folder_that_is_not_there_is_refused_at_once() {
     fs::write(above.path().join("file"), "").unwrap();
     assert_eq!(open("file"), Some(Errno::ENOTDIR));
     assert_eq!(open("."), None);
+}
+
+#[test]
+fn an_answer_takes_little_room_in_a_connection() {
+    assert!(size_of::<Option<Found>>() <= 32);
+}
+
+#[test]
+fn known_files_are_answered_while_descriptors_are_short_and_others_in_their_place() {
+    let script =
+        "ulimit -n 40; exec \"$0\" --ignored --exact files::library::tests::with_few_descriptors";
+    let program = std::env::current_exe().unwrap();
+    let run = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .arg(program)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "needs a process with few descriptors; the test above starts it in one"]
+fn with_few_descriptors() {
+    let mut bench = site();
+    bench.write("a.css.gz", "gzipped");
+    assert_eq!(bench.get("/a.css"), ok("a {}"));
+    let mut others = Vec::new();
+    while let Ok(file) = fs::File::open("/dev/null") {
+        others.push(file);
+        assert!(others.len() < 1000, "descriptors are not short");
+    }
+    bench.pass(1000);
+    assert_eq!(bench.get("/a.css"), ok("a {}"));
+    assert_eq!(bench.library.files, 2, "both copies are still open");
+    assert_eq!(bench.get("/sub/b.json"), ok("[]"));
+    assert_eq!(bench.library.files, 1, "in the place of the others");
+    // Its two descriptors are free, and one of them is taken again.
+    others.push(fs::File::open("/dev/null").unwrap());
+    bench.library.close_files();
+    others.push(fs::File::open("/dev/null").unwrap());
+    assert_eq!(bench.get("/sub/b.json").0, 503);
+    others.clear();
+    assert_eq!(bench.get("/sub/b.json"), ok("[]"));
 }
