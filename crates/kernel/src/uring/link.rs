@@ -84,18 +84,12 @@ pub(super) struct Link {
     pub sent: usize,
     /// What was taken since.
     pub gathering: Vec<u8>,
-    /// What came although the socket was paused.
+    /// What came although the socket was paused, before that took effect.
     pub withheld: Option<Box<Withheld>>,
 }
 
-/// What came before a pause took effect.
-#[derive(Default)]
-pub(super) struct Withheld {
-    /// Each of a receive, with the kernel's stamp.
-    pub pieces: VecDeque<(Vec<u8>, Instant)>,
-    /// The peer's end came behind them.
-    pub ended: bool,
-}
+/// Bytes, each piece of one receive, with the kernel's stamp.
+pub(super) type Withheld = VecDeque<(Vec<u8>, Instant)>;
 
 impl Link {
     pub(super) const FREE: Link = Link {

@@ -42,10 +42,10 @@ impl Uring {
     pub(super) fn withhold(&mut self, index: u32, lent: Lent) {
         let bytes = self.buffers.bytes(lent).to_vec();
         let withheld = self.links[index as usize].withheld.get_or_insert_default();
-        withheld.pieces.push_back((bytes, self.stamp));
+        withheld.push_back((bytes, self.stamp));
     }
 
-    /// What a paused socket's receive has come to, besides bytes.
+    /// What a paused socket's receive has come to, besides bytes. The end is not kept: the next receive finds it again.
     pub(super) fn received_while_paused(&mut self, index: u32, result: i32) -> Option<Event> {
         let link = self.at(index);
         if link.has(Operation::Receive) {
@@ -53,12 +53,8 @@ impl Uring {
         }
         match link.broken {
             Some(error) => Some(self.fail(index, error)),
-            None if result > 0 || came_up_short(result) => None,
-            None if result < 0 => self.received_no_more(index, result),
-            None => {
-                link.withheld.get_or_insert_default().ended = true;
-                None
-            }
+            None if result < 0 && !came_up_short(result) => self.received_no_more(index, result),
+            None => None,
         }
     }
 
@@ -81,22 +77,13 @@ impl Uring {
             return None;
         }
         let token = link.token?;
-        let withheld = link.withheld.as_mut()?;
-        let event = match withheld.pieces.pop_front() {
-            Some(piece) => {
-                (self.late, self.stamp) = piece;
-                Event::Received
-            }
-            None if withheld.ended => {
-                link.withheld = None;
-                self.received_no_more(index, 0)?
-            }
-            None => {
-                link.withheld = None;
-                self.receive_again(index);
-                return None;
-            }
+        let Some(piece) = link.withheld.as_mut()?.pop_front() else {
+            link.withheld = None;
+            self.receive_again(index);
+            return None;
         };
+        (self.late, self.stamp) = piece;
+        let event = Event::Received;
         Some(Completion { token, event })
     }
 }

@@ -7,6 +7,7 @@ use super::link::{Link, Operation, Phase};
 use super::{Uring, stamped};
 use crate::{Errno, Event, socket};
 use io_uring::{cqueue, opcode, types};
+use units::Instant;
 
 impl Uring {
     #[inline]
@@ -50,6 +51,8 @@ impl Uring {
                     self.withhold(index, lent);
                 }
                 self.buffers.give_back(lent.name);
+                // Nobody is told of these bytes now.
+                self.stamp = Instant::ZERO;
             }
             (_, None) => {}
         }
