@@ -80,6 +80,9 @@ fn heads_targets_and_bodies_have_limits() {
     };
     assert_eq!(told(head(65_536)), "[GET / HTTP/1.1]");
     assert_eq!(told(head(65_537)), "!431");
+    let begun = |length: usize| head(70_000)[..length].to_owned();
+    assert_eq!(told(begun(65_535)), "...");
+    assert_eq!(told(begun(65_536)), "!431");
     let sized = |length: usize| {
         let body = "x".repeat(length);
         format!("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}")

@@ -99,7 +99,7 @@ impl Parsed {
         }
     }
 
-    /// The path, where it stands nowhere as it is meant.
+    /// The path, where it stands nowhere as it is meant; else nothing.
     pub(crate) fn unsaid(&self, words: Words<'_>) -> String {
         match self.path {
             Path::Root(start) => format!("/{}", words.target.get(start..).unwrap_or_default()),

@@ -130,10 +130,12 @@ pub(crate) fn token(bytes: &[u8]) -> usize {
         }
         at += 8;
     }
-    at + bytes[at..]
-        .iter()
-        .position(|&byte| !TOKEN[usize::from(byte)])
-        .unwrap_or(bytes.len() - at)
+    while let Some(&byte) = bytes.get(at)
+        && TOKEN[usize::from(byte)]
+    {
+        at += 1;
+    }
+    at
 }
 
 /// How many visible ASCII characters and spaces `bytes` begins with, eight at a time.

@@ -20,20 +20,19 @@ pub(crate) enum Path {
     Whole,
     /// It begins here in the target.
     From(usize),
-    /// The path is `/`, which is not said, and this is where its query begins in the target, if there is one.
+    /// The path is `/`, which is not said, and its query, if there is one, begins here in the target.
     Root(usize),
     /// It is `*`, which is not said.
     Star,
 }
 
 impl Path {
-    /// The path of `target` where it is a part of it or always the same.
+    /// The path of `target`, where it stands somewhere as it is meant.
     #[inline]
     pub(crate) fn of(self, target: &str) -> Option<&str> {
         match self {
             Path::Whole => Some(target),
             Path::From(start) => target.get(start..),
-            Path::Root(start) if start == target.len() => Some("/"),
             Path::Root(_) => None,
             Path::Star => Some("*"),
         }

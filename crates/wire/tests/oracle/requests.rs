@@ -77,6 +77,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("⏎\r", "..."),
     ("\nGET /⌂⏎", "!400"),
     ("\rGET /⌂⏎", "!400"),
+    ("\rG", "!400"),
     ("⏎ GET /⌂⏎", "!400"),
     ("POST /⌂Content-Length: 2⏎⏎hi⏎GET /2⌂⏎", "[POST / HTTP/1.1 'hi'] [GET /2 HTTP/1.1]"),
 
@@ -88,6 +89,7 @@ pub const CASES: &[(&str, &str)] = &[
 
     // Targets (§3.2). In a path what browsers send is taken; see `target_length`.
     ("GET /a?b=c⌂⏎", "[GET /a?b=c HTTP/1.1]"),
+    ("GET /]⌂⏎GET /]⌂⏎", "[GET /] HTTP/1.1] [GET /] HTTP/1.1]"),
     ("GET //a/./../%2e%2E/%00⌂⏎", "[GET //a/./../%2e%2E/%00 HTTP/1.1]"),
     ("GET /?q[]={a|b}^`\\⌂⏎", "[GET /?q[]={a|b}^`\\ HTTP/1.1]"),
     ("GET /?a?b/c⌂⏎", "[GET /?a?b/c HTTP/1.1]"),
