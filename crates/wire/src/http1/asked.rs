@@ -1,5 +1,6 @@
 //! What a request asks, as far as its head says it.
 
+use super::head;
 use super::memo::Key;
 use super::target::Path;
 use crate::Version;
@@ -49,10 +50,11 @@ impl<'a> Asked<'a> {
     }
 
     fn lines(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        let lines = self.lines.split(|&byte| byte == b'\n');
-        lines.map_while(|line| {
-            let colon = line.iter().position(|&byte| byte == b':')?;
-            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        let mut rest = self.lines;
+        std::iter::from_fn(move || {
+            let (name, value, length) = head::field(rest)?;
+            rest = &rest[length..];
+            Some((name, value))
         })
     }
 }

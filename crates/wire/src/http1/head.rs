@@ -156,6 +156,19 @@ impl Reader<'_> {
     }
 }
 
+/// Name and value of the first of the header lines `lines`, which were read before, and its length with its end; none
+/// where the blank line is.
+#[inline]
+pub(crate) fn field(lines: &[u8]) -> Option<(&[u8], &[u8], usize)> {
+    let colon = token(lines);
+    if colon == 0 {
+        return None;
+    }
+    let end = value_end(lines, colon + 1).ok()?;
+    let value = lines[colon + 1..end].trim_ascii();
+    Some((&lines[..colon], value, end + 2))
+}
+
 fn expect_space(window: &[u8], at: usize, otherwise: Refusal) -> Result<(), Stop> {
     match window.get(at) {
         Some(b' ') if at > 0 => Ok(()),
