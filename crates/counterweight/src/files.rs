@@ -23,7 +23,8 @@
 //!
 //! Each question about a request has a file of its own, which knows nothing of the others: `paths` (what is asked for),
 //! `types` (what it is), `encodings` (in which copy), `conditions` with `dates` (whether the client has it), `ranges`
-//! (how much of it). `volumes` and `heads` hold what is prepared, `table` bounds it, `library` puts all to use.
+//! (how much of it). `volumes` and `heads` hold what is prepared, `stock` and `table` what is known and how much of it, `library` puts
+//! all to use.
 
 // In reading order: what is asked for,
 mod paths;
@@ -44,6 +45,7 @@ mod notices;
 // an open file with all its answers,
 mod volumes;
 // those that are remembered,
+mod stock;
 mod table;
 // and all of it together.
 mod library;
@@ -51,5 +53,6 @@ mod library;
 #[cfg(test)]
 mod laws;
 
-pub(crate) use library::{Appended, Found, Library, LibraryOptions};
+pub(crate) use library::{Appended, Found, Library};
+pub(crate) use stock::LibraryOptions;
 pub(crate) use volumes::FilePart;

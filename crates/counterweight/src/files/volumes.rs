@@ -10,7 +10,7 @@ use super::types;
 use crate::date;
 use kernel::Errno;
 use kernel::files::{Facts, File};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use units::Instant;
@@ -37,7 +37,7 @@ pub(crate) struct Volume {
 #[derive(Debug)]
 pub(crate) struct Page {
     about: About,
-    body: Body,
+    body: RefCell<Body>,
     /// Of an answer that sends all of it.
     pub(crate) whole: Head,
     /// Of one that says that the client has it.
@@ -64,6 +64,8 @@ struct About {
 enum Body {
     File(Rc<File>),
     Memory(Box<[u8]>),
+    /// Given up, to make room for others.
+    Closed,
 }
 
 /// A file to be made a page of.
@@ -137,10 +139,25 @@ impl Volume {
     /// How many descriptors and how many bytes of contents it holds.
     pub(crate) fn holds(&self) -> (usize, u64) {
         let pages = self.pages.iter();
-        pages.fold((0, 0), |(files, bytes), page| match &page.body {
+        pages.fold((0, 0), |(files, bytes), page| match &*page.body.borrow() {
             Body::File(_) => (files + 1, bytes),
             Body::Memory(body) => (files, bytes + body.len() as u64),
+            Body::Closed => (files, bytes),
         })
+    }
+
+    /// Gives up its files and contents, so that answers which are chosen and not yet made do not keep them.
+    pub(crate) fn close(&self) {
+        self.set_fresh(Instant::ZERO);
+        for page in &self.pages {
+            page.body.replace(Body::Closed);
+        }
+    }
+
+    /// Where the page is that has the same bytes as this one.
+    pub(crate) fn same(&self, page: &Page) -> Option<u8> {
+        let is_it = |ours: &Page| ours.about.tag == page.about.tag;
+        self.pages.iter().position(is_it).map(|place| place as u8)
     }
 }
 
@@ -160,7 +177,7 @@ impl Page {
         Page {
             whole: about.head(200, facts.size, &[("Accept-Ranges", "bytes")]),
             unchanged: about.unchanged(),
-            body: Body::new(copy.file, keeping.size.min(SMALL)),
+            body: RefCell::new(Body::new(copy.file, keeping.size.min(SMALL))),
             about,
         }
     }
@@ -187,11 +204,12 @@ impl Page {
     /// Appends bytes of it that are in memory, or reads them; for small parts.
     ///
     /// # Errors
-    /// ENODATA when the file has become shorter, or what reading said; something may be appended then.
+    /// ENODATA when the file has become shorter, EBADF when it is closed, or what reading said; something may be
+    /// appended then.
     #[inline]
     pub(crate) fn append(&self, first: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Errno> {
         let length = length as usize;
-        match &self.body {
+        match &*self.body.borrow() {
             Body::Memory(body) => {
                 out.extend_from_slice(&body[first as usize..][..length]);
                 Ok(())
@@ -201,14 +219,15 @@ impl Page {
                 out.resize(start + length, 0);
                 read(file, first, &mut out[start..])
             }
+            Body::Closed => Err(Errno::EBADF),
         }
     }
 
-    /// The open file; none of one that is in memory.
-    pub(crate) fn file(&self) -> Option<&Rc<File>> {
-        match &self.body {
-            Body::File(file) => Some(file),
-            Body::Memory(_) => None,
+    /// The file, if it is open.
+    fn file(&self) -> Option<Rc<File>> {
+        match &*self.body.borrow() {
+            Body::File(file) => Some(Rc::clone(file)),
+            Body::Memory(_) | Body::Closed => None,
         }
     }
 }
@@ -299,13 +318,14 @@ pub(crate) struct FilePart {
 }
 
 impl FilePart {
-    pub(crate) fn new(volume: &Rc<Volume>, file: &Rc<File>, offset: u64, left: u64) -> FilePart {
-        FilePart {
-            file: Rc::clone(file),
+    /// A part of a page that is too large to be in memory; none if it is closed.
+    pub(crate) fn new(volume: &Rc<Volume>, place: u8, offset: u64, left: u64) -> Option<FilePart> {
+        Some(FilePart {
+            file: volume.page(place).file()?,
             volume: Rc::clone(volume),
             offset,
             left,
-        }
+        })
     }
 
     pub(crate) fn file(&self) -> &File {
