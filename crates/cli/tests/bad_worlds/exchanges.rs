@@ -61,26 +61,45 @@ fn wants(misbehaviour: Misbehaviour) -> Option<Wants> {
     })
 }
 
+/// How weigh asks.
+const LOADS: [&str; 2] = ["-c 4", "-c 7 -t 2 --no-keepalive --connect lazy"];
+/// The same through the other ring.
+const LOADS_URING: [&str; 2] = [
+    "-c 4 --ring io_uring",
+    "-c 7 -t 2 --no-keepalive --connect lazy --ring io_uring",
+];
+
+/// Rows that are met at a time: those that are cut off do nothing but wait.
+const LANES: usize = 4;
+
 /// Meets every row that `chosen` picks, by every fifth exchange, and compares all counts.
 #[track_caller]
-fn meet(chosen: impl Fn(Wants) -> bool) {
-    let mut differences = Differences::default();
-    let mut met = 0;
-    for misbehaviour in M::ALL {
-        let Some(wants) = wants(*misbehaviour).filter(|wants| chosen(*wants)) else {
-            continue;
-        };
-        met += 1;
-        for load in ["-c 4", "-c 7 -t 2 --no-keepalive --connect lazy"] {
-            meet_one(*misbehaviour, wants, load, &mut differences);
+fn meet(loads: [&str; 2], chosen: impl Fn(Wants) -> bool) {
+    let wanted = M::ALL
+        .iter()
+        .filter_map(|each| Some((*each, wants(*each)?)));
+    let rows: Vec<(M, Wants)> = wanted.filter(|(_, wants)| chosen(*wants)).collect();
+    assert!(!rows.is_empty(), "no row was chosen");
+    let lane = |rows: &[(M, Wants)]| {
+        let mut differences = Differences::default();
+        for (misbehaviour, wants) in rows {
+            for load in loads {
+                meet_one(*misbehaviour, *wants, load, &mut differences);
+            }
         }
-    }
-    assert!(met > 0, "no row was chosen");
+        differences
+    };
+    let differences = std::thread::scope(|scope| {
+        let lanes = rows.chunks(rows.len().div_ceil(LANES));
+        let lanes: Vec<_> = lanes.map(|rows| scope.spawn(|| lane(rows))).collect();
+        let found = lanes.into_iter().map(|lane| lane.join().unwrap());
+        found.collect::<Differences>()
+    });
     differences.assert_none();
 }
 
 fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differences) {
-    let is_slow = matches!(wants, Wants::Fault(Kind::Timeout, _));
+    let is_slow = is_slow(wants);
     let is_big = misbehaviour == M::HugeBody;
     let requests = if is_slow || is_big { FEW } else { MANY };
     let patience = if is_slow { HURRIED } else { PATIENT };
@@ -143,28 +162,55 @@ fn compare_losses(world: &World, differences: &mut Differences) {
 
 #[test]
 fn what_is_right_but_rare_is_ok_to_the_byte() {
-    meet(|wants| matches!(wants, Wants::Ok));
+    meet(LOADS, |wants| matches!(wants, Wants::Ok));
 }
 
 #[test]
 fn a_broken_promise_to_keep_the_connection_costs_the_requests_it_lost() {
-    meet(|wants| matches!(wants, Wants::Last));
+    meet(LOADS, |wants| matches!(wants, Wants::Last));
 }
 
 #[test]
 fn bytes_behind_an_answer_are_strays_and_fault_no_exchange() {
-    meet(|wants| matches!(wants, Wants::Stray));
+    meet(LOADS, |wants| matches!(wants, Wants::Stray));
 }
 
 #[test]
 fn silence_and_slowness_are_cut_off_and_counted_with_their_step() {
-    meet(|wants| matches!(wants, Wants::Fault(Kind::Timeout, _)));
+    meet(LOADS, is_slow);
 }
 
 #[test]
 fn every_spoilt_answer_is_one_fault_of_its_kind_with_step_and_blame() {
-    let is_slow = |wants| matches!(wants, Wants::Fault(Kind::Timeout, _));
-    meet(|wants| matches!(wants, Wants::Fault(..)) && !is_slow(wants));
+    meet(LOADS, |wants| {
+        matches!(wants, Wants::Fault(..)) && !is_slow(wants)
+    });
+}
+
+#[test]
+fn what_is_soon_over_comes_to_the_same_counts_on_io_uring() {
+    if has_uring() {
+        meet(LOADS_URING, |wants| !is_slow(wants));
+    }
+}
+
+#[test]
+fn what_is_cut_off_comes_to_the_same_counts_on_io_uring() {
+    if has_uring() {
+        meet(LOADS_URING, is_slow);
+    }
+}
+
+fn is_slow(wants: Wants) -> bool {
+    matches!(wants, Wants::Fault(Kind::Timeout, _))
+}
+
+fn has_uring() -> bool {
+    let has = kernel::Uring::new().is_ok();
+    if !has {
+        println!("skipped: this machine has or allows no io_uring");
+    }
+    has
 }
 
 #[test]

@@ -108,6 +108,12 @@ impl World {
 #[derive(Debug, Default)]
 pub struct Differences(Vec<[String; 4]>);
 
+impl FromIterator<Differences> for Differences {
+    fn from_iter<I: IntoIterator<Item = Differences>>(several: I) -> Differences {
+        Differences(several.into_iter().flat_map(|each| each.0).collect())
+    }
+}
+
 impl Differences {
     pub fn compare<T: PartialEq + Debug>(
         &mut self,
@@ -148,7 +154,9 @@ impl Differences {
             self.compare(world, &shown, true, world.said.contains(&shown));
         }
         let are_strays = world.tally().strays.total() > 0;
-        let are_told = world.said.contains("the server sent bytes that answer nothing");
+        let are_told = world
+            .said
+            .contains("the server sent bytes that answer nothing");
         self.compare(world, "strays told", are_strays, are_told);
         let tolerated = world.errors() * 100 <= requests;
         self.compare(world, "status", Some(i32::from(!tolerated)), world.status);
