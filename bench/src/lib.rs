@@ -191,6 +191,16 @@ pub fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize> {
     check_size(unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) })
 }
 
+/// Receives up to `size` bytes and leaves them in the kernel, which forgets them; zero is the end.
+///
+/// # Errors
+/// What recv said.
+#[inline]
+pub fn discard(fd: RawFd, size: usize) -> Result<usize> {
+    // SAFETY: with MSG_TRUNC Linux writes nothing to a TCP socket's receiver (tcp(7)), so a null pointer is sound.
+    check_size(unsafe { libc::recv(fd, ptr::null_mut(), size, libc::MSG_TRUNC) })
+}
+
 /// Closes `fd`, which is not to be used again.
 #[inline]
 pub fn close(fd: RawFd) {

@@ -13,16 +13,17 @@
 // In reading order: what is built,
 pub mod programs;
 // where it runs,
-mod machine;
+pub mod machine;
 // what runs,
 mod tools;
 // how one of them runs once,
 mod trial;
 // what is asked of the kernel,
-mod calls;
+pub mod calls;
 // and what came of it all.
-mod table;
+pub mod table;
 
+use crate::server_cost::{self, ServerFlags};
 use anyhow::{Context, Result, ensure};
 use calls::Calls;
 use machine::Machine;
@@ -36,6 +37,10 @@ use trial::{Bench, Trial};
 const ROUNDS_QUICK: u32 = 3;
 const SECONDS_QUICK: f64 = 0.15;
 
+/// Connections that clients are measured with, and servers.
+const CONNECTIONS: &[u64] = &[10, 100, 1000];
+const CONNECTIONS_OF_SERVERS: u64 = 100;
+
 /// Exchanges of the first look, by which the others are chosen.
 const LOOK: u64 = 20_000;
 
@@ -46,7 +51,7 @@ const EXCHANGES_MAX_CLOSE: u64 = 20_000;
 /// Runs of hardly any exchanges, that show the start alone.
 const STARTS: u32 = 3;
 
-/// Measure what weigh costs, beside a bare client and beside other tools.
+/// Measure what weigh costs, beside a bare client and beside other tools; or its server, beside other servers.
 #[derive(Debug, clap::Args)]
 pub struct CostChore {
     /// Rounds; every tool runs once in each.
@@ -58,9 +63,8 @@ pub struct CostChore {
     /// A look instead of a measurement: three short rounds.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     quick: bool,
-    /// Numbers of connections.
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000",
-          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    /// Numbers of connections [default: 10,100,1000; of servers, one number: 100].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=10_000))]
     connections: Vec<u64>,
     /// A new connection for every exchange.
     #[arg(long)]
@@ -69,7 +73,7 @@ pub struct CostChore {
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     body: u64,
     /// Only these beside the floor.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = tools::names())]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = tools::names(), conflicts_with = "server")]
     only: Vec<String>,
     /// Leave the runs under strace out.
     #[arg(long)]
@@ -77,6 +81,30 @@ pub struct CostChore {
     /// Write every run's figures here.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    of_servers: OfServers,
+}
+
+/// What is only asked of servers.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Servers")]
+struct OfServers {
+    /// Measure servers instead of clients. Without one of the flags below and --close: with keep-alive, by classes.
+    #[arg(long)]
+    server: bool,
+    /// Only these beside the floor.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = server_cost::names(), requires = "server")]
+    servers: Vec<String>,
+    /// Send so many requests at once.
+    #[arg(long, value_name = "DEPTH", num_args = 0..=1, default_missing_value = "64", requires = "server",
+          value_parser = clap::value_parser!(u64).range(2..=1024))]
+    pipeline: Option<u64>,
+    /// Ask for files of 1 MB and 100 MB.
+    #[arg(long, requires = "server")]
+    large: bool,
+    /// Look at memory: after the start, and for each of 10,000 idle connections.
+    #[arg(long, requires = "server")]
+    memory: bool,
 }
 
 /// What one number of connections has shown.
@@ -102,14 +130,53 @@ pub struct Point {
 impl CostChore {
     /// Measures and shows.
     pub fn run(&self) -> Result<()> {
+        match self.of_servers.server {
+            true => self.server_flags()?.run(self.json.as_deref()),
+            false => self.measure_clients(),
+        }
+    }
+
+    fn server_flags(&self) -> Result<ServerFlags> {
+        let connections = match self.connections[..] {
+            [] => CONNECTIONS_OF_SERVERS,
+            [connections] => connections,
+            _ => anyhow::bail!("--server takes one number of --connections"),
+        };
+        let OfServers {
+            servers,
+            pipeline,
+            large,
+            memory,
+            ..
+        } = &self.of_servers;
+        Ok(ServerFlags {
+            rounds: self.rounds(),
+            seconds: self.seconds(),
+            quick: self.quick,
+            connections,
+            only: servers.clone(),
+            counts_calls: !self.no_calls,
+            close: self.close,
+            pipeline: *pipeline,
+            large: *large,
+            memory: *memory,
+        })
+    }
+
+    fn measure_clients(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
         let machine = Machine::look()?;
         let (present, missing) = tools::present(&self.only)?;
-        print!("{}", machine.text(&present, &missing));
+        let versions = tools::versions(&present);
+        print!("{}", machine.text("tool", &versions, &missing));
         let bench = Bench::new(&machine)?;
         let mut points = Vec::new();
-        for &connections in &self.connections {
+        let connections = match self.connections[..] {
+            [] => CONNECTIONS,
+            ref connections => connections,
+        };
+        for &connections in connections {
             let point = self.point(&bench, &present, connections)?;
             println!("\n{}", table::text(&point, &present));
             points.push(point);
@@ -117,7 +184,7 @@ impl CostChore {
         println!("{}", table::legend(self.close));
         if let Some(path) = &self.json {
             let value = json!({
-                "machine": machine.value(&present),
+                "machine": machine.value(&versions),
                 "missing": missing,
                 "points": points.iter().map(Point::value).collect::<Vec<_>>(),
             });
@@ -131,6 +198,13 @@ impl CostChore {
         match self.quick {
             true => ROUNDS_QUICK,
             false => self.rounds,
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        match self.quick {
+            true => SECONDS_QUICK,
+            false => self.seconds,
         }
     }
 
@@ -168,11 +242,7 @@ impl CostChore {
 
     /// As many exchanges as the floor makes in the time that one run may take.
     fn ask(&self, bench: &Bench, connections: u64) -> Result<Ask> {
-        let seconds = if self.quick {
-            SECONDS_QUICK
-        } else {
-            self.seconds
-        };
+        let seconds = self.seconds();
         let mut ask = Ask {
             connections,
             // Fewer of large ones.
@@ -221,20 +291,22 @@ fn pair(
     })
 }
 
-/// The tools beside the floor in the order of `round`: each comes first in turn, and every other round runs backwards, so that each
-/// follows each other about as often as it precedes it.
+/// The tools beside what they are held against, in the order of `round`.
 fn order(tools: &[&'static Tool], ask: &Ask, round: u32) -> Vec<&'static Tool> {
-    let mut tools: Vec<_> = tools
-        .iter()
-        .copied()
-        .filter(|tool| tool.name != tools::base(ask).name)
-        .collect();
-    let turn = round as usize % tools.len().max(1);
-    tools.rotate_left(turn);
+    let tools = tools.iter().copied();
+    let beside = tools.filter(|tool| tool.name != tools::base(ask).name);
+    turned(beside.collect(), round)
+}
+
+/// All in the order of `round`: each comes first in turn, and every other round runs backwards, so that each follows each
+/// other about as often as it precedes it.
+pub fn turned<T>(mut all: Vec<T>, round: u32) -> Vec<T> {
+    let turn = round as usize % all.len().max(1);
+    all.rotate_left(turn);
     if round % 2 == 1 {
-        tools.reverse();
+        all.reverse();
     }
-    tools
+    all
 }
 
 /// What a run costs that asks for nothing much.

@@ -19,6 +19,7 @@ mod count;
 mod faults;
 mod fuzz;
 mod schema;
+mod server_cost;
 mod servers;
 mod tidy;
 
@@ -36,7 +37,7 @@ enum Chore {
     Tidy,
     /// Write docs/record.schema.json from the record's types.
     Schema(schema::Schema),
-    /// Measure what weigh costs, beside a bare client and beside other tools.
+    /// Measure what weigh costs, beside a bare client and beside other tools; or its server, beside other servers.
     Cost(cost::CostChore),
     /// Count the instructions of an exchange in the thread's loop, on the simulated ring.
     Count(count::CountChore),

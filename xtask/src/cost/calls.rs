@@ -28,6 +28,22 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// Of the exchanges that one run made more than another: both with the calls that were counted.
+    pub fn between(
+        tool: &'static str,
+        (before, few): (BTreeMap<String, u64>, u64),
+        (after, many): (BTreeMap<String, u64>, u64),
+    ) -> Calls {
+        let each = |(name, calls): (String, u64)| {
+            let more = calls as f64 - *before.get(&name).unwrap_or(&0) as f64;
+            (name, more / (many - few) as f64)
+        };
+        Calls {
+            tool,
+            by_name: after.into_iter().map(each).collect(),
+        }
+    }
+
     /// Of one exchange.
     pub fn total(&self) -> f64 {
         self.by_name.values().sum()
@@ -55,18 +71,26 @@ impl Calls {
 /// # Errors
 /// A tool failed.
 pub fn all(bench: &Bench, tools: &[&'static Tool], ask: &Ask, quick: bool) -> Result<Vec<Calls>> {
-    let answer = Command::new("strace")
-        .arg("-V")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !answer.is_ok_and(|status| status.success()) {
-        println!("missing    strace is not installed: no system calls were counted");
+    if !has_strace() {
         return Ok(Vec::new());
     }
     let exchanges = if quick { EXCHANGES_QUICK } else { EXCHANGES };
     let counted = tools.iter().map(|tool| one(bench, tool, ask, exchanges));
     counted.collect()
+}
+
+/// Whether there is strace; a line says so where there is none.
+pub fn has_strace() -> bool {
+    let answer = Command::new("strace")
+        .arg("-V")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let there = answer.is_ok_and(|status| status.success());
+    if !there {
+        println!("missing    strace is not installed: no system calls were counted");
+    }
+    there
 }
 
 fn one(bench: &Bench, tool: &'static Tool, ask: &Ask, exchanges: u64) -> Result<Calls> {
@@ -78,14 +102,7 @@ fn one(bench: &Bench, tool: &'static Tool, ask: &Ask, exchanges: u64) -> Result<
         // It runs as long as it likes: all calls are taken for its exchanges'.
         false => (BTreeMap::new(), 0),
     };
-    let each = |(name, calls): (String, u64)| {
-        let more = calls as f64 - *before.get(&name).unwrap_or(&0) as f64;
-        (name, more / (made - base) as f64)
-    };
-    Ok(Calls {
-        tool: tool.name,
-        by_name: after.into_iter().map(each).collect(),
-    })
+    Ok(Calls::between(tool.name, (before, base), (after, made)))
 }
 
 /// The calls of one run, and its exchanges.
@@ -109,7 +126,7 @@ fn count(
 }
 
 /// Lines of `% time, seconds, usecs/call, calls, [errors,] syscall`, between two rulers.
-fn read(text: &str) -> BTreeMap<String, u64> {
+pub fn read(text: &str) -> BTreeMap<String, u64> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (name, calls) = (words.last()?, words.get(3)?.parse().ok()?);

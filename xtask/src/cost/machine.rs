@@ -1,12 +1,15 @@
 //! Where it runs: what has to be known to read the figures, and which CPUs are used.
 
-use super::tools::Tool;
 use crate::cargo::root;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::process::Command;
+
+/// What programs that are not ours say of themselves, by name.
+pub type Versions = BTreeMap<&'static str, String>;
 
 /// The machine, as far as the figures depend on it.
 pub struct Machine {
@@ -56,7 +59,7 @@ impl Machine {
         })
     }
 
-    /// The CPU that the responder is held on.
+    /// The CPU that the responder, or whatever serves, is held on.
     pub fn responder(&self) -> usize {
         self.cpus[0]
     }
@@ -66,8 +69,8 @@ impl Machine {
         self.cpus[self.cpus.len() - 1]
     }
 
-    /// For people: the machine, the tools, and what is not there.
-    pub fn text(&self, tools: &[&'static Tool], missing: &[&'static str]) -> String {
+    /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not there.
+    pub fn text(&self, kind: &str, versions: &Versions, missing: &[&'static str]) -> String {
         let mut text = String::new();
         let mut line =
             |line: String| writeln!(text, "{line}").expect("writing to a String cannot fail");
@@ -89,11 +92,11 @@ impl Machine {
         ));
         line(format!("source     {commit}"));
         line(match self.client() == self.responder() {
-            true => "CPUs       one for client and responder, so that they take turns: compare with nothing else".into(),
-            false => format!("CPUs       client on {}, responder on {}", self.client(), self.responder()),
+            true => "CPUs       one for client and server, so that they take turns: compare with nothing else".into(),
+            false => format!("CPUs       client on {}, server on {}", self.client(), self.responder()),
         });
-        for tool in tools.iter().filter(|tool| !tool.is_ours()) {
-            line(format!("tool       {}: {}", tool.name, tool.version()));
+        for (name, version) in versions {
+            line(format!("{kind:<10} {name}: {version}"));
         }
         for name in missing {
             line(format!(
@@ -104,12 +107,7 @@ impl Machine {
     }
 
     /// For programs.
-    pub fn value(&self, tools: &[&'static Tool]) -> Value {
-        let versions: serde_json::Map<String, Value> = tools
-            .iter()
-            .filter(|tool| !tool.is_ours())
-            .map(|tool| (tool.name.to_owned(), json!(tool.version())))
-            .collect();
+    pub fn value(&self, versions: &Versions) -> Value {
         json!({
             "cpu": self.model,
             "cpus": self.cpus,

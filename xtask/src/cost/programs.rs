@@ -3,6 +3,7 @@
 use crate::cargo::{cargo, root, run};
 use anyhow::{Context, Result};
 use cargo_metadata::MetadataCommand;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -30,6 +31,18 @@ pub fn path(program: &str) -> Result<PathBuf> {
         .context("cargo could not say where it builds")?;
     let folder = metadata.target_directory.into_std_path_buf();
     Ok(folder.join("release").join(program))
+}
+
+/// What an installed program says of itself when it gets the argument `ask`: the first line with a digit.
+pub fn version(program: &OsStr, ask: &str) -> Option<String> {
+    let output = Command::new(program).arg(ask).output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().filter(|line| !line.contains("warning"));
+    let said = lines
+        .map(str::trim)
+        .find(|line| line.contains(|of: char| of.is_ascii_digit()));
+    Some(said.unwrap_or("of unknown version").to_owned())
 }
 
 /// The compiler, as it names itself.

@@ -137,8 +137,12 @@ fn ratio_of(
         let floor = floors.iter().find(is_neighbour)?;
         Some(of(trial) / of_floor(floor))
     };
-    let ratios: Vec<f64> = trials.iter().filter_map(pair).collect();
-    match (stats::median_interval(&ratios), stats::median(&ratios)) {
+    shown(&trials.iter().filter_map(pair).collect::<Vec<f64>>())
+}
+
+/// The rounds' ratios as `1.052 (1.041..1.063)`: their median and its 95 % interval.
+pub fn shown(ratios: &[f64]) -> String {
+    match (stats::median_interval(ratios), stats::median(ratios)) {
         (Some(interval), _) => format!(
             "{:.3} ({:.3}..{:.3})",
             interval.centre, interval.low, interval.high
@@ -149,11 +153,12 @@ fn ratio_of(
 }
 
 /// The median; not a number where nothing was measured.
-fn median(values: Vec<f64>) -> f64 {
+pub fn median(values: Vec<f64>) -> f64 {
     stats::median(&values).unwrap_or(f64::NAN)
 }
 
-fn line(text: &mut String, line: String) {
+/// Adds a line.
+pub fn line(text: &mut String, line: String) {
     writeln!(text, "{line}").expect("writing to a String cannot fail");
 }
 
@@ -170,7 +175,7 @@ mod tests {
         cpu.iter().enumerate().map(trial).collect()
     }
 
-    fn shown(ours: &[Trial], floors: &[Trial]) -> String {
+    fn ratio_shown(ours: &[Trial], floors: &[Trial]) -> String {
         let (ours, floors): (Vec<_>, Vec<_>) = (ours.iter().collect(), floors.iter().collect());
         ratio(&ours, &floors, Trial::cpu_us_per_exchange)
     }
@@ -184,15 +189,15 @@ mod tests {
             &[4.0, 8.0, 4.0, 4.0, 4.0, 4.0],
         ));
         let ours = trials("weigh", None, &[5.0, 10.0, 5.0, 5.0, 5.0, 5.0]);
-        assert_eq!(shown(&ours, &floors), "1.250 (1.250..1.250)");
-        assert_eq!(shown(&floors, &floors), "1");
+        assert_eq!(ratio_shown(&ours, &floors), "1.250 (1.250..1.250)");
+        assert_eq!(ratio_shown(&floors, &floors), "1");
     }
 
     #[test]
     fn a_few_rounds_give_no_interval() {
         let floors = trials("floor", Some("weigh"), &[4.0]);
         let ours = trials("weigh", None, &[5.0]);
-        assert_eq!(shown(&ours, &floors), "1.250 (no interval)");
-        assert_eq!(shown(&[], &floors), "-");
+        assert_eq!(ratio_shown(&ours, &floors), "1.250 (no interval)");
+        assert_eq!(ratio_shown(&[], &floors), "-");
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! A tool that cannot be asked for a thing is left out of it, with the reason, rather than asked for something else.
 
+use super::machine::Versions;
 use super::programs;
 use anyhow::{Result, ensure};
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -205,6 +207,12 @@ pub fn present(only: &[String]) -> Result<(Vec<&'static Tool>, Vec<&'static str>
     Ok((present, missing))
 }
 
+/// What those that are not ours say of themselves.
+pub fn versions(tools: &[&'static Tool]) -> Versions {
+    let others = tools.iter().filter(|tool| !tool.is_ours());
+    others.map(|tool| (tool.name, tool.version())).collect()
+}
+
 impl Tool {
     /// Whether it is built here.
     pub fn is_ours(&self) -> bool {
@@ -245,16 +253,8 @@ impl Tool {
 
     /// What it says of itself.
     pub fn version(&self) -> String {
-        let Ok(output) = Command::new(self.name).arg(self.version).output() else {
-            return "of unknown version".to_owned();
-        };
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        let lines = text.lines().filter(|line| !line.contains("warning"));
-        let said = lines
-            .map(str::trim)
-            .find(|line| line.contains(|of: char| of.is_ascii_digit()));
-        said.unwrap_or("of unknown version").to_owned()
+        let said = programs::version(OsStr::new(self.name), self.version);
+        said.unwrap_or_else(|| "of unknown version".to_owned())
     }
 
     fn is_installed(&self) -> bool {

@@ -7,60 +7,23 @@
 //!
 //! With `--close` each exchange has its own connection: socket, connect, epoll_ctl, send, recv, close.
 //!
+//! With `--size BYTES` it is a client for servers that are measured, whose responses come in as many pieces as they
+//! like: see `counting`.
+//!
 //! Arguments are read by hand, because an argument parser would be a tenth of what this program is.
 
+mod ask;
+mod counting;
+
+use ask::{Ask, USAGE};
 use bench::{BROKEN, EDGE, Epoll, IN, OUT};
+use counting::CountingClient;
 use std::net::SocketAddrV4;
 use std::os::fd::RawFd;
 use std::process::ExitCode;
+use std::time::Instant;
 
 const BUFFER: usize = 64 * 1024;
-
-const USAGE: &str = "usage: bare_client ADDR:PORT -c CONNECTIONS -n EXCHANGES [--close]";
-
-struct Ask {
-    to: SocketAddrV4,
-    connections: u64,
-    exchanges: u64,
-    close: bool,
-}
-
-impl Ask {
-    fn read(mut arguments: impl Iterator<Item = String>) -> Option<Ask> {
-        let to = arguments.next()?.parse().ok()?;
-        let (mut connections, mut exchanges, mut close) = (None, None, false);
-        while let Some(word) = arguments.next() {
-            match word.as_str() {
-                "-c" => connections = arguments.next()?.parse().ok(),
-                "-n" => exchanges = arguments.next()?.parse().ok(),
-                "--close" => close = true,
-                _ => return None,
-            }
-        }
-        let (connections, exchanges): (u64, u64) = (connections?, exchanges?);
-        (connections > 0 && exchanges > 0).then_some(Ask {
-            to,
-            connections: exchanges.min(connections),
-            exchanges,
-            close,
-        })
-    }
-
-    fn request(&self) -> Vec<u8> {
-        let connection = if self.close {
-            "Connection: close\r\n"
-        } else {
-            ""
-        };
-        // As long as weigh's, so that the kernel has as much to carry.
-        let agent = "User-Agent: bare-client\r\nAccept: */*";
-        format!(
-            "GET / HTTP/1.1\r\nHost: {}\r\n{agent}\r\n{connection}\r\n",
-            self.to
-        )
-        .into_bytes()
-    }
-}
 
 struct Client {
     to: SocketAddrV4,
@@ -81,7 +44,7 @@ impl Client {
 
     /// Exchanges on connections that stay.
     fn keep(&mut self, ask: &Ask) -> std::io::Result<()> {
-        for fd in self.connect_all(ask.connections)? {
+        for fd in connect_all(self.to, ask.connections)? {
             self.epoll.add(fd, fd as u64, IN | EDGE)?;
             self.send(fd)?;
         }
@@ -98,19 +61,6 @@ impl Client {
             }
         }
         Ok(())
-    }
-
-    /// Connections that are up.
-    fn connect_all(&mut self, connections: u64) -> std::io::Result<Vec<RawFd>> {
-        let mut epoll = Epoll::new()?;
-        (0..connections)
-            .map(|name| {
-                let fd = bench::connect(self.to)?;
-                epoll.add(fd, name, OUT | EDGE)?;
-                epoll.wait()?;
-                Ok(fd)
-            })
-            .collect()
     }
 
     /// Exchanges that each have a connection of their own.
@@ -166,25 +116,45 @@ impl Client {
     }
 }
 
+/// Connections that are up.
+fn connect_all(to: SocketAddrV4, connections: u64) -> std::io::Result<Vec<RawFd>> {
+    let mut epoll = Epoll::new()?;
+    (0..connections)
+        .map(|name| {
+            let fd = bench::connect(to)?;
+            epoll.add(fd, name, OUT | EDGE)?;
+            epoll.wait()?;
+            Ok(fd)
+        })
+        .collect()
+}
+
+fn carry_out(ask: &Ask) -> std::io::Result<()> {
+    match (ask.sized, ask.close) {
+        (Some(size), false) => CountingClient::new(ask, size)?.keep(ask),
+        (Some(size), true) => CountingClient::new(ask, size)?.close(ask),
+        (None, false) => Client::new(ask)?.keep(ask),
+        (None, true) => Client::new(ask)?.close(ask),
+    }
+}
+
 fn main() -> ExitCode {
     let Some(ask) = Ask::read(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let carried_out = Client::new(&ask).and_then(|mut client| match ask.close {
-        false => client.keep(&ask),
-        true => client.close(&ask),
-    });
-    if let Err(error) = carried_out {
+    let begun = Instant::now();
+    if let Err(error) = carry_out(&ask) {
         eprintln!("bare_client: {error}");
         return ExitCode::FAILURE;
     }
     let (user, system) = bench::processor_time();
     println!(
-        "{} exchanges, {} us user, {} us system",
+        "{} exchanges, {} us user, {} us system, {} us wall",
         ask.exchanges,
         user.as_micros(),
-        system.as_micros()
+        system.as_micros(),
+        begun.elapsed().as_micros()
     );
     ExitCode::SUCCESS
 }

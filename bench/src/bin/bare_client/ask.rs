@@ -1,0 +1,154 @@
+//! What the client is asked for on its command line.
+
+use std::net::SocketAddrV4;
+
+pub const USAGE: &str = "usage: bare_client ADDR:PORT -c CONNECTIONS -n EXCHANGES [--path PATH] [--close]\n       \
+    [--size BYTES [--depth N] [--drop] [--hold idle|body]]";
+
+/// Most requests that are sent at once: with some sixty bytes each they fit what a socket takes unasked.
+const DEPTH_MAX: u64 = 1024;
+
+pub struct Ask {
+    pub to: SocketAddrV4,
+    pub connections: u64,
+    pub exchanges: u64,
+    pub close: bool,
+    /// What is known of the responses; none: that each is one segment.
+    pub sized: Option<Size>,
+    path: String,
+}
+
+/// Responses that are told by their length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of each, head and body.
+    pub response: usize,
+    /// Requests that are sent at once.
+    pub depth: u64,
+    /// Leaves most of the bodies in the kernel.
+    pub drop: bool,
+    /// Where to stop and wait.
+    pub hold: Option<Hold>,
+}
+
+/// When connections are held open until standard input ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// After the exchanges.
+    Idle,
+    /// When the first bytes of a response have come on each connection; no more is read then.
+    Body,
+}
+
+impl Ask {
+    pub fn read(mut arguments: impl Iterator<Item = String>) -> Option<Ask> {
+        let to = arguments.next()?.parse().ok()?;
+        let (mut connections, mut exchanges, mut close) = (None, None, false);
+        let (mut response, mut depth, mut drop, mut hold) = (None, None, false, None);
+        let mut path = "/".to_owned();
+        while let Some(word) = arguments.next() {
+            match word.as_str() {
+                "-c" => connections = arguments.next()?.parse().ok(),
+                "-n" => exchanges = arguments.next()?.parse().ok(),
+                "--path" => path = arguments.next()?,
+                "--close" => close = true,
+                "--size" => response = Some(arguments.next()?.parse().ok()?),
+                "--depth" => depth = Some(arguments.next()?.parse().ok()?),
+                "--drop" => drop = true,
+                "--hold" => hold = Some(Hold::read(&arguments.next()?)?),
+                _ => return None,
+            }
+        }
+        let (connections, exchanges): (u64, u64) = (connections?, exchanges?);
+        let sized = response.map(|response| Size {
+            response,
+            depth: depth.unwrap_or(1),
+            drop,
+            hold,
+        });
+        let needless = sized.is_none() && (depth.is_some() || drop || hold.is_some());
+        let sound = connections > 0 && exchanges > 0 && !needless;
+        let ask = Ask {
+            to,
+            connections: exchanges.min(connections),
+            exchanges,
+            close,
+            sized,
+            path,
+        };
+        (sound && sized.is_none_or(|size| size.is_sound(close))).then_some(ask)
+    }
+
+    pub fn request(&self) -> Vec<u8> {
+        let connection = if self.close {
+            "Connection: close\r\n"
+        } else {
+            ""
+        };
+        // As long as weigh's, so that the kernel has as much to carry.
+        let agent = "User-Agent: bare-client\r\nAccept: */*";
+        let Ask { path, to, .. } = self;
+        format!("GET {path} HTTP/1.1\r\nHost: {to}\r\n{agent}\r\n{connection}\r\n").into_bytes()
+    }
+}
+
+impl Size {
+    fn is_sound(&self, close: bool) -> bool {
+        let one_each = self.depth == 1 && self.hold.is_none();
+        self.response > 0 && (1..=DEPTH_MAX).contains(&self.depth) && (!close || one_each)
+    }
+}
+
+impl Hold {
+    fn read(word: &str) -> Option<Hold> {
+        match word {
+            "idle" => Some(Hold::Idle),
+            "body" => Some(Hold::Body),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<Ask> {
+        Ask::read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let cases = [
+            ("127.0.0.1:80 -c 2 -n 3", true),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --depth 64", true),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --close", true),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --hold idle", true),
+            ("127.0.0.1:80 -c 2", false),
+            ("127.0.0.1:80 -c 0 -n 3", false),
+            ("127.0.0.1:80 -c 2 -n 3 --depth 64", false),
+            ("127.0.0.1:80 -c 2 -n 3 --size 0", false),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --depth 0", false),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --depth 2 --close", false),
+            ("127.0.0.1:80 -c 2 -n 3 --size 200 --hold never", false),
+            ("nowhere -c 2 -n 3", false),
+        ];
+        for (line, sound) in cases {
+            assert_eq!(read(line).is_some(), sound, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_request_says_what_was_asked_for() {
+        let request = |line| String::from_utf8(read(line).unwrap().request()).unwrap();
+        assert_eq!(
+            request("127.0.0.1:80 -c 1 -n 1"),
+            "GET / HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: bare-client\r\nAccept: */*\r\n\r\n"
+        );
+        assert_eq!(
+            request("127.0.0.1:80 -c 1 -n 1 --path /a --close"),
+            "GET /a HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: bare-client\r\nAccept: */*\r\n\
+             Connection: close\r\n\r\n"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Exchanges with a server that is measured: a response is over when as many bytes have come as it is known to have.
+//!
+//! It is as bare as the other half, and only adds bytes up: servers send a response in one piece or in several, and
+//! answer requests that were sent together in as many pieces as they like. Not parsing is safe, because a response
+//! that is not the known one shows: its first bytes are another status's, or more comes than is due, or it never ends
+//! (whoever starts this program bounds its time).
+//!
+//! Requests that are sent together are answered together before the next are sent, as other tools do it.
+
+use super::ask::{Ask, Hold, Size};
+use super::{BUFFER, connect_all};
+use bench::{BROKEN, EDGE, Epoll, IN, OUT};
+use std::io::{BufRead, ErrorKind};
+use std::net::SocketAddrV4;
+use std::os::fd::RawFd;
+
+/// How every response begins.
+const OK: &[u8] = b"HTTP/1.1 200";
+
+pub struct CountingClient {
+    to: SocketAddrV4,
+    size: Size,
+    epoll: Epoll,
+    /// As many requests as are sent at once.
+    requests: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+/// One connection.
+#[derive(Clone, Default)]
+struct Slot {
+    fd: RawFd,
+    /// Requests that are being answered.
+    batch: u64,
+    /// Bytes of their responses that are still to come.
+    due: usize,
+    /// Some of them have come.
+    begun: bool,
+}
+
+impl CountingClient {
+    pub fn new(ask: &Ask, size: Size) -> std::io::Result<CountingClient> {
+        Ok(CountingClient {
+            to: ask.to,
+            size,
+            epoll: Epoll::new()?,
+            requests: ask.request().repeat(size.depth as usize),
+            buffer: vec![0; BUFFER],
+        })
+    }
+
+    /// Exchanges on connections that stay.
+    pub fn keep(&mut self, ask: &Ask) -> std::io::Result<()> {
+        let mut slots = self.connect(ask.connections)?;
+        let (mut begun, mut done) = (0, 0);
+        for slot in &mut slots {
+            begun += self.send(slot, ask.exchanges - begun)?;
+        }
+        if self.size.hold == Some(Hold::Body) {
+            self.first_bytes(&mut slots)?;
+            return hold();
+        }
+        while done < ask.exchanges {
+            for index in 0..self.epoll.wait()? {
+                let slot = &mut slots[self.epoll.event(index).0 as usize];
+                if self.receive(slot)? {
+                    done += slot.batch;
+                    begun += self.send(slot, ask.exchanges - begun)?;
+                }
+            }
+        }
+        match self.size.hold {
+            Some(_) => hold(),
+            None => Ok(()),
+        }
+    }
+
+    fn connect(&mut self, connections: u64) -> std::io::Result<Vec<Slot>> {
+        let mut slots = Vec::with_capacity(connections as usize);
+        for (name, fd) in connect_all(self.to, connections)?.into_iter().enumerate() {
+            self.epoll.add(fd, name as u64, IN | EDGE)?;
+            slots.push(Slot {
+                fd,
+                ..Slot::default()
+            });
+        }
+        Ok(slots)
+    }
+
+    /// Exchanges that each have a connection of their own.
+    pub fn close(&mut self, ask: &Ask) -> std::io::Result<()> {
+        let mut slots = vec![Slot::default(); ask.connections as usize];
+        for (name, slot) in slots.iter_mut().enumerate() {
+            *slot = self.open(name)?;
+        }
+        let (mut begun, mut done) = (ask.connections, 0);
+        while done < ask.exchanges {
+            for index in 0..self.epoll.wait()? {
+                let (name, flags) = self.epoll.event(index);
+                let slot = &mut slots[name as usize];
+                assert!(flags & BROKEN == 0, "a connection broke");
+                if slot.batch == 0 && flags & OUT != 0 {
+                    self.send(slot, 1)?;
+                } else if flags & IN != 0 && self.receive(slot)? {
+                    bench::close(slot.fd);
+                    *slot = Slot::default();
+                    done += 1;
+                    if begun < ask.exchanges {
+                        *slot = self.open(name as usize)?;
+                        begun += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, name: usize) -> std::io::Result<Slot> {
+        let fd = bench::connect(self.to)?;
+        self.epoll.add(fd, name as u64, IN | OUT | EDGE)?;
+        Ok(Slot {
+            fd,
+            ..Slot::default()
+        })
+    }
+
+    /// Sends the next requests, at most as many as are `left`, and says how many.
+    #[inline]
+    fn send(&self, slot: &mut Slot, left: u64) -> std::io::Result<u64> {
+        let batch = left.min(self.size.depth);
+        if batch > 0 {
+            let each = self.requests.len() / self.size.depth as usize;
+            let requests = &self.requests[..each * batch as usize];
+            let sent = bench::send(slot.fd, requests)?;
+            assert!(sent == requests.len(), "a send fell short");
+        }
+        *slot = Slot {
+            fd: slot.fd,
+            batch,
+            due: self.size.response * batch as usize,
+            begun: false,
+        };
+        Ok(batch)
+    }
+
+    /// Receives what has come, and says whether that was the last of what was due.
+    #[inline]
+    fn receive(&mut self, slot: &mut Slot) -> std::io::Result<bool> {
+        loop {
+            let drop = self.size.drop && slot.begun;
+            let room = if drop { slot.due } else { self.buffer.len() };
+            let received = match drop {
+                true => bench::discard(slot.fd, room),
+                false => bench::receive(slot.fd, &mut self.buffer),
+            };
+            let received = match received {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                received => received?,
+            };
+            assert!(received > 0, "the server closed a connection");
+            assert!(received <= slot.due, "more has come than the response");
+            if !slot.begun {
+                assert!(self.buffer[..received].starts_with(OK), "not a 200");
+                slot.begun = true;
+            }
+            slot.due -= received;
+            // A short read has taken all there was, and the next arrival is an event of its own.
+            if slot.due == 0 || received < room {
+                return Ok(slot.due == 0);
+            }
+        }
+    }
+
+    /// Takes a few bytes of each connection's response.
+    fn first_bytes(&mut self, slots: &mut [Slot]) -> std::io::Result<()> {
+        let mut left = slots.len();
+        while left > 0 {
+            for index in 0..self.epoll.wait()? {
+                let slot = &mut slots[self.epoll.event(index).0 as usize];
+                if !slot.begun {
+                    let received = bench::receive(slot.fd, &mut self.buffer[..OK.len()])?;
+                    assert!(self.buffer[..received] == *OK, "not a 200");
+                    slot.begun = true;
+                    left -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says that all is as it shall be, and waits until whoever asked for it has seen enough.
+fn hold() -> std::io::Result<()> {
+    println!("held");
+    std::io::stdin().lock().read_line(&mut String::new())?;
+    Ok(())
+}

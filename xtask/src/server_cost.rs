@@ -1,0 +1,144 @@
+//! `cargo xtask cost --server`: what `weigh serve` costs, beside the least that is possible and beside other servers.
+//!
+//! The other half of `cost`: there tools are measured and a bare responder serves, here servers are measured and a bare
+//! client asks. It runs on one CPU and the server on another, and the rest is as there: every run of a server has one
+//! of the yardstick beside it, in rotating order, and what is shown are medians of their ratios. Servers are compared
+//! within a class, because what a server does for a file decides what it costs.
+//!
+//! In scope: CPU time, rates, memory, bytes and system calls of servers that are installed. Out of scope: whether they
+//! answer rightly beyond "a 200 of the right length"; the tests see to that.
+
+// In reading order: who serves,
+mod servers;
+// how each is set up,
+mod setups;
+// what they serve,
+mod site;
+// what they answer,
+mod answer;
+// one that runs,
+mod running;
+// one run,
+mod trial;
+// what it asks of the kernel,
+mod calls;
+// many runs,
+mod point;
+// what needs none,
+mod memory;
+// what is to be reached,
+mod goals;
+// and what came of it all.
+mod table;
+
+pub use servers::names;
+
+use crate::cost::machine::{Machine, Versions};
+use crate::cost::{calls as client_calls, programs};
+use anyhow::{Context, Result, ensure};
+use point::Point;
+use serde_json::{Value, json};
+use servers::Server;
+use std::fs;
+use std::path::Path;
+use trial::Bench;
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct ServerFlags {
+    /// Rounds; every server runs once in each.
+    pub rounds: u32,
+    /// Seconds that one run of the yardstick takes, about.
+    pub seconds: f64,
+    /// Whether this is only a look.
+    pub quick: bool,
+    /// Connections at a time.
+    pub connections: u64,
+    /// Only these beside the yardsticks.
+    pub only: Vec<String>,
+    /// Whether system calls are counted.
+    pub counts_calls: bool,
+    /// Ask with a new connection for each request.
+    pub close: bool,
+    /// Ask with so many requests at once.
+    pub pipeline: Option<u64>,
+    /// Ask for large files.
+    pub large: bool,
+    /// Look at memory.
+    pub memory: bool,
+}
+
+impl ServerFlags {
+    /// Whether no other subject is asked for.
+    pub fn is_plain(&self) -> bool {
+        !(self.close || self.pipeline.is_some() || self.large || self.memory)
+    }
+
+    /// Measures and shows; the raw figures go to `json`.
+    ///
+    /// # Errors
+    /// A program did not build, a server that was asked for by name is not there, or one could not be measured.
+    pub fn run(&self, json: Option<&Path>) -> Result<()> {
+        programs::build("cli", &["weigh"])?;
+        programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
+        let (present, missing) = servers::present(&self.only)?;
+        let machine = Machine::look()?;
+        let versions: Versions = present.iter().filter_map(|it| it.version()).collect();
+        print!("{}", machine.text("server", &versions, &missing));
+        let flags = ServerFlags {
+            counts_calls: self.counts_calls && client_calls::has_strace(),
+            ..self.clone()
+        };
+        let bench = Bench::new(&machine)?;
+        let (value, failed) = flags.measure(&bench, &present)?;
+        if let Some(path) = json {
+            let value = json!({
+                "machine": machine.value(&versions),
+                "missing": missing,
+                "measured": value,
+            });
+            fs::write(path, serde_json::to_string_pretty(&value)? + "\n")
+                .with_context(|| format!("{} could not be written", path.display()))?;
+        }
+        ensure!(
+            failed == 0,
+            "{failed} servers that are installed could not be measured"
+        );
+        Ok(())
+    }
+
+    /// All subjects in turn, each shown when it is done: their values, and how many servers failed.
+    fn measure(&self, bench: &Bench, present: &[&'static Server]) -> Result<(Value, usize)> {
+        let mut failed = 0;
+        let mut points = Vec::new();
+        for subject in point::subjects(self, bench)? {
+            let point = subject.measure(bench, present, self)?;
+            println!("\n{}", table::text(&point));
+            show(&goals::of_point(&point));
+            failed += point.failed.len();
+            points.push(point);
+        }
+        if !points.is_empty() {
+            println!("{}", table::LEGEND);
+        }
+        let mut needs = Vec::new();
+        if self.memory {
+            let (measured, without) = memory::measure(bench, present, self.quick)?;
+            println!("\n{}", table::memory(&measured, &without));
+            show(&goals::of_memory(&measured));
+            failed += without.len();
+            needs = measured;
+        }
+        let value = json!({
+            "points": points.iter().map(Point::value).collect::<Vec<_>>(),
+            "memory": needs.iter().map(memory::Need::value).collect::<Vec<_>>(),
+        });
+        Ok((value, failed))
+    }
+}
+
+fn show(lines: &[String]) {
+    for line in lines {
+        println!("{line}");
+    }
+}
