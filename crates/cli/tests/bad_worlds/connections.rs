@@ -1,6 +1,6 @@
 //! Misbehaviours that meet a connection when it is accepted, or the whole server.
 
-use crate::world::{Differences, EVERY, FEW, MANY, PATIENT, weigh};
+use crate::world::{Differences, EVERY, FEW, MANY, PATIENT, rings, weigh};
 use counterweight::misbehaviour::{Misbehaviour, Script, When};
 use record::Kind;
 use units::Nanos;
@@ -19,9 +19,10 @@ const AT_ACCEPT: [Kind; 4] = [
 #[test]
 fn a_connection_closed_or_reset_at_accept_fails_the_one_exchange_that_was_for_it() {
     let mut differences = Differences::default();
-    for misbehaviour in [M::CloseAtAccept, M::ResetAtAccept] {
+    let both = [M::CloseAtAccept, M::ResetAtAccept].into_iter();
+    for (misbehaviour, ring) in both.flat_map(|each| rings().iter().map(move |ring| (each, ring))) {
         let script = Script::of(misbehaviour, When::Every(EVERY));
-        let flags = format!("-n {MANY} -c 4 --no-keepalive --connect lazy {PATIENT}");
+        let flags = format!("-n {MANY} -c 4 --no-keepalive --connect lazy {ring} {PATIENT}");
         let world = weigh(misbehaviour.name(), script, &flags);
         differences.compare_all(&world, MANY);
         let bad = (MANY + 1) / EVERY;
@@ -39,9 +40,10 @@ fn a_connection_closed_or_reset_at_accept_fails_the_one_exchange_that_was_for_it
 #[test]
 fn a_shield_that_closes_every_connection_without_a_word_leaves_nothing_ok() {
     let mut differences = Differences::default();
-    for connect in ["eager", "lazy"] {
+    let both = ["eager", "lazy"].into_iter();
+    for (connect, ring) in both.flat_map(|each| rings().iter().map(move |ring| (each, ring))) {
         let script = Script::of(M::CloseAtAccept, When::Every(1));
-        let flags = format!("-n {FEW} -c 4 --connect {connect} {PATIENT}");
+        let flags = format!("-n {FEW} -c 4 --connect {connect} {ring} {PATIENT}");
         let world = weigh(M::CloseAtAccept.name(), script, &flags);
         differences.compare_all(&world, FEW);
         differences.compare(&world, "ok", 0, world.summary().ok);
@@ -59,14 +61,15 @@ fn connections_lost_before_the_load_are_opened_again_and_cost_no_exchange() {
     // The probe is the first connection; of the twenty others the 5th, 10th, 15th and 20th are closed, and of the four
     // that replace them the 25th is not one.
     let (asked, lost) = (19, 4);
-    for load in [
+    let loads = [
         "-n 200",
         "-n 200 -t 2",
         "-n 200 --warmup 50ms",
         "-d 200ms --warmup 50ms",
-    ] {
+    ];
+    for (load, ring) in loads.iter().zip(rings().iter().cycle()) {
         let script = Script::of(M::CloseAtAccept, When::Every(EVERY));
-        let flags = format!("{load} -c {asked} {PATIENT}");
+        let flags = format!("{load} -c {asked} {ring} {PATIENT}");
         let world = weigh(M::CloseAtAccept.name(), script, &flags);
         differences.compare_all(&world, world.summary().requests);
         let log = &world.log;
@@ -190,12 +193,19 @@ fn a_server_that_is_killed_and_started_again_is_loaded_again() {
 #[test]
 fn a_server_that_is_killed_and_started_again_is_asked_for_all_of_a_number() {
     let mut differences = Differences::default();
+    for ring in rings() {
+        die_within_a_number(ring, &mut differences);
+    }
+    differences.assert_none();
+}
+
+fn die_within_a_number(ring: &str, differences: &mut Differences) {
     let requests = 2000;
     let script = Script {
         outage: Nanos::from_millis(100),
         ..Script::of(M::Die, When::Only(200))
     };
-    let flags = format!("-n {requests} -c 4 {PATIENT}");
+    let flags = format!("-n {requests} -c 4 {ring} {PATIENT}");
     let world = weigh(M::Die.name(), script, &flags);
     differences.compare_all(&world, requests);
     let [answered, ok] = [world.log.answered, world.summary().ok];
@@ -208,7 +218,6 @@ fn a_server_that_is_killed_and_started_again_is_asked_for_all_of_a_number() {
     differences.compare(&world, "refused", refused, world.faults(&kinds[2..]));
     // Waits of 1, 2, 4 ... 64 ms: eight tries of each of four connections, at most.
     differences.compare(&world, "tried, at most", true, refused <= 4 * 8);
-    differences.assert_none();
 }
 
 #[test]

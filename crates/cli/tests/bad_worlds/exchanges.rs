@@ -1,6 +1,6 @@
 //! Misbehaviours that meet one exchange and end with it.
 
-use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, World, weigh};
+use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, World, has_uring, weigh};
 use counterweight::misbehaviour::{Meets, Misbehaviour, Script, When};
 use record::{Blame, Fault, FaultCount, Kind, Step};
 use units::Nanos;
@@ -203,14 +203,6 @@ fn what_is_cut_off_comes_to_the_same_counts_on_io_uring() {
 
 fn is_slow(wants: Wants) -> bool {
     matches!(wants, Wants::Fault(Kind::Timeout, _))
-}
-
-fn has_uring() -> bool {
-    let has = kernel::Uring::new().is_ok();
-    if !has {
-        println!("skipped: this machine has or allows no io_uring");
-    }
-    has
 }
 
 #[test]

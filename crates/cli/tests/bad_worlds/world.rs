@@ -21,6 +21,23 @@ pub const PATIENT: &str = "--timeout 20s --connect-timeout 20s";
 /// As a flag: what is soon over.
 pub const HURRIED: &str = "--timeout 250ms --connect-timeout 20s";
 
+/// Whether the other ring can be tried; if not, says so.
+pub fn has_uring() -> bool {
+    let has = kernel::Uring::new().is_ok();
+    if !has {
+        println!("skipped: this machine has or allows no io_uring");
+    }
+    has
+}
+
+/// As flags: the rings that can be tried.
+pub fn rings() -> &'static [&'static str] {
+    match has_uring() {
+        true => &["--ring epoll", "--ring io_uring"],
+        false => &["--ring epoll"],
+    }
+}
+
 /// One run of weigh against a server, and both sides' accounts of it.
 #[derive(Debug)]
 pub struct World {
