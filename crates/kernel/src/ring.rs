@@ -134,7 +134,8 @@ pub trait Ring {
     ///
     /// # Errors
     /// What accept said (EMFILE, ENFILE, ENOBUFS, ...), other than "none" and "already gone again". Who waits goes on
-    /// waiting; no `Incoming` tells of it again, so it is the owner who tries again, later.
+    /// waiting; no `Incoming` tells of it again, so it is the owner who tries again, later. (EMFILE may be said where
+    /// nobody waits, too: the kernel looks for a descriptor first.)
     fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno>;
 
     /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
