@@ -8,7 +8,7 @@ use crate::slot::{Begun, Flight, Slot};
 use crate::verdict;
 use crc32fast::Hasher;
 use kernel::Errno;
-use record::{Blame, Fault, Outcome, SentTotal, Step, Tally};
+use record::{Blame, Exchange, Fault, Outcome, SentTotal, Step, Tally};
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
 
@@ -43,9 +43,13 @@ struct Bin {
 
 impl<'p> Books<'p> {
     pub(crate) fn new(job: &'p Job) -> Books<'p> {
+        let open = job.plan.load.is_open();
         Books {
             job,
-            tally: Tally::default(),
+            tally: Tally {
+                open: open.then(Box::default),
+                ..Tally::default()
+            },
             sent: SentTotal::default(),
             start: Instant::NEVER,
             end: Instant::NEVER,
@@ -68,6 +72,30 @@ impl<'p> Books<'p> {
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
             self.tally.observe(&flight.exchange, outcome, flight.status);
+            if self.tally.open.is_some() {
+                self.note_growth(&flight.exchange, outcome);
+            }
+        }
+    }
+
+    /// Notes how long an exchange that is ok or censored took since it was due.
+    fn note_growth(&mut self, exchange: &Exchange, outcome: Outcome) {
+        let counts = match outcome {
+            Outcome::Ok => true,
+            Outcome::Fault(fault) => fault.kind.is_censored(),
+        };
+        if let Some(open) = self.tally.open.as_mut().filter(|_| counts) {
+            open.growth
+                .add(exchange.due - self.start, exchange.response());
+        }
+    }
+
+    /// Writes down an exchange of the window that was due at `due`, was never sent, and is given up.
+    pub(crate) fn never_sent(&mut self, due: Instant, now: Instant, blame: Blame) {
+        self.tally.due += 1;
+        self.tally.observe_never_sent(1, now - due, blame);
+        if let Some(open) = &mut self.tally.open {
+            open.growth.add(due - self.start, now - due);
         }
     }
 
@@ -109,9 +137,9 @@ impl<'p> Books<'p> {
 
     /// Writes down an exchange of the window that failed before a byte of it was sent.
     pub(crate) fn close_unsent(&mut self, due: Instant, fault: Fault, now: Instant) {
-        let exchange = record::Exchange {
+        let exchange = Exchange {
             done: now,
-            ..record::Exchange::due(due)
+            ..Exchange::due(due)
         };
         if now >= self.start && now < self.end {
             self.note_ending(now, false);

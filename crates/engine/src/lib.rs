@@ -26,9 +26,11 @@ mod lines;
 mod pace;
 mod probe;
 mod round;
+mod schedule;
 mod script;
 mod slot;
 mod source;
+mod stack;
 mod thread;
 mod verdict;
 

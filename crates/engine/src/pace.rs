@@ -1,7 +1,7 @@
-//! What may become due in a closed loop: as long as a window lasts, or until a number is used up.
+//! What may become due: as long as a window lasts, or until a number is used up.
 //!
-//! A closed loop has no schedule. An exchange is due when capacity becomes free for it, and the pace only says whether
-//! that moment still counts, and whether it falls into the window.
+//! A closed loop has no schedule: an exchange is due when capacity becomes free for it. In an open loop the schedule says
+//! when. In both the pace only says whether that moment still counts, and whether it falls into the window.
 
 use units::Instant;
 
@@ -66,6 +66,11 @@ impl Pace {
         Some(true)
     }
 
+    /// Whether an exchange may be due at `at`, without taking it.
+    pub(crate) fn allows(&self, at: Instant) -> bool {
+        at < self.pause && (at < self.start || self.remaining > 0)
+    }
+
     /// Whether a number of exchanges is not used up yet.
     pub(crate) fn is_left(&self) -> bool {
         self.remaining > 0
@@ -101,6 +106,7 @@ mod tests {
             (20, None),
         ];
         for (moment, wanted) in cases {
+            assert_eq!(pace.allows(at(moment)), wanted.is_some(), "{moment}");
             assert_eq!(pace.take(at(moment)), wanted, "{moment}");
         }
     }
@@ -108,7 +114,9 @@ mod tests {
     #[test]
     fn a_number_is_used_up_exactly() {
         let mut pace = Pace::number(at(10), 3);
+        assert!(pace.allows(at(9)) && pace.allows(at(11)));
         assert_eq!((0..9).filter(|_| pace.take(at(11)).is_some()).count(), 3);
+        assert!(pace.allows(at(9)) && !pace.allows(at(11)));
         assert_eq!(pace.give_up(), 0);
     }
 

@@ -73,7 +73,12 @@ pub fn round(
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in 0..threads {
-            match spawn(scope, job, &gate, thread, seq) {
+            let place = Place {
+                round: index,
+                thread,
+                seq,
+            };
+            match spawn(scope, job, &gate, place) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     gate.fail();
@@ -96,35 +101,44 @@ fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     job: &'env Job,
     gate: &'env Gate<'env>,
-    index: u32,
-    seq: u64,
+    place: Place,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ledger, Errno>>> {
     let work = move || match job.plan().ring {
-        RingKind::Epoll => live(Epoll::new, job, gate, index, seq),
-        RingKind::IoUring => live(Uring::new, job, gate, index, seq),
+        RingKind::Epoll => live(Epoll::new, job, gate, place),
+        RingKind::IoUring => live(Uring::new, job, gate, place),
     };
     Builder::new()
-        .name(format!("weigh-{index}"))
+        .name(format!("weigh-{}", place.thread))
         .stack_size(STACK)
         .spawn_scoped(scope, work)
 }
 
-/// Lives thread `index` on a ring of its own.
+/// Which thread of which round.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    round: u32,
+    thread: u32,
+    /// The first `{seq}` that no earlier round has used.
+    seq: u64,
+}
+
+/// Lives one thread on a ring of its own.
 fn live<R: Ring>(
     ring: impl FnOnce() -> Result<R, Errno>,
     job: &Job,
     gate: &Gate<'_>,
-    index: u32,
-    seq: u64,
+    place: Place,
 ) -> Result<Ledger, Errno> {
+    let Place { round, thread, seq } = place;
     // Where that is not allowed, a shared table only costs more.
     let _ = kernel::descriptors::own();
     let ring = ring().inspect_err(|_| {
         gate.fail();
         gate.end();
     })?;
-    let pinned = job.plan().pin.then(|| pin(index)).flatten();
-    let mut ledger = Thread::new(ring, job, gate, index, seq).run();
+    let pinned = job.plan().pin.then(|| pin(thread)).flatten();
+    let thread = Thread::new(ring, job, gate, thread, seq);
+    let mut ledger = thread.in_round(round).run();
     ledger.accounts.cpu_pinned = pinned;
     gate.end();
     Ok(ledger)

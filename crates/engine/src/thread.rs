@@ -10,6 +10,8 @@
 
 // In reading order: what every exchange goes through,
 mod exchanges;
+// what an open loop does otherwise,
+mod arrivals;
 // what becomes of connections,
 mod connections;
 // and what is seen to now and then.
@@ -20,11 +22,12 @@ use crate::books::{Books, Cut};
 use crate::gate::{Gate, Stage};
 use crate::job::Job;
 use crate::pace::Pace;
+use crate::schedule::Schedule;
 use crate::script::Script;
 use crate::slot::Slot;
 use crate::source::Sources;
 use kernel::{Completion, Event, Ring};
-use plan::{Connect, Endpoint, Stop, share};
+use plan::{Connect, Endpoint, Stop, Stretch, share};
 use record::{Blame, SentTotal, Tally, ThreadAccounts};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -74,6 +77,10 @@ pub struct Thread<'p, R> {
     slots: Vec<Slot<'p>>,
     script: Script<'p>,
     pace: Pace,
+    /// When exchanges are due; none in a closed loop.
+    schedule: Option<Box<Schedule>>,
+    /// The round's number, from which the schedule follows.
+    round: u32,
     books: Books<'p>,
     sources: Sources,
     exchanges_per_connection: u64,
@@ -117,6 +124,8 @@ impl<'p, R: Ring> Thread<'p, R> {
                 .collect(),
             script: Script::new(job, index, threads, seq),
             pace: Pace::closed(),
+            schedule: Schedule::of(plan, slots as u32, threads),
+            round: 0,
             books: Books::new(job),
             sources: Sources::new(&plan.sources, peer, job.ports, index, threads),
             exchanges_per_connection: plan.protocol.exchanges_per_connection(),
@@ -140,6 +149,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             index,
             threads,
         }
+    }
+
+    /// The same thread in round `round`: each round has arrivals of its own.
+    pub fn in_round(mut self, round: u32) -> Self {
+        self.round = round;
+        self
     }
 
     /// Lives the round through.
@@ -205,7 +220,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let end = start + span;
         self.open_window(start, end);
         self.pace = Pace::span(start, end);
-        self.offer_all(begin);
+        self.begin(begin, Stretch::Window);
         while self.clock < end && !self.interrupted() {
             self.turn(end);
         }
@@ -215,12 +230,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn load_number(&mut self, number: u64, begin: Instant) {
         let mut start = begin;
         if self.job.plan.warmup > Nanos::ZERO {
-            let pause = begin + self.job.plan.warmup;
-            self.pace = Pace::warmup(pause);
-            self.offer_all(begin);
-            while (self.clock < pause || self.under_way > 0) && !self.interrupted() {
-                self.turn(self.clock + self.sweep_every);
-            }
+            self.warm_up(begin, begin + self.job.plan.warmup);
             match self.meet(Stage::Settled) {
                 Some(settled) => start = settled,
                 None => return,
@@ -230,12 +240,27 @@ impl<'p, R: Ring> Thread<'p, R> {
         let number = share(number, self.index, self.threads);
         self.pace = Pace::number(start, number);
         self.answered_at = self.clock;
-        self.offer_all(start);
+        self.begin(start, Stretch::Window);
         while self.pace.is_left() || self.under_way > 0 {
             self.turn(self.clock + self.sweep_every);
             if self.interrupted() || self.is_hopeless() {
                 break;
             }
+        }
+    }
+
+    /// Load from `begin` to `pause` that is not measured, followed to its end.
+    fn warm_up(&mut self, begin: Instant, pause: Instant) {
+        let limit = pause + self.job.plan.timeouts.exchange;
+        self.pace = Pace::warmup(pause);
+        self.begin(begin, Stretch::Apart);
+        let goes_on =
+            |thread: &Self| thread.clock < pause || thread.under_way > 0 || thread.has_backlog();
+        while goes_on(&self) && !self.interrupted() {
+            if self.clock >= limit {
+                self.abandon_backlog(pause, Blame::Server);
+            }
+            self.turn(self.clock + self.sweep_every);
         }
     }
 
@@ -248,13 +273,19 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// One turn of the loop: waits for the kernel, sees to what happened, and to the alarm when it is time.
     fn turn(&mut self, until: Instant) {
-        let patience = until.min(self.alarm) - self.clock;
-        self.ring.wait(Some(patience));
+        let mut until = until.min(self.alarm);
+        if self.schedule.is_some() {
+            until = until.min(self.catch_up());
+        }
+        self.ring.wait(Some(until - self.clock));
         self.accounts.turns.waits += 1;
         let before = self.accounts.turns.completions;
         while let Some(completion) = self.ring.next() {
             self.accounts.turns.completions += 1;
             self.arrive(completion);
+            if self.schedule.is_some() {
+                self.release();
+            }
         }
         if self.accounts.turns.completions == before {
             self.clock = self.ring.now();
@@ -272,6 +303,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             Event::Writable => {
                 self.slots[index as usize].blocked = false;
                 self.flush(index);
+                self.note_waits(index);
             }
             Event::Connected => self.connected(index),
             Event::Ended => self.ended(index),
@@ -293,8 +325,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             return false;
         }
         self.partial = true;
-        self.pace.give_up();
         let cut = self.gate.cut(self.clock);
+        self.abandon_backlog(cut, Blame::Generator);
+        self.pace.give_up();
         self.books.end = self.books.end.min(cut);
         self.accounts.cut(cut);
         true
@@ -303,7 +336,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// With a number of requests to go: whether no complete response has come for twice as long as one may take.
     /// What is still to be asked is then counted as never sent, instead of being asked for hours in vain.
     fn is_hopeless(&mut self) -> bool {
-        if self.books.answered != self.answered {
+        let is_idle = self.schedule.is_some() && self.under_way == 0 && !self.has_backlog();
+        if self.books.answered != self.answered || is_idle {
             (self.answered, self.answered_at) = (self.books.answered, self.clock);
         }
         let patience = self
@@ -316,21 +350,31 @@ impl<'p, R: Ring> Thread<'p, R> {
         if self.clock - self.answered_at <= patience {
             return false;
         }
-        let never = self.pace.give_up();
-        let age = self.clock - self.answered_at;
-        self.books.tally.due += never;
-        self.books
-            .tally
-            .observe_never_sent(never, age, Blame::Server);
+        if self.schedule.is_some() {
+            self.abandon_backlog(self.clock, Blame::Server);
+            self.pace.give_up(); // what was not due yet never will be
+        } else {
+            let never = self.pace.give_up();
+            let age = self.clock - self.answered_at;
+            self.books.tally.due += never;
+            self.books
+                .tally
+                .observe_never_sent(never, age, Blame::Server);
+        }
         self.cut_all(Cut::GivenUp);
         true
     }
 
-    /// Follows what was sent to its end, for at most as long as one exchange may take, or as an interrupt allows.
+    /// Sends what was due, and follows what was sent to its end, each for at most as long as one exchange may take, or as
+    /// an interrupt allows.
     fn drain(&mut self) {
-        self.pace.give_up();
         let patience = self.job.plan.timeouts.exchange;
         let mut limit = self.clock + patience;
+        if self.schedule.is_some() {
+            self.drain_backlog(patience);
+            limit = self.clock + patience + self.sweep_every; // some were sent just now
+        }
+        self.pace.give_up();
         let mut hurried = false;
         while self.under_way > 0 && self.clock < limit {
             if self.gate.stopped() && !hurried {

@@ -148,9 +148,9 @@ impl Plan {
         plan
     }
 
-    /// Connections that are really opened: with fewer requests than connections only as many as there are requests.
+    /// Connections that are really opened, or may be: with fewer requests than connections only as many as there are requests.
     pub fn connections(&self) -> u32 {
-        let Load::Closed { connections } = self.load;
+        let connections = self.load.connections();
         match self.stop {
             Stop::Requests(requests) => {
                 connections.min(u32::try_from(requests).unwrap_or(u32::MAX))

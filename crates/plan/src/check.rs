@@ -2,7 +2,7 @@
 
 use crate::{Load, Plan, Protocol, Requests, Stop};
 use thiserror::Error;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// Why a plan cannot be carried out; each text names the flag and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -39,6 +39,30 @@ pub enum PlanError {
     NoRequest,
     #[error("--pipeline is {0}, more than the {most} that one connection may have under way", most = Protocol::MOST_PIPELINED)]
     PipelineTooDeep(u32),
+    #[error(
+        "--rate is 0, so nothing would ever be due; give a rate such as 100 or 0.5, or leave it away for a closed loop"
+    )]
+    NoRate,
+    #[error(
+        "--rate {rate} over {connections} leaves {each} for each exchange, and none is that quick; raise --connections or \
+         lower --rate",
+        rate = units::rate(.rate.as_f64()),
+        each = units::span(Nanos::from_nanos((u64::from(*.connections) as f64 / .rate.as_f64() * 1e9) as u64)),
+        connections = number_of(*.connections)
+    )]
+    RateBeyondConnections { rate: Rate, connections: u32 },
+    #[error(
+        "--pipeline contradicts --rate: a request that is sent behind another waits for it, and when it was due says \
+         nothing any more; leave one of them away"
+    )]
+    PipelineInOpenLoop,
+}
+
+fn number_of(number: u32) -> String {
+    match number {
+        1 => "1 connection".to_owned(),
+        several => format!("{} connections", units::count(several.into())),
+    }
 }
 
 impl Protocol {
@@ -55,9 +79,8 @@ impl Plan {
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&self) -> Result<(), PlanError> {
-        let Load::Closed { connections } = self.load;
         let rules = [
-            (connections == 0, PlanError::NoConnections),
+            (self.load.connections() == 0, PlanError::NoConnections),
             (self.stop == Stop::Requests(0), PlanError::NoRequests),
             (
                 self.stop == Stop::Duration(Nanos::ZERO),
@@ -81,10 +104,37 @@ impl Plan {
         ];
         match rules.into_iter().find(|(broken, _)| *broken) {
             Some((_, error)) => Err(error),
-            None => self.protocol.check(),
+            None => self.protocol.check().and_then(|()| self.check_rate()),
         }
     }
+
+    /// What an open loop needs beside.
+    fn check_rate(&self) -> Result<(), PlanError> {
+        let Load::Open {
+            rate, connections, ..
+        } = self.load
+        else {
+            return Ok(());
+        };
+        let carried = f64::from(connections) / QUICKEST.as_secs_f64();
+        let rules = [
+            (rate == Rate::default(), PlanError::NoRate),
+            (
+                rate.as_f64() > carried,
+                PlanError::RateBeyondConnections { rate, connections },
+            ),
+            (self.protocol.pipeline > 1, PlanError::PipelineInOpenLoop),
+        ];
+        rules
+            .into_iter()
+            .find(|(broken, _)| *broken)
+            .map_or(Ok(()), |(_, error)| Err(error))
+    }
 }
+
+/// No exchange over a socket is over in less: two system calls and two passes through the kernel's TCP take several
+/// times as long on any machine.
+const QUICKEST: Nanos = Nanos::from_micros(1);
 
 impl Protocol {
     fn check(&self) -> Result<(), PlanError> {
@@ -116,6 +166,27 @@ impl Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn open(rate: &str, connections: u32) -> Load {
+        Load::Open {
+            rate: rate.parse().unwrap(),
+            arrivals: crate::Arrivals::Poisson,
+            connections,
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_just_carried_is_sound_and_the_sentence_says_why_more_is_not() {
+        let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
+        plan.load = open("2m", 2);
+        assert_eq!(plan.check(), Ok(()));
+        plan.load = open("4m", 1);
+        assert_eq!(
+            plan.check().unwrap_err().to_string(),
+            "--rate 4 000 000 over 1 connection leaves 250 ns for each exchange, and none is that quick; raise \
+             --connections or lower --rate"
+        );
+    }
 
     #[test]
     fn each_broken_rule_is_named() {
@@ -166,6 +237,22 @@ mod tests {
             (
                 |plan| plan.requests = Requests::Listed(Vec::new()),
                 PlanError::NoRequest,
+            ),
+            (|plan| plan.load = open("0", 1), PlanError::NoRate),
+            (|plan| plan.load = open("1", 0), PlanError::NoConnections),
+            (
+                |plan| plan.load = open("3m", 2),
+                PlanError::RateBeyondConnections {
+                    rate: "3m".parse().unwrap(),
+                    connections: 2,
+                },
+            ),
+            (
+                |plan| {
+                    plan.load = open("100", 2);
+                    plan.protocol.pipeline = 2;
+                },
+                PlanError::PipelineInOpenLoop,
             ),
         ];
         let sound = Plan::example("127.0.0.1:80".parse().unwrap());

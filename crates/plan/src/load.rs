@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// What drives the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,49 @@ pub enum Load {
         /// Connections, over all threads.
         connections: u32,
     },
+    /// An open loop: a schedule says when each exchange is due, whatever the server does; so it measures response time,
+    /// and a stall is seen by everything that was due in it.
+    Open {
+        /// Exchanges a second, over all threads.
+        rate: Rate,
+        /// By which law they are due.
+        arrivals: Arrivals,
+        /// The most connections that may be open, over all threads.
+        connections: u32,
+    },
+}
+
+impl Load {
+    /// Connections, or the most of them, over all threads.
+    pub fn connections(self) -> u32 {
+        match self {
+            Load::Closed { connections } | Load::Open { connections, .. } => connections,
+        }
+    }
+
+    /// Whether a schedule says when exchanges are due.
+    pub fn is_open(self) -> bool {
+        matches!(self, Load::Open { .. })
+    }
+}
+
+/// By which law exchanges of an open loop are due; each is a file in `pacing/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At random: gaps are exponential and independent, as of many users who know nothing of each other.
+    Poisson,
+    /// Evenly spaced.
+    Constant,
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Constant => "constant",
+        })
+    }
 }
 
 /// When a round is over.

@@ -4,7 +4,7 @@ use units::{Instant, Nanos};
 
 /// One request and its response, as four moments on the monotonic clock.
 ///
-/// *due*: in a closed loop, when capacity became free for it. *sent*: just before the system call that carried its
+/// *due*: in an open loop, when its schedule says; in a closed loop, when capacity became free for it. *sent*: just before the system call that carried its
 /// first byte. *first*, *done*: just after the receive that brought its first and its last byte. A stamp that never
 /// came is [`Instant::ZERO`]; for an exchange that was cut off, *done* is when it was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,11 @@ impl Exchange {
     /// done - sent.
     pub fn service(&self) -> Nanos {
         self.done - self.sent
+    }
+
+    /// done - due.
+    pub fn response(&self) -> Nanos {
+        self.done - self.due
     }
 
     /// How long it had been under way when it was over: from its sending, or from its due if it was never sent.

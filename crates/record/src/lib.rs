@@ -30,6 +30,8 @@ mod outcome;
 // What a thread counts,
 mod answers;
 mod few;
+mod growth;
+mod open;
 mod series;
 mod tally;
 // what it and the server cost,
@@ -57,9 +59,11 @@ pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use footprint::Footprint;
 pub use generator::{ThreadAccounts, Turns};
+pub use growth::Growth;
 pub use journal::Journal;
 pub use load::{LoadError, load};
 pub use machine::Machine;
+pub use open::{OpenTimes, Waits};
 pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};
 pub use round::{Point, Round, SentTotal, Window};
 pub use run::{Probe, Run};
@@ -67,5 +71,5 @@ pub use save::SaveError;
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
 pub use state::{default_path, latest};
-pub use summary::{Errors, Latency, Rps, Summary};
+pub use summary::{Errors, Latency, OpenFigures, Rps, Summary};
 pub use tally::{Connects, Statuses, Tally};

@@ -188,6 +188,13 @@ fn sound(run: &Run) -> Result<(), Flaw> {
             "a series has impossible bins",
         ),
         (
+            rounds().all(|round| {
+                let open = round.tally.open.as_ref();
+                open.is_none_or(|open| open.growth.is_sound())
+            }),
+            "response times over the run have impossible bins",
+        ),
+        (
             rounds().all(|round| round.tally.answers.is_sound()),
             "answers are counted in an impossible way",
         ),

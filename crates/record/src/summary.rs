@@ -5,6 +5,7 @@
 use crate::{Round, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Histogram;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -23,12 +24,54 @@ pub struct Summary {
     pub duration_s: f64,
     /// Ok endings per second.
     pub rps: Rps,
-    /// Latency of ok and censored exchanges, in microseconds. In a closed loop it is service time.
+    /// Latency of ok and censored exchanges, in microseconds: response time in an open loop, service time in a closed one.
     pub latency_us: Latency,
+    /// What an open loop knows beside its response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenFigures>,
     /// Raw bytes of responses.
     pub bytes_received: u64,
     /// Raw bytes of requests.
     pub bytes_sent: u64,
+}
+
+/// Service time, and what lateness consists of, of an open loop; each in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenFigures {
+    /// From sent to done, of the exchanges that were sent and are ok or censored.
+    pub service_us: Latency,
+    /// From due to sent, of the ok exchanges.
+    pub lateness_us: Latency,
+    /// From due until a connection was free, of the exchanges that were sent.
+    pub queued_us: Latency,
+    /// While a connection was opened for it, likewise.
+    pub connecting_us: Latency,
+    /// What the generator itself took until it sent, likewise.
+    pub generator_late_us: Latency,
+}
+
+impl OpenFigures {
+    fn of(tally: &Tally) -> Option<OpenFigures> {
+        let open = tally.open.as_ref()?;
+        Some(OpenFigures {
+            service_us: Latency::from(&tally.service, tally.censored_from),
+            lateness_us: Latency::from(&tally.lateness, None),
+            queued_us: Latency::from(&open.queued, None),
+            connecting_us: Latency::from(&open.connecting, None),
+            generator_late_us: Latency::from(&open.generator_late, None),
+        })
+    }
+
+    /// The distributions by name, in the order in which they are shown.
+    pub fn named(&self) -> [(&'static str, &Latency); 5] {
+        [
+            ("service", &self.service_us),
+            ("lateness", &self.lateness_us),
+            ("queued", &self.queued_us),
+            ("connecting", &self.connecting_us),
+            ("generator late", &self.generator_late_us),
+        ]
+    }
 }
 
 /// Exchanges that did not end well.
@@ -90,9 +133,13 @@ impl Latency {
     pub const PERCENTILES: [(&str, f64); 4] =
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
-    /// The figures of a tally's service times.
+    /// The figures of what is called latency in a tally.
     pub fn of(tally: &Tally) -> Latency {
-        let times = &tally.service;
+        Latency::from(tally.latency(), tally.latency_censored_from())
+    }
+
+    /// The figures of `times`, of which the smallest censored one is `censored_from`.
+    fn from(times: &Histogram, censored_from: Option<Nanos>) -> Latency {
         let micros = |nanos: u64| nanos as f64 / 1e3;
         let percentile = |p: f64| times.quantile_if_carried(p).map(micros);
         let mut latency = Latency {
@@ -106,7 +153,7 @@ impl Latency {
             count: times.count(),
             at_least: Vec::new(),
         };
-        if let Some(from) = tally.censored_from {
+        if let Some(from) = censored_from {
             latency.at_least = latency.bounded_by(from);
         }
         latency
@@ -202,6 +249,7 @@ impl Summary {
             duration_s,
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
             latency_us: Latency::of(&tally),
+            open: OpenFigures::of(&tally),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
         })

@@ -1,6 +1,6 @@
 //! What a thread accumulates; merges by addition.
 
-use crate::{Answers, Blame, Exchange, Fault, Faults, Kind, Outcome, Series, Step};
+use crate::{Answers, Blame, Exchange, Fault, Faults, Kind, OpenTimes, Outcome, Series, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -33,9 +33,10 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Raw bytes of the requests of `started` that the kernel took.
     pub bytes_sent: u64,
-    /// Service time (done - sent) of the `ok` exchanges, and of the censored ones at the age at which they were cut off.
+    /// Service time (done - sent) of the `ok` exchanges, and of the censored ones at the age at which they were cut off;
+    /// in an open loop, of those of the censored ones that were sent.
     pub service: Histogram,
-    /// The smallest age at which an exchange was censored; percentiles above it are lower bounds.
+    /// The smallest of those ages at which an exchange was censored; percentiles above it are lower bounds.
     pub censored_from: Option<Nanos>,
     /// First byte - sent, of the `ok` exchanges.
     pub first_byte: Histogram,
@@ -51,6 +52,9 @@ pub struct Tally {
     pub series: Series,
     /// What was answered to each listed request that is no template: the bodies' likeness.
     pub answers: Answers,
+    /// Response times, and what lateness consists of; of an open loop only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Box<OpenTimes>>,
 }
 
 impl Tally {
@@ -66,6 +70,9 @@ impl Tally {
                 self.service.record(exchange.service().as_nanos());
                 self.first_byte.record(exchange.to_first_byte().as_nanos());
                 self.lateness.record(exchange.lateness().as_nanos());
+                if let Some(open) = &mut self.open {
+                    open.observe_ok(exchange);
+                }
             }
             Outcome::Fault(fault) => self.observe_fault(exchange, fault, status),
         }
@@ -80,9 +87,20 @@ impl Tally {
         match fault.kind {
             Kind::Status4xx => self.service_4xx.record(exchange.service().as_nanos()),
             Kind::Status5xx => self.service_5xx.record(exchange.service().as_nanos()),
-            kind if kind.is_censored() => self.censor(1, exchange.age()),
+            kind if kind.is_censored() => self.observe_cut(exchange),
             _ => {}
         }
+    }
+
+    /// An open loop knows two ages: since its due, and since it was sent, where it was.
+    fn observe_cut(&mut self, exchange: &Exchange) {
+        if let Some(open) = &mut self.open {
+            open.censor(exchange.response());
+            if !exchange.is_sent() {
+                return;
+            }
+        }
+        self.censor(1, exchange.age());
     }
 
     /// Counts `count` exchanges that were due in the window and of which nothing was ever sent, given up at `age`;
@@ -95,8 +113,25 @@ impl Tally {
             blame,
         };
         self.faults.add(fault, count);
-        if count > 0 {
-            self.censor(count, age);
+        match &mut self.open {
+            Some(open) => (0..count).for_each(|_| open.censor(age)),
+            None if count > 0 => self.censor(count, age),
+            None => {}
+        }
+    }
+
+    /// What is called latency: response times in an open loop, else service times; ok and censored exchanges.
+    pub fn latency(&self) -> &Histogram {
+        self.open
+            .as_ref()
+            .map_or(&self.service, |open| &open.response)
+    }
+
+    /// The smallest age at which one of those was censored.
+    pub fn latency_censored_from(&self) -> Option<Nanos> {
+        match &self.open {
+            Some(open) => open.censored_from,
+            None => self.censored_from,
         }
     }
 
@@ -121,7 +156,7 @@ impl Tally {
         sum(self.started, self.never_sent) == Some(self.due)
             && sum(self.ok, self.faults.total()) == Some(self.due)
             && self.never_sent == self.faults.count(|fault| fault.kind == Kind::NeverSent)
-            && sum(self.ok, self.censored()) == Some(self.service.count())
+            && sum(self.ok, self.censored()) == Some(self.latency().count())
     }
 
     /// Adds another thread's tally. ([`crate::Summary::tally`] adds rounds, in which connections do not add up.)
@@ -148,6 +183,9 @@ impl Tally {
         self.connects.merge(&other.connects);
         self.series.merge(&other.series);
         self.answers.merge(&other.answers);
+        if let Some(open) = &other.open {
+            self.open.get_or_insert_default().merge(open);
+        }
     }
 }
 

@@ -14,9 +14,11 @@
 #![forbid(unsafe_code)]
 
 mod parse;
+mod rate;
 mod show;
 mod time;
 
 pub use parse::{ParseError, parse_count};
+pub use rate::Rate;
 pub use show::{bytes, count, percent, rate, span};
 pub use time::{Instant, Nanos};

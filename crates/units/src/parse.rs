@@ -13,6 +13,11 @@ pub enum ParseError {
     /// Not a span of time such as `500ms`.
     #[error("`{0}` is not a duration; write a number with a unit such as 500ms, 10s, 2m or 1m30s")]
     Span(String),
+    /// Not a rate such as `1k` or `0.5`.
+    #[error(
+        "`{0}` is not a rate; write a number a second such as 100, 10k or 0.5, with six decimals at most"
+    )]
+    Rate(String),
     /// Larger than can be counted.
     #[error("`{0}` is too large")]
     TooLarge(String),
@@ -85,13 +90,14 @@ impl FromStr for Nanos {
     }
 }
 
-enum Fault {
+/// Why digits are no quantity.
+pub(crate) enum Fault {
     Form,
     Large,
 }
 
 /// `digits` times `scale`, exact: no floating point, so that 1.001k is 1001 and never 1000.
-fn scaled(digits: &str, scale: u64) -> Result<u64, Fault> {
+pub(crate) fn scaled(digits: &str, scale: u64) -> Result<u64, Fault> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let fits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty()

@@ -18,6 +18,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             nodelay: self.job.nodelay,
         };
         self.books.tally.connects.attempted += 1;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.vacant.remove(index);
+        }
         let mut result = self.ring.connect(Token(index), &self.job.address, &options);
         if result == Err(Errno::EADDRNOTAVAIL) && self.sources.advance() {
             options.source = self.sources.next();
@@ -45,6 +48,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         if let State::Connecting(since) = slot.state {
             connects.time.record((at - since).as_nanos());
+            if let Some(schedule) = &mut self.schedule {
+                schedule.free(index, at, at - since);
+            }
         }
         connects.established += 1;
         connects.in_window += u64::from(at >= self.books.start && at < self.books.end);
@@ -126,6 +132,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
         self.ring.close(Token(index), how);
         slot.vacate();
+        if let Some(schedule) = &mut self.schedule {
+            schedule.idle.remove(index);
+        }
         self.open -= 1;
     }
 

@@ -65,6 +65,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Opens on `index` what is due at `at`, as far as there is room, and sends it.
     #[inline]
     pub(super) fn offer(&mut self, index: u32, at: Instant) {
+        if self.schedule.is_some() {
+            return self.offer_freed(index, at);
+        }
         let slot = &mut self.slots[index as usize];
         match slot.state {
             State::Open if slot.connection.takes_one() => self.ask_one(index, at),
@@ -93,6 +96,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             return;
         }
         let Some(due) = self.take(at) else { return };
+        self.ask(index, due);
+    }
+
+    /// Sends what is due on a connection where nothing is under way.
+    #[inline]
+    pub(super) fn ask(&mut self, index: u32, due: Pending) {
         let Some(bare) = self.script.next_bare() else {
             self.open_exchange(index, due);
             return self.flush(index);
@@ -121,7 +130,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Asks the pace for one exchange due at `at`.
     #[inline]
-    pub(super) fn take(&mut self, at: Instant) -> Option<Pending> {
+    fn take(&mut self, at: Instant) -> Option<Pending> {
         let belongs = self.pace.take(at)?;
         self.under_way += 1;
         self.books.tally.due += u64::from(belongs);

@@ -2,7 +2,7 @@
 
 use super::Thread;
 use crate::books::Cut;
-use crate::slot::State;
+use crate::slot::{Flight, State};
 use crate::verdict;
 use kernel::{Closing, Ring, Token};
 use plan::Connect;
@@ -65,8 +65,10 @@ impl<'p, R: Ring> Thread<'p, R> {
                     self.connect_failed(index, verdict::connect_timeout(self.is_local()));
                 }
                 State::Open => {
-                    let oldest = slot.flights.front();
-                    if oldest.is_some_and(|flight| now - flight.since() >= limits.exchange) {
+                    let free = self.schedule.as_ref().map(|each| each.free_since(index));
+                    let since = |flight: &Flight| flight.since().max(free.unwrap_or(Instant::ZERO));
+                    let oldest = slot.flights.front().map(since);
+                    if oldest.is_some_and(|since| now - since >= limits.exchange) {
                         self.leave(index, Cut::Timeout);
                         self.offer(index, now);
                     }

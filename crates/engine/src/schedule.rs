@@ -1,0 +1,109 @@
+//! What an open loop's thread has beside a closed one's: when its exchanges are due, and which slots are free for them.
+//!
+//! What is due and waits is not stored: the schedule stands at the first exchange that was not assigned, and all that
+//! are due by now and not before it are the backlog. So a backlog of any length costs nothing.
+
+use crate::stack::Stack;
+use plan::{Arrivals, Pacing};
+use record::Waits;
+use units::{Instant, Nanos, Rate};
+
+/// One thread's schedule, and its free slots.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    rate: Rate,
+    arrivals: Arrivals,
+    origin: Instant,
+    pacing: Option<Pacing>,
+    /// When the first exchange that was not assigned yet is due; `NEVER` when there are no more.
+    pub(crate) head: Instant,
+    /// Open connections with nothing under way.
+    pub(crate) idle: Stack,
+    /// Slots without a connection.
+    pub(crate) vacant: Stack,
+    places: Vec<Place>,
+    /// The most connects that may be under way at a time.
+    pub(crate) most_connecting: u32,
+}
+
+/// What an open loop notes of a slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// Since when it has been free, or its connection usable.
+    free: Instant,
+    /// What the exchange on it has waited for.
+    waits: Waits,
+    /// Whether that is still to be written down.
+    is_open: bool,
+}
+
+impl Schedule {
+    /// The schedule of a thread with so many `slots`, all of them vacant. Nothing is due before [`Schedule::begin`].
+    pub(crate) fn new(
+        rate: Rate,
+        arrivals: Arrivals,
+        slots: u32,
+        most_connecting: u32,
+    ) -> Schedule {
+        let mut vacant = Stack::new(slots);
+        (0..slots).rev().for_each(|slot| vacant.push(slot));
+        Schedule {
+            rate,
+            arrivals,
+            origin: Instant::ZERO,
+            pacing: None,
+            head: Instant::NEVER,
+            idle: Stack::new(slots),
+            vacant,
+            places: vec![Place::default(); slots as usize],
+            most_connecting,
+        }
+    }
+
+    /// Begins anew at `origin`, with the arrivals that follow from `seed`.
+    pub(crate) fn begin(&mut self, origin: Instant, seed: u64, thread: u32, threads: u32) {
+        self.origin = origin;
+        self.pacing = Some(Pacing::new(self.arrivals, self.rate, seed, thread, threads));
+        self.pass();
+    }
+
+    /// Goes on to the next exchange.
+    pub(crate) fn pass(&mut self) {
+        let next = self.pacing.as_mut().and_then(Iterator::next);
+        self.head = next.map_or(Instant::NEVER, |offset| self.origin + offset);
+    }
+
+    /// Nothing more is due.
+    pub(crate) fn end(&mut self) {
+        self.pacing = None;
+        self.head = Instant::NEVER;
+    }
+
+    /// The exchange that is due at `due` gets this slot.
+    pub(crate) fn assign(&mut self, slot: u32, due: Instant) {
+        let place = &mut self.places[slot as usize];
+        place.waits = Waits {
+            queued: place.free - due,
+            connecting: Nanos::ZERO,
+        };
+        place.is_open = true;
+    }
+
+    /// The slot has become free, or usable, at `at`, its connection after `connecting`.
+    pub(crate) fn free(&mut self, slot: u32, at: Instant, connecting: Nanos) {
+        let place = &mut self.places[slot as usize];
+        place.free = at;
+        place.waits.connecting = connecting;
+    }
+
+    /// Since when the slot has been free, or its connection usable: before that no exchange on it waits for the server.
+    pub(crate) fn free_since(&self, slot: u32) -> Instant {
+        self.places[slot as usize].free
+    }
+
+    /// What the exchange on this slot has waited for; told once.
+    pub(crate) fn waits(&mut self, slot: u32) -> Option<Waits> {
+        let place = &mut self.places[slot as usize];
+        std::mem::take(&mut place.is_open).then_some(place.waits)
+    }
+}

@@ -1,0 +1,160 @@
+//! When the exchanges of an open loop are due.
+//!
+//! A law is an iterator of due instants, as offsets from the start of the load, and nothing else: it knows no sockets, no
+//! clock and no backlog, so that what was *intended* can be held afterwards against what was *done*. (A token bucket
+//! would be shorter, but it forgets what it intended.)
+//!
+//! Arrival `k` of the whole load is due at the same instant whatever the number of threads, and belongs to thread
+//! `k mod threads`: each thread computes the schedule for itself, and takes its own. What became due and waits needs no
+//! memory, since it can be computed again from its number; so a backlog cannot overflow.
+//!
+//! ```
+//! use plan::{Arrivals, Pacing};
+//! use units::Nanos;
+//!
+//! let rate = "0.5".parse().unwrap();
+//! let due: Vec<Nanos> = Pacing::new(Arrivals::Constant, rate, 1, 0, 1).take(3).collect();
+//! assert_eq!(due, [0, 2, 4].map(Nanos::from_secs));
+//! ```
+
+mod constant;
+mod poisson;
+
+use crate::Arrivals;
+use constant::Constant;
+use poisson::Poisson;
+use units::{Nanos, Rate};
+
+/// One thread's share of a schedule: the offsets at which its exchanges are due, never falling, without an end.
+#[derive(Debug, Clone)]
+pub struct Pacing {
+    law: Law,
+    /// Arrivals of other threads before the next of this one's.
+    skip: usize,
+    /// Arrivals of other threads between two of this one's.
+    stride: usize,
+}
+
+/// The laws: a closed set, so that nothing is dispatched per exchange.
+#[derive(Debug, Clone)]
+enum Law {
+    Constant(Constant),
+    Poisson(Poisson),
+}
+
+impl Pacing {
+    /// The share of thread `thread` of `threads` in the arrivals of `rate`, which a law with chance in it draws from
+    /// `seed`.
+    ///
+    /// # Panics
+    /// There are no threads.
+    pub fn new(arrivals: Arrivals, rate: Rate, seed: u64, thread: u32, threads: u32) -> Pacing {
+        assert!(threads > 0, "somebody has to send");
+        Pacing {
+            law: match arrivals {
+                Arrivals::Constant => Law::Constant(Constant::new(rate)),
+                Arrivals::Poisson => Law::Poisson(Poisson::new(rate, seed)),
+            },
+            skip: thread as usize,
+            stride: threads as usize - 1,
+        }
+    }
+}
+
+impl Iterator for Pacing {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        let skip = std::mem::replace(&mut self.skip, self.stride);
+        match &mut self.law {
+            Law::Constant(law) => law.nth(skip),
+            Law::Poisson(law) => law.nth(skip),
+        }
+    }
+}
+
+/// The stretches of a round that have a schedule each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    /// A warm-up that is drained before the window opens.
+    Apart = 0,
+    /// The window, and the warm-up that leads into it where a duration ends it.
+    Window = 1,
+}
+
+impl Stretch {
+    /// The seed of this stretch of round `round`, in a plan with seed `seed`: no two have a schedule in common.
+    pub fn seed(self, seed: u64, round: u32) -> u64 {
+        crate::template::draw(!seed, u64::from(round) * 2 + self as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LAWS: [Arrivals; 2] = [Arrivals::Constant, Arrivals::Poisson];
+
+    fn rate(millionths: u64) -> Rate {
+        let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+        text.parse().unwrap()
+    }
+
+    fn whole(arrivals: Arrivals, rate: Rate, seed: u64) -> Pacing {
+        Pacing::new(arrivals, rate, seed, 0, 1)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_arrival_is_due_before_the_one_before_it(parts in 1u64..1_000_000_000_000_000, seed: u64) {
+            for law in LAWS {
+                let due: Vec<Nanos> = whole(law, rate(parts), seed).take(2_000).collect();
+                prop_assert!(due.is_sorted(), "{law}");
+            }
+        }
+
+        #[test]
+        fn threads_share_out_the_same_schedule_however_many_they_are(
+            parts in 1_000u64..1_000_000_000_000,
+            seed: u64,
+            threads in 2u32..17,
+        ) {
+            for law in LAWS {
+                let due: Vec<Nanos> = whole(law, rate(parts), seed).take(1_000).collect();
+                let mut shares: Vec<Pacing> = (0..threads)
+                    .map(|thread| Pacing::new(law, rate(parts), seed, thread, threads))
+                    .collect();
+                let many = shares.len();
+                for (number, due) in due.iter().enumerate() {
+                    prop_assert_eq!(shares[number % many].next(), Some(*due), "{} {}", law, number);
+                }
+            }
+        }
+
+        #[test]
+        fn the_same_seed_gives_the_same_schedule_again(parts in 1u64..1_000_000_000_000, seed: u64) {
+            for law in LAWS {
+                let once: Vec<Nanos> = whole(law, rate(parts), seed).take(500).collect();
+                let again: Vec<Nanos> = whole(law, rate(parts), seed).take(500).collect();
+                prop_assert_eq!(once, again);
+            }
+        }
+
+        /// Within four standard deviations of what chance allows; for even spacing there is no chance.
+        #[test]
+        fn in_the_long_run_the_rate_is_the_one_that_was_asked_for(
+            parts in 100_000u64..1_000_000_000_000,
+            seed: u64,
+        ) {
+            const NUMBER: usize = 40_000;
+            for (law, chance) in LAWS.into_iter().zip([1.0 / NUMBER as f64, 4.0 / (NUMBER as f64).sqrt()]) {
+                let last = whole(law, rate(parts), seed).nth(NUMBER - 1).unwrap();
+                let ratio = NUMBER as f64 / rate(parts).number_in(last);
+                prop_assert!((ratio - 1.0).abs() <= 1.01 * chance, "{} {}", law, ratio);
+            }
+        }
+    }
+}

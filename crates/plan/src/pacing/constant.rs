@@ -1,0 +1,64 @@
+//! Evenly spaced: arrival `k` is due at `k / rate`, to the nanosecond below.
+//!
+//! Every instant is computed from its number and not from the one before it, so that no rounding adds up. Even spacing
+//! flatters a server (nothing ever comes in a bunch) and can fall into step with its timers; it is for questions that ask
+//! for it.
+
+use units::{Nanos, Rate};
+
+/// The instants of an even rate.
+#[derive(Debug, Clone)]
+pub(super) struct Constant {
+    rate: Rate,
+    next: u64,
+}
+
+impl Constant {
+    pub(super) fn new(rate: Rate) -> Constant {
+        Constant { rate, next: 0 }
+    }
+}
+
+impl Iterator for Constant {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        self.nth(0)
+    }
+
+    fn nth(&mut self, skip: usize) -> Option<Nanos> {
+        let number = self.next.saturating_add(skip as u64);
+        self.next = number.saturating_add(1);
+        Some(self.rate.time_of(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_millionth_arrival_is_where_it_belongs() {
+        let cases: &[(&str, u64)] = &[
+            ("0.5", 2_000_000_000_000_000),
+            ("3", 333_333_333_333_333),
+            ("30k", 33_333_333_333),
+            ("0.3", 3_333_333_333_333_333),
+        ];
+        for (rate, wanted) in cases {
+            let due = Constant::new(rate.parse().unwrap()).nth(1_000_000);
+            assert_eq!(due.map(Nanos::as_nanos), Some(*wanted), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_second_holds_as_many_as_the_rate_says() {
+        for rate in [1_u64, 3, 7, 1_000, 29_999] {
+            let before = |due: &Nanos| *due < Nanos::from_secs(5);
+            let count = Constant::new(Rate::per_second(rate))
+                .take_while(before)
+                .count();
+            assert_eq!(count as u64, 5 * rate);
+        }
+    }
+}

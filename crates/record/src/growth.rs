@@ -1,0 +1,157 @@
+//! Response times by when exchanges were due: whether they grow with the length of the run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// Sums of response times, in bins of equal width from the start of the window, by when exchanges were due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Growth {
+    /// Width of a bin.
+    pub interval: Nanos,
+    /// Exchanges in each bin: ok and censored ones.
+    pub count: Vec<u64>,
+    /// Their response times (or ages) together; as long as `count`.
+    pub sum: Vec<Nanos>,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Growth {
+            interval: Growth::INTERVAL,
+            count: Vec::new(),
+            sum: Vec::new(),
+        }
+    }
+}
+
+impl Growth {
+    /// The width that it begins with: 64 bins are a second and more.
+    pub const INTERVAL: Nanos = Nanos::from_millis(25);
+    /// The most bins, enough for a straight line through them; a longer window doubles their width instead.
+    pub const MOST_BINS: usize = 64;
+
+    /// Counts an exchange that was due `offset` after the start of the window.
+    #[inline]
+    pub fn add(&mut self, offset: Nanos, response: Nanos) {
+        self.put(offset, 1, response);
+    }
+
+    fn put(&mut self, offset: Nanos, count: u64, sum: Nanos) {
+        let mut bin = offset.as_nanos() / self.interval.as_nanos();
+        while bin >= Self::MOST_BINS as u64 {
+            self.coarsen();
+            bin /= 2;
+        }
+        let bin = bin as usize;
+        if bin >= self.count.len() {
+            self.count.resize(bin + 1, 0);
+            self.sum.resize(bin + 1, Nanos::ZERO);
+        }
+        self.count[bin] = self.count[bin].saturating_add(count);
+        self.sum[bin] += sum;
+    }
+
+    /// Adds another's, in the wider of both intervals.
+    pub fn merge(&mut self, other: &Growth) {
+        let mut other = other.clone();
+        while self.interval < other.interval {
+            self.coarsen();
+        }
+        while other.interval < self.interval {
+            other.coarsen();
+        }
+        for (bin, (&count, &sum)) in other.count.iter().zip(&other.sum).enumerate() {
+            self.put(self.interval * bin as u64, count, sum);
+        }
+    }
+
+    /// By how much response time grew for each second that exchanges were due later, in seconds: the slope of the least
+    /// squares through the exchanges, each in the middle of its bin. None where all are in one bin.
+    pub fn slope(&self) -> Option<f64> {
+        let bins = || self.count.iter().zip(&self.sum).zip(0..);
+        let middle = |bin: u32| (f64::from(bin) + 0.5) * self.interval.as_secs_f64();
+        let (mut number, mut at, mut took) = (0.0, 0.0, 0.0);
+        for ((&count, sum), bin) in bins() {
+            number += count as f64;
+            at += count as f64 * middle(bin);
+            took += sum.as_secs_f64();
+        }
+        let (at, took) = (at / number, took / number);
+        let (mut both, mut square) = (0.0, 0.0);
+        for ((&count, sum), bin) in bins() {
+            let away = middle(bin) - at;
+            both += away * (sum.as_secs_f64() - count as f64 * took);
+            square += count as f64 * away * away;
+        }
+        (square > 0.0).then(|| both / square)
+    }
+
+    /// Whether it is one that [`Growth::add`] can have made, as for [`crate::Series`].
+    pub(crate) fn is_sound(&self) -> bool {
+        let first = Self::INTERVAL.as_nanos();
+        let doubled = (0..30).any(|times| self.interval.as_nanos() == first << times);
+        doubled && self.count.len() == self.sum.len() && self.count.len() <= Self::MOST_BINS
+    }
+
+    fn coarsen(&mut self) {
+        let pairs = self.count.chunks(2);
+        self.count = pairs
+            .map(|pair| pair.iter().copied().fold(0, u64::saturating_add))
+            .collect();
+        self.sum = self
+            .sum
+            .chunks(2)
+            .map(|pair| pair.iter().copied().sum())
+            .collect();
+        self.interval = self.interval * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second each at ten a second, of so many milliseconds.
+    fn growth(millis: impl Fn(u64) -> u64, seconds: u64) -> Growth {
+        let mut growth = Growth::default();
+        for tenth in 0..seconds * 10 {
+            growth.add(
+                Nanos::from_millis(tenth * 100),
+                Nanos::from_millis(millis(tenth)),
+            );
+        }
+        growth
+    }
+
+    #[test]
+    fn the_slope_is_how_much_longer_it_takes_for_each_second_later() {
+        for seconds in [3, 40, 1_000] {
+            let steady = growth(|_| 70, seconds).slope().unwrap();
+            assert!(steady.abs() < 1e-9, "{steady}");
+            // 50 ms longer every tenth of a second.
+            let growing = growth(|tenth| 3 + 50 * tenth, seconds).slope().unwrap();
+            assert!((growing - 0.5).abs() < 0.01, "{seconds} s: {growing}");
+        }
+        assert_eq!(growth(|_| 1, 0).slope(), None);
+        let mut one = Growth::default();
+        one.add(Nanos::ZERO, Nanos::from_secs(1));
+        assert_eq!(one.slope(), None);
+    }
+
+    #[test]
+    fn a_long_window_widens_the_bins_and_merging_keeps_every_exchange() {
+        let mut long = growth(|_| 2, 500);
+        assert!(long.count.len() <= Growth::MOST_BINS && long.is_sound());
+        long.merge(&growth(|_| 4, 1));
+        assert!(long.is_sound());
+        assert_eq!(long.count.iter().sum::<u64>(), 5_010);
+        assert_eq!(
+            long.sum.iter().copied().sum::<Nanos>(),
+            Nanos::from_millis(10_040)
+        );
+        let mut short = growth(|_| 4, 1);
+        short.merge(&growth(|_| 2, 500));
+        assert_eq!(short, long);
+    }
+}
