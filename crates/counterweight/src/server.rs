@@ -25,7 +25,7 @@ use units::Nanos;
 /// More threads than this are a mistake.
 const WORKERS_MAX: u32 = 1024;
 /// Connections that a server may be told to have: a worker has a token for each, and it may happen to get all of them.
-const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY;
+const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY - 1;
 /// Who watches over a server.
 const OPERATORS: u32 = 64;
 /// Stacks of workers. The largest frame is that of a head's 256 header lines, 8 KiB; what is not touched costs nothing.
