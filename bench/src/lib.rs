@@ -231,6 +231,12 @@ pub fn end_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
+/// Ends this process, or what it becomes by exec, after `seconds`, unless it sets an alarm of its own.
+pub fn end_after(seconds: u32) {
+    // SAFETY: takes a number and touches no memory; safe between fork and exec, too.
+    unsafe { libc::alarm(seconds) };
+}
+
 /// What a process has cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
@@ -254,8 +260,7 @@ pub struct Cost {
 pub fn weigh_process(command: &mut Command, seconds: u32) -> Result<Cost> {
     // An alarm outlives exec, and nobody need watch it; a program that sets its own is bounded by that.
     let set_alarm = move || {
-        // SAFETY: takes a number and touches no memory.
-        unsafe { libc::alarm(seconds) };
+        end_after(seconds);
         Ok(())
     };
     // SAFETY: alarm is safe to call between fork and exec.
