@@ -107,6 +107,12 @@ impl Bench {
         self.library.stock.holds().1
     }
 
+    /// What is known of its file is still believed.
+    fn is_believed(&self, found: &Found) -> bool {
+        let (volume, _) = found.page().expect("a file is sent");
+        volume.is_fresh(self.now)
+    }
+
     fn pass(&mut self, millis: u64) {
         self.now += Nanos::from_millis(millis);
     }

@@ -10,10 +10,10 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
     let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.replace("a.txt", "new");
     bench.pass(999);
-    assert!(found.is_fresh(bench.now));
+    assert!(bench.is_believed(&found));
     assert_eq!(bench.get("/a.txt"), ok("old"));
     bench.pass(1);
-    assert!(!found.is_fresh(bench.now));
+    assert!(!bench.is_believed(&found));
     assert_eq!(bench.get("/a.txt"), ok("new"));
     assert_ne!(
         bench.tag("/a.txt", ""),
@@ -35,9 +35,9 @@ fn a_file_that_is_the_same_after_a_second_stays_open() {
     let (found, _) = bench.find("GET /a.css HTTP/1.1⏎Host: a⏎⏎");
     for _ in 0..3 {
         bench.pass(1000);
-        assert!(!found.is_fresh(bench.now));
+        assert!(!bench.is_believed(&found));
         bench.get("/a.css");
-        assert!(found.is_fresh(bench.now), "it is the very same");
+        assert!(bench.is_believed(&found), "it is the very same");
     }
     assert_eq!(bench.files(), 1);
 }
@@ -56,7 +56,7 @@ fn a_file_that_became_shorter_is_answered_as_it_is_now() {
         text.starts_with("beforeHTTP/1.1 200 OK\r\n") && text.ends_with("Length: 5\r\n\r\n01234"),
         "{text}"
     );
-    assert!(!found.is_fresh(bench.now), "and is not believed any longer");
+    assert!(!bench.is_believed(&found), "and is not believed any longer");
     assert_eq!(bench.get("/a.txt"), ok("01234"));
     // A part of it cannot be answered otherwise.
     let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=3-4⏎⏎");
@@ -92,12 +92,11 @@ fn a_large_file_comes_as_a_part_to_send_and_one_that_is_lost_is_looked_at_again(
 fn what_is_missing_is_remembered_for_a_second() {
     let mut bench = Bench::new();
     let (found, _) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
-    assert!(found.is_missing() && found.is_fresh(bench.now));
+    assert!(found.is_missing());
     bench.write("a.txt", "there");
     bench.pass(999);
     assert_eq!(bench.get("/a.txt"), missing());
     bench.pass(1);
-    assert!(!found.is_fresh(bench.now));
     assert_eq!(bench.get("/a.txt"), ok("there"));
     bench.remove("a.txt");
     assert_eq!(bench.get("/a.txt"), ok("there"));
