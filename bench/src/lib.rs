@@ -100,13 +100,19 @@ impl Epoll {
     /// Waits for events and says how many there are.
     ///
     /// # Errors
-    /// What epoll_wait said, a signal included.
+    /// What epoll_wait said, other than EINTR: strace interrupts whom it begins to watch.
     #[inline]
     pub fn wait(&mut self) -> Result<usize> {
         let events = self.events.as_mut_ptr();
-        // SAFETY: the array has room for EVENTS.
-        let found = unsafe { libc::epoll_wait(self.fd, events, EVENTS as libc::c_int, -1) };
-        check(found).map(|found| found as usize)
+        loop {
+            // SAFETY: the array has room for EVENTS.
+            let found = unsafe { libc::epoll_wait(self.fd, events, EVENTS as libc::c_int, -1) };
+            match check(found) {
+                Ok(found) => return Ok(found as usize),
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The name and the flags of event `index` of the last wait.

@@ -25,6 +25,7 @@ const TIMES_MAX: usize = 600_000;
 /// One kind of honest client.
 #[derive(Clone, Copy)]
 struct Manner {
+    name: &'static str,
     path: &'static str,
     stays: bool,
     /// Between an answer and the next request.
@@ -33,16 +34,19 @@ struct Manner {
 
 const MANNERS: [Manner; 3] = [
     Manner {
+        name: "a small file on a kept connection",
         path: "/file.html",
         stays: true,
         pause: Duration::from_millis(2),
     },
     Manner {
+        name: "a small file on a new connection",
         path: "/file.html",
         stays: false,
         pause: Duration::from_millis(2),
     },
     Manner {
+        name: "1 MB on a kept connection",
         path: "/large.bin",
         stays: true,
         pause: Duration::from_millis(20),
@@ -60,6 +64,8 @@ pub struct Honest {
 pub struct Seen {
     /// How long each complete answer took, in ms: from the request, or the connect before it, to the last byte.
     pub times: Vec<f64>,
+    /// The longest of them, and whose it was.
+    pub slowest: Option<(f64, &'static str)>,
     /// The first answers that were not complete.
     pub failures: Vec<String>,
 }
@@ -86,6 +92,7 @@ impl Honest {
         let mut all = Seen::default();
         for thread in self.threads {
             let seen = thread.join().expect("an honest client does not panic");
+            all.slowest = slower(all.slowest, seen.slowest);
             all.times.extend(seen.times);
             all.failures.extend(seen.failures);
         }
@@ -102,10 +109,14 @@ impl Manner {
         while !stop.load(Ordering::Relaxed) && seen.has_room() {
             let begun = Instant::now();
             match self.once(at, wanted, &mut connection, &mut body) {
-                Ok(()) => seen.times.push(begun.elapsed().as_secs_f64() * 1e3),
+                Ok(()) => {
+                    let time = begun.elapsed().as_secs_f64() * 1e3;
+                    seen.times.push(time);
+                    seen.slowest = slower(seen.slowest, Some((time, self.name)));
+                }
                 Err(error) => {
                     connection = None;
-                    seen.failures.push(format!("{}: {error:#}", self.path));
+                    seen.failures.push(format!("{}: {error:#}", self.name));
                 }
             }
             // The pause is part of how this client is.
@@ -139,11 +150,15 @@ impl Seen {
     fn has_room(&self) -> bool {
         self.times.len() < TIMES_MAX && self.failures.len() < FAILURES_MAX
     }
+}
 
-    /// The slowest complete answer in ms.
-    pub fn slowest(&self) -> Option<f64> {
-        self.times.iter().copied().reduce(f64::max)
-    }
+/// The slower of two answers.
+fn slower(
+    one: Option<(f64, &'static str)>,
+    other: Option<(f64, &'static str)>,
+) -> Option<(f64, &'static str)> {
+    let both = one.into_iter().chain(other);
+    both.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]
@@ -190,12 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_is_the_longest_time() {
-        let seen = |times: &[f64]| Seen {
-            times: times.to_vec(),
-            ..Seen::default()
-        };
-        assert_eq!(seen(&[0.1, 7.5, 3.0]).slowest(), Some(7.5));
-        assert_eq!(seen(&[]).slowest(), None);
+    fn the_slower_of_two_is_named() {
+        let (quick, slow) = (Some((0.1, "a")), Some((7.5, "b")));
+        assert_eq!(slower(quick, slow), slow);
+        assert_eq!(slower(slow, quick), slow);
+        assert_eq!(slower(None, quick), quick);
+        assert_eq!(slower(None, None), None);
     }
 }

@@ -21,7 +21,7 @@ pub fn row(outcome: &Outcome) -> String {
         seen.times.len(),
         seen.failures.len(),
         time(stats::median(&seen.times)),
-        time(seen.slowest()),
+        time(seen.slowest.map(|(slowest, _)| slowest)),
         report.attackers,
         count(report.closed),
         count(report.left),
@@ -57,12 +57,14 @@ pub fn rest(outcomes: &[Outcome], goal: Nanos) -> String {
 fn goal_line(outcomes: &[Outcome], goal: Nanos) -> String {
     let most = goal.as_secs_f64() * 1e3;
     let attacked = outcomes.iter().skip(1);
-    let times = attacked.filter_map(|outcome| Some((outcome.seen.slowest()?, outcome.name)));
-    match times.max_by(|a, b| a.0.total_cmp(&b.0)) {
+    let times = attacked.filter_map(|outcome| Some((outcome.seen.slowest?, outcome.name)));
+    match times.max_by(|a, b| a.0.0.total_cmp(&b.0.0)) {
         None => "goal     nobody attacked, or nothing was answered".to_owned(),
-        Some((slowest, name)) => {
+        Some(((slowest, whose), name)) => {
             let verdict = if slowest <= most { "reached" } else { "MISSED" };
-            format!("goal     slowest answer at most {most} ms: {slowest:.2} ({name}), {verdict}")
+            format!(
+                "goal     slowest answer at most {most} ms: {slowest:.2} ({name}: {whose}), {verdict}"
+            )
         }
     }
 }
@@ -78,6 +80,7 @@ mod tests {
             name,
             seen: Seen {
                 times: times.to_vec(),
+                slowest: times.last().map(|time| (*time, "1 MB")),
                 failures: failure.map(str::to_owned).into_iter().collect(),
             },
             report: Report {
@@ -130,8 +133,8 @@ mod tests {
         let goal = Nanos::from_millis(100);
         assert_eq!(
             goal_line(&outcomes, goal),
-            "goal     slowest answer at most 100 ms: 100.50 (reads), MISSED"
+            "goal     slowest answer at most 100 ms: 100.50 (reads: 1 MB), MISSED"
         );
-        assert!(goal_line(&outcomes[..2], goal).ends_with("90.00 (headers), reached"));
+        assert!(goal_line(&outcomes[..2], goal).ends_with("90.00 (headers: 1 MB), reached"));
     }
 }
