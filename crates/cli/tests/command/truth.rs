@@ -7,6 +7,7 @@ use kernel::clock;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use units::{Instant, Nanos};
 
@@ -111,6 +112,24 @@ fn every_delay_is_the_one_that_anybody_can_recompute_and_the_client_saw_it() {
         wall.abs_diff(clock::realtime()) < Duration::from_secs(3600),
         "{wall:?}"
     );
+}
+
+#[test]
+fn over_a_unix_socket_delays_count_from_reading_because_the_kernel_stamps_nothing() {
+    let bench = Bench::new();
+    let rest = ["--truth", "--truth-log", "truth.log"];
+    let server = Reference::with(&bench, &["unix:socket"], &rest);
+    let mut stream = UnixStream::connect(bench.path("socket")).unwrap();
+    let request = "GET /delay?law=constant&mean=2ms&id=1 HTTP/1.0\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
+    assert_eq!(server.stop().of("answered"), 1);
+    let records: Vec<_> = read(bench.path("truth.log"))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!((records.len(), records[0].received), (1, Instant::ZERO));
+    assert_eq!(records[0].due, records[0].read + Nanos::from_millis(2));
 }
 
 #[test]
