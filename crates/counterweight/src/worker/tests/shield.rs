@@ -68,11 +68,12 @@ fn assert_in_time(took: Nanos, wanted: Nanos) {
 #[test]
 fn each_kind_of_holding_a_place_is_cut_in_its_time_and_by_its_name() {
     type Kind = fn(&Counts) -> u64;
+    type Says<'a> = (&'a str, usize, Nanos);
     let head = "GET /hello HTTP/1.1⏎Host: a⏎X: ".to_owned() + &"y".repeat(200);
     let body = "PUT / HTTP/1.1⏎Host: a⏎Content-Length: 100000⏎⏎".to_owned() + &"y".repeat(9000);
     let length = bytes("PUT / HTTP/1.1⏎Host: a⏎Content-Length: 100000⏎⏎").len();
-    let silent: (&str, usize, Nanos) = ("", 1, secs(1));
-    let cases: [((&str, usize, Nanos), Nanos, Kind, bool); 6] = [
+    let silent: Says<'_> = ("", 1, secs(1));
+    let cases: [(Says<'_>, Nanos, Kind, bool); 6] = [
         (silent, secs(4), |it| it.cut_first_request, false),
         // A byte each second, the first of them at once.
         ((&head, 1, secs(1)), secs(6), |it| it.cut_head, true),
