@@ -100,13 +100,19 @@ impl Epoll {
     /// Waits for events and says how many there are.
     ///
     /// # Errors
-    /// What epoll_wait said, a signal included.
+    /// What epoll_wait said, other than EINTR: strace interrupts whom it begins to watch.
     #[inline]
     pub fn wait(&mut self) -> Result<usize> {
         let events = self.events.as_mut_ptr();
-        // SAFETY: the array has room for EVENTS.
-        let found = unsafe { libc::epoll_wait(self.fd, events, EVENTS as libc::c_int, -1) };
-        check(found).map(|found| found as usize)
+        loop {
+            // SAFETY: the array has room for EVENTS.
+            let found = unsafe { libc::epoll_wait(self.fd, events, EVENTS as libc::c_int, -1) };
+            match check(found) {
+                Ok(found) => return Ok(found as usize),
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The name and the flags of event `index` of the last wait.
@@ -231,6 +237,12 @@ pub fn end_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
+/// Ends this process, or what it becomes by exec, after `seconds`, unless it sets an alarm of its own.
+pub fn end_after(seconds: u32) {
+    // SAFETY: takes a number and touches no memory; safe between fork and exec, too.
+    unsafe { libc::alarm(seconds) };
+}
+
 /// What a process has cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
@@ -254,8 +266,7 @@ pub struct Cost {
 pub fn weigh_process(command: &mut Command, seconds: u32) -> Result<Cost> {
     // An alarm outlives exec, and nobody need watch it; a program that sets its own is bounded by that.
     let set_alarm = move || {
-        // SAFETY: takes a number and touches no memory.
-        unsafe { libc::alarm(seconds) };
+        end_after(seconds);
         Ok(())
     };
     // SAFETY: alarm is safe to call between fork and exec.

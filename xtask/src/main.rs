@@ -2,7 +2,7 @@
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
 //! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), what it and others count in bad worlds
-//! (`faults`), and all of it in order (`ci`).
+//! (`faults`), whether its server can be kept from serving (`shield`), and all of it in order (`ci`).
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
@@ -21,6 +21,7 @@ mod fuzz;
 mod schema;
 mod server_cost;
 mod servers;
+mod shield;
 mod tidy;
 
 use anyhow::Result;
@@ -47,6 +48,8 @@ enum Chore {
     Fuzz(fuzz::Fuzz),
     /// Test against the real servers; a missing one is a failure.
     Servers,
+    /// Attack `weigh serve` while an honest client asks: needs slowhttptest.
+    Shield(shield::Shield),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +72,6 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Faults(faults) => faults.run(),
         Chore::Fuzz(fuzz) => fuzz.run(),
         Chore::Servers => servers::run_demanding(),
+        Chore::Shield(shield) => shield.run(),
     }
 }

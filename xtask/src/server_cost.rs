@@ -13,11 +13,13 @@ mod servers;
 // how each is set up,
 mod setups;
 // what they serve,
-mod site;
+pub mod site;
 // what they answer,
-mod answer;
+pub mod answer;
 // one that runs,
-mod running;
+pub mod running;
+// clients that only hold connections,
+pub mod held;
 // one run,
 mod trial;
 // what it asks of the kernel,

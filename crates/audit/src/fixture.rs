@@ -65,9 +65,8 @@ pub(crate) fn round(index: u32) -> Round {
         threads: vec![busy_thread(0.40)],
         footprint: Some(busy_server(0.97)),
         sent_total: SentTotal {
-            probe: 0,
-            warmup: 0,
             measure: EXCHANGES,
+            ..SentTotal::default()
         },
         partial: false,
     }
@@ -89,6 +88,7 @@ pub(crate) fn busy_server(share: f64) -> Footprint {
         cpu: Nanos::from_nanos((share * 1e9) as u64),
         processes: 1,
         cpus_allowed: 1.0,
+        cpus: vec![0],
         wall: Nanos::from_secs(1),
         lower_bound: false,
     }

@@ -194,7 +194,7 @@ fn keep(run: &mut Run, cell: &Cell, round: Round) {
     if measured {
         run.points[cell.point].rounds.push(round);
     } else {
-        run.sent_total.merge(&round.sent_total);
+        run.sent_total.unopened += round.sent_total.sum();
     }
 }
 

@@ -108,6 +108,7 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     if let Some(address) = server.admin() {
         output::print(&format!("counts on {address}\n"))?;
     }
+    kernel::code::forget(); // reading the command line took more of it than serving does
     let counts = server.run(stop.flag());
     output::print(&format!("{counts}\n"))?;
     Ok(Exit::Measured)

@@ -19,7 +19,7 @@ use units::Nanos;
 pub struct TruthFlags {
     /// Be the server whose behaviour is known exactly, to check load generators with: /delay?law=..., /fault?kind=...
     /// and the built-in resources, by one thread. docs/truth.md explains all of it.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["dir", "log", "cache", "admin", "LimitFlags"])]
     pub truth: bool,
     /// Seed of everything that is drawn.
     #[arg(long, value_name = "N", default_value = "0", requires = "truth")]

@@ -7,7 +7,6 @@
 //! let mut library = Library::open(root, &LibraryOptions::default(), clock::realtime)?;
 //! // When a request's head is there:
 //! let found = library.find(&asked, now);
-//! // (The same head again, byte for byte? Then while `found.is_fresh(now)` it is the same answer.)
 //! // (`found.is_missing()`: no file has this name, so a built-in resource may answer instead.)
 //! // When the request is complete:
 //! let Appended { status, length, part } = library.append(&found, Form::Kept, date, &mut out);
@@ -53,6 +52,6 @@ mod library;
 #[cfg(test)]
 mod laws;
 
-pub(crate) use library::{Appended, Found, Library};
+pub(crate) use library::{Found, Library};
 pub(crate) use stock::LibraryOptions;
 pub(crate) use volumes::FilePart;

@@ -8,6 +8,7 @@
 //! The order in which exchanges are numbered is that in which this server turns to them, over all connections; so with
 //! `Every(k)` of n exchanges exactly n / k meet the misbehaviour, however the client spreads them.
 //!
+//! How it is carried out is one loop for this server and for [`crate::truth`]'s; what each does with it is its conduct.
 //! One thread and one ring, because the order is the point; a connection costs its row and what its client asked ahead,
 //! which has a limit; what is sent is never copied, so that an endless body costs no memory.
 //!

@@ -25,7 +25,7 @@ use units::Nanos;
 /// More threads than this are a mistake.
 const WORKERS_MAX: u32 = 1024;
 /// Connections that a server may be told to have: a worker has a token for each, and it may happen to get all of them.
-const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY;
+const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY - 1;
 /// Who watches over a server.
 const OPERATORS: u32 = 64;
 /// Stacks of workers. The largest frame is that of a head's 256 header lines, 8 KiB; what is not touched costs nothing.
@@ -79,7 +79,8 @@ impl Config {
             cache: 0,
             log: None,
             admin: None,
-            limits: Limits::within(descriptors.saturating_sub(others)),
+            // Where there are few, listeners and those who are turned away will not need so many either.
+            limits: Limits::within(descriptors.saturating_sub(others).max(descriptors / 2)),
         }
     }
 }
@@ -224,6 +225,7 @@ impl Server {
         }
         let is_over = || self.hands.iter().any(|hand| hand.thread.is_finished());
         while !stop.load(Ordering::Relaxed) && !is_over() {
+            // The flag is the caller's, and may be raised by a signal: there is nothing to wait for but time.
             thread::sleep(WATCH.to_std());
         }
         // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
@@ -485,12 +487,13 @@ mod tests {
 
     #[test]
     fn the_defaults_leave_descriptors_for_everything_else() {
-        for descriptors in [0, 256, 1024, 20_000, 1 << 20] {
+        for descriptors in [0, 64, 256, 1024, 20_000, 1 << 20] {
             let config = Config::within(descriptors);
             let connections = u64::from(config.limits.connections);
             let all = connections + config.open_files + DESCRIPTORS + u64::from(TURNED_AWAY);
+            let half = (descriptors / 2).max(1);
             assert!(
-                connections == 1 || all <= descriptors,
+                connections == half || all <= descriptors,
                 "{descriptors}: {all}"
             );
             assert_eq!(

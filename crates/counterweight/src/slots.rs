@@ -4,7 +4,7 @@
 //! that is being sent, requests behind them) is allocated when that happens and freed when it is over.
 
 use crate::answering::Reading;
-use crate::limits::Limits;
+use crate::limits::{Limits, Pace};
 use crate::sending::Sending;
 use kernel::Token;
 use std::net::IpAddr;
@@ -70,6 +70,8 @@ pub(crate) struct Watch {
     /// When something moved last.
     pub(crate) last: Instant,
     pub(crate) bytes: u64,
+    /// Of them, those that are known to have come where they were sent to.
+    confirmed: u64,
     /// When the wheel brings it up, whatever the deadline is by then.
     pub(crate) armed: Instant,
 }
@@ -81,6 +83,7 @@ impl Watch {
             since: now,
             last: now,
             bytes: 0,
+            confirmed: 0,
             armed: Instant::NEVER,
         }
     }
@@ -88,7 +91,8 @@ impl Watch {
     /// From now on `waits` is what it is waited for.
     #[inline]
     pub(crate) fn begin(&mut self, waits: Waits, now: Instant) {
-        (self.waits, self.since, self.last, self.bytes) = (waits, now, now, 0);
+        (self.waits, self.since, self.last) = (waits, now, now);
+        (self.bytes, self.confirmed) = (0, 0);
     }
 
     /// So many bytes have moved.
@@ -97,6 +101,18 @@ impl Watch {
         if bytes > 0 {
             (self.last, self.bytes) = (now, self.bytes.saturating_add(bytes));
         }
+    }
+
+    /// What was sent is on its way as far as the kernel has taken it; so much of it the other side has not. Says whether
+    /// that side has taken something since this was last asked, and enough of it since the beginning.
+    pub(crate) fn confirm(&mut self, outstanding: usize, pace: &Pace, now: Instant) -> bool {
+        let confirmed = self.bytes.saturating_sub(outstanding as u64);
+        let has_moved = confirmed > self.confirmed;
+        self.confirmed = self.confirmed.max(confirmed);
+        if has_moved {
+            self.last = now;
+        }
+        has_moved && pace.deadline(self.since, now, confirmed) > now
     }
 
     /// When its time is over, if nothing more moves.
@@ -225,6 +241,43 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Nanos;
+
+    #[test]
+    fn whoever_takes_what_lies_in_his_socket_is_not_too_slow() {
+        let pace = Pace {
+            patience: Nanos::from_secs(10),
+            speed: 1000,
+        };
+        let limits = Limits {
+            send: pace,
+            ..Limits::default()
+        };
+        let at = |secs| Instant::ZERO + Nanos::from_secs(secs);
+        let mut watch = Watch::new(at(0));
+        watch.begin(Waits::Send, at(100));
+        // The socket has taken a megabyte at once, of which so much is not acknowledged then.
+        watch.moved(1_000_000, at(100));
+        assert_eq!(watch.deadline(&limits), at(110));
+        let looks = [
+            (110, 990_000, true),
+            // Twenty seconds ask for ten thousand bytes,
+            (120, 985_000, true),
+            // and thirty for twenty thousand: more than what came.
+            (130, 984_000, false),
+        ];
+        for (secs, outstanding, is_fast) in looks {
+            let answer = watch.confirm(outstanding, &pace, at(secs));
+            assert_eq!(answer, is_fast, "{secs}");
+        }
+        // However much came before, silence is silence.
+        let mut watch = Watch::new(at(0));
+        watch.begin(Waits::Send, at(100));
+        watch.moved(1_000_000, at(100));
+        assert!(watch.confirm(100_000, &pace, at(110)));
+        assert_eq!(watch.deadline(&limits), at(120));
+        assert!(!watch.confirm(100_000, &pace, at(120)));
+    }
 
     #[test]
     fn rows_are_reused_before_new_ones_are_made_and_the_limit_holds() {

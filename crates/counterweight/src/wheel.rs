@@ -187,7 +187,7 @@ mod tests {
                         wheel.disarm(row);
                         model.remove(&row);
                     }
-                    Step::Pass(millis) => now = now + Nanos::from_millis(millis),
+                    Step::Pass(millis) => now += Nanos::from_millis(millis),
                 }
                 let rows = all_due(&mut wheel, now);
                 for row in &rows {

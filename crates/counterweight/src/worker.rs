@@ -95,7 +95,8 @@ impl<R: Ring> Worker<R> {
             wall,
         } = setting;
         let now = ring.now();
-        let rows = limits.connections.saturating_add(TURNED_AWAY);
+        // One more than may stay, so that there is always a place to say why not.
+        let rows = limits.connections.saturating_add(TURNED_AWAY + 1);
         Worker {
             ring,
             doors: Vec::new(),

@@ -359,7 +359,7 @@ fn a_configuration_out_of_range_names_the_number() {
                 },
                 ..good
             },
-            "the number of connections must be from 1 to 1048448, not 0",
+            "the number of connections must be from 1 to 1048447, not 0",
         ),
     ];
     for (config, sentence) in cases {

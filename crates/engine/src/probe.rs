@@ -120,7 +120,8 @@ pub fn probe<R: Ring>(
             Ok(()) => {
                 let (head, body) = job.first_request().ok_or(JobError::NoRequest)?;
                 let shown = exchange(ring, &job, head, body, stop);
-                ring.close(SOCKET, Closing::Orderly);
+                // At once, so that its port is there for the load.
+                ring.close(SOCKET, Closing::Reset);
                 let asked = asked(plan, endpoint)?;
                 return Ok((summary(endpoint, failed, &asked, &shown), shown));
             }

@@ -60,6 +60,11 @@ impl Sources {
         self.address()
     }
 
+    /// Whether there is a next address when the ports of one are used up.
+    pub(crate) fn moves_on(&self) -> bool {
+        self.moving
+    }
+
     /// The current address has no free port: use the next one from now on. False when there is none to move to.
     pub(crate) fn advance(&mut self) -> bool {
         if !self.moving {

@@ -268,6 +268,8 @@ impl<'p, R: Ring> Thread<'p, R> {
         (self.books.start, self.books.end) = (start, end);
         self.accounts.window(start, end);
         self.gate.announce(start, end);
+        // With a number of requests it is open already, and what is offered next opens what is missing.
+        self.note_open(self.clock);
         self.alarm = Instant::ZERO;
     }
 

@@ -529,7 +529,7 @@ proptest! {
         plan.connect = if lazy { Connect::Lazy } else { Connect::Eager };
         plan.seed = seed;
         let reads = [Reads::Whole, Reads::OneByte, Reads::Random][reads as usize];
-        let faults = Faults { short_writes: short, reads, reorder, resets, connect_error: Some((0.05, Errno::EADDRNOTAVAIL)), ..Faults::default() };
+        let faults = Faults { short_writes: short, reads, reorder, resets, connect_error: Some((0.05, Errno::EADDRNOTAVAIL)), send_error: None, accept_error: None };
         let script = Script { close_after, drop_every, ..constant(MS) };
         let options = Options { faults, ..Options::default() };
         let (round, seen, _) = bottle(&plan, script, options);

@@ -92,7 +92,11 @@ impl Peer for Shared {
         let mut server = self.0.lock().unwrap();
         let mut connection = server.connections.remove(&conn).unwrap_or_default();
         connection.input.extend_from_slice(bytes);
-        while let Some(end) = connection.input.windows(4).position(|four| four == b"\r\n\r\n") {
+        while let Some(end) = connection
+            .input
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+        {
             connection.input.drain(..end + 4);
             server.requests += 1;
             if server.requests > server.silent_from {
@@ -198,7 +202,11 @@ fn response_times_are_those_of_the_queue_that_the_schedule_makes() {
         let wanted = lindley(schedule(&plan).take(20_000), MS);
         let response = &open(&round).response;
         assert_eq!(round.tally.ok, 20_000);
-        assert_eq!(response.sum(), wanted.iter().sum::<u64>(), "{arrivals} {rate}");
+        assert_eq!(
+            response.sum(),
+            wanted.iter().sum::<u64>(),
+            "{arrivals} {rate}"
+        );
         assert_eq!(
             (response.min(), response.max()),
             (wanted.first().copied(), wanted.last().copied())
@@ -206,11 +214,17 @@ fn response_times_are_those_of_the_queue_that_the_schedule_makes() {
         for p in [0.5, 0.9, 0.99, 0.999] {
             let wanted = wanted[(p * wanted.len() as f64).ceil() as usize - 1] as f64;
             let got = response.quantile(p).unwrap() as f64;
-            assert!((got / wanted - 1.0).abs() <= 0.001, "p {p}: {got} is not {wanted}");
+            assert!(
+                (got / wanted - 1.0).abs() <= 0.001,
+                "p {p}: {got} is not {wanted}"
+            );
         }
         // The server took as long each time; the rest is waiting for the only connection.
         let service = &round.tally.service;
-        assert_eq!((service.min(), service.max()), (Some(1_000_000), Some(1_000_000)));
+        assert_eq!(
+            (service.min(), service.max()),
+            (Some(1_000_000), Some(1_000_000))
+        );
         let queued = wanted.iter().map(|time| time - 1_000_000).sum::<u64>();
         assert_eq!(open(&round).queued.sum(), queued);
         assert_eq!(open(&round).connecting.max(), Some(0));
@@ -230,7 +244,10 @@ fn a_window_holds_exactly_what_was_due_in_it_and_what_warm_up_sent_is_apart() {
             let (start, end) = (MS * 300, MS * 1000);
             let before = schedule(&plan).take_while(|due| *due < start).count() as u64;
             let all = schedule(&plan).take_while(|due| *due < end).count() as u64;
-            assert_eq!((round.tally.due, round.tally.ok), (all - before, all - before));
+            assert_eq!(
+                (round.tally.due, round.tally.ok),
+                (all - before, all - before)
+            );
             assert_eq!(
                 (round.sent_total.warmup, round.sent_total.measure, seen),
                 (before, all - before, all)
@@ -256,7 +273,8 @@ fn a_number_of_requests_is_exact_for_every_way_to_spread_it() {
                     plan.connect = connect;
                     plan.warmup = warmup;
                     let (round, seen) = bottle_with(&plan, &Server::default(), &Options::default());
-                    let what = format!("n {requests} c {connections} t {threads} {arrivals} K {most:?}");
+                    let what =
+                        format!("n {requests} c {connections} t {threads} {arrivals} K {most:?}");
                     assert_eq!(
                         (round.tally.due, round.tally.ok, round.tally.ok_in_window),
                         (requests, requests, requests),
@@ -301,7 +319,10 @@ fn what_is_due_takes_the_last_used_connection_and_opens_one_only_where_none_is_i
     };
     let stop = Stop::Duration(Nanos::from_secs(1));
     let round = bottle(&plan("1k", Arrivals::Constant, 500, stop), &server);
-    assert_eq!((round.tally.ok, round.tally.connects.established), (1000, 3));
+    assert_eq!(
+        (round.tally.ok, round.tally.connects.established),
+        (1000, 3)
+    );
     let one = bottle(&plan("300", Arrivals::Constant, 500, stop), &server);
     assert_eq!((one.tally.ok, one.tally.connects.established), (300, 1));
 }
@@ -317,7 +338,10 @@ fn too_few_connections_make_exchanges_wait_and_nobody_blames_the_generator() {
     plan.connect = Connect::Eager;
     let round = bottle(&plan, &server);
     // 200 a second are served: the last is due after two seconds, and done after three.
-    assert_eq!((round.tally.ok, round.window.span()), (600, Nanos::from_secs(3)));
+    assert_eq!(
+        (round.tally.ok, round.window.span()),
+        (600, Nanos::from_secs(3))
+    );
     let open = open(&round);
     assert_eq!(open.generator_late.max(), Some(0));
     assert_eq!(open.queued.count(), 600);
@@ -360,7 +384,10 @@ fn lateness_is_made_of_waiting_connecting_and_our_own_doing() {
 fn a_wait_ends_when_the_next_is_due_and_not_at_the_next_millisecond() {
     let stop = Stop::Requests(5_000);
     for rate in ["0.7k", "3.3k", "33333"] {
-        let round = bottle(&plan(rate, Arrivals::Poisson, 500, stop), &Server::default());
+        let round = bottle(
+            &plan(rate, Arrivals::Poisson, 500, stop),
+            &Server::default(),
+        );
         assert_eq!(open(&round).generator_late.max(), Some(0), "{rate}");
         assert_eq!(round.tally.ok, 5_000);
     }
@@ -392,15 +419,28 @@ fn what_was_due_is_still_sent_after_the_window_and_the_rest_is_censored_at_its_a
         service: MS * 100,
         ..Server::default()
     };
-    let mut plan = plan("1k", Arrivals::Constant, 1, Stop::Duration(Nanos::from_secs(1)));
+    let mut plan = plan(
+        "1k",
+        Arrivals::Constant,
+        1,
+        Stop::Duration(Nanos::from_secs(1)),
+    );
     plan.timeouts.exchange = MS * 450;
     plan.connect = Connect::Eager;
     let round = bottle(&plan, &server);
     let tally = &round.tally;
     // One every 100 ms from 0 to 1.4 s; at 1.45 s the rest is given up, of which the last is due at 999 ms.
     assert_eq!((tally.due, tally.ok, tally.never_sent), (1000, 15, 985));
-    assert_eq!((faults(tally, Kind::NeverSent), tally.censored()), (985, 985));
-    assert!(tally.faults.iter().all(|each| each.fault.blame == Blame::Server));
+    assert_eq!(
+        (faults(tally, Kind::NeverSent), tally.censored()),
+        (985, 985)
+    );
+    assert!(
+        tally
+            .faults
+            .iter()
+            .all(|each| each.fault.blame == Blame::Server)
+    );
     assert_eq!(tally.ok_in_window, 9);
     let open = open(&round);
     assert_eq!(open.response.count(), 1000);
@@ -429,12 +469,20 @@ fn what_is_never_answered_is_in_response_time_at_its_age_since_due() {
         silent_from: 500,
         ..Server::default()
     };
-    let mut plan = plan("1k", Arrivals::Constant, 50, Stop::Duration(Nanos::from_secs(1)));
+    let mut plan = plan(
+        "1k",
+        Arrivals::Constant,
+        50,
+        Stop::Duration(Nanos::from_secs(1)),
+    );
     plan.timeouts.exchange = MS * 300;
     let round = bottle(&plan, &server);
     let tally = &round.tally;
     let cut = faults(tally, Kind::Timeout);
-    assert_eq!((tally.due, tally.ok, tally.ok + tally.errors()), (1000, 500, 1000));
+    assert_eq!(
+        (tally.due, tally.ok, tally.ok + tally.errors()),
+        (1000, 500, 1000)
+    );
     assert!(cut >= 100 && faults(tally, Kind::NeverSent) > 0, "{cut}");
     assert_eq!(tally.service.count(), 500 + cut);
     assert_eq!(open(&round).response.count(), 1000);
@@ -448,10 +496,18 @@ fn a_server_that_refuses_everybody_costs_each_exchange_its_own_connect() {
         refuse: true,
         ..Server::default()
     };
-    let plan = plan("100", Arrivals::Constant, 1000, Stop::Duration(Nanos::from_secs(1)));
+    let plan = plan(
+        "100",
+        Arrivals::Constant,
+        1000,
+        Stop::Duration(Nanos::from_secs(1)),
+    );
     let round = bottle(&plan, &server);
     let refused = faults(&round.tally, Kind::ConnectRefused);
-    assert_eq!((round.tally.due, round.tally.started, refused), (100, 100, 100));
+    assert_eq!(
+        (round.tally.due, round.tally.started, refused),
+        (100, 100, 100)
+    );
 }
 
 #[test]

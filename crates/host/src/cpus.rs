@@ -26,16 +26,14 @@ pub(crate) fn online(root: &Root) -> Option<Vec<u32>> {
     parse_list(&root.text("/sys/devices/system/cpu/online")?)
 }
 
-/// CPUs' worth of time that process `pid` may use: the CPUs of its affinity mask that are online, or `quota` where that
-/// is less. None when its mask cannot be read.
-pub(crate) fn usable(root: &Root, pid: u32, quota: Option<f64>) -> Option<f64> {
+/// The CPUs that process `pid` may run on: those of its affinity mask that are online. None when its mask cannot be read.
+pub(crate) fn allowed(root: &Root, pid: u32) -> Option<Vec<u32>> {
     let status = root.text(format!("/proc/{pid}/status"))?;
     let mut allowed = parse_list(field(&status, "Cpus_allowed_list")?)?;
     if let Some(online) = online(root) {
         allowed.retain(|cpu| online.binary_search(cpu).is_ok()); // the mask may name CPUs that could be plugged in
     }
-    let allowed = allowed.len() as f64;
-    Some(quota.map_or(allowed, |quota| quota.min(allowed)))
+    Some(allowed)
 }
 
 #[cfg(test)]
@@ -65,28 +63,23 @@ mod tests {
     }
 
     #[test]
-    fn a_process_may_use_its_mask_or_its_quota_whichever_is_less() {
+    fn a_process_may_run_on_what_is_online_of_its_mask() {
         let status = (
             "proc/7/status",
             "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t1-7\n",
         );
         let online = ("sys/devices/system/cpu/online", "0-3\n");
         let nonsense = ("proc/7/status", "Cpus_allowed_list:\tnonsense\n");
-        type Case<'a> = (&'a [(&'a str, &'a str)], Option<f64>, Option<f64>);
+        type Case<'a> = (&'a [(&'a str, &'a str)], Option<&'a [u32]>);
         let cases: &[Case<'_>] = &[
-            (&[status, online], None, Some(3.0)),
-            (&[status], None, Some(7.0)),
-            (&[status, online], Some(1.5), Some(1.5)),
-            (&[status, online], Some(9.0), Some(3.0)),
-            (&[online], Some(1.0), None),
-            (&[nonsense], None, None),
+            (&[status, online], Some(&[1, 2, 3])),
+            (&[status], Some(&[1, 2, 3, 4, 5, 6, 7])),
+            (&[online], None),
+            (&[nonsense], None),
         ];
-        for (files, quota, wanted) in cases {
-            assert_eq!(
-                usable(&fixture(files).root, 7, *quota),
-                *wanted,
-                "{files:?}"
-            );
+        for (files, wanted) in cases {
+            let found = allowed(&fixture(files).root, 7);
+            assert_eq!(found.as_deref(), *wanted, "{files:?}");
         }
     }
 }

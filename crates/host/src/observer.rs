@@ -13,6 +13,7 @@ use units::{Instant, Nanos};
 #[derive(Debug)]
 pub struct Watch {
     cpus_allowed: f64,
+    cpus: Vec<u32>,
     start: Reading,
 }
 
@@ -30,18 +31,24 @@ impl Watch {
     pub fn start(server: &mut Child) -> Watch {
         // Its control group is taken for ours, as it is unless the command itself moved elsewhere.
         let quota = kernel::affinity::quota();
-        let allowed = cpus::usable(&Root::machine(), server.id(), quota);
+        let cpus = cpus::allowed(&Root::machine(), server.id());
         // One that has just ended may use what it was given: what we may use.
-        let allowed = allowed.unwrap_or_else(|| kernel::affinity::allowed().len() as f64);
+        let cpus = cpus.unwrap_or_else(kernel::affinity::allowed);
+        let allowed = cpus.len() as f64;
         Watch {
-            cpus_allowed: allowed,
+            cpus_allowed: quota.map_or(allowed, |quota| quota.min(allowed)),
+            cpus,
             start: Reading::of(server),
         }
     }
 
     /// What `server` has cost since [`Watch::start`].
     pub fn stop(self, server: &mut Child) -> Footprint {
-        Reading::of(server).since(&self.start, self.cpus_allowed)
+        let footprint = Reading::of(server).since(&self.start, self.cpus_allowed);
+        Footprint {
+            cpus: self.cpus,
+            ..footprint
+        }
     }
 }
 
@@ -60,6 +67,7 @@ impl Reading {
             cpu: self.cpu.saturating_sub(start.cpu),
             processes: self.pids.len() as u32,
             cpus_allowed,
+            cpus: Vec::new(),
             wall: self.at - start.at,
             // One that came and went within the window is seen only by its parent's accounts, in ticks; and one that
             // went may have taken its last ticks with it.
@@ -88,6 +96,7 @@ mod tests {
             cpu: Nanos::from_nanos(50),
             processes: 2,
             cpus_allowed: 2.0,
+            cpus: Vec::new(),
             wall: Nanos::from_nanos(1_000),
             lower_bound: false,
         };

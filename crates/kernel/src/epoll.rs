@@ -477,6 +477,10 @@ impl Ring for Epoll {
         self.sent(token, count, answer)
     }
 
+    fn unacknowledged(&self, token: Token) -> usize {
+        socket::unacknowledged(self.fd(token))
+    }
+
     fn pause(&mut self, token: Token) {
         if let Some(socket) = self.sockets.get_mut(token.0 as usize)
             && matches!(socket.state, State::Open | State::Stamped)

@@ -63,6 +63,8 @@ pub mod affinity;
 pub mod limits;
 // and in whose table,
 pub mod descriptors;
+// what of the program stands in memory,
+pub mod code;
 // what they start,
 pub mod process;
 // what interrupts them,

@@ -158,6 +158,12 @@ pub trait Ring {
         count: usize,
     ) -> Result<usize, Errno>;
 
+    /// How much of what was sent the peer has not acknowledged: it lies in the kernel, and takes its memory. Zero where
+    /// that is not known. Costs a system call: for those who are slow, not for every exchange.
+    fn unacknowledged(&self, _token: Token) -> usize {
+        0
+    }
+
     /// Stops reading from `token`: what comes waits in the kernel, and so the peer in the end. `Writable` still comes;
     /// `Failed` may. Nothing for a socket that is not connected, or whose peer has ended.
     fn pause(&mut self, token: Token);

@@ -211,6 +211,10 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.take(conn, &[IoSlice::new(&bytes)], count)
     }
 
+    fn unacknowledged(&self, token: Token) -> usize {
+        self.world.flying(self.id(token))
+    }
+
     fn pause(&mut self, token: Token) {
         self.world.pause(self.id(token), true);
     }

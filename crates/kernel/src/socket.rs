@@ -300,6 +300,14 @@ pub(crate) fn give_up_after(fd: RawFd, millis: c_int) {
     let _ = set(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis);
 }
 
+/// Bytes that were sent and are not acknowledged; zero for what is no connection.
+pub(crate) fn unacknowledged(fd: RawFd) -> usize {
+    let mut bytes: c_int = 0;
+    // SAFETY: `bytes` outlives the call, which fills it. (The name is that of terminals; it is SIOCOUTQ of sockets.)
+    let answer = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut bytes) };
+    Errno::check(answer).map_or(0, |_| usize::try_from(bytes).unwrap_or(0))
+}
+
 /// Makes the next close send RST, throwing away what is under way.
 pub(crate) fn abort_on_close(fd: RawFd) {
     let linger = libc::linger {
@@ -418,6 +426,28 @@ mod tests {
             close(server);
         }
         close(listener);
+    }
+
+    #[test]
+    fn what_the_peer_does_not_read_is_not_acknowledged_in_the_end() {
+        let (listener, at) =
+            listen(&"127.0.0.1:0".parse().unwrap(), &ListenOptions::default()).unwrap();
+        let client = connect(&at, &ConnectOptions::default()).unwrap();
+        let server = accept_soon(listener);
+        assert_eq!(unacknowledged(server), 0);
+        let (piece, mut sent) = (vec![b'x'; 1 << 16], 0);
+        while let Ok(taken) = send_one(server, &piece)
+            && taken > 0
+        {
+            sent += taken;
+        }
+        // What the client's side could not take waits here.
+        let waits = unacknowledged(server);
+        assert!(0 < waits && waits <= sent, "{waits} of {sent}");
+        close(client);
+        close(server);
+        close(listener);
+        assert_eq!(unacknowledged(-1), 0);
     }
 
     #[test]

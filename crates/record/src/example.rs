@@ -474,6 +474,7 @@ fn footprint(percent: u64, wall: Nanos) -> Footprint {
         cpu: wall * 2 * percent / 100,
         processes: 3,
         cpus_allowed: 2.0,
+        cpus: vec![0, 1],
         wall,
         lower_bound: false,
     }

@@ -13,6 +13,9 @@ pub struct Footprint {
     pub processes: u32,
     /// CPUs that the server may use: its affinity mask, or its group's quota where that is less.
     pub cpus_allowed: f64,
+    /// The CPUs of its affinity mask, ascending; empty where that could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
     /// Length of the window.
     pub wall: Nanos,
     /// Whether processes came or went meanwhile, so that some CPU time may be missing.

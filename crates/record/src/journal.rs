@@ -95,7 +95,7 @@ impl Journal {
     /// before the first round.
     ///
     /// # Errors
-    /// [`SaveError::Append`].
+    /// [`SaveError::Begin`].
     pub fn begin(&mut self, run: &Run) -> Result<(), SaveError> {
         self.length = 0;
         let run = Run {
@@ -107,7 +107,7 @@ impl Journal {
             journal: VERSION,
             run,
         });
-        written.map_err(|error| SaveError::Append {
+        written.map_err(|error| SaveError::Begin {
             path: self.path.clone(),
             error,
         })
@@ -409,7 +409,12 @@ mod tests {
         append_all(&mut journal, &run);
         fs::create_dir(folder.path().join("run.json")).unwrap(); // came after we had looked
         let error = journal.finish(&run).unwrap_err();
-        assert!(error.to_string().contains("its rounds are in"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("as far as that could be written"),
+            "{error}"
+        );
         let kept = load(&folder.path().join("run.json.journal")).unwrap();
         assert_eq!(kept.points[0].rounds, run.points[0].rounds);
     }

@@ -89,6 +89,13 @@ pub struct SentTotal {
     pub warmup: u64,
     /// Due in the window.
     pub measure: u64,
+    /// By rounds that were cut off before their window opened, of which nothing else is kept.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unopened: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl SentTotal {
@@ -97,6 +104,7 @@ impl SentTotal {
         self.probe
             .saturating_add(self.warmup)
             .saturating_add(self.measure)
+            .saturating_add(self.unopened)
     }
 
     /// Adds another's counts.
@@ -104,6 +112,7 @@ impl SentTotal {
         self.probe = self.probe.saturating_add(other.probe);
         self.warmup = self.warmup.saturating_add(other.warmup);
         self.measure = self.measure.saturating_add(other.measure);
+        self.unopened = self.unopened.saturating_add(other.unopened);
     }
 }
 

@@ -68,13 +68,15 @@ impl Run {
             [only] => only.summary.clone(),
             _ => None,
         };
-        let probe = self.sent_total.probe;
+        let SentTotal {
+            probe, unopened, ..
+        } = self.sent_total;
         let rounds = self.points.iter().flat_map(|point| &point.rounds);
         let mut sent = rounds.fold(SentTotal::default(), |mut sum, round| {
             sum.merge(&round.sent_total);
             sum
         });
-        sent.probe = probe; // so that summarising twice counts it once
+        (sent.probe, sent.unopened) = (probe, unopened); // so that summarising twice counts them once
         self.sent_total = sent;
     }
 }

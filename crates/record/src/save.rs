@@ -51,8 +51,19 @@ pub enum SaveError {
         /// What the system said.
         error: io::Error,
     },
-    /// The finished record could not be written; its rounds are in the journal.
-    #[error("the record could not be written to {}: {error}; its rounds are in {}", .path.display(), .journal.display())]
+    /// The journal could not be begun, after it had been created.
+    #[error("the journal {} cannot be written: {error}; make room, or name another place with --output", .path.display())]
+    Begin {
+        /// The journal.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The finished record could not be written; the rounds that could be added to the journal are there.
+    #[error(
+        "the record could not be written to {}: {error}; what was measured is in {}, as far as that could be written",
+        .path.display(), .journal.display()
+    )]
     Finish {
         /// The record.
         path: PathBuf,

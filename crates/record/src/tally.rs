@@ -253,11 +253,18 @@ pub struct Connects {
     pub in_window: u64,
     /// From the start of the connect to the connection usable.
     pub time: Histogram,
+    /// Those of `established` that the peer ended while nothing was under way on them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub lost_idle: u64,
     /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,
     /// The most that were open at a time, summed over threads: what concurrency was really achieved. Over several
     /// rounds the most.
     pub open_peak: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Connects {
@@ -267,6 +274,7 @@ impl Connects {
         self.failed.merge(&other.failed);
         plus(&mut self.in_window, other.in_window);
         self.time.merge(&other.time);
+        plus(&mut self.lost_idle, other.lost_idle);
         plus(&mut self.open_at_start, other.open_at_start);
         plus(&mut self.open_peak, other.open_peak);
     }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The difference of the two counts by 10,000 is one request, received whole and told to a sink that does nothing.
-//! `same`: its head is the last one again; `few`: one of eight; `fresh`: it must be read, and is remembered in vain;
-//! `browser`: the same with the head of a browser.
+//! `same`: its head is the last one again; `few`: one of eight; `path`: its target is new and its header lines are the
+//! last ones again; `fresh`: both are new. `browser-path`, `browser-fresh`: the same with the head of a browser.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -45,18 +45,26 @@ impl ServerSink for Count {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, times] = &arguments[..] else {
-        panic!("usage: serving same|few|fresh|browser TIMES")
+        panic!("usage: serving MODE TIMES")
     };
     let times: u64 = times.parse().expect("TIMES is a number");
-    let (head, heads) = match mode.as_str() {
-        "same" => (HEAD, 1),
-        "few" => (HEAD, Requests::PLACES),
-        "fresh" => (HEAD, 1000),
-        "browser" => (BROWSER, 1000),
-        _ => panic!("usage: serving same|few|fresh|browser TIMES"),
+    let (head, mode) = match mode.strip_prefix("browser-") {
+        Some(mode) => (BROWSER, mode),
+        None => (HEAD, mode.as_str()),
+    };
+    let heads: u32 = match mode {
+        "same" => 1,
+        "few" => Requests::PLACES as u32,
+        "path" | "fresh" => 1000,
+        _ => panic!("MODE is same, few, path or fresh, with `browser-` before it or without"),
     };
     let heads: Vec<_> = (0..heads)
         .map(|number| head.replace("?0000", &format!("?{number:04}")))
+        .zip(1000..)
+        .map(|(head, number)| match mode {
+            "fresh" => head.replace("User-Agent: ", &format!("User-Agent: {number}")),
+            _ => head,
+        })
         .collect();
     let (mut requests, mut server, mut count) =
         (Requests::default(), Server::new(), Count::default());

@@ -178,6 +178,7 @@ fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
     let sent = bytes(
         "GET / HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
          GET http://b:1/ HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
+         GET /longer HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
          GET / HTTP/1.0⏎⏎",
     );
     for _ in 0..2 {
@@ -191,10 +192,13 @@ fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
         ("A", b"2"),
     ];
     let lines = lines.map(|(name, value)| (name.to_owned(), value.to_vec()));
-    let four_times: Vec<_> = lines.iter().cycle().take(16).cloned().collect();
+    let four_times: Vec<_> = lines.iter().cycle().take(24).cloned().collect();
     assert_eq!(asks.lines, four_times);
-    assert_eq!(asks.authorities, ["a:80", "b:1", "", "a:80", "b:1", ""]);
-    assert_eq!(asks.known, [true; 6]);
+    assert_eq!(
+        asks.authorities,
+        ["a:80", "b:1", "a:80", "", "a:80", "b:1", "a:80", ""]
+    );
+    assert_eq!(asks.known, [true; 8]);
 }
 
 #[test]

@@ -34,11 +34,11 @@ pub fn request(at: SocketAddr, path: &str, close: bool) -> String {
 /// Nobody answers, or not with a 200 of a told length, or not the same each time.
 pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
     let mut connection = connect(at)?;
-    let first = ask(&mut connection, at, path, close)?;
+    let first = fetch(&mut connection, at, path, close, &mut std::io::sink())?;
     if close {
         connection = connect(at)?;
     }
-    let second = ask(&mut connection, at, path, close)?;
+    let second = fetch(&mut connection, at, path, close, &mut std::io::sink())?;
     ensure!(
         first == second,
         "it answered {} bytes and then {}",
@@ -48,20 +48,30 @@ pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
     Ok(second)
 }
 
-fn connect(at: SocketAddr) -> Result<TcpStream> {
+/// A connection on which nobody is waited for longer than five seconds.
+///
+/// # Errors
+/// Nobody listens.
+pub fn connect(at: SocketAddr) -> Result<TcpStream> {
     let connection = TcpStream::connect_timeout(&at, PATIENCE).context("nobody listens")?;
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_nodelay(true)?;
     Ok(connection)
 }
 
-/// One exchange.
+/// One exchange, whose body goes to `sink`.
 ///
 /// # Errors
 /// As [`look`].
-pub fn ask(connection: &mut TcpStream, at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
+pub fn fetch(
+    connection: &mut TcpStream,
+    at: SocketAddr,
+    path: &str,
+    close: bool,
+    sink: &mut impl Write,
+) -> Result<Answer> {
     connection.write_all(request(at, path, close).as_bytes())?;
-    let (head, body_begun) = head(connection)?;
+    let (head, begun) = head(connection)?;
     let text = String::from_utf8_lossy(&head);
     ensure!(
         text.starts_with("HTTP/1.1 200"),
@@ -70,9 +80,11 @@ pub fn ask(connection: &mut TcpStream, at: SocketAddr, path: &str, close: bool) 
     );
     let body = length(&text).context("it answered without Content-Length")?;
     let left = body
-        .checked_sub(body_begun)
+        .checked_sub(begun.len())
         .context("more came than Content-Length says")?;
-    let came = std::io::copy(&mut connection.take(left as u64), &mut std::io::sink())?;
+    sink.write_all(&begun)?;
+    let came =
+        std::io::copy(&mut connection.take(left as u64), sink).context("the body broke off")?;
     ensure!(came == left as u64, "the body ended early");
     Ok(Answer {
         bytes: head.len() + body,
@@ -80,14 +92,14 @@ pub fn ask(connection: &mut TcpStream, at: SocketAddr, path: &str, close: bool) 
     })
 }
 
-/// The head with its empty line, and how much of the body came with it.
-fn head(connection: &mut TcpStream) -> Result<(Vec<u8>, usize)> {
+/// The head with its empty line, and what of the body came with it.
+fn head(connection: &mut TcpStream) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut came = Vec::new();
     let mut piece = [0; 4096];
     loop {
         if let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") {
             let body = came.split_off(end + 4);
-            return Ok((came, body.len()));
+            return Ok((came, body));
         }
         ensure!(came.len() < HEAD_MAX, "the head has no end");
         match connection.read(&mut piece).context("no answer came")? {

@@ -4,13 +4,12 @@
 //! start that is the proportional share, in which libraries that others use too count in parts; for connections it is
 //! the growth of what nobody else has.
 
+use super::held::Held;
 use super::point::Failure;
 use super::servers::{Memory, Server};
 use super::trial::{Ask, Bench};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 
 /// Connections that are held, and what the server is told to have: as the goals say.
 const CONNECTIONS: u64 = 10_000;
@@ -89,7 +88,7 @@ fn one(bench: &Bench, server: &'static Server) -> Result<Need> {
         bytes_each: None,
     };
     if server.memory == Memory::Idle {
-        let held = Held::new(&mut bench.client(server, &running, &ask, CONNECTIONS))?;
+        let held = Held::new(bench.client(server, &running, &ask, CONNECTIONS), "idle")?;
         running.cpu_at_rest();
         let after = running.footprint().context("the kernel does not tell")?;
         held.let_go()?;
@@ -97,53 +96,4 @@ fn one(bench: &Bench, server: &'static Server) -> Result<Need> {
         need.bytes_each = Some(growth * 1024.0 / CONNECTIONS as f64);
     }
     Ok(need)
-}
-
-/// A bare client that holds its connections until it is let go.
-pub struct Held {
-    client: std::process::Child,
-}
-
-impl Held {
-    /// Starts `client` and waits until it holds them.
-    ///
-    /// # Errors
-    /// It came to an end before.
-    pub fn new(client: &mut std::process::Command) -> Result<Held> {
-        let client = client
-            .args(["--hold", "idle"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("the client could not be started")?;
-        let mut held = Held { client };
-        let output = held.client.stdout.as_mut().context("it is piped")?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        ensure!(
-            line.trim() == "held",
-            "the client could not connect: {line}"
-        );
-        Ok(held)
-    }
-
-    /// Lets it end.
-    ///
-    /// # Errors
-    /// It was not well.
-    pub fn let_go(mut self) -> Result<()> {
-        drop(self.client.stdin.take());
-        // Its last words go nowhere, but nobody closes the pipe before they are said.
-        let status = self.client.wait()?;
-        ensure!(status.success(), "the client failed");
-        Ok(())
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        drop(self.client.stdin.take());
-        // It ends by itself now; there is nothing else to do about it here.
-        let _ = self.client.wait();
-    }
 }

@@ -92,8 +92,8 @@ impl Running {
         };
         let words = wish.home.join("words");
         let mut child = start_on(cpus.server, cpus, server.command(&place)?, &words)?;
-        let answer = wait(&mut child, || answer::look(at, wish.path, wish.close))
-            .with_context(|| last_words(&words))?;
+        let answer =
+            wait(&mut child, at, wish.path, wish.close).with_context(|| last_words(&words))?;
         Ok(Running {
             at,
             answer,
@@ -119,12 +119,7 @@ impl Running {
 
     /// Its memory now; none where the kernel does not tell.
     pub fn footprint(&mut self) -> Option<Footprint> {
-        let mut sum = Footprint::default();
-        for pid in self.child.pids() {
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-            sum.add(&text)?;
-        }
-        Some(sum)
+        Footprint::of(&self.child.pids())
     }
 
     /// Its processes.
@@ -142,6 +137,16 @@ impl Running {
 }
 
 impl Footprint {
+    /// Of these processes now; none where the kernel does not tell.
+    pub fn of(pids: &[u32]) -> Option<Footprint> {
+        let mut sum = Footprint::default();
+        for pid in pids {
+            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+            sum.add(&text)?;
+        }
+        Some(sum)
+    }
+
     /// Adds a process, as /proc/PID/smaps_rollup describes it.
     fn add(&mut self, text: &str) -> Option<()> {
         let kb = |key: &str| {
@@ -178,7 +183,7 @@ fn origin(cpus: Cpus) -> Result<(Child, SocketAddr)> {
     let program = programs::path("bare_responder")?.into_os_string();
     let command = vec![program, at.to_string().into()];
     let mut child = start_on(cpus.client, cpus, command, Path::new("/dev/null"))?;
-    wait(&mut child, || answer::look(at, "/", false))?;
+    wait(&mut child, at, "/", false)?;
     Ok((child, at))
 }
 
@@ -189,12 +194,15 @@ pub fn free_port() -> Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
-/// Tries until it succeeds, or the server has ended, or is too late.
-fn wait<T>(child: &mut Child, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+/// Asks until the server answers.
+///
+/// # Errors
+/// It has ended, or is too late.
+pub fn wait(child: &mut Child, at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
     let begun = Instant::now();
     loop {
-        let error = match attempt() {
-            Ok(result) => return Ok(result),
+        let error = match answer::look(at, path, close) {
+            Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         if let Some(status) = child.exited() {
@@ -211,7 +219,7 @@ fn wait<T>(child: &mut Child, mut attempt: impl FnMut() -> Result<T>) -> Result<
 }
 
 /// The end of what a server has written, on one line.
-fn last_words(path: &Path) -> String {
+pub fn last_words(path: &Path) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text

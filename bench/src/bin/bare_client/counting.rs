@@ -189,8 +189,12 @@ impl CountingClient {
     }
 }
 
+/// Longest hold in seconds: whoever asked for it may be gone and have left the pipe to somebody.
+const HOLD_MAX: u32 = 300;
+
 /// Says that all is as it shall be, and waits until whoever asked for it has seen enough.
 fn hold() -> std::io::Result<()> {
+    bench::end_after(HOLD_MAX);
     println!("held");
     std::io::stdin().lock().read_line(&mut String::new())?;
     Ok(())

@@ -28,7 +28,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let idle = (busy < asked).then(|| never_busy(asked, busy));
     let short = at_start(plan, &rounds, busy).or_else(|| at_peak(plan, &rounds, busy));
     let again = again(evidence, plan, asked);
-    idle.into_iter().chain(short).chain(again).collect()
+    let lost = lost_idle(evidence);
+    idle.into_iter()
+        .chain(short)
+        .chain(again)
+        .chain(lost)
+        .collect()
 }
 
 fn never_busy(asked: u32, busy: u32) -> Finding {
@@ -46,7 +51,10 @@ fn never_busy(asked: u32, busy: u32) -> Finding {
 
 /// Fewer than asked for when the window opened.
 fn at_start(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
-    let stable = |round: &&&Round| round.tally.connects.established <= asked.into();
+    let stable = |round: &&&Round| {
+        let connects = &round.tally.connects;
+        connects.established.saturating_sub(connects.lost_idle) <= asked.into()
+    };
     let open = rounds
         .iter()
         .filter(stable)
@@ -93,6 +101,23 @@ fn shares(asked: u32, open: u64) -> [(&'static str, f64); 2] {
         ("connections asked for", asked.into()),
         ("connections open", open as f64),
     ]
+}
+
+/// Connections that the server ended before they were asked, or between two exchanges: no exchange tells of them.
+fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
+    let connects = &evidence.tally.as_ref()?.connects;
+    let lost = Some(connects.lost_idle).filter(|lost| *lost > 0)?;
+    let sentence = format!(
+        "the server ended {} while nothing was under way on {}",
+        number(lost, "connection", "connections"),
+        if lost == 1 { "it" } else { "them" }
+    );
+    let remedy =
+        "look at its limits: connections in all and from one address, and how long one may be idle";
+    Some(note(sentence).remedy(remedy).evidence([
+        ("connections ended idle", lost as f64),
+        ("connections opened", connects.established as f64),
+    ]))
 }
 
 /// So many times as many connections opened as would have done are worth a note.
@@ -232,6 +257,26 @@ mod tests {
                 assert_eq!(finding.grade, Grade::Qualified);
             }
         }
+    }
+
+    #[test]
+    fn connections_that_the_server_ended_idle_are_noted_and_missed_at_the_start() {
+        let run = with(|connects| {
+            connects.established = u64::from(CONNECTIONS) + 2;
+            connects.lost_idle = 2;
+            connects.open_at_start = u64::from(CONNECTIONS) - 2;
+        });
+        let sentences: Vec<String> = found(&run)
+            .into_iter()
+            .map(|finding| finding.sentence)
+            .collect();
+        assert_eq!(
+            sentences,
+            [
+                "8 of 10 connections were open when the window opened, in the round with the fewest",
+                "the server ended 2 connections while nothing was under way on them"
+            ]
+        );
     }
 
     #[test]

@@ -16,7 +16,9 @@ pub(super) const CHECK: Check = Check {
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
           Neither: latency or the number of connections was the limit. The server's side is known only for servers \
           that weigh started; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
-          which shares of time say nothing. Our own reference server is exempt.",
+          which shares of time say nothing. Our own reference server is exempt. Where \
+          generator and server may use one CPU only, and it is the same, each waits for the other, the shares say \
+          nothing, and both requests/s and latency are qualified.",
     judge,
 };
 
@@ -69,12 +71,37 @@ fn is_observed(rounds: &[Round]) -> bool {
 }
 
 fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
+    if let Some(cpu) = shared_cpu(evidence) {
+        return vec![one_cpu(cpu)];
+    }
     match (generator > GENERATOR_MOST, server.busy > SERVER_MOST) {
         (true, false) => generator_bound(evidence, generator, server),
         (false, true) => vec![server_bound(generator, server)],
         (true, true) => vec![both(generator, server)],
         (false, false) => vec![neither(evidence, generator, server)],
     }
+}
+
+/// The only CPU that generator and server may run on, where it is the same one.
+fn shared_cpu(evidence: &Evidence<'_>) -> Option<u32> {
+    let ours = &evidence.machine?.cpus_allowed;
+    let is_same = |round: &Round| {
+        let theirs = round.footprint.as_ref().map(|print| &print.cpus);
+        theirs == Some(ours)
+    };
+    match ours.as_slice() {
+        [cpu] if evidence.rounds?.iter().all(is_same) => Some(*cpu),
+        _ => None,
+    }
+}
+
+/// Neither can be busy while the other is, so that their shares say nothing of who was the limit.
+fn one_cpu(cpu: u32) -> Finding {
+    let sentence = format!(
+        "generator and server share CPU {cpu}, the only one that either may use, so requests/s is what both need together"
+    );
+    qualified(&[Figure::Rps, Figure::Latency], sentence)
+        .remedy("give each CPUs of its own, the server by taskset in COMMAND")
 }
 
 impl Server {
@@ -269,6 +296,27 @@ mod tests {
 
     fn found(run: &Run) -> Vec<Finding> {
         judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn where_both_may_use_the_same_cpu_only_the_shares_say_nothing() {
+        let on = |ours: &[u32], theirs: &[u32]| {
+            let mut run = run(0.86, Some(0.13));
+            run.machine.cpus_allowed = ours.to_vec();
+            for round in &mut run.points[0].rounds {
+                round.footprint.as_mut().unwrap().cpus = theirs.to_vec();
+            }
+            let finding = found(&run).remove(0);
+            (finding.grade, finding.sentence.contains("share CPU 3"))
+        };
+        assert_eq!(on(&[3], &[3]), (Grade::Qualified, true));
+        for (ours, theirs) in [(&[3][..], &[4][..]), (&[3], &[]), (&[3, 4], &[3, 4])] {
+            assert_eq!(
+                on(ours, theirs),
+                (Grade::Invalid, false),
+                "{ours:?} {theirs:?}"
+            );
+        }
     }
 
     #[test]

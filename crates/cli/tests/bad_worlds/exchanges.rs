@@ -69,7 +69,7 @@ const LOADS_URING: [&str; 2] = [
     "-c 7 -t 2 --no-keepalive --connect lazy --ring io_uring",
 ];
 
-/// Rows that are met at a time: those that are cut off do nothing but wait.
+/// Rows that are met at a time: most of those that are cut off do nothing but wait.
 const LANES: usize = 4;
 
 /// Meets every row that `chosen` picks, by every fifth exchange, and compares all counts.
@@ -219,7 +219,7 @@ fn a_server_that_does_nothing_right_leaves_nothing_ok_and_the_run_ends() {
 /// Every exchange is spoilt, the probe too.
 fn meet_always(misbehaviour: M, kind: Kind, step: Step, differences: &mut Differences) {
     let (requests, patience) = match kind {
-        Kind::Timeout => (CONNECTIONS, "--timeout 100ms"),
+        Kind::Timeout => (CONNECTIONS, "--timeout 200ms"),
         _ => (FEW, PATIENT),
     };
     let script = Script::of(misbehaviour, When::Every(1));

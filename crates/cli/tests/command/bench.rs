@@ -264,10 +264,16 @@ impl Reference {
 
     /// One that listens at these addresses.
     pub fn listen(bench: &Bench, at: &[&str]) -> Reference {
+        Reference::with(bench, at, &[])
+    }
+
+    /// One that listens at these addresses and has these further arguments.
+    pub fn with(bench: &Bench, at: &[&str], rest: &[&str]) -> Reference {
         let mut args = vec!["serve", "--workers", "1"];
         for address in at {
             args.extend(["--listen", address]);
         }
+        args.extend(rest);
         let mut child = bench.weigh(&args).stderr(Stdio::inherit()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let addresses = at.iter().map(|_| listening(&mut out)).collect();
@@ -322,6 +328,11 @@ fn listening(out: &mut impl BufRead) -> String {
 pub struct Counted(String);
 
 impl Counted {
+    /// Of what was printed.
+    pub fn of_text(text: String) -> Counted {
+        Counted(text)
+    }
+
     /// The count called `name`.
     #[track_caller]
     pub fn of(&self, name: &str) -> u64 {

@@ -75,6 +75,7 @@ fn an_interrupt_in_the_warm_up_leaves_a_record_without_a_round() {
         (&true.into(), 0)
     );
     assert_eq!(server.requests(), 1 + 31);
+    assert_eq!(record.count("/sent_total/unopened"), 31);
 }
 
 #[test]

@@ -18,4 +18,6 @@ mod report;
 mod scarcity;
 mod scripted;
 mod secrets;
+mod serving;
 mod started;
+mod truth;

@@ -55,8 +55,7 @@ enum What {
     Unchanged(Rc<Volume>, u8),
     /// A part of a page, or none.
     Made(Rc<Made>),
-    /// With the moment until which it is right.
-    Notice(Notice, Instant),
+    Notice(Notice),
 }
 
 #[derive(Debug)]
@@ -88,7 +87,7 @@ pub(crate) struct Appended {
 impl Found {
     fn notice(notice: Notice, is_head: bool) -> Found {
         Found {
-            what: What::Notice(notice, Instant::NEVER),
+            what: What::Notice(notice),
             is_head,
             is_plain: false,
         }
@@ -109,27 +108,14 @@ impl Found {
             What::Whole(..) => 200,
             What::Unchanged(..) => 304,
             What::Made(made) => made.status,
-            What::Notice(notice, _) => notice.status(),
+            What::Notice(notice) => notice.status(),
         }
     }
 
     /// No file has this name: something that is built in may have.
     #[inline]
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self.what, What::Notice(Notice::Missing, _))
-    }
-
-    /// [`Library::find`] would say the same again of the same request.
-    #[inline]
-    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
-        match &self.what {
-            What::Whole(volume, _) | What::Unchanged(volume, _) => volume.is_fresh(now),
-            What::Made(made) => match &made.part {
-                Some(part) => part.volume.is_fresh(now),
-                None => false,
-            },
-            What::Notice(_, until) => now < *until,
-        }
+        matches!(self.what, What::Notice(Notice::Missing))
     }
 }
 
@@ -164,9 +150,9 @@ impl Library {
         };
         let what = match self.stock.holding(&name.path, now) {
             Ok(Holding::File(volume)) => return self.answer(volume, asked, is_head),
-            Ok(Holding::Folder(_)) if !name.is_folder => What::Made(Rc::new(redirect(&name))),
-            Ok(Holding::Folder(until)) => What::Notice(Notice::Missing, until),
-            Err((notice, until)) => What::Notice(notice, until),
+            Ok(Holding::Folder { .. }) if !name.is_folder => What::Made(Rc::new(redirect(&name))),
+            Ok(Holding::Folder { .. }) => What::Notice(Notice::Missing),
+            Err(notice) => What::Notice(notice),
         };
         Found {
             what,
@@ -226,7 +212,7 @@ impl Library {
                 let part = part.map(|it| (&it.volume, it.place, it.first, it.length));
                 (made.status, &made.head, part)
             }
-            What::Notice(notice, _) => {
+            What::Notice(notice) => {
                 self.notices.append(*notice, found.is_head, form, date, out);
                 return Some(Appended {
                     status: notice.status(),
@@ -300,7 +286,7 @@ impl Library {
         let page = volume.page(place);
         let now = (self.wall)().as_secs() as i64;
         match conditions::judge(wishes, page.validators(), now) {
-            Verdict::Failed => return What::Notice(Notice::Failed, Instant::ZERO),
+            Verdict::Failed => return What::Notice(Notice::Failed),
             Verdict::Unchanged => return What::Unchanged(volume, place),
             Verdict::Send => {}
         }

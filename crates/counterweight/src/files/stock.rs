@@ -67,8 +67,10 @@ pub(crate) struct Stock {
 #[derive(Debug, Clone)]
 pub(crate) enum Holding {
     File(Rc<Volume>),
-    /// Believed until then.
-    Folder(Instant),
+    Folder {
+        /// Believed until then.
+        until: Instant,
+    },
 }
 
 impl Holding {
@@ -76,14 +78,14 @@ impl Holding {
     fn is_fresh(&self, now: Instant) -> bool {
         match self {
             Holding::File(volume) => volume.is_fresh(now),
-            Holding::Folder(until) => now < *until,
+            Holding::Folder { until } => now < *until,
         }
     }
 
     fn holds(&self) -> (usize, u64) {
         match self {
             Holding::File(volume) => volume.holds(),
-            Holding::Folder(_) => (0, 0),
+            Holding::Folder { .. } => (0, 0),
         }
     }
 }
@@ -124,11 +126,7 @@ impl Stock {
 
     /// What `path` leads to, as was seen at most a second ago.
     #[inline]
-    pub(crate) fn holding(
-        &mut self,
-        path: &[u8],
-        now: Instant,
-    ) -> Result<Holding, (Notice, Instant)> {
+    pub(crate) fn holding(&mut self, path: &[u8], now: Instant) -> Result<Holding, Notice> {
         if let Some(holding) = self.known.find(path)
             && holding.is_fresh(now)
         {
@@ -137,13 +135,13 @@ impl Stock {
         if let Some(until) = self.missing.find(path)
             && now < *until
         {
-            return Err((Notice::Missing, *until));
+            return Err(Notice::Missing);
         }
         self.look(path, now)
     }
 
     /// What `path` leads to now; remembers it.
-    pub(crate) fn look(&mut self, path: &[u8], now: Instant) -> Result<Holding, (Notice, Instant)> {
+    pub(crate) fn look(&mut self, path: &[u8], now: Instant) -> Result<Holding, Notice> {
         let until = now + FRESH;
         let copies = match self.open_at_any_price(path) {
             Ok(copies) => copies,
@@ -157,7 +155,7 @@ impl Stock {
                 }
                 None => Holding::File(self.volume(path, copies, until)),
             },
-            Kind::Folder => Holding::Folder(until),
+            Kind::Folder => Holding::Folder { until },
             Kind::Other => return self.fail(path, Notice::Missing, until),
         };
         self.remember(path, holding.clone());
@@ -165,12 +163,7 @@ impl Stock {
     }
 
     /// `path` cannot be opened.
-    fn fail(
-        &mut self,
-        path: &[u8],
-        notice: Notice,
-        until: Instant,
-    ) -> Result<Holding, (Notice, Instant)> {
+    fn fail(&mut self, path: &[u8], notice: Notice, until: Instant) -> Result<Holding, Notice> {
         if notice == Notice::Busy
             && let Some(Holding::File(volume)) = self.known.find(path)
         {
@@ -181,11 +174,10 @@ impl Stock {
         if let Some(gone) = self.known.remove(path) {
             self.subtract(&gone);
         }
-        if notice != Notice::Missing || path.len() > MISSING_NAME_LIMIT {
-            return Err((notice, Instant::ZERO));
+        if notice == Notice::Missing && path.len() <= MISSING_NAME_LIMIT {
+            self.missing.put(path, until);
         }
-        self.missing.put(path, until);
-        Err((notice, until))
+        Err(notice)
     }
 
     /// Opens a file that is not known even if all others have to be closed for it.

@@ -113,13 +113,13 @@ mod tests {
         }
         // The first time round all are marked; then only what is used stays.
         assert_eq!(table.put(b"d", b'd'), Some(b'a'));
-        assert_eq!(table.find(b"b"), Some(&b'b'));
-        assert_eq!(table.put(b"e", b'e'), Some(b'c'));
-        assert_eq!(table.find(b"b"), Some(&b'b'));
-        assert_eq!(table.find(b"c"), None);
-        assert_eq!(table.put(b"b", b'B'), Some(b'b'));
-        assert_eq!(table.remove(b"b"), Some(b'B'));
-        assert_eq!(table.remove(b"b"), None);
+        assert_eq!(table.find(b"c"), Some(&b'c'));
+        assert_eq!(table.put(b"e", b'e'), Some(b'b'));
+        assert_eq!(table.find(b"c"), Some(&b'c'));
+        assert_eq!(table.find(b"b"), None);
+        assert_eq!(table.put(b"c", b'C'), Some(b'c'));
+        assert_eq!(table.remove(b"c"), Some(b'C'));
+        assert_eq!(table.remove(b"c"), None);
     }
 
     #[test]

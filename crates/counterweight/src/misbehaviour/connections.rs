@@ -357,3 +357,49 @@ impl<W> Connections<W> {
         (token.0 - FIRST) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is handed to the kernel, of which it takes so many bytes.
+    fn said(doing: &mut Doing<()>, right: &'static str, takes: usize) -> String {
+        let mut given = String::new();
+        let send = |slices: &[IoSlice<'_>]| {
+            let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
+            given = String::from_utf8(bytes).unwrap();
+            Ok(takes.min(given.len()))
+        };
+        doing
+            .say(|_| Cow::Borrowed(right.as_bytes()), send)
+            .unwrap();
+        given
+    }
+
+    #[test]
+    fn an_answer_that_was_begun_is_ended_even_if_another_would_be_right_by_then() {
+        let now = Instant::from_nanos(1);
+        let question = Question {
+            is_head: false,
+            keepalive: true,
+            stamps: Stamps {
+                received: None,
+                read: now,
+            },
+            due: now,
+            wish: (),
+        };
+        let mut doing = Doing::answer(question, Some(Misbehaviour::Interim));
+        while doing.step() != Some(Step::Right) {
+            doing.next();
+        }
+        let told = [
+            said(&mut doing, "at 10:00:00", 0),
+            said(&mut doing, "at 10:00:01", 9),
+            said(&mut doing, "at 10:00:02", 1),
+            said(&mut doing, "at 10:00:03", 9),
+        ];
+        assert_eq!(told, ["at 10:00:00", "at 10:00:00", "00", "0"]);
+        assert_eq!(doing.step(), None);
+    }
+}

@@ -245,4 +245,23 @@ mod tests {
         assert_eq!(faults.row(every(1000)), Err(Wrong::Faults(ROWS_MAX)));
         assert!(faults.row(every(1)).is_ok());
     }
+
+    #[test]
+    fn the_manual_has_the_table_row_by_row() {
+        let manual = include_str!("../../../../docs/truth.md");
+        let mut rows = manual
+            .lines()
+            .skip_while(|line| *line != "## The misbehaviours")
+            .skip(4);
+        for each in Misbehaviour::ALL {
+            let meets = match each.meets() {
+                Meets::Connection => "connections",
+                Meets::Exchange => "requests",
+                Meets::Head => "HEAD",
+            };
+            let row = format!("| `{}` | {} | {meets} |", each.name(), each.sentence());
+            assert_eq!(rows.next(), Some(row.as_str()));
+        }
+        assert_eq!(rows.next(), None);
+    }
 }

@@ -62,7 +62,7 @@ fn loose_id(query: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::misbehaviour::{Misbehaviour, When};
+    use crate::misbehaviour::{Misbehaviour, When, mixed};
     use units::Nanos;
 
     #[test]
@@ -125,5 +125,64 @@ mod tests {
             };
             assert_eq!(wrong.to_string(), sentence, "{path}");
         }
+    }
+
+    /// Words that matter, thrown together.
+    #[test]
+    fn whatever_is_asked_is_understood_or_told_in_one_short_line() {
+        let words = [
+            "/delay",
+            "/fault",
+            "?",
+            "&",
+            "=",
+            "law",
+            "kind",
+            "id",
+            "mean",
+            "low",
+            "high",
+            "share",
+            "every",
+            "only",
+            "constant",
+            "pareto",
+            "bimodal",
+            "silence",
+            "1",
+            "5ms",
+            "1h",
+            "0.5",
+            "-",
+            "ä",
+            "%20",
+            "18446744073709551616",
+            "nan",
+            "scale",
+            "shape",
+        ];
+        let mut told = 0;
+        for number in 0..20_000u64 {
+            let mut path = if number % 2 == 0 {
+                "/delay?"
+            } else {
+                "/fault?"
+            }
+            .to_owned();
+            let mut bits = mixed(number);
+            for _ in 0..1 + number % 12 {
+                path.push_str(words[(bits % words.len() as u64) as usize]);
+                bits = mixed(bits);
+            }
+            if let (_, Target::Wrong(wrong)) = read(&path, number) {
+                let sentence = wrong.to_string();
+                assert!(
+                    !sentence.contains('\n') && sentence.len() < 300,
+                    "{path}: {sentence}"
+                );
+                told += 1;
+            }
+        }
+        assert!(told > 15_000, "{told}");
     }
 }

@@ -208,6 +208,41 @@ fn in_a_stall_nothing_is_read_and_nothing_departs() {
 }
 
 #[test]
+fn a_stall_begins_between_two_answers_of_a_crowd() {
+    let config = Config {
+        stall: Some("10ms/100ms".parse().unwrap()),
+        ..seeded()
+    };
+    let options = Options {
+        call_cost: micros(1),
+        ..Options::default()
+    };
+    // All are due 20 µs before the tenth stall, and each answer takes some µs.
+    let begins = START + micros(1_000_000);
+    let due = Instant::from_nanos(begins.as_nanos() - 20_000);
+    let lines = (0..50).map(|id| {
+        let mean = (due - arrival(id)).as_nanos();
+        let path = format!("/delay?law=constant&mean={mean}ns&id={id}");
+        vec![(arrival(id), get(&path))]
+    });
+    let came = serve_on(&config, STRAIGHT, options, lines.collect(), |log| {
+        log.answered >= 50
+    });
+    let before = by_id(&came)
+        .iter()
+        .filter(|it| it.departure < begins)
+        .count();
+    let (after, slipped): (Vec<&Record>, Vec<&Record>) = came
+        .records
+        .iter()
+        .filter(|record| record.departure >= begins)
+        .partition(|record| record.departure >= begins + micros(10_000));
+    assert!(before > 0 && !after.is_empty(), "{before} {}", after.len());
+    // The one that was begun when it was not yet time.
+    assert!(slipped.len() <= 1, "{slipped:?}");
+}
+
+#[test]
 fn departures_from_the_queue_are_those_of_lindleys_recursion() {
     for service in [Service::Fixed, Service::Exponential] {
         let capacity: Capacity = "1.2k/s".parse().unwrap();

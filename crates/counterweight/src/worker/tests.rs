@@ -8,6 +8,11 @@ use kernel::{Accepted, Completion, ConnectOptions};
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
+// Those who hold a place,
+mod shield;
+// and those who want files.
+mod files;
+
 /// The time of day in these tests.
 const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 

@@ -61,11 +61,18 @@ impl<R: Ring> Worker<R> {
                 continue;
             };
             slot.watch.armed = Instant::NEVER;
-            if slot.watch.deadline(&self.limits) > now {
-                self.arm(token);
-            } else {
-                let waits = slot.watch.waits;
+            let waits = slot.watch.waits;
+            let mut is_over = slot.watch.deadline(&self.limits) <= now;
+            if is_over && waits == Waits::Send {
+                // A socket's buffer is refilled in large steps, and acknowledged in small ones. Whether the client takes
+                // what is in it is worth a question before it is cut for taking nothing, and only then.
+                let outstanding = self.ring.unacknowledged(token);
+                is_over = !slot.watch.confirm(outstanding, &self.limits.send, now);
+            }
+            if is_over {
                 self.cut(token, waits);
+            } else {
+                self.arm(token);
             }
         }
     }

@@ -82,6 +82,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     pub(super) fn ended(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
+        self.note_idle_end(index);
         let slot = &mut self.slots[index as usize];
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
         let delivered = slot.deliver(&mut self.books, at, None, |connection, arrival| {
@@ -103,6 +104,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.connect_failed(index, verdict::connect(errno, self.is_local()));
             }
             State::Open => {
+                self.note_idle_end(index);
                 self.leave(index, Cut::Dead(errno));
                 self.offer(index, self.clock);
             }
@@ -110,13 +112,21 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
+    /// The peer ends the connection: counted where nothing was under way on it, as no exchange then tells of it.
+    fn note_idle_end(&mut self, index: u32) {
+        let is_idle = self.slots[index as usize].flights.is_empty();
+        self.books.tally.connects.lost_idle += u64::from(is_idle);
+    }
+
     /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
     pub(super) fn leave(&mut self, index: u32, cut: Cut) {
         let slot = &mut self.slots[index as usize];
-        let how = if slot.flights.is_empty() {
-            Closing::Orderly
-        } else {
-            Closing::Reset
+        let keeps_ports = matches!(cut, Cut::Stop) && !self.sources.moves_on();
+        let how = match slot.flights.is_empty() && !keeps_ports {
+            true => Closing::Orderly,
+            // Off IPv4 loopback a port that is closed in order is gone for a minute, and with it the next round's
+            // connection.
+            false => Closing::Reset,
         };
         if !slot.flights.is_empty() {
             let delivered = slot.deliver(

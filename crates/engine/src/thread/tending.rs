@@ -28,15 +28,20 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.retries.pop();
             self.retry(index, now);
         }
-        if now >= self.books.start && !self.is_open_noted {
-            self.is_open_noted = true;
-            self.books.tally.connects.open_at_start = self.open;
-        }
+        self.note_open(now);
         let retry = self
             .retries
             .peek()
             .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
         self.alarm = self.next_sweep.min(edge).min(retry);
+    }
+
+    /// Writes down how many connections are open, once the window is.
+    pub(super) fn note_open(&mut self, now: Instant) {
+        if now >= self.books.start && !self.is_open_noted {
+            self.is_open_noted = true;
+            self.books.tally.connects.open_at_start = self.open;
+        }
     }
 
     fn retry(&mut self, index: u32, now: Instant) {

@@ -416,6 +416,11 @@ impl World {
         Some(error)
     }
 
+    /// What was sent and has not come to the peer yet.
+    pub(super) fn flying(&self, conn: u64) -> usize {
+        self.links.get(&conn).map_or(0, |link| link.flying)
+    }
+
     /// How much of `room` a send of `given` bytes takes, and what follows when that is not all.
     fn shorten(&mut self, conn: u64, given: usize, room: usize) -> usize {
         let short = room > 0 && self.random.happens(self.options.faults.short_writes);

@@ -83,6 +83,11 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
     } else {
         "cut short"
     };
+    if complete >= asked && partial == 0 {
+        return Some(vec![Item::wrong(
+            "PARTIAL, interrupted after its last round".to_owned(),
+        )]);
+    }
     let tail = if partial > 0 {
         " and a part of one"
     } else {

@@ -24,7 +24,8 @@ pub struct Asked<'a> {
     pub content_length: Option<u64>,
     /// The body comes in chunks.
     pub chunked: bool,
-    /// Names the very bytes of this head, if they are remembered.
+    /// Names the very bytes of this head, if they are remembered: what was concluded from a request with this key is
+    /// right for this one. See [`Key::place`].
     pub key: Option<Key>,
     authority: &'a [u8],
     lines: &'a [u8],

@@ -10,13 +10,14 @@
 //! line and not once a byte.
 
 use super::asked::Parsed;
-use super::fields::{Fields, decimal, is, list};
+use super::fields::is;
+use super::framing::{Said, trimmed};
+use super::memo::Lines;
 use super::refusal::*;
 use super::scan::{HIGH, ONES, plain, token};
-use super::target::{self, Target, is_authority};
+use super::target::{self, Target};
 use crate::Version;
 use crate::request::is_token_byte;
-use std::ops::Range;
 
 /// What a connection's next request begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +49,14 @@ pub(crate) fn is_due(head: &[u8], before: usize, limits: &Limits) -> bool {
 }
 
 /// Reads the head at the front of `window`, which begins with a request line and has at most as many bytes as a head
-/// may; none: it is not complete.
-pub(crate) fn read(window: &[u8], limits: &Limits) -> Result<Option<Parsed>, Refusal> {
+/// may; none: it is not complete. Header lines that are `known` are not read again.
+pub(crate) fn read(
+    window: &[u8],
+    limits: &Limits,
+    known: &mut Lines,
+) -> Result<Option<Parsed>, Refusal> {
     let mut reader = Reader { window, from: 0 };
-    match reader.head() {
+    match reader.head(known) {
         Ok(parsed) if parsed.line > LINE_LIMIT => Err(LINE_TOO_LONG),
         Ok(parsed) if parsed.content_length > Some(limits.body) => Err(BODY_TOO_LARGE),
         Ok(parsed) => {
@@ -97,16 +102,22 @@ impl Reader<'_> {
         }
     }
 
-    fn head(&mut self) -> Result<Parsed, Stop> {
+    fn head(&mut self, known: &mut Lines) -> Result<Parsed, Stop> {
         let line = self.request_line()?;
+        let (version, start) = (line.version, line.length + 2);
+        let lines = &self.window[start..];
+        if let Some((said, length)) = known.recall(lines, version) {
+            return said.conclude(line, length).map_err(Stop::Bad);
+        }
         let mut said = Said::default();
-        let mut at = line.length + 2;
+        let mut at = 0;
         for _ in 0..=FIELDS_LIMIT {
-            self.from = at;
-            if self.window[at..].starts_with(b"\r\n") {
-                return said.conclude(line, at + 2);
+            self.from = start + at;
+            if lines[at..].starts_with(b"\r\n") {
+                known.learn(&lines[..at + 2], version, said);
+                return said.conclude(line, at + 2).map_err(Stop::Bad);
             }
-            at = self.field(at, line.version, &mut said)?;
+            at = read_field(lines, at, version, &mut said)?;
         }
         Err(TOO_MANY_FIELDS.into())
     }
@@ -130,30 +141,29 @@ impl Reader<'_> {
             version,
         })
     }
+}
 
-    /// Takes one header line into account, and says where the next one begins.
-    #[inline]
-    fn field(&self, at: usize, version: Version, said: &mut Said) -> Result<usize, Stop> {
-        let window = self.window;
-        let colon = at + token(&window[at..]);
-        match window.get(colon) {
-            Some(b':') if colon > at => {}
-            Some(b'\n') => return Err(LINE_END.into()),
-            Some(_) => return Err(BAD_NAME.into()),
-            None => return Err(Stop::Short),
-        }
-        let end = value_end(window, colon + 1)?;
-        let (name, value) = (&window[at..colon], colon + 1..end);
-        match name.len() {
-            4 if is(name, b"Host") => said.host(window, value)?,
-            6 if is(name, b"Expect") => said.expectation(trimmed(window, value), version)?,
-            10 if is(name, b"Connection") => said.connection.connection(trimmed(window, value)),
-            14 if is(name, b"Content-Length") => said.length(trimmed(window, value))?,
-            17 if is(name, b"Transfer-Encoding") => said.codings(trimmed(window, value)),
-            _ => {}
-        }
-        Ok(end + 2)
+/// Takes one of the header lines into account, and says where the next one begins.
+#[inline]
+fn read_field(lines: &[u8], at: usize, version: Version, said: &mut Said) -> Result<usize, Stop> {
+    let colon = at + token(&lines[at..]);
+    match lines.get(colon) {
+        Some(b':') if colon > at => {}
+        Some(b'\n') => return Err(LINE_END.into()),
+        Some(_) => return Err(BAD_NAME.into()),
+        None => return Err(Stop::Short),
     }
+    let end = value_end(lines, colon + 1)?;
+    let (name, value) = (&lines[at..colon], colon + 1..end);
+    match name.len() {
+        4 if is(name, b"Host") => said.host(lines, value)?,
+        6 if is(name, b"Expect") => said.expectation(trimmed(lines, value), version)?,
+        10 if is(name, b"Connection") => said.connection.connection(trimmed(lines, value)),
+        14 if is(name, b"Content-Length") => said.length(trimmed(lines, value))?,
+        17 if is(name, b"Transfer-Encoding") => said.codings(trimmed(lines, value)),
+        _ => {}
+    }
+    Ok(end + 2)
 }
 
 /// Name and value of the first of the header lines `lines`, which were read before, and its length with its end; none
@@ -242,131 +252,13 @@ fn target_length(bytes: &[u8]) -> usize {
 }
 
 /// A request line.
-struct Line {
+pub(crate) struct Line {
     /// Without its end.
-    length: usize,
-    method: usize,
-    target: Target,
-    version: Version,
-}
-
-/// What the header lines say together.
-#[derive(Default)]
-struct Said {
-    connection: Fields,
-    host: Option<Range<usize>>,
-    length: Option<u64>,
-    coding: Coding,
-    expects_continue: bool,
-}
-
-impl Said {
-    fn host(&mut self, window: &[u8], value: Range<usize>) -> Result<(), Refusal> {
-        let place = trim(window, value);
-        if !is_authority(&window[place.clone()]) {
-            return Err(BAD_HOST);
-        }
-        if self.host.replace(place).is_some() {
-            return Err(HOSTS);
-        }
-        Ok(())
-    }
-
-    fn codings(&mut self, value: &[u8]) {
-        self.coding = list(value).fold(self.coding, Coding::then);
-    }
-
-    /// RFC 9110 §10.1.1: from HTTP/1.0 the expectation is ignored.
-    fn expectation(&mut self, value: &[u8], version: Version) -> Result<(), Refusal> {
-        if version == Version::Http10 {
-            return Ok(());
-        }
-        if !list(value).all(|member| is(member, b"100-continue")) {
-            return Err(EXPECTATION);
-        }
-        self.expects_continue = true;
-        Ok(())
-    }
-
-    /// RFC 9112 §6.3 lets a server take several equal lengths for one. That is only ever a repaired mistake, and what
-    /// stands before us may have repaired it in another way.
-    fn length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        if self.length.is_some() || value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-            return Err(BAD_LENGTH);
-        }
-        self.length = Some(decimal(value).ok_or(BODY_TOO_LARGE)?);
-        Ok(())
-    }
-
-    fn conclude(self, line: Line, length: usize) -> Result<Parsed, Stop> {
-        let Fields {
-            close, keep_alive, ..
-        } = self.connection;
-        let is_new = line.version == Version::Http11;
-        if is_new && self.host.is_none() {
-            return Err(HOSTS.into());
-        }
-        // RFC 9112 §6.1 lets a server believe the one of two lengths; whoever is before us may believe the other.
-        match self.coding {
-            Coding::None => {}
-            _ if self.length.is_some() => return Err(BOTH_LENGTHS.into()),
-            Coding::Chunked if is_new => {}
-            Coding::CodedChunked if is_new => return Err(CODED.into()),
-            _ => return Err(UNFRAMED.into()),
-        }
-        let start = line.method + 1;
-        let authority = match line.target.authority {
-            Some(place) => (start + place.start, start + place.end),
-            None => self.host.map_or((0, 0), |place| (place.start, place.end)),
-        };
-        Ok(Parsed {
-            length,
-            line: line.length,
-            method: line.method,
-            path: line.target.path,
-            authority,
-            version: line.version,
-            keepalive: !close && (is_new || keep_alive),
-            expects_continue: self.expects_continue,
-            content_length: self.length,
-            chunked: self.coding == Coding::Chunked,
-        })
-    }
-}
-
-/// The transfer codings in their order.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Coding {
-    #[default]
-    None,
-    Chunked,
-    /// Others, and no chunked yet.
-    Coded,
-    CodedChunked,
-    /// Something follows chunked.
-    Unframed,
-}
-
-impl Coding {
-    fn then(self, coding: &[u8]) -> Coding {
-        match (self, is(coding, b"chunked")) {
-            (Coding::None, true) => Coding::Chunked,
-            (Coding::None | Coding::Coded, false) => Coding::Coded,
-            (Coding::Coded, true) => Coding::CodedChunked,
-            _ => Coding::Unframed,
-        }
-    }
-}
-
-/// Without the space around it.
-fn trim(window: &[u8], place: Range<usize>) -> Range<usize> {
-    let value = &window[place.clone()];
-    let start = place.end - value.trim_ascii_start().len();
-    start..start + value.trim_ascii().len()
-}
-
-fn trimmed(window: &[u8], place: Range<usize>) -> &[u8] {
-    window[place].trim_ascii()
+    pub(crate) length: usize,
+    /// Bytes of the method.
+    pub(crate) method: usize,
+    pub(crate) target: Target,
+    pub(crate) version: Version,
 }
 
 /// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1.)

@@ -6,8 +6,10 @@
 //! nothing depends on it.
 
 use super::asked::{Asked, Parsed as Request, Words};
+use super::framing::Said;
 use super::refusal::Limits;
 use super::status::{Facts, Parsed};
+use crate::Version;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -84,10 +86,40 @@ impl Memo {
 /// in vain costs little beside parsing.
 const PLACES: usize = 8;
 
+/// The header lines of a request that were read last, blank line included. A client sends the same ones with whatever
+/// it asks for, so they are remembered by themselves, too.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// Empty: none.
+    bytes: Vec<u8>,
+    version: Version,
+    said: Said,
+}
+
+impl Lines {
+    /// The meaning and the length of the lines at the front of `input`, if they are the ones that were read last.
+    #[inline]
+    pub(crate) fn recall(&self, input: &[u8], version: Version) -> Option<(Said, usize)> {
+        let is_known =
+            !self.bytes.is_empty() && version == self.version && input.starts_with(&self.bytes);
+        is_known.then_some((self.said, self.bytes.len()))
+    }
+
+    /// Remembers lines that were read in a request of this version.
+    pub(crate) fn learn(&mut self, lines: &[u8], version: Version, said: Said) {
+        self.bytes.clear();
+        if lines.len() <= LIMIT {
+            self.bytes.extend_from_slice(lines);
+            (self.version, self.said) = (version, said);
+        }
+    }
+}
+
 /// What the server's connections of one worker have in common: limits, and the heads that were read last.
 #[derive(Debug, Default)]
 pub struct Requests {
     limits: Limits,
+    lines: Lines,
     known: [Known; PLACES],
     /// Heads that were learned so far.
     learned: u64,
@@ -189,6 +221,10 @@ impl Requests {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    pub(crate) fn lines(&mut self) -> &mut Lines {
+        &mut self.lines
     }
 
     /// The head at the front of `input`, if it is one of those that were read last.

@@ -5,6 +5,7 @@ mod chunked;
 mod client;
 mod extension;
 mod fields;
+mod framing;
 mod head;
 mod memo;
 mod outbox;

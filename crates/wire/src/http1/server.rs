@@ -13,6 +13,10 @@
 //!
 //! Memory: 40 bytes a connection, and the head where one has come in part. A head that comes whole is read where it
 //! lies; the limits and the memory of heads are the worker's.
+//!
+//! Cost: a request without a body, with a head of 91 bytes, is 161 instructions when the head is the last one again, 259
+//! when it is one of the last eight, 1,048 when only its target is new, 1,859 when its header lines are new, too; 238,
+//! 1,203 and 4,305 with a browser's head of 601 (callgrind's counts; `examples/serving.rs` repeats them).
 
 use super::asked::Asked;
 use super::chunked::{Chunked, Decoded};
@@ -186,7 +190,7 @@ impl Server {
         }
         let limits = *requests.limits();
         let window = &input[..input.len().min(limits.head)];
-        let parsed = head::read(window, &limits).map_err(|refusal| Refusal {
+        let parsed = head::read(window, &limits, requests.lines()).map_err(|refusal| Refusal {
             is_head: window.starts_with(b"HEAD "),
             ..refusal
         })?;

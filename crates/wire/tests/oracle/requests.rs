@@ -379,6 +379,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("GET /⌂Expect: 100-continue⏎⏎", "[GET / HTTP/1.1 continue]"),
     ("POST / HTTP/1.0⏎Expect: 100-continue⏎Content-Length: 1⏎⏎x", "[POST / HTTP/1.0 close 'x']"),
     ("POST /⌂Expect: 100-continue⏎Expect: 100-continue⏎⏎", "[POST / HTTP/1.1 continue]"),
+    ("POST /⌂Expect: 100-continue⏎⏎POST / HTTP/1.0⏎Host: a⏎Expect: 100-continue⏎⏎", "[POST / HTTP/1.1 continue] [POST / HTTP/1.0 close]"),
     ("POST /⌂Expect: more⏎⏎", "!417"),
     ("POST /⌂Expect: 100-continue, more⏎⏎", "!417"),
     ("POST /⌂Expect:⏎⏎", "!417"),

@@ -192,6 +192,20 @@ fn no_delay_is_longer_than_an_hour() {
 }
 
 #[test]
+fn laws_of_nothing_wait_for_nothing() {
+    for text in [
+        "law=constant&mean=0s",
+        "law=uniform&low=0s&high=0s",
+        "law=exponential&mean=0s",
+        "law=lognormal&median=0s&sigma=1000",
+        "law=pareto&scale=0s&shape=0.001",
+        "law=bimodal&low=0s&high=0s&share=1",
+    ] {
+        assert!(draws(law(text)).all(|nanos| nanos == 0.0), "{text}");
+    }
+}
+
+#[test]
 fn a_law_is_read_as_it_is_shown() {
     let steps = [
         "law=constant&mean=7us",

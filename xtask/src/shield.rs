@@ -1,0 +1,199 @@
+//! `cargo xtask shield`: whether somebody can keep an honest client from its answers.
+//!
+//! `weigh serve` with a folder is attacked by slowhttptest, by ten thousand connections on which nothing happens, and
+//! by clients that are killed in the middle of an answer. Meanwhile an honest client asks all the time, and every
+//! answer must be complete, byte for byte. What is shown is how long its slowest answer took, beside a run in which
+//! nobody attacked, and what the server did to the attackers by its own counts.
+//!
+//! In scope: what an attacker can do with few means, by being slow. Out of scope: floods, which are a matter of who has
+//! more machines; malformed requests, which the server's own tests have.
+
+// In reading order: who is attacked,
+mod victim;
+// who must not notice,
+mod honest;
+// by whom,
+mod attacks;
+// with which tool,
+mod slowhttptest;
+// and what came of it.
+mod table;
+
+use crate::cost::programs;
+use crate::server_cost::site::Site;
+use anyhow::{Context, Result, ensure};
+use attacks::{ATTACKS, Attack};
+use honest::{Honest, Seen};
+use slowhttptest::Report;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use units::Nanos;
+use victim::Victim;
+
+/// A look: seconds of each attack, and what the server's times are then, so that they are over within it.
+const SECONDS_QUICK: u32 = 6;
+const TIMES_QUICK: &str = "2s";
+/// Shorter attacks than this end before the server's own times, the longest of which is 30 s, let it cut anybody.
+const SECONDS_OF_DEFAULTS: u32 = 40;
+/// How slow an answer may be while others attack.
+const GOAL: Nanos = Nanos::from_millis(100);
+
+/// Attack `weigh serve` while an honest client asks: needs slowhttptest.
+#[derive(Debug, clap::Args)]
+pub struct Shield {
+    /// Seconds of each attack. Below 40 the server gets shorter times, a third of that, since with its own it would cut
+    /// nobody before the end.
+    #[arg(long, value_name = "S", default_value_t = SECONDS_OF_DEFAULTS, value_parser = clap::value_parser!(u32).range(6..=600))]
+    seconds: u32,
+    /// A look instead of a trial: six seconds each, and times of two.
+    #[arg(long, conflicts_with = "seconds")]
+    quick: bool,
+    /// Connections of each slow attack.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Only these attacks.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = attacks::names())]
+    only: Vec<String>,
+}
+
+/// What is needed to attack.
+pub struct Means {
+    /// Connections at a time.
+    pub connections: u32,
+    /// How long.
+    pub seconds: u32,
+    /// The bare client.
+    pub client: PathBuf,
+    /// Where tools may write.
+    pub folder: PathBuf,
+}
+
+/// What one attack has shown.
+pub struct Outcome {
+    /// Its name.
+    pub name: &'static str,
+    /// What the honest client has seen.
+    pub seen: Seen,
+    /// What the attackers say.
+    pub report: Report,
+    /// By how much each of the server's counts has grown.
+    pub counts: BTreeMap<String, u64>,
+    /// The server's memory in kilobytes when the attack was over.
+    pub pss_kb: Option<u64>,
+    /// What is wrong, besides answers.
+    pub wrongs: Vec<String>,
+}
+
+impl Shield {
+    /// Attacks, and shows what came of it.
+    ///
+    /// # Errors
+    /// An honest answer was not complete, the server did not survive, or there is no slowhttptest.
+    pub fn run(&self) -> Result<()> {
+        programs::build("cli", &["weigh"])?;
+        programs::build("bench", &["bare_client"])?;
+        let wanted = |attack: &&Attack| {
+            self.only.is_empty() || self.only.iter().any(|name| name == attack.name)
+        };
+        let attacks: Vec<&'static Attack> = ATTACKS.iter().filter(wanted).collect();
+        if attacks.iter().any(|attack| attack.needs_slowhttptest()) {
+            slowhttptest::ensure_installed()?;
+        }
+        let mut site = Site::new()?;
+        site.add_large(honest::LARGE, 1)?;
+        site.add_large(attacks::HUGE, 100)?;
+        let mut victim = Victim::start(site.path(), site.home()?, &self.times())?;
+        println!("server     weigh serve, {}", self.limits());
+        let calm = self.attack(None, &mut victim, &mut site)?;
+        println!("{}", table::HEAD);
+        println!("{}", table::row(&calm));
+        let mut outcomes = vec![calm];
+        for attack in attacks {
+            let outcome = self.attack(Some(attack), &mut victim, &mut site)?;
+            println!("{}", table::row(&outcome));
+            outcomes.push(outcome);
+        }
+        let end = victim.stop();
+        print!("{}", table::rest(&outcomes, GOAL));
+        self.judge(&outcomes, end)
+    }
+
+    fn seconds(&self) -> u32 {
+        match self.quick {
+            true => SECONDS_QUICK,
+            false => self.seconds,
+        }
+    }
+
+    /// The server's times, if not its own.
+    fn times(&self) -> Option<String> {
+        match self.seconds() {
+            SECONDS_QUICK => Some(TIMES_QUICK.to_owned()),
+            SECONDS_OF_DEFAULTS.. => None,
+            seconds => Some(format!("{}s", seconds / 3)),
+        }
+    }
+
+    fn limits(&self) -> String {
+        match self.times() {
+            None => "with its own limits".to_owned(),
+            Some(times) => format!("with its own limits, but each time {times}"),
+        }
+    }
+
+    /// One attack, or a calm time as long; the honest client asks as long as it lasts.
+    fn attack(
+        &self,
+        attack: Option<&'static Attack>,
+        victim: &mut Victim,
+        site: &mut Site,
+    ) -> Result<Outcome> {
+        let means = Means {
+            connections: self.connections,
+            seconds: self.seconds(),
+            client: programs::path("bare_client")?,
+            folder: site.home()?,
+        };
+        let name = attack.map_or("calm", |attack| attack.name);
+        let before = victim.counts()?;
+        let honest = Honest::start(victim.at, site.path())?;
+        let report = match attack {
+            None => attacks::calm(&means),
+            Some(attack) => (attack.carry_out)(&means, victim),
+        };
+        let seen = honest.stop();
+        let report = report.with_context(|| format!("{name} could not be carried out"))?;
+        let after = victim.counts()?;
+        let wrongs = victim.complaints();
+        Ok(Outcome {
+            name,
+            seen,
+            report,
+            counts: victim::growth(&before, &after),
+            pss_kb: victim.pss_kb(),
+            wrongs,
+        })
+    }
+
+    fn judge(&self, outcomes: &[Outcome], end: Result<()>) -> Result<()> {
+        end?;
+        let bad: Vec<&str> = outcomes
+            .iter()
+            .filter(|outcome| !outcome.is_well())
+            .map(|outcome| outcome.name)
+            .collect();
+        ensure!(
+            bad.is_empty(),
+            "the honest client or the server came to harm: {}",
+            bad.join(", ")
+        );
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// Whether all answers were complete, there were any, and nothing else is wrong.
+    pub fn is_well(&self) -> bool {
+        self.seen.failures.is_empty() && !self.seen.times.is_empty() && self.wrongs.is_empty()
+    }
+}

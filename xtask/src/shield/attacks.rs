@@ -1,0 +1,119 @@
+//! The attacks, one row each.
+
+use super::Means;
+use super::slowhttptest::{self, Report};
+use super::victim::Victim;
+use crate::server_cost::answer;
+use crate::server_cost::held::Held;
+use anyhow::{Context, Result};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A file that no socket holds, so that whoever stops reading it is in its middle.
+pub const HUGE: &str = "huge.bin";
+/// Connections on which nothing happens.
+const IDLE: u32 = 10_000;
+/// Connections of each client that is killed.
+const KILLED: u32 = 50;
+
+/// One way to attack.
+pub struct Attack {
+    /// What it is called.
+    pub name: &'static str,
+    /// Carries it out, to its end.
+    pub carry_out: fn(&Means, &Victim) -> Result<Report>,
+    needs_slowhttptest: bool,
+}
+
+/// All of them. The sizes are such that a request or an answer would take minutes; the intervals, a tenth of the attack,
+/// that the connection is never quite still.
+#[rustfmt::skip]
+pub const ATTACKS: &[Attack] = &[
+    slow("headers", |means, victim| slowhttptest::run(means, victim.at, "/file.html", "-H -x 24")),
+    slow("bodies", |means, victim| slowhttptest::run(means, victim.at, "/file.html", "-B -s 8192 -x 10")),
+    slow("ranges", |means, victim| slowhttptest::run(means, victim.at, "/large.bin", "-R -a 10 -b 3000")),
+    slow("reads", |means, victim| slowhttptest::run(means, victim.at, "/large.bin", "-X -w 512 -y 1024 -n 1 -z 5 -k 3")),
+    Attack { name: "idle", carry_out: idle, needs_slowhttptest: false },
+    Attack { name: "killed", carry_out: killed, needs_slowhttptest: false },
+];
+
+const fn slow(name: &'static str, carry_out: fn(&Means, &Victim) -> Result<Report>) -> Attack {
+    Attack {
+        name,
+        carry_out,
+        needs_slowhttptest: true,
+    }
+}
+
+/// What `--only` may name.
+pub fn names() -> Vec<&'static str> {
+    ATTACKS.iter().map(|attack| attack.name).collect()
+}
+
+impl Attack {
+    /// Whether it is slowhttptest's.
+    pub fn needs_slowhttptest(&self) -> bool {
+        self.needs_slowhttptest
+    }
+}
+
+/// Nobody attacks.
+///
+/// # Errors
+/// None.
+pub fn calm(means: &Means) -> Result<Report> {
+    // This is the time that the honest client is given, and there is nothing to wait for.
+    thread::sleep(Duration::from_secs(means.seconds.into()));
+    Ok(Report {
+        said: "nobody attacked".to_owned(),
+        ..Report::default()
+    })
+}
+
+/// Ten thousand connections, each of which has had an answer and asks for no more.
+fn idle(means: &Means, victim: &Victim) -> Result<Report> {
+    let held = Held::new(client(means, victim, "/file.html", IDLE)?, "idle")?;
+    // They stay as long as other attacks do.
+    thread::sleep(Duration::from_secs(means.seconds.into()));
+    held.let_go()?;
+    Ok(Report {
+        attackers: u64::from(IDLE),
+        said: "all were let go".to_owned(),
+        ..Report::default()
+    })
+}
+
+/// Clients that are killed when each of their connections is in the middle of a large answer.
+fn killed(means: &Means, victim: &Victim) -> Result<Report> {
+    let begun = Instant::now();
+    let mut clients = 0;
+    while begun.elapsed() < Duration::from_secs(means.seconds.into()) {
+        Held::new(client(means, victim, "/huge.bin", KILLED)?, "body")?.kill()?;
+        clients += 1;
+    }
+    Ok(Report {
+        attackers: clients * u64::from(KILLED),
+        said: format!("{clients} clients with {KILLED} connections each were killed"),
+        ..Report::default()
+    })
+}
+
+/// A bare client with one request on each of its connections.
+fn client(means: &Means, victim: &Victim, path: &str, connections: u32) -> Result<Command> {
+    let bytes = bytes(victim.at, path)?;
+    let mut command = Command::new(&means.client);
+    command
+        .args([&victim.at.to_string(), "--path", path])
+        .args(["-c", &connections.to_string()])
+        .args(["-n", &connections.to_string()])
+        .args(["--size", &bytes.to_string()]);
+    Ok(command)
+}
+
+/// Bytes of the answer to a request for `path`.
+fn bytes(at: SocketAddr, path: &str) -> Result<usize> {
+    let answer = answer::look(at, path, false).context("the server does not answer")?;
+    Ok(answer.bytes)
+}

@@ -1,0 +1,215 @@
+//! The honest client: it asks all the time, compares every answer with the file byte for byte, and notes how long each
+//! took.
+//!
+//! There are three of them, because they would notice different things: one who stays on his connection, one who comes
+//! anew for each request and needs a place at the door, and one who fetches more than a socket holds. Each waits a
+//! moment before he asks again, as people do; a load that fills the CPUs would measure itself.
+
+use crate::server_cost::answer::{connect, fetch};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The larger file.
+pub const LARGE: &str = "large.bin";
+/// Failures that are kept; a server that is gone makes thousands.
+const FAILURES_MAX: usize = 10;
+/// Answers whose times are kept, for each of the three: ten minutes of them.
+const TIMES_MAX: usize = 600_000;
+
+/// One kind of honest client.
+#[derive(Clone, Copy)]
+struct Manner {
+    name: &'static str,
+    path: &'static str,
+    stays: bool,
+    /// Between an answer and the next request.
+    pause: Duration,
+}
+
+const MANNERS: [Manner; 3] = [
+    Manner {
+        name: "a small file on a kept connection",
+        path: "/file.html",
+        stays: true,
+        pause: Duration::from_millis(2),
+    },
+    Manner {
+        name: "a small file on a new connection",
+        path: "/file.html",
+        stays: false,
+        pause: Duration::from_millis(2),
+    },
+    Manner {
+        name: "1 MB on a kept connection",
+        path: "/large.bin",
+        stays: true,
+        pause: Duration::from_millis(20),
+    },
+];
+
+/// Honest clients at work.
+pub struct Honest {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Seen>>,
+}
+
+/// What they have seen.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Seen {
+    /// How long each complete answer took, in ms: from the request, or the connect before it, to the last byte.
+    pub times: Vec<f64>,
+    /// The longest of them, and whose it was.
+    pub slowest: Option<(f64, &'static str)>,
+    /// The first answers that were not complete.
+    pub failures: Vec<String>,
+}
+
+impl Honest {
+    /// Lets them ask the server at `at` for the files of `site`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn start(at: SocketAddr, site: PathBuf) -> Result<Honest> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for manner in MANNERS {
+            let wanted = fs::read(site.join(&manner.path[1..]))?;
+            let stop = Arc::clone(&stop);
+            threads.push(thread::spawn(move || manner.ask(at, &wanted, &stop)));
+        }
+        Ok(Honest { stop, threads })
+    }
+
+    /// Lets them finish, and says what they have seen.
+    pub fn stop(self) -> Seen {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut all = Seen::default();
+        for thread in self.threads {
+            let seen = thread.join().expect("an honest client does not panic");
+            all.slowest = slower(all.slowest, seen.slowest);
+            all.times.extend(seen.times);
+            all.failures.extend(seen.failures);
+        }
+        all
+    }
+}
+
+impl Manner {
+    /// Asks until `stop`.
+    fn ask(self, at: SocketAddr, wanted: &[u8], stop: &AtomicBool) -> Seen {
+        let mut seen = Seen::default();
+        let mut connection = None;
+        let mut body = Vec::with_capacity(wanted.len());
+        while !stop.load(Ordering::Relaxed) && seen.has_room() {
+            let begun = Instant::now();
+            match self.once(at, wanted, &mut connection, &mut body) {
+                Ok(()) => {
+                    let time = begun.elapsed().as_secs_f64() * 1e3;
+                    seen.times.push(time);
+                    seen.slowest = slower(seen.slowest, Some((time, self.name)));
+                }
+                Err(error) => {
+                    connection = None;
+                    seen.failures.push(format!("{}: {error:#}", self.name));
+                }
+            }
+            // The pause is part of how this client is.
+            thread::sleep(self.pause);
+        }
+        seen
+    }
+
+    /// One request and its answer.
+    fn once(
+        self,
+        at: SocketAddr,
+        wanted: &[u8],
+        kept: &mut Option<TcpStream>,
+        body: &mut Vec<u8>,
+    ) -> Result<()> {
+        let mut connection = match kept.take() {
+            Some(connection) => connection,
+            None => connect(at)?,
+        };
+        body.clear();
+        fetch(&mut connection, at, self.path, !self.stays, body)
+            .context("the answer is not complete")?;
+        ensure!(body == wanted, "the answer is not the file");
+        *kept = self.stays.then_some(connection);
+        Ok(())
+    }
+}
+
+impl Seen {
+    fn has_room(&self) -> bool {
+        self.times.len() < TIMES_MAX && self.failures.len() < FAILURES_MAX
+    }
+}
+
+/// The slower of two answers.
+fn slower(
+    one: Option<(f64, &'static str)>,
+    other: Option<(f64, &'static str)>,
+) -> Option<(f64, &'static str)> {
+    let both = one.into_iter().chain(other);
+    both.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// What comes of asking a server that answers each connection with `answer`.
+    fn asked(answer: &'static str, wanted: &'static [u8]) -> Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let serving = thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let _ = connection.read(&mut [0; 1024]);
+            connection.write_all(answer.as_bytes()).unwrap();
+        });
+        let result = MANNERS[1].once(at, wanted, &mut None, &mut Vec::new());
+        serving.join().unwrap();
+        result
+    }
+
+    #[test]
+    fn an_answer_counts_only_if_it_is_the_whole_file() {
+        let cases = [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", None),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabd",
+                Some("the answer is not the file"),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+                Some("the answer is not complete"),
+            ),
+            (
+                "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
+                Some("the answer is not complete"),
+            ),
+        ];
+        for (answer, wanted) in cases {
+            let error = asked(answer, b"abc").err().map(|error| error.to_string());
+            assert_eq!(error.as_deref(), wanted, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_slower_of_two_is_named() {
+        let (quick, slow) = (Some((0.1, "a")), Some((7.5, "b")));
+        assert_eq!(slower(quick, slow), slow);
+        assert_eq!(slower(slow, quick), slow);
+        assert_eq!(slower(None, quick), quick);
+        assert_eq!(slower(None, None), None);
+    }
+}
