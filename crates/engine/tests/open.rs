@@ -305,7 +305,7 @@ fn a_stall_is_in_response_time_and_a_closed_loop_hardly_sees_it() {
     plan.load = Load::Closed { connections: 10 };
     plan.connect = Connect::Eager;
     let closed = bottle(&plan, &server);
-    assert_eq!(closed.tally.service.quantile(0.99), Some(1_000_000));
+    assert!(closed.tally.service.quantile(0.99) < Some(1_002_000));
     assert_eq!(closed.tally.open, None);
 }
 
@@ -337,10 +337,11 @@ fn too_few_connections_make_exchanges_wait_and_nobody_blames_the_generator() {
     plan.timeouts.exchange = Nanos::from_secs(60);
     plan.connect = Connect::Eager;
     let round = bottle(&plan, &server);
-    // 200 a second are served: the last is due after two seconds, and done after three.
+    // 200 a second are served, on the second connection from when its first was due: the last is due just before two
+    // seconds are over, and done just after three are.
     assert_eq!(
         (round.tally.ok, round.window.span()),
-        (600, Nanos::from_secs(3))
+        (600, Nanos::from_nanos(3_003_333_333))
     );
     let open = open(&round);
     assert_eq!(open.generator_late.max(), Some(0));
@@ -586,6 +587,7 @@ proptest! {
         prop_assert!(tally.ok <= seen);
         let open = open(&round);
         prop_assert!(open.queued.count() <= round.sent_total.measure);
-        prop_assert!(open.response.min() >= tally.service.min() || tally.service.min().is_none());
+        prop_assert_eq!(open.queued.count(), open.generator_late.count());
+        prop_assert_eq!(open.connecting.count(), open.generator_late.count());
     }
 }
