@@ -50,9 +50,12 @@ impl<'a> Evidence<'a> {
         Some(self.rounds?.iter().filter(|round| !round.partial).collect())
     }
 
-    /// The connections that were asked for, and those of them that can ever be busy.
+    /// The connections that were asked for, and those of them that can ever be busy; none in an open loop, which opens
+    /// as many as it needs.
     pub fn connections(&self) -> Option<(u32, u32)> {
-        let Load::Closed { connections } = self.load?;
+        let Load::Closed { connections } = self.load? else {
+            return None;
+        };
         let busy = match self.plan?.stop {
             Stop::Requests(requests) => {
                 connections.min(u32::try_from(requests).unwrap_or(u32::MAX))

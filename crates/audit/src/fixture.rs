@@ -1,11 +1,11 @@
 //! A healthy run to be spoiled by tests: ten connections, five rounds, a server that was the limit.
 
-use plan::{Load, Plan, Stop};
+use plan::{Arrivals, Load, Plan, Stop};
 use record::{
     Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Round, Run, SentTotal, Step,
     Tally, ThreadAccounts, Window,
 };
-use units::{Instant, Nanos};
+use units::{Instant, Nanos, Rate};
 
 /// Connections that the healthy run asks for.
 pub(crate) const CONNECTIONS: u32 = 10;
@@ -40,6 +40,30 @@ pub(crate) fn healthy() -> Run {
         findings: Vec::new(),
         interrupted: false,
     };
+    run.summarise();
+    run
+}
+
+/// The healthy run as an open loop: a thousand a second, evenly, each round of a second; nobody waited.
+pub(crate) fn open_loop() -> Run {
+    const NUMBER: u64 = 1_000;
+    let mut run = healthy();
+    run.plan.load = Load::Open {
+        rate: Rate::per_second(NUMBER),
+        arrivals: Arrivals::Constant,
+        connections: CONNECTIONS,
+    };
+    run.points[0].load = run.plan.load;
+    for round in &mut run.points[0].rounds {
+        let mut tally = Tally {
+            open: Some(Box::default()),
+            ..Tally::default()
+        };
+        (0..NUMBER).for_each(|number| answer(&mut tally, number, 200));
+        tally.ok_in_window = NUMBER;
+        round.tally = tally;
+        round.sent_total.measure = NUMBER;
+    }
     run.summarise();
     run
 }

@@ -60,8 +60,11 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 fn name_level(finding: &mut Finding, load: plan::Load) {
-    let plan::Load::Closed { connections } = load;
-    finding.sentence = format!("at {connections} connections: {}", finding.sentence);
+    let level = match load {
+        plan::Load::Closed { connections } => format!("{connections} connections"),
+        plan::Load::Open { rate, .. } => format!("{} requests/s", units::rate(rate.as_f64())),
+    };
+    finding.sentence = format!("at {level}: {}", finding.sentence);
 }
 
 fn row_of(name: &str) -> usize {

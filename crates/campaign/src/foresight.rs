@@ -3,9 +3,10 @@
 //! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
 //! is refused beforehand, with the largest number that would work.
 
-use plan::{Endpoint, Plan};
+use plan::{Endpoint, Load, Plan, Stop};
 use std::net::IpAddr;
 use thiserror::Error;
+use units::{Nanos, Rate};
 
 /// Descriptors that a process needs beside its connections: standard streams, the record, rings, a reserve.
 const DESCRIPTORS_ASIDE: u64 = 32;
@@ -51,6 +52,21 @@ pub enum Shortage {
         /// Ports those have.
         most: u64,
     },
+    /// More new connections a second than local ports come free again.
+    #[error(
+        "--rate {asked} with so few exchanges a connection takes more local ports than come free again after {rest}; use \
+         --rate {most}, keep-alive, or more addresses with --source ({addresses} now)",
+        asked = .rate.as_f64(),
+        rest = units::span(PORT_RESTS)
+    )]
+    Rate {
+        /// The rate asked for.
+        rate: Rate,
+        /// Local addresses connections can come from.
+        addresses: u64,
+        /// The highest rate that works for any length of time.
+        most: u64,
+    },
 }
 
 /// Whether `plan` can be carried out against `endpoint` with what there is.
@@ -81,20 +97,44 @@ pub fn foresee(plan: &Plan, endpoint: &Endpoint, there_is: Foresight) -> Result<
     };
     let most = there_is.ports * addresses;
     if asked > most {
-        Err(Shortage::Ports {
+        return Err(Shortage::Ports {
             asked,
             addresses,
             most,
-        })
-    } else {
-        Ok(())
+        });
     }
+    check_rate(plan, addresses, most)
+}
+
+/// A local port stays taken for so long after a connection that we closed first (Linux's TIME_WAIT).
+const PORT_RESTS: Nanos = Nanos::from_secs(60);
+
+/// Whether connections of few exchanges each take more ports than come free again.
+fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
+    let Load::Open { rate, .. } = plan.load else {
+        return Ok(());
+    };
+    let each = plan.protocol.exchanges_per_connection() as f64;
+    let rounds = f64::from(plan.rounds);
+    let span = match plan.stop {
+        Stop::Duration(span) => (plan.warmup + span).as_secs_f64() * rounds,
+        Stop::Requests(number) => number as f64 / rate.as_f64() * rounds,
+    };
+    let needed = rate.as_f64() / each * span.min(PORT_RESTS.as_secs_f64());
+    if needed > ports as f64 {
+        let most = (ports as f64 / PORT_RESTS.as_secs_f64() * each) as u64;
+        return Err(Shortage::Rate {
+            rate,
+            addresses,
+            most,
+        });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Load;
 
     const THERE_IS: Foresight = Foresight {
         open_files: 1000,
@@ -143,6 +183,38 @@ mod tests {
             text.contains("1 local address has 500; use --connections 500"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_rate_of_new_connections_needs_ports_that_come_free_again() {
+        // 500 ports that rest for a minute: 8.3 new connections a second.
+        let cases: &[(&str, u64, u64, &str, Option<u64>)] = &[
+            ("9", 1, 120, "192.0.2.1:80", Some(8)),
+            ("8", 1, 120, "192.0.2.1:80", None),
+            ("9", 1, 120, "127.0.0.1:80", None),
+            ("100", 10, 120, "192.0.2.1:80", Some(83)),
+            ("80", 10, 120, "192.0.2.1:80", None),
+            ("500", 1, 1, "192.0.2.1:80", None),
+            ("501", 1, 1, "192.0.2.1:80", Some(8)),
+            ("1k", u64::MAX, 120, "192.0.2.1:80", None),
+        ];
+        for (rate, each, secs, at, wanted) in cases {
+            let mut plan = Plan::example(at.parse().unwrap());
+            plan.load = Load::Open {
+                rate: rate.parse().unwrap(),
+                arrivals: plan::Arrivals::Poisson,
+                connections: 100,
+            };
+            plan.protocol.requests_per_connection = Some(*each);
+            plan.stop = Stop::Duration(Nanos::from_secs(*secs));
+            plan.rounds = 1;
+            let endpoint = plan.target.endpoints[0].clone();
+            let most = match foresee(&plan, &endpoint, THERE_IS) {
+                Err(Shortage::Rate { most, .. }) => Some(most),
+                other => other.map(|()| None).unwrap(),
+            };
+            assert_eq!(most, *wanted, "{rate} {each} {secs} {at}");
+        }
     }
 
     #[test]

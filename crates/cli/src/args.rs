@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use units::{Nanos, parse_count};
+use units::{Nanos, Rate, parse_count};
 
 /// Weighs HTTP servers: loads them, and says what the figures prove.
 #[derive(Debug, Parser)]
@@ -72,9 +72,23 @@ pub struct RunFlags {
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
 
-    /// Connections over all threads, each asking again as soon as it has its answer.
-    #[arg(short, long, value_name = "N", default_value = "10", value_parser = count, help_heading = "Load")]
-    pub connections: u32,
+    /// Connections over all threads, each asking again as soon as it has its answer; with --rate the most that may be
+    /// open [default: 10; with --rate 1000, or as many as files may be open].
+    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Load")]
+    pub connections: Option<u32>,
+    /// Exchanges a second over all threads, whatever the server does (an open loop): 10k, 0.5. Latency is then response
+    /// time, from when each was due.
+    #[arg(long, value_name = "R", value_parser = rate, help_heading = "Load")]
+    pub rate: Option<Rate>,
+    /// By which law exchanges are due with --rate: at random, as many users ask, or evenly spaced.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "poisson",
+        requires = "rate",
+        help_heading = "Load"
+    )]
+    pub arrivals: ArrivalsFlag,
     /// Generator threads [default: half the CPUs if the server is on this machine, else all; never more than
     /// connections].
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Load")]
@@ -91,9 +105,10 @@ pub struct RunFlags {
     /// Load before each window, counted apart [default: 500ms, or none with --requests].
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Load")]
     pub warmup: Option<Nanos>,
-    /// When connections are opened: all before the load, or each when its first request is due.
-    #[arg(long, value_enum, default_value = "eager", help_heading = "Load")]
-    pub connect: ConnectFlag,
+    /// When connections are opened: all before the load, or each when its first request is due [default: eager; with
+    /// --rate lazy].
+    #[arg(long, value_enum, help_heading = "Load")]
+    pub connect: Option<ConnectFlag>,
     /// Hold each generator thread on a CPU of its own.
     #[arg(long, help_heading = "Load")]
     pub pin: bool,
@@ -202,6 +217,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   weigh run http://127.0.0.1:8080/100.html -c 100 -d 10s
   weigh run localhost:8080/a localhost:8080/b --connect lazy --no-keepalive
+  weigh run localhost:8080/ --rate 1k -d 30s
   weigh run 'localhost:8080/item?id={seq}' -n 100k --expect 200
   weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: application/x-www-form-urlencoded'
   weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf
@@ -238,6 +254,15 @@ pub enum ConnectFlag {
     Lazy,
 }
 
+/// `--arrivals`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsFlag {
+    /// At random: exponential gaps, as of many users who know nothing of each other.
+    Poisson,
+    /// Evenly spaced.
+    Constant,
+}
+
 /// `--ring`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RingFlag {
@@ -252,6 +277,11 @@ pub enum RingFlag {
 pub fn count(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("`{text}` is too large"))
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    text.parse()
+        .map_err(|error: units::ParseError| error.to_string())
 }
 
 /// Reads a span of time.

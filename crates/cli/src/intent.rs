@@ -1,12 +1,12 @@
 //! From flags to a plan: what was typed becomes what is meant.
 
 use crate::address;
-use crate::args::{ConnectFlag, RingFlag, RunFlags};
+use crate::args::{ArrivalsFlag, ConnectFlag, RingFlag, RunFlags};
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
-    Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request, Requests,
-    RingKind, ServerCommand, Stop, Target, Timeouts, Version,
+    Arrivals, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request,
+    Requests, RingKind, ServerCommand, Stop, Target, Timeouts, Version,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -18,6 +18,10 @@ use units::Nanos;
 const WINDOW: Nanos = Nanos::from_secs(5);
 /// The warm-up of a round whose end is a time.
 const WARMUP: Nanos = Nanos::from_millis(500);
+/// Connections of a closed loop that names no number.
+const CONNECTIONS: u32 = 10;
+/// The most connections of an open loop that names no number.
+const MOST_CONNECTIONS: u32 = 1_000;
 /// The longest line of a file of URLs.
 const LINE_LIMIT: u64 = 1 << 20;
 
@@ -32,9 +36,7 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
     let by_number = matches!(stop, Stop::Requests(_));
     let plan = Plan {
         requests,
-        load: Load::Closed {
-            connections: flags.connections,
-        },
+        load: load(flags),
         stop,
         rounds: flags.rounds,
         warmup: flags
@@ -42,8 +44,10 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
             .unwrap_or(if by_number { Nanos::ZERO } else { WARMUP }),
         threads: flags.threads.unwrap_or_else(|| threads(&target)),
         connect: match flags.connect {
-            ConnectFlag::Eager => Connect::Eager,
-            ConnectFlag::Lazy => Connect::Lazy,
+            Some(ConnectFlag::Eager) => Connect::Eager,
+            Some(ConnectFlag::Lazy) => Connect::Lazy,
+            None if flags.rate.is_some() => Connect::Lazy,
+            None => Connect::Eager,
         },
         protocol: protocol(flags),
         timeouts: Timeouts {
@@ -73,6 +77,32 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
     check_sources(&plan)?;
     check_ring(&plan)?;
     Ok(plan)
+}
+
+/// What drives the load: the answers, or a schedule.
+fn load(flags: &RunFlags) -> Load {
+    match flags.rate {
+        None => Load::Closed {
+            connections: flags.connections.unwrap_or(CONNECTIONS),
+        },
+        Some(rate) => Load::Open {
+            rate,
+            arrivals: match flags.arrivals {
+                ArrivalsFlag::Poisson => Arrivals::Poisson,
+                ArrivalsFlag::Constant => Arrivals::Constant,
+            },
+            connections: flags.connections.unwrap_or_else(most_connections),
+        },
+    }
+}
+
+/// The most connections of an open loop that names no number: a thousand carry ten thousand exchanges a second of 100 ms
+/// each, and where fewer files may be open, half of those.
+fn most_connections() -> u32 {
+    let open_files = kernel::limits::open_files().hard;
+    MOST_CONNECTIONS
+        .min(u32::try_from(open_files / 2).unwrap_or(u32::MAX))
+        .max(1)
 }
 
 /// Half the CPUs for a server on this machine, which needs the other half; all of them otherwise.

@@ -11,6 +11,10 @@ use crate::{
 use plan::{Endpoint, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
 
+mod open;
+
+pub use open::{open_loop, overloaded};
+
 const HEAD_BYTES: u64 = 238;
 const REQUEST_BYTES: u64 = 74;
 const BODY_BYTES: u64 = 100;
@@ -107,7 +111,7 @@ pub fn partial() -> Run {
 }
 
 /// All of them.
-pub fn all() -> [Run; 8] {
+pub fn all() -> [Run; 10] {
     [
         ok(),
         errors(),
@@ -117,6 +121,8 @@ pub fn all() -> [Run; 8] {
         generator_bound(),
         server_bound(),
         partial(),
+        open_loop(),
+        overloaded(),
     ]
 }
 
@@ -525,6 +531,10 @@ mod tests {
         assert_eq!((few.requests, few.latency_us.p99), (80, None));
         assert!(empty().summary.is_none() && empty().interrupted);
         assert_eq!(summary(partial()).rps.rounds, 2);
+        let open = summary(open_loop());
+        assert!(open.open.is_some() && open.errors.total == 0);
+        let overloaded = summary(overloaded());
+        assert!(overloaded.rps.mean < 1_300.0 && overloaded.errors.total > 0);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use crate::{Look, date};
 use plan::{Load, Requests};
-use record::{Grade, Latency, Point, Round, Run};
+use record::{Grade, Latency, OpenTimes, Point, Round, Run};
+use stats::Histogram;
 use units::Nanos;
 
 /// A column.
@@ -198,6 +199,51 @@ pub const COLUMNS: &[Column] = &[
         },
     },
     Column {
+        name: "rate",
+        doc: "requests a second that were asked for; empty in a closed loop",
+        value: asked_rate,
+    },
+    Column {
+        name: "arrivals",
+        doc: "the law by which they were due: poisson or constant; empty in a closed loop",
+        value: arrivals,
+    },
+    Column {
+        name: "never_sent",
+        doc: "exchanges that were due and never sent",
+        value: |line| line.round.tally.never_sent.to_string(),
+    },
+    Column {
+        name: "service_p50_us",
+        doc: "median of service time, where latency is response time",
+        value: |line| service(line, 0.5),
+    },
+    Column {
+        name: "service_p99_us",
+        doc: "99th percentile of service time, likewise",
+        value: |line| service(line, 0.99),
+    },
+    Column {
+        name: "queued_p99_us",
+        doc: "99th percentile of the time from due until a connection was free; empty in a closed loop",
+        value: |line| wait(line, 0.99, |open| &open.queued),
+    },
+    Column {
+        name: "connecting_p99_us",
+        doc: "99th percentile of the time until that connection was open, likewise",
+        value: |line| wait(line, 0.99, |open| &open.connecting),
+    },
+    Column {
+        name: "generator_late_p50_us",
+        doc: "median of what the generator itself took to send, likewise",
+        value: |line| wait(line, 0.5, |open| &open.generator_late),
+    },
+    Column {
+        name: "generator_late_p99_us",
+        doc: "99th percentile of it, likewise",
+        value: |line| wait(line, 0.99, |open| &open.generator_late),
+    },
+    Column {
         name: "findings",
         doc: "what is to be held against the run, as check:grade separated by spaces; notes left out",
         value: findings,
@@ -247,8 +293,38 @@ fn url(line: &Line<'_>) -> String {
 }
 
 fn connections(line: &Line<'_>) -> String {
-    let Load::Closed { connections } = line.point.load;
-    connections.to_string()
+    line.point.load.connections().to_string()
+}
+
+fn asked_rate(line: &Line<'_>) -> String {
+    match line.point.load {
+        Load::Closed { .. } => String::new(),
+        Load::Open { rate, .. } => rate.as_f64().to_string(),
+    }
+}
+
+fn arrivals(line: &Line<'_>) -> String {
+    match line.point.load {
+        Load::Closed { .. } => String::new(),
+        Load::Open { arrivals, .. } => arrivals.to_string(),
+    }
+}
+
+/// A percentile of service times, where it stands beside response times.
+fn service(line: &Line<'_>, p: f64) -> String {
+    let tally = &line.round.tally;
+    let times = tally.open.as_ref().map(|_| &tally.service);
+    of(times, p)
+}
+
+/// A percentile of one of an open loop's waits.
+fn wait(line: &Line<'_>, p: f64, part: fn(&OpenTimes) -> &Histogram) -> String {
+    of(line.round.tally.open.as_deref().map(part), p)
+}
+
+fn of(times: Option<&Histogram>, p: f64) -> String {
+    let nanos = times.and_then(|times| times.quantile_if_carried(p));
+    micros(nanos.map(|nanos| nanos as f64 / 1e3))
 }
 
 fn findings(line: &Line<'_>) -> String {

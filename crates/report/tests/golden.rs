@@ -74,6 +74,8 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("partial", example::partial()),
         ("void", example::ok()),
         ("died", died()),
+        ("open_loop", example::open_loop()),
+        ("overloaded", example::overloaded()),
     ];
     for (name, run) in &mut runs {
         run.findings = findings(name);
@@ -171,6 +173,21 @@ fn findings(name: &str) -> Vec<Finding> {
             ),
             unobserved(),
         ],
+        "open_loop" => vec![finding(
+            "limit",
+            Note,
+            &[],
+            "neither side was short of CPU (generator 12 %, server 41 %); the rate was the one that was asked for",
+            "",
+        )],
+        "overloaded" => vec![finding(
+            "overload",
+            Invalid,
+            &[Latency],
+            "OVERLOAD: 2 000 requests/s were due and the server sustained 1 100; response time grew by 0.81 s for each \
+             second of it, so latency is a function of the run's length",
+            "ask for latency below what the server sustains, with a lower --rate",
+        )],
         "void" | "empty" => {
             let every = [Rps, Latency, Interval, Counts];
             vec![finding(

@@ -31,7 +31,7 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
         .iter()
         .map(|&(kind, count)| reasons::cut_off(kind, count))
         .collect();
-    let from = tally.censored_from.map_or(String::new(), |age| {
+    let from = tally.latency_censored_from().map_or(String::new(), |age| {
         format!(" at {} or later", units::span(age))
     });
     let censored = tally.censored();
@@ -53,7 +53,9 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
         ("censored", censored as f64),
         (
             "censored from, us",
-            tally.censored_from.map_or(0.0, |age| age.as_micros_f64()),
+            tally
+                .latency_censored_from()
+                .map_or(0.0, |age| age.as_micros_f64()),
         ),
     ])
 }
@@ -87,7 +89,7 @@ fn remedy(kinds: &[(Kind, u64)]) -> &'static str {
 }
 
 fn saturated(tally: &Tally) -> Option<Finding> {
-    let beyond = tally.service.saturated();
+    let beyond = tally.latency().saturated();
     (beyond > 0).then(|| {
         note(format!(
             "{} longer than 69 s, beyond which only the maximum is told apart",

@@ -16,13 +16,13 @@ pub(super) const CHECK: Check = Check {
           connections are opened before the load and none was replaced (a server that closes now and then makes the \
           number at one moment say little). A shortfall qualifies requests/s and latency. Where connections are opened \
           only when needed, or serve only some exchanges, fewer open at a time are the nature of it: noted. So are \
-          more connections than requests, of which the rest is never opened.",
+          more connections than requests, of which the rest is never opened. (An open loop opens as many as it needs.)",
     judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let (Some(plan), Some((asked, busy))) = (evidence.plan, evidence.connections()) else {
-        return Vec::new();
+        return lost_idle(evidence).into_iter().collect();
     };
     let rounds = evidence.complete().unwrap_or_default();
     let idle = (busy < asked).then(|| never_busy(asked, busy));

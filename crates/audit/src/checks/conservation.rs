@@ -4,7 +4,7 @@ use super::Check;
 use crate::Evidence;
 use crate::reasons;
 use crate::verdict::{ALL, Substantiate, invalid, list};
-use record::{Finding, Round, Summary, Tally};
+use record::{Finding, Latency, OpenFigures, Round, Summary, Tally};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
@@ -121,7 +121,37 @@ fn differences(stated: &Summary, computed: &Summary) -> Vec<String> {
     if stated.latency_us.at_least != computed.latency_us.at_least {
         names.push("at_least");
     }
+    names.extend(open_differences(
+        stated.open.as_ref(),
+        computed.open.as_ref(),
+    ));
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// The distributions of an open loop that differ.
+fn open_differences(
+    stated: Option<&OpenFigures>,
+    computed: Option<&OpenFigures>,
+) -> Vec<&'static str> {
+    let (Some(stated), Some(computed)) = (stated, computed) else {
+        return match stated.is_some() || computed.is_some() {
+            true => vec!["open loop"],
+            false => Vec::new(),
+        };
+    };
+    let differ = |one: &Latency, other: &Latency| {
+        let figures = one.named().into_iter().zip(other.named());
+        one.count != other.count
+            || one.at_least != other.at_least
+            || figures
+                .into_iter()
+                .any(|(one, other)| !alike(one.1, other.1))
+    };
+    let pairs = stated.named().into_iter().zip(computed.named());
+    pairs
+        .filter(|((_, one), (_, other))| differ(one, other))
+        .map(|((name, _), _)| name)
+        .collect()
 }
 
 fn counts(summary: &Summary) -> [(&'static str, u64); 8] {

@@ -207,6 +207,11 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
         ))
         .remedy("see whether more workers serve more");
     }
+    if evidence.load.is_some_and(plan::Load::is_open) {
+        return note(format!(
+            "neither side {was} short of CPU (generator {busy}, server {used}); the rate was the one that was asked for"
+        ));
+    }
     note(format!(
         "neither side {was} short of CPU (generator {busy}, server {used}); latency or the number of connections was \
          the limit"

@@ -7,6 +7,8 @@ mod clock;
 mod connections;
 mod conservation;
 mod limit;
+mod offered;
+mod overload;
 mod rounds;
 mod samples;
 mod stalls;
@@ -45,6 +47,8 @@ impl Check {
 pub const CHECKS: &[Check] = &[
     conservation::CHECK,
     rounds::CHECK,
+    offered::CHECK,
+    overload::CHECK,
     limit::CHECK,
     waiting::CHECK,
     clock::CHECK,

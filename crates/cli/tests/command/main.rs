@@ -11,6 +11,7 @@ mod injected;
 mod interrupts;
 mod judgement;
 mod manual;
+mod open_loop;
 mod output;
 mod protocol;
 mod refusals;

@@ -31,6 +31,24 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["@", "-c", "0"], &["--connections is 0"]),
     (&["@", "-c", "x"], &["--connections", "`x`"]),
     (&["@", "-c", "5000000000"], &["--connections", "too large"]),
+    (&["@", "--rate", "0"], &["--rate is 0", "closed loop"]),
+    (
+        &["@", "--rate", "fast"],
+        &["--rate", "`fast` is not a rate", "0.5"],
+    ),
+    (&["@", "--rate", "2g"], &["--rate", "`2g` is too large"]),
+    (
+        &["@", "--rate", "10m", "-c", "2"],
+        &["--rate 10 000 000 over 2 connections", "--connections"],
+    ),
+    (
+        &["@", "--rate", "5", "--pipeline", "2"],
+        &["--pipeline contradicts --rate"],
+    ),
+    (
+        &["@", "--arrivals", "constant"],
+        &["--arrivals", "--rate <R>"],
+    ),
     (&["@", "-t", "0"], &["--threads is 0"]),
     (&["@", "-n", "0"], &["--requests is 0"]),
     (&["@", "-n", "1.5"], &["--requests", "`1.5`"]),

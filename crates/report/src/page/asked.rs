@@ -3,9 +3,11 @@
 use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
 use plan::{
-    Body, Connect, Endpoint, Load, Plan, Request, Requests, RingKind, Stop, Tolerance, Version,
+    Arrivals, Body, Connect, Endpoint, Load, Plan, Request, Requests, RingKind, Stop, Tolerance,
+    Version,
 };
 use record::{Point, Probe, Run};
+use units::Rate;
 
 /// The longest URL, command or header that is shown whole.
 const LONGEST: usize = 160;
@@ -57,17 +59,28 @@ fn latency(load: Load) -> &'static str {
         Load::Closed { .. } => {
             "latency is service time, from sent to last byte: a closed loop has no schedule"
         }
+        Load::Open { .. } => {
+            "latency is response time, from when an exchange was due to its last byte; service time is from sent"
+        }
     }
 }
 
 /// The load level of one of several points.
 pub(super) fn level(point: &Point) -> Vec<Item> {
-    let Load::Closed { connections } = point.load;
-    vec![Item::strong(number(
-        connections.into(),
-        "connection",
-        "connections",
-    ))]
+    vec![Item::strong(match point.load {
+        Load::Closed { connections } => number(connections.into(), "connection", "connections"),
+        Load::Open { rate, .. } => per_second(rate),
+    })]
+}
+
+/// `1 000 requests/s`, `0.5 requests/s`: exactly what was asked for.
+fn per_second(rate: Rate) -> String {
+    let per_second = rate.as_f64();
+    let shown = match per_second.fract() {
+        0.0 => units::count(per_second as u64),
+        _ => per_second.to_string(),
+    };
+    format!("{shown} requests/s")
 }
 
 fn unfinished(run: &Run) -> Option<Vec<Item>> {
@@ -158,13 +171,22 @@ fn sentence(plan: &Plan) -> String {
 }
 
 fn load(plan: &Plan) -> String {
-    let Load::Closed { connections } = plan.load;
-    let connections = number(connections.into(), "connection", "connections");
+    let connections = number(plan.load.connections().into(), "connection", "connections");
     let threads = match plan.pin {
         true => number(plan.threads().into(), "pinned thread", "pinned threads"),
         false => number(plan.threads().into(), "thread", "threads"),
     };
-    format!("closed loop, {connections} on {threads}")
+    match plan.load {
+        Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
+        Load::Open { rate, arrivals, .. } => {
+            let law = match arrivals {
+                Arrivals::Poisson => "at random (Poisson)",
+                Arrivals::Constant => "evenly spaced",
+            };
+            let rate = per_second(rate);
+            format!("open loop, {rate} {law}, at most {connections} on {threads}")
+        }
+    }
 }
 
 fn connecting(plan: &Plan) -> &'static str {
@@ -393,6 +415,14 @@ mod tests {
         Plan::example("127.0.0.1:8080".parse().unwrap())
     }
 
+    fn open(rate: &str, arrivals: Arrivals, connections: u32) -> Load {
+        Load::Open {
+            rate: rate.parse().unwrap(),
+            arrivals,
+            connections,
+        }
+    }
+
     #[test]
     fn how_it_was_asked_is_one_sentence() {
         type Change = fn(&mut Plan);
@@ -429,6 +459,19 @@ mod tests {
                 "closed loop, 1 connection on 1 thread, connected before the load, HTTP/1.0, \
                  at most 100 exchanges a connection, pipelined 4 deep, body of 5 B, 1 header of your own, \
                  5 rounds of 1 s",
+            ),
+            (
+                |plan| {
+                    plan.load = open("10k", Arrivals::Poisson, 1_000);
+                    plan.connect = Connect::Lazy;
+                },
+                "open loop, 10 000 requests/s at random (Poisson), at most 1 000 connections on 1 thread, \
+                 connected when first needed, keep-alive, 5 rounds of 1 s",
+            ),
+            (
+                |plan| plan.load = open("0.5", Arrivals::Constant, 1),
+                "open loop, 0.5 requests/s evenly spaced, at most 1 connection on 1 thread, connected before the load, \
+                 keep-alive, 5 rounds of 1 s",
             ),
         ];
         for (change, wanted) in cases {

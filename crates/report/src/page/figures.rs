@@ -1,6 +1,6 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
-use super::findings::{grade, is_generator_bound, is_void};
+use super::findings::{grade, is_generator_bound, is_overloaded, is_void};
 use super::{Item, Role, Row};
 use crate::phrase::{micros, number, rate as per_second};
 use plan::{Connect, Load};
@@ -32,10 +32,14 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
     } else {
         tally.started
     };
-    let rows = [
+    let beside = open(run, &summary);
+    let above = [
         Some(rate(run, &summary.rps)),
-        Some(latency(run, &summary.latency_us)),
+        offered(point, &summary, &tally),
+        Some(latency(run, point.load, &summary)),
         spread(run, &summary.latency_us),
+    ];
+    let below = [
         unwanted(run, "latency 4xx", &tally.service_4xx),
         unwanted(run, "latency 5xx", &tally.service_5xx),
         Some(exchanges(run, &summary, &tally)),
@@ -44,7 +48,8 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         generator(&point.rounds, started),
         server(&point.rounds, started),
     ];
-    rows.into_iter().flatten().collect()
+    let above = above.into_iter().flatten().chain(beside);
+    above.chain(below.into_iter().flatten()).collect()
 }
 
 /// A labelled row; where a finding voids the figure, only that is said.
@@ -94,16 +99,67 @@ fn interval(run: &Run, rps: &Rps) -> Option<Item> {
     Some(item)
 }
 
-fn latency(run: &Run, latency: &Latency) -> Row {
-    if latency.count == 0 {
-        return demoted(
-            run,
-            Figure::Latency,
-            "latency",
-            vec![Item::plain("no exchange ended well")],
-        );
+fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
+    let label = match load {
+        Load::Closed { .. } => "latency",
+        Load::Open { .. } => "response time",
+    };
+    if is_overloaded(run) {
+        let sustained = format!(": the server sustained {}/s", per_second(summary.rps.mean));
+        let items = vec![Item::wrong("OVERLOAD").and(Role::Plain, sustained)];
+        return Row::new(label, items).marked(grade(run, Figure::Latency));
     }
-    demoted(run, Figure::Latency, "latency", times(latency))
+    let latency = &summary.latency_us;
+    let items = match latency.count {
+        0 => vec![Item::plain("no exchange ended well")],
+        _ => times(latency),
+    };
+    demoted(run, Figure::Latency, label, items)
+}
+
+/// What was due, what was sent of it, and at which rate it was asked for; in an open loop.
+fn offered(point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
+    let Load::Open { rate, .. } = point.load else {
+        return None;
+    };
+    let mut items = vec![Item::named(
+        "asked for",
+        Role::Plain,
+        format!("{}/s", per_second(rate.as_f64())),
+    )];
+    items.push(Item::named(
+        "due",
+        Role::Plain,
+        units::count(summary.requests),
+    ));
+    if tally.never_sent > 0 {
+        let never = format!("{} never sent", units::count(tally.never_sent));
+        items.push(Item::wrong(never));
+    }
+    Some(Row::new("offered", items))
+}
+
+/// What stands beside response time in an open loop: what the server took, and what was lost before sending, by whose
+/// doing it was.
+fn open(run: &Run, summary: &Summary) -> Vec<Row> {
+    let Some(open) = &summary.open else {
+        return Vec::new();
+    };
+    if is_void(run, Figure::Latency) && !is_overloaded(run) {
+        return Vec::new();
+    }
+    let row = |label: &str, latency: &Latency| {
+        let is_worth_it = latency.count > 0 && latency.max > Some(0.0);
+        is_worth_it.then(|| Row::new(label, times(latency)))
+    };
+    let rows = [
+        row("service time", &open.service_us),
+        row("lateness", &open.lateness_us),
+        row("  queued", &open.queued_us),
+        row("  connecting", &open.connecting_us),
+        row("  generator", &open.generator_late_us),
+    ];
+    rows.into_iter().flatten().collect()
 }
 
 /// The line below it: what one reads less often, and how many samples it all rests on.
@@ -241,7 +297,7 @@ fn bytes(run: &Run, summary: &Summary) -> Row {
 /// What became of connections, where more happened than that all of them were opened before the load and stayed open.
 fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
     let connects = &tally.connects;
-    let Load::Closed { connections } = point.load;
+    let connections = point.load.connections();
     let failed = connects.failed.total();
     let is_plain = run.plan.connect == Connect::Eager && failed == 0 && connects.in_window == 0;
     if connects.attempted == 0 || (is_plain && connects.open_peak >= connections.into()) {

@@ -26,6 +26,14 @@ pub(super) fn is_generator_bound(run: &Run) -> bool {
     invalid.peek().is_some() && invalid.all(|finding| finding.check == "limit")
 }
 
+/// Whether latency is invalid for no other reason than that more was asked than the server can do.
+pub(super) fn is_overloaded(run: &Run) -> bool {
+    let mut invalid = touching(run, Figure::Latency)
+        .filter(|finding| finding.grade == Grade::Invalid)
+        .peekable();
+    invalid.peek().is_some() && invalid.all(|finding| finding.check == "overload")
+}
+
 fn touching(run: &Run, figure: Figure) -> impl Iterator<Item = &Finding> {
     run.findings
         .iter()

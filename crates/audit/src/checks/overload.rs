@@ -1,0 +1,150 @@
+//! In an open loop: could the server do what was asked?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, invalid};
+use plan::{Load, Stop};
+use record::{Blame, Figure, Finding, Kind, Tally};
+use units::percent;
+
+pub(super) const CHECK: Check = Check {
+    name: "overload",
+    title: "Could the server do what was due?",
+    doc: "Where more is due than a server can do, its backlog grows for as long as one measures, and latency is a \
+          function of the run's length and of nothing else. It is called overload where less than 99 % of what was due \
+          ended well inside the windows, and either response time grew with the run, by at least half of what such a \
+          backlog makes it grow ((offered - sustained) / sustained for each second), or 1 % and more was never sent \
+          although most of what was sent ended well. Then latency is invalid: the word OVERLOAD stands in its place, \
+          with what the server did sustain.",
+    judge,
+};
+
+/// Under this share of what was due the rate was not sustained.
+const SUSTAINED_LEAST: f64 = 0.99;
+/// At least this share of the growth that the missing rate makes must be seen.
+const GROWTH_LEAST: f64 = 0.5;
+/// At least this share of what was due must have been left over.
+const LEFT_OVER_LEAST: f64 = 0.01;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    overload(evidence).into_iter().collect()
+}
+
+fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
+    let Load::Open { rate, .. } = evidence.load? else {
+        return None;
+    };
+    let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
+    let offered = match evidence.plan?.stop {
+        Stop::Requests(_) => rate.as_f64(),
+        Stop::Duration(_) => tally.due as f64 / summary.duration_s,
+    };
+    let sustained = summary.rps.mean;
+    if sustained <= 0.0 || sustained >= SUSTAINED_LEAST * offered {
+        return None;
+    }
+    let slope = tally.open.as_ref()?.growth.slope().unwrap_or(0.0);
+    let grows = slope >= GROWTH_LEAST * (offered - sustained) / sustained;
+    let left = left_over(tally);
+    let is_left = left >= LEFT_OVER_LEAST && tally.ok >= tally.started / 2;
+    let how = match (grows, is_left) {
+        (true, _) => format!(
+            "response time grew by {} for each second of it",
+            units::span(units::Nanos::from_nanos((slope * 1e9) as u64))
+        ),
+        (false, true) => format!("{} was never sent", percent(left)),
+        (false, false) => return None,
+    };
+    let sentence = format!(
+        "OVERLOAD: {} requests/s were due and the server sustained {}; {how}, so latency is a function of the run's \
+         length",
+        units::rate(offered),
+        units::rate(sustained)
+    );
+    Some(
+        invalid(&[Figure::Latency], sentence)
+            .remedy("ask for latency below what the server sustains, with a lower --rate")
+            .evidence([
+                ("offered", offered),
+                ("sustained", sustained),
+                ("growth", slope),
+                ("never sent", left),
+            ]),
+    )
+}
+
+/// The share of what was due that was never sent because no connection was free for it.
+fn left_over(tally: &Tally) -> f64 {
+    let left = tally
+        .faults
+        .count(|fault| fault.kind == Kind::NeverSent && fault.blame == Blame::Server);
+    left as f64 / tally.due.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::open_loop;
+    use record::{Grade, Growth, Run};
+    use units::Nanos;
+
+    fn found(run: &mut Run) -> Vec<Finding> {
+        run.summarise();
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    /// The healthy open loop, of whose thousand a second so many ended inside the windows, and whose response time grew
+    /// by so many milliseconds a second.
+    fn run(sustained: u64, growth: u64) -> Run {
+        let mut run = open_loop();
+        for round in &mut run.points[0].rounds {
+            round.tally.ok_in_window = sustained;
+            let open = round.tally.open.as_mut().unwrap();
+            open.growth = Growth::default();
+            for milli in 0..1_000 {
+                let response = Nanos::from_micros(500 + milli * growth);
+                open.growth.add(Nanos::from_millis(milli), response);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn a_rate_that_was_sustained_passes_however_response_time_went() {
+        assert_eq!(found(&mut open_loop()), []);
+        assert_eq!(found(&mut run(990, 100)), []);
+    }
+
+    #[test]
+    fn what_is_missing_is_overload_where_response_time_grows_with_it() {
+        // 800 of 1000: a quarter of a second for each second.
+        for (growth, findings) in [(0, 0), (120, 0), (130, 1), (250, 1)] {
+            let found = found(&mut run(800, growth));
+            assert_eq!(found.len(), findings, "{growth}: {found:?}");
+            assert!(found.iter().all(|each| each.grade == Grade::Invalid));
+        }
+        assert_eq!(
+            found(&mut run(800, 250))[0].sentence,
+            "OVERLOAD: 1 000 requests/s were due and the server sustained 800; response time grew by 250 ms for each \
+             second of it, so latency is a function of the run's length"
+        );
+    }
+
+    #[test]
+    fn what_was_left_over_is_overload_too_but_not_where_most_failed() {
+        for (left, ok, findings) in [(49, 5_000, 0), (51, 5_000, 1), (51, 2_000, 0)] {
+            let mut run = run(500, 0);
+            let tally = &mut run.points[0].rounds[0].tally;
+            tally.observe_never_sent(left, Nanos::from_secs(1), Blame::Server);
+            let rest = run.points[0].rounds.iter_mut();
+            rest.for_each(|round| round.tally.ok = ok / 5);
+            let found = found(&mut run);
+            assert_eq!(found.len(), findings, "{left} {ok}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_is_not_called_overloaded() {
+        assert_eq!(found(&mut run(0, 900)), []);
+    }
+}

@@ -1,0 +1,121 @@
+//! Runs of an open loop: one server that takes what is due in turn, and a schedule that does not wait for it.
+
+use super::{Act, Draw, Script, connected};
+use crate::{Exchange, Outcome, Round, Run, SentTotal, Tally, Waits, Window};
+use plan::{Arrivals, Connect, Load, Pacing, Plan, Stop, Stretch};
+use units::{Instant, Nanos, Rate};
+
+/// How long the generator takes from due to sent.
+const LATE: Nanos = Nanos::from_micros(55);
+
+/// Three rounds of a second at 2000 requests/s, which the server has time for.
+pub fn open_loop() -> Run {
+    play(Rate::per_second(2_000), Nanos::from_micros(300), 1_000)
+}
+
+/// The same rate, of which the server can do 1250: the rest waits, and some of it for ever.
+pub fn overloaded() -> Run {
+    play(Rate::per_second(2_000), Nanos::from_micros(800), 1)
+}
+
+fn play(rate: Rate, service: Nanos, connections: u32) -> Run {
+    let mut run = Script {
+        threads: 1,
+        rounds: 3,
+        window: Nanos::from_secs(1),
+        server: Some(41),
+        ..Script::default()
+    }
+    .play();
+    run.plan.load = Load::Open {
+        rate,
+        arrivals: Arrivals::Poisson,
+        connections,
+    };
+    run.plan.connect = Connect::Lazy;
+    run.points[0].load = run.plan.load;
+    for round in &mut run.points[0].rounds {
+        refill(round, &run.plan, service);
+    }
+    run.summarise();
+    run
+}
+
+/// Fills a round with what the schedule makes of it.
+fn refill(round: &mut Round, plan: &Plan, service: Nanos) {
+    let (Load::Open { rate, arrivals, .. }, Stop::Duration(span)) = (plan.load, plan.stop) else {
+        return;
+    };
+    let seed = Stretch::Window.seed(plan.seed, round.index);
+    let due = Pacing::new(arrivals, rate, seed, 0, 1).take_while(|due| *due < span);
+    let mut queue = Queue {
+        window: round.window,
+        limit: round.window.end + plan.timeouts.exchange,
+        service,
+        free: round.window.start,
+        draw: Draw(u64::from(round.index) + 1),
+        tally: Tally {
+            open: Some(Box::default()),
+            ..Tally::default()
+        },
+    };
+    connected(&mut queue.tally);
+    queue.tally.connects.open_at_start = 1;
+    queue.tally.connects.open_peak = 1;
+    due.for_each(|due| queue.exchange(round.window.start + due));
+    round.tally = queue.tally;
+    round.sent_total = SentTotal {
+        measure: round.tally.started,
+        ..SentTotal::default()
+    };
+}
+
+/// One connection, on which one exchange follows the other.
+struct Queue {
+    window: Window,
+    /// When the drain gives up.
+    limit: Instant,
+    service: Nanos,
+    free: Instant,
+    draw: Draw,
+    tally: Tally,
+}
+
+impl Queue {
+    fn exchange(&mut self, due: Instant) {
+        self.tally.due += 1;
+        let assigned = self.free.max(due);
+        if assigned >= self.limit {
+            let blame = crate::Blame::Server;
+            return self.tally.observe_never_sent(1, self.limit - due, blame);
+        }
+        let sent = assigned + LATE;
+        let done = sent
+            + self.service
+            + Nanos::from_nanos(Act::ok(&mut self.draw).service.as_nanos() / 50);
+        self.free = done;
+        let exchange = Exchange {
+            due,
+            sent,
+            first: done,
+            done,
+        };
+        self.tally.observe(&exchange, Outcome::Ok, 200);
+        if let Some(open) = &mut self.tally.open {
+            let waits = Waits {
+                queued: assigned - due,
+                connecting: Nanos::ZERO,
+            };
+            open.observe_sent(exchange.lateness(), waits);
+            open.growth
+                .add(due - self.window.start, exchange.response());
+        }
+        self.tally.bytes_sent += super::REQUEST_BYTES;
+        self.tally.bytes_received += super::HEAD_BYTES + super::BODY_BYTES;
+        self.tally.answers.observe(0, super::BODY_BYTES, None);
+        if done < self.window.end {
+            self.tally.ok_in_window += 1;
+            self.tally.series.add(done - self.window.start, 1, 0);
+        }
+    }
+}
