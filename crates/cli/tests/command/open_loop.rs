@@ -39,7 +39,7 @@ fn a_span_of_time_at_an_even_rate_holds_as_many_as_the_rate_says_and_the_server_
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let line = format!(
-        "http://{}/ --rate 500 --arrivals constant -d 400ms --warmup 100ms --rounds 2 -t 2",
+        "http://{}/100.html --rate 500 --arrivals constant -d 400ms --warmup 100ms --rounds 2 -t 2",
         server.at()
     );
     let (said, record) = bench.run(&line);
@@ -82,7 +82,7 @@ fn the_same_seed_makes_the_same_number_due_whatever_the_number_of_threads() {
     let server = Reference::start(&bench);
     let due = |threads: u32, seed: u32| {
         let line = format!(
-            "http://{}/ --rate 1k -d 300ms --warmup 0s --rounds 2 -t {threads} --seed {seed}",
+            "http://{}/100.html --rate 1k -d 300ms --warmup 0s --rounds 2 -t {threads} --seed {seed}",
             server.at()
         );
         let (said, record) = bench.run(&line);

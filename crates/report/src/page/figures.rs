@@ -148,18 +148,33 @@ fn open(run: &Run, summary: &Summary) -> Vec<Row> {
     if is_void(run, Figure::Latency) && !is_overloaded(run) {
         return Vec::new();
     }
-    let row = |label: &str, latency: &Latency| {
-        let is_worth_it = latency.count > 0 && latency.max > Some(0.0);
-        is_worth_it.then(|| Row::new(label, times(latency)))
-    };
-    let rows = [
-        row("service time", &open.service_us),
-        row("lateness", &open.lateness_us),
-        row("  queued", &open.queued_us),
-        row("  connecting", &open.connecting_us),
-        row("  generator", &open.generator_late_us),
+    let is_some = |latency: &&Latency| latency.count > 0 && latency.max > Some(0.0);
+    let service = Some(&open.service_us).filter(is_some);
+    let service = service.map(|latency| Row::new("service time", times(latency)));
+    let waits = [
+        ("lateness", &open.lateness_us),
+        ("  queued", &open.queued_us),
+        ("  connecting", &open.connecting_us),
+        ("  generator", &open.generator_late_us),
     ];
-    rows.into_iter().flatten().collect()
+    let waits = waits
+        .into_iter()
+        .filter(|(_, latency)| is_some(latency))
+        .map(|(label, latency)| Row::new(label, wait(latency)));
+    service.into_iter().chain(waits).collect()
+}
+
+/// What of a wait tells something in one line.
+fn wait(latency: &Latency) -> Vec<Item> {
+    let figures = [
+        ("p50", latency.p50),
+        ("p99", latency.p99),
+        ("max", latency.max),
+    ];
+    let named = |(name, value): (&str, Option<f64>)| {
+        value.map(|value| Item::named(name, Role::Plain, micros(value)))
+    };
+    figures.into_iter().filter_map(named).collect()
 }
 
 /// The line below it: what one reads less often, and how many samples it all rests on.
