@@ -79,6 +79,7 @@ impl<'p> Books<'p> {
     }
 
     /// Notes how long an exchange that is ok or censored took since it was due.
+    #[inline(never)]
     fn note_growth(&mut self, exchange: &Exchange, outcome: Outcome) {
         let counts = match outcome {
             Outcome::Ok => true,

@@ -37,6 +37,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Assigns what has become due since, and says when the next exchange does: never where the first of those that are
     /// due already waits for a slot, which only a completion or the alarm can bring.
+    #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn catch_up(&mut self) -> Instant {
         self.clock = self.ring.now();
         self.release();
@@ -47,6 +48,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// Assigns what is due by now, as far as there are slots for it.
+    #[inline(never)]
     pub(super) fn release(&mut self) {
         while let Some(schedule) = &mut self.schedule {
             if schedule.head > self.clock {
@@ -131,6 +133,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// Writes down what the exchange on this slot has waited for, once its first byte is sent.
+    #[inline(never)]
     pub(super) fn note_waits(&mut self, index: u32) {
         let Some(schedule) = &mut self.schedule else {
             return;
