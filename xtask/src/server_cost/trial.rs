@@ -231,7 +231,7 @@ impl Bench {
 fn warm_up(ask: &Ask) -> u64 {
     match ask.is_large {
         true => ask.connections,
-        false => ask.connections * WARM_UP * ask.depth,
+        false => ask.connections * WARM_UP.max(ask.depth),
     }
 }
 
