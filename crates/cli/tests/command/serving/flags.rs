@@ -138,3 +138,16 @@ fn help_teaches_what_there_is() {
         "{help}"
     );
 }
+
+#[test]
+fn more_places_than_descriptors_are_remarked_on() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1");
+    let line = format!("serve --max-connections 5000 --listen {}", server.at);
+    let said = bench.say_under("ulimit -n 600", "", &line);
+    said.refused(&[
+        "There are descriptors for about 3",
+        "ulimit -n",
+        "cannot listen at",
+    ]);
+}
