@@ -8,8 +8,11 @@ use std::thread;
 /// A response of 42 bytes.
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd";
 
+/// What a server does with a connection.
+type Serve = fn(TcpStream);
+
 /// A server that hands each connection to `serve`. It ends with the test.
-fn server(serve: fn(TcpStream)) -> SocketAddr {
+fn server(serve: Serve) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -89,7 +92,7 @@ fn closing(mut connection: TcpStream) {
 
 #[test]
 fn responses_are_counted_however_they_come() {
-    let cases: [(fn(TcpStream), &str, &str); 5] = [
+    let cases: [(Serve, &str, &str); 5] = [
         (whole, "-c 3 -n 60 --size 42", "60 exchanges, "),
         (in_pieces, "-c 3 -n 60 --size 42", "60 exchanges, "),
         (
@@ -109,7 +112,7 @@ fn responses_are_counted_however_they_come() {
 
 #[test]
 fn whatever_is_not_the_known_response_ends_it() {
-    let cases: [(fn(TcpStream), &str, &str); 3] = [
+    let cases: [(Serve, &str, &str); 3] = [
         (
             too_long,
             "-c 1 -n 50 --size 42",

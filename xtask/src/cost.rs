@@ -70,7 +70,8 @@ pub struct CostChore {
     #[arg(long)]
     close: bool,
     /// Bytes of each answer's body. Beyond 16384 there is no floor, and weigh itself is what the others are held against.
-    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
+    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000),
+          conflicts_with = "server")]
     body: u64,
     /// Only these beside the floor.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = tools::names(), conflicts_with = "server")]

@@ -100,7 +100,14 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     }
     let stop = signals::interrupts();
     let _ = limits::raise_open_files(); // with fewer, fewer connections are taken
-    let config = config(flags, Config::within(limits::open_files().soft))?;
+    let defaults = Config::within(limits::open_files().soft);
+    let most = defaults.limits.connections;
+    let config = config(flags, defaults)?;
+    if config.limits.connections > most {
+        output::remark(&format!(
+            "There are descriptors for about {most} connections; more will wait (see `ulimit -n`)."
+        ));
+    }
     let server = Server::bind(&config)?;
     for address in server.addresses() {
         output::print(&format!("listening on {address}\n"))?;

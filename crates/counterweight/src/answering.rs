@@ -194,13 +194,6 @@ impl Desk {
         }
     }
 
-    /// Gives back descriptors that are not needed just now.
-    pub(crate) fn close_files(&mut self) {
-        if let Site::Files(library) = &mut self.site {
-            library.close_files();
-        }
-    }
-
     #[inline]
     fn choose(&mut self, asked: &Asked<'_>) -> Due {
         let form = Form::new(asked.version, asked.keepalive);

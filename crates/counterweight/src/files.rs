@@ -17,8 +17,10 @@
 //!         Err(Errno::ENODATA) => part.lost(),  // and close
 //!     }
 //! }
-//! // When accepting fails for want of descriptors: library.close_files().
 //! ```
+//!
+//! Where descriptors are short it closes some of its own files for one that is not open, and none for connections that
+//! would come: who is here already is answered first.
 //!
 //! Each question about a request has a file of its own, which knows nothing of the others: `paths` (what is asked for),
 //! `types` (what it is), `encodings` (in which copy), `conditions` with `dates` (whether the client has it), `ranges`

@@ -171,6 +171,7 @@ pub fn start_on(cpu: u32, cpus: Cpus, command: Vec<OsString>, words: &Path) -> R
     let child = Child::start(Start {
         command,
         output: Some(output),
+        raised_open_files: true,
         ..Start::default()
     });
     affinity::pin(cpus.client).context("the client's CPU is not to be had")?;

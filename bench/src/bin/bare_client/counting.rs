@@ -13,6 +13,7 @@ use bench::{BROKEN, EDGE, Epoll, IN, OUT};
 use std::io::{BufRead, ErrorKind};
 use std::net::SocketAddrV4;
 use std::os::fd::RawFd;
+use std::time::Instant;
 
 /// How every response begins.
 const OK: &[u8] = b"HTTP/1.1 200";
@@ -49,16 +50,18 @@ impl CountingClient {
         })
     }
 
-    /// Exchanges on connections that stay.
-    pub fn keep(&mut self, ask: &Ask) -> std::io::Result<()> {
+    /// Exchanges on connections that stay. Says when the first of them began: by then all connections were up.
+    pub fn keep(&mut self, ask: &Ask) -> std::io::Result<Instant> {
         let mut slots = self.connect(ask.connections)?;
+        let start = Instant::now();
         let (mut begun, mut done) = (0, 0);
         for slot in &mut slots {
             begun += self.send(slot, ask.exchanges - begun)?;
         }
         if self.size.hold == Some(Hold::Body) {
             self.first_bytes(&mut slots)?;
-            return hold();
+            hold()?;
+            return Ok(start);
         }
         while done < ask.exchanges {
             for index in 0..self.epoll.wait()? {
@@ -69,10 +72,10 @@ impl CountingClient {
                 }
             }
         }
-        match self.size.hold {
-            Some(_) => hold(),
-            None => Ok(()),
+        if self.size.hold.is_some() {
+            hold()?;
         }
+        Ok(start)
     }
 
     fn connect(&mut self, connections: u64) -> std::io::Result<Vec<Slot>> {
@@ -87,8 +90,9 @@ impl CountingClient {
         Ok(slots)
     }
 
-    /// Exchanges that each have a connection of their own.
-    pub fn close(&mut self, ask: &Ask) -> std::io::Result<()> {
+    /// Exchanges that each have a connection of their own. Says when the first of them began.
+    pub fn close(&mut self, ask: &Ask) -> std::io::Result<Instant> {
+        let start = Instant::now();
         let mut slots = vec![Slot::default(); ask.connections as usize];
         for (name, slot) in slots.iter_mut().enumerate() {
             *slot = self.open(name)?;
@@ -112,7 +116,7 @@ impl CountingClient {
                 }
             }
         }
-        Ok(())
+        Ok(start)
     }
 
     fn open(&mut self, name: usize) -> std::io::Result<Slot> {

@@ -129,12 +129,14 @@ fn connect_all(to: SocketAddrV4, connections: u64) -> std::io::Result<Vec<RawFd>
         .collect()
 }
 
-fn carry_out(ask: &Ask) -> std::io::Result<()> {
+/// Carries it out, and says when the exchanges began.
+fn carry_out(ask: &Ask) -> std::io::Result<Instant> {
+    let start = Instant::now();
     match (ask.sized, ask.close) {
         (Some(size), false) => CountingClient::new(ask, size)?.keep(ask),
         (Some(size), true) => CountingClient::new(ask, size)?.close(ask),
-        (None, false) => Client::new(ask)?.keep(ask),
-        (None, true) => Client::new(ask)?.close(ask),
+        (None, false) => Client::new(ask)?.keep(ask).map(|()| start),
+        (None, true) => Client::new(ask)?.close(ask).map(|()| start),
     }
 }
 
@@ -143,11 +145,13 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let begun = Instant::now();
-    if let Err(error) = carry_out(&ask) {
-        eprintln!("bare_client: {error}");
-        return ExitCode::FAILURE;
-    }
+    let begun = match carry_out(&ask) {
+        Ok(begun) => begun,
+        Err(error) => {
+            eprintln!("bare_client: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let (user, system) = bench::processor_time();
     println!(
         "{} exchanges, {} us user, {} us system, {} us wall",

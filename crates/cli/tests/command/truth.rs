@@ -100,12 +100,17 @@ fn every_delay_is_the_one_that_anybody_can_recompute_and_the_client_saw_it() {
     assert_eq!(records.len(), 200);
     for record in &records {
         let (sent, done) = seen[&record.id];
-        let stamps = [sent, record.received, record.read, record.departure, done];
+        let stamps = [sent, record.arrival(), record.read, record.departure, done];
         assert!(stamps.is_sorted(), "{record:?}: {sent:?} {done:?}");
-        assert_eq!(record.due, record.received + delay(law, 11, record.id));
+        assert_eq!(record.due, record.arrival() + delay(law, 11, record.id));
         assert!(record.departure >= record.due, "{record:?}");
         assert!(record.id_given && record.misbehaviour.is_none());
     }
+    // The kernel begins to stamp a moment after it was asked to.
+    let stamped = records
+        .iter()
+        .filter(|record| record.received > Instant::ZERO);
+    assert!(stamped.count() > 100);
     assert!(header.stamped && header.boot != [0; 16]);
     let wall = Duration::from_nanos(records[0].read.as_nanos() + header.wall_offset);
     assert!(
@@ -148,7 +153,7 @@ fn weigh_counts_what_the_truth_server_counts() {
     assert_eq!(records.len(), 301);
     let mut spans: Vec<f64> = records
         .iter()
-        .map(|record| (record.departure - record.received).as_micros_f64())
+        .map(|record| (record.departure - record.arrival()).as_micros_f64())
         .collect();
     spans.sort_by(f64::total_cmp);
     // The client's time holds the server's, and the probe's is one of 301.
@@ -173,7 +178,7 @@ fn a_queue_departs_as_lindley_says_with_the_kernels_receive_times() {
         records.sort_by_key(|record| record.due);
         let mut last = Instant::ZERO;
         for record in records {
-            last = last.max(record.received) + service(capacity, law, 5, record.id);
+            last = last.max(record.arrival()) + service(capacity, law, 5, record.id);
             assert_eq!(record.due, last, "{flag}: {record:?}");
             assert!(record.departure >= record.due, "{flag}: {record:?}");
         }
@@ -246,7 +251,10 @@ fn what_is_still_to_be_answered_at_the_end_is_in_the_log_without_a_departure() {
         .map(|record| (record.id, record.departure > Instant::ZERO))
         .collect();
     assert_eq!(departed, [(1, false), (2, true)]);
-    assert_eq!(records[0].due, records[0].received + Nanos::from_secs(3600));
+    assert_eq!(
+        records[0].due,
+        records[0].arrival() + Nanos::from_secs(3600)
+    );
 }
 
 #[test]

@@ -186,7 +186,8 @@ impl Library {
         })
     }
 
-    /// Forgets all files: when descriptors are short. Those that are being sent stay open.
+    /// Forgets all files. Those that are being sent stay open.
+    #[cfg(test)]
     pub(crate) fn close_files(&mut self) {
         self.stock.close_files();
     }

@@ -1,12 +1,11 @@
 //! The loop with its laws, on the simulated ring: there time is exact, so every stamp is held to the nanosecond.
 
+mod faults;
 mod stage;
 
 use super::log::Record;
 use super::*;
-use crate::misbehaviour::{
-    self, Conduct, Log, Misbehaviour, Script, Scripted, Spans, When, Worker,
-};
+use crate::misbehaviour::{self, Conduct, Log, Misbehaviour, Script, Spans, Worker};
 use kernel::sim::{Faults, Options, Reads};
 use stage::{Heard, Stage, Wire};
 use std::cell::Cell;
@@ -448,138 +447,6 @@ fn resources_are_there_and_what_is_not_understood_is_told_on_a_connection_that_i
     }
     let wrong: Vec<bool> = came.records.iter().map(|record| record.wrong).collect();
     assert_eq!(wrong, [true, true, true, false, false, false, false]);
-}
-
-#[test]
-fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
-    let mut lines = scattered(30, "/fault?kind=not-found&every=3");
-    lines.extend((30..50).map(|id| {
-        let path = format!("/fault?kind=not-found&first=2&id={id}");
-        vec![(arrival(id), get(&path))]
-    }));
-    let came = serve_on(&seeded(), STRAIGHT, Options::default(), lines, |log| {
-        log.answered + log.misbehaved() >= 50
-    });
-    let mut order: Vec<u64> = (0..50).collect();
-    order.sort_by_key(|id| arrival(*id));
-    let (mut thirds, mut firsts) = (0, 0);
-    let records = by_id(&came);
-    for id in order {
-        let is_met = if id < 30 {
-            thirds += 1;
-            thirds % 3 == 0
-        } else {
-            firsts += 1;
-            firsts <= 2
-        };
-        let met = is_met.then_some(Misbehaviour::NotFound);
-        assert_eq!(records[id as usize].misbehaviour, met, "{id}");
-        let is_not_found = came.heard[id as usize]
-            .text
-            .starts_with("HTTP/1.1 404 Not Found");
-        assert_eq!(is_not_found, is_met, "{id}");
-    }
-    assert_eq!(came.log.count(Misbehaviour::NotFound), 12);
-}
-
-#[test]
-fn the_servers_own_faults_meet_connections_and_requests() {
-    let config = Config {
-        faults: vec![
-            "close-at-accept:every=4".parse().unwrap(),
-            "unavailable:only=3".parse().unwrap(),
-        ],
-        ..seeded()
-    };
-    let came = serve_on(
-        &config,
-        STRAIGHT,
-        Options::default(),
-        scattered(12, "/hello"),
-        |log| log.answered + log.misbehaved() >= 12,
-    );
-    assert_eq!(came.log.count(Misbehaviour::CloseAtAccept), 3);
-    assert_eq!(came.log.count(Misbehaviour::Unavailable), 1);
-    // Whoever meets a closed door asks nothing, so its request is in no log.
-    assert_eq!(came.records.len(), 9);
-    assert_eq!(
-        came.records[2].misbehaviour,
-        Some(Misbehaviour::Unavailable)
-    );
-    let silent = came
-        .heard
-        .iter()
-        .filter(|heard| heard.text.is_empty())
-        .count();
-    assert_eq!(silent, 3);
-}
-
-/// What a client hears that asks once and then asks `/hello` for the last time, and whether it was hung up on.
-fn hears<C: Conduct>(conduct: C, path: &str, is_head: bool) -> (String, bool, u64) {
-    let script = Script {
-        interval: micros(10),
-        delay: micros(500),
-        outage: micros(2_000),
-        ..Script::default()
-    };
-    let mut asked = get(path);
-    if is_head {
-        asked = asked.replacen("GET", "HEAD", 1);
-    }
-    let last = "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".to_owned();
-    let lines = vec![
-        vec![
-            (START + micros(1_000), asked),
-            (START + micros(500_000), last),
-        ],
-        // Who comes when all is over, however it went.
-        vec![(START + micros(1_000_000), get("/hello"))],
-    ];
-    let until = |log: &Log| log.connections == 2 || log.bytes_sent > 400_000;
-    let (log, _, heard) = run(conduct, &script, STRAIGHT, Options::default(), lines, until);
-    let heard = &heard[0];
-    (heard.text.clone(), heard.is_closed, log.misbehaved())
-}
-
-#[test]
-fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
-    // Both have a right answer of their own.
-    let plain = |text: &str| {
-        let head = "HTTP/1.1 200 OK\r\n";
-        let fields = "Content-Type: text/plain\r\nContent-Length: 14\r\n";
-        let close = "Connection: close\r\n\r\n";
-        stage::without_dates(text)
-            .replace(&format!("{head}Date: \r\n{fields}{close}"), "LAST ")
-            .replace(&format!("{head}Date: \r\n{fields}\r\n"), "RIGHT ")
-            .replace(&format!("{head}{fields}{close}"), "LAST ")
-            .replace(
-                &format!("{head}{fields}Connection: keep-alive\r\n\r\n"),
-                "RIGHT ",
-            )
-    };
-    let mut seen = 0;
-    for each in Misbehaviour::ALL {
-        let is_head = each.meets() == misbehaviour::Meets::Head;
-        if each.meets() == misbehaviour::Meets::Connection {
-            continue;
-        }
-        seen += 1;
-        let script = Script::of(*each, When::Only(1));
-        let wanted = hears(Scripted::new(&script), "/", is_head);
-        let conduct = server::conduct(&seeded(), START).unwrap();
-        let path = format!("/fault?kind={}&only=1", each.name());
-        let heard = hears(conduct, &path, is_head);
-        // Of what never ends, one or the other was stopped a little earlier.
-        let cut = |text: &str| plain(text).chars().take(300_000).collect::<String>();
-        let (wanted_text, heard_text) = (cut(&wanted.0), cut(&heard.0));
-        assert!(
-            heard_text == wanted_text,
-            "{}: {heard_text:.400} instead of {wanted_text:.400}",
-            each.name(),
-        );
-        assert_eq!((heard.1, heard.2), (wanted.1, wanted.2), "{}", each.name());
-    }
-    assert!(seen > 45, "{seen}");
 }
 
 #[test]

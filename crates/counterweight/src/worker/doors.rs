@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::places::Full;
 use crate::slots::Waits;
-use kernel::{Closing, Errno, Ring, Token};
+use kernel::{Closing, Ring, Token};
 use units::{Instant, Nanos};
 use wire::http1::Refusal;
 
@@ -47,18 +47,14 @@ impl<R: Ring> Worker<R> {
                 }
             }
             Ok(None) => self.doors[door] = false,
-            Err(error) => self.refrain(error),
+            Err(_) => self.refrain(),
         }
     }
 
-    /// Accepting failed, and would again: those who are here are served meanwhile. Files that are kept open for later
-    /// are given up for connections that want to come now.
-    fn refrain(&mut self, error: Errno) {
+    /// Accepting failed, and would again: those who are here are served meanwhile.
+    fn refrain(&mut self) {
         self.desk.counts.accept_errors += 1;
         self.paused = self.desk.now + PAUSE;
-        if matches!(error, Errno::EMFILE | Errno::ENFILE) {
-            self.desk.close_files();
-        }
     }
 
     /// Tells somebody that there is no place.

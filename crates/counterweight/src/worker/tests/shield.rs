@@ -245,3 +245,49 @@ fn thousands_that_say_nothing_cost_nobody_else_anything_and_go_in_their_time() {
     assert_eq!(standing(bench.client(honest)), "kept");
     assert_eq!(bench.worker.slots.tokens(|_| true).len(), 1);
 }
+
+#[test]
+fn what_is_too_large_or_not_spoken_is_refused_by_its_status_and_head_without_a_body() {
+    let long = "y".repeat(20_000);
+    let cases = [
+        (format!("GET /{long} HTTP/1.1⏎Host: a⏎⏎"), "414"),
+        (format!("GET / HTTP/1.1⏎Host: a⏎X: {long}⏎⏎"), "431"),
+        (format!("GET / HTTP/1.1⏎Host: a⏎X: {long}"), "431"),
+        (
+            "PUT / HTTP/1.1⏎Host: a⏎Content-Length: 67108865⏎⏎".into(),
+            "413",
+        ),
+        ("GET / HTTP/1.1⏎Host: a⏎Expect: more⏎⏎".into(), "417"),
+        (
+            "PUT / HTTP/1.1⏎Host: a⏎Transfer-Encoding: gzip, chunked⏎⏎".into(),
+            "501",
+        ),
+        ("CONNECT a:80 HTTP/1.1⏎Host: a⏎⏎".into(), "501"),
+        ("GET / HTTP/3.0⏎Host: a⏎⏎".into(), "505"),
+        (
+            "PUT / HTTP/1.1⏎Host: a⏎Content-Length: 3⏎Transfer-Encoding: chunked⏎⏎".into(),
+            "400",
+        ),
+        ("GET / HTTP/1.1⏎Host: a⏎Host: a⏎⏎".into(), "400"),
+        ("GET / HTTP/1.1⏎Host: a⏎X: 1⏎ 2⏎⏎".into(), "400"),
+        ("HEAD / HTTP/1.1⏎⏎".into(), "400"),
+    ];
+    let mut bench = Bench::with(Limits::default());
+    let conns: Vec<u64> = cases
+        .iter()
+        .map(|(says, _)| bench.open(&bytes(says), false))
+        .collect();
+    bench.pass(secs(2));
+    for ((says, status), conn) in cases.iter().zip(conns) {
+        let heard = bench.heard(conn);
+        let (head, body) = heard.split_once("\r\n\r\n").expect("it is answered");
+        assert_eq!(&head[9..12], *status, "{says:.60}: {heard}");
+        assert!(
+            head.contains("\r\nDate: ") && head.ends_with("\r\nConnection: close"),
+            "{heard}"
+        );
+        assert_eq!(body.is_empty(), says.starts_with("HEAD"), "{heard}");
+        assert_eq!(standing(bench.client(conn)), "closed");
+    }
+    assert_eq!(bench.counts().refused, cases.len() as u64);
+}

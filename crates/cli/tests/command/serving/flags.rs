@@ -1,0 +1,153 @@
+//! The command line.
+
+use super::*;
+
+#[test]
+fn a_program_called_counterweight_is_the_server() {
+    let bench = Bench::new();
+    let name = bench.path("counterweight");
+    symlink(env!("CARGO_BIN_EXE_weigh"), &name).unwrap();
+    let words = [
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "-w",
+        "1",
+    ];
+    let child = std::process::Command::new(&name)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let server = Serving::of(child);
+    assert_eq!(server.get("/hello", "").body, b"Hello, world!\n");
+    assert_eq!(server.stop().requests(), 1);
+}
+
+#[test]
+fn wrong_flags_are_refused_by_name_and_with_a_remedy() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1");
+    let taken = format!("--listen {}", server.at);
+    let admin = format!("--listen 127.0.0.1:0 --admin {}", server.at);
+    let cases: &[(&str, &[&str])] = &[
+        ("--listen nonsense", &["--listen", "nonsense"]),
+        ("--listen 127.0.0.1", &["--listen", "127.0.0.1"]),
+        (&taken, &["cannot listen at 127.0.0.1:", "in use"]),
+        (&admin, &["cannot listen at 127.0.0.1:", "in use"]),
+        (
+            "--listen 192.0.2.77:80",
+            &["cannot listen at 192.0.2.77:80", "not available"],
+        ),
+        ("--listen unix:site", &["cannot listen at", "site"]),
+        (
+            "nowhere",
+            &["DIR `nowhere` does not exist", "name the folder"],
+        ),
+        (
+            "outside.txt",
+            &["DIR `outside.txt` is no folder", "name the folder"],
+        ),
+        (
+            "site --log nowhere/access.log",
+            &[
+                "cannot append to the log nowhere/access.log",
+                "no such file",
+            ],
+        ),
+        (
+            "-w 0",
+            &["the number of workers must be from 1 to 1024, not 0"],
+        ),
+        (
+            "-w 5000",
+            &["the number of workers must be from 1 to 1024, not 5000"],
+        ),
+        (
+            "--max-connections 0",
+            &["--max-connections 0", "give the number of clients"],
+        ),
+        (
+            "--max-connections 2m",
+            &["the number of connections must be from 1 to"],
+        ),
+        (
+            "--max-head 10",
+            &["--max-head must be from 256 to 65536 bytes, not 10"],
+        ),
+        (
+            "--max-head 1m",
+            &["--max-head must be from 256 to 65536 bytes, not 1000000"],
+        ),
+        ("--head-timeout 0", &["--head-timeout 0", "such as 10s"]),
+        (
+            "--keepalive-timeout soon",
+            &["--keepalive-timeout", "soon", "such as 500ms"],
+        ),
+        ("--body-speed fast", &["--body-speed", "fast"]),
+        ("--cache lots", &["--cache", "lots"]),
+        ("--first-request-timeout 0s", &["--first-request-timeout 0"]),
+    ];
+    for (line, words) in cases {
+        let listen = if line.contains("--listen") {
+            ""
+        } else {
+            "--listen 127.0.0.1:0"
+        };
+        let said: Said = bench.say(&format!("serve {listen} {line}"));
+        said.refused(words);
+    }
+    assert_eq!(server.stop().of("connections"), 0);
+}
+
+#[test]
+fn help_teaches_what_there_is() {
+    let said = Bench::new().say("serve --help");
+    let help = &said.ended(0).out;
+    let flags = [
+        "--listen",
+        "--workers",
+        "--log",
+        "--cache",
+        "--admin",
+        "--max-connections",
+        "--max-connections-per-address",
+        "--max-head",
+        "--max-body",
+        "--first-request-timeout",
+        "--head-timeout",
+        "--body-timeout",
+        "--body-speed",
+        "--send-timeout",
+        "--send-speed",
+        "--keepalive-timeout",
+        "--drain-timeout",
+    ];
+    let manual = include_str!("../../../../../docs/serve.md");
+    for flag in flags {
+        assert!(help.contains(flag), "{flag}: {help}");
+        assert!(
+            manual.contains(&format!("`{flag}")),
+            "docs/serve.md says nothing of {flag}"
+        );
+    }
+    assert!(
+        help.contains("Examples:") && help.contains("/metrics"),
+        "{help}"
+    );
+}
+
+#[test]
+fn more_places_than_descriptors_are_remarked_on() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1");
+    let line = format!("serve --max-connections 5000 --listen {}", server.at);
+    let said = bench.say_under("ulimit -n 600", "", &line);
+    said.refused(&[
+        "There are descriptors for about 3",
+        "ulimit -n",
+        "cannot listen at",
+    ]);
+}
