@@ -60,6 +60,14 @@ impl<'p> Books<'p> {
         }
     }
 
+    /// The window is known now.
+    pub(crate) fn open_window(&mut self, start: Instant, end: Instant) {
+        (self.start, self.end) = (start, end);
+        if let Some(open) = &mut self.tally.open {
+            open.growth.start = start;
+        }
+    }
+
     /// Writes down an exchange that is over: `flight.exchange.done` is set.
     #[inline]
     fn close(&mut self, flight: &Flight, outcome: Outcome, bytes: u64) {
@@ -72,22 +80,6 @@ impl<'p> Books<'p> {
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
             self.tally.observe(&flight.exchange, outcome, flight.status);
-            if self.tally.open.is_some() {
-                self.note_growth(&flight.exchange, outcome);
-            }
-        }
-    }
-
-    /// Notes how long an exchange that is ok or censored took since it was due.
-    #[inline(never)]
-    fn note_growth(&mut self, exchange: &Exchange, outcome: Outcome) {
-        let counts = match outcome {
-            Outcome::Ok => true,
-            Outcome::Fault(fault) => fault.kind.is_censored(),
-        };
-        if let Some(open) = self.tally.open.as_mut().filter(|_| counts) {
-            open.growth
-                .add(exchange.due - self.start, exchange.response());
         }
     }
 
@@ -96,7 +88,7 @@ impl<'p> Books<'p> {
         self.tally.due += 1;
         self.tally.observe_never_sent(1, now - due, blame);
         if let Some(open) = &mut self.tally.open {
-            open.growth.add(due - self.start, now - due);
+            open.growth.add(due, now - due);
         }
     }
 

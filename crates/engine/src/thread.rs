@@ -265,7 +265,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     fn open_window(&mut self, start: Instant, end: Instant) {
-        (self.books.start, self.books.end) = (start, end);
+        self.books.open_window(start, end);
         self.accounts.window(start, end);
         self.gate.announce(start, end);
         // With a number of requests it is open already, and what is offered next opens what is missing.
@@ -322,34 +322,45 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Whether the round is being cut short; if so, nothing more becomes due and the window ends here. What was sent
     /// is still followed for a moment: that it ended is worth more than that it was cut off.
+    #[inline]
     fn interrupted(&mut self) -> bool {
-        if !self.gate.stopped() {
-            return false;
+        let stopped = self.gate.stopped();
+        if stopped {
+            self.cut_short();
         }
+        stopped
+    }
+
+    #[cold]
+    fn cut_short(&mut self) {
         self.partial = true;
         let cut = self.gate.cut(self.clock);
         self.abandon_backlog(cut, Blame::Generator);
         self.pace.give_up();
         self.books.end = self.books.end.min(cut);
         self.accounts.cut(cut);
-        true
     }
 
     /// With a number of requests to go: whether no complete response has come for twice as long as one may take.
     /// What is still to be asked is then counted as never sent, instead of being asked for hours in vain.
+    #[inline]
     fn is_hopeless(&mut self) -> bool {
-        let is_idle = self.schedule.is_some() && self.under_way == 0 && !self.has_backlog();
-        if self.books.answered != self.answered || is_idle {
+        if self.books.answered != self.answered {
             (self.answered, self.answered_at) = (self.books.answered, self.clock);
+            return false;
         }
-        let patience = self
-            .job
-            .plan
-            .timeouts
-            .exchange
-            .max(self.job.plan.timeouts.connect)
-            * 2;
-        if self.clock - self.answered_at <= patience {
+        self.has_waited_in_vain()
+    }
+
+    #[cold]
+    fn has_waited_in_vain(&mut self) -> bool {
+        if self.schedule.is_some() && self.under_way == 0 && !self.has_backlog() {
+            self.answered_at = self.clock; // nobody was asked
+        }
+        let limits = self.job.plan.timeouts;
+        let patience = limits.exchange.max(limits.connect) * 2;
+        let waited = self.clock - self.answered_at;
+        if waited <= patience {
             return false;
         }
         if self.schedule.is_some() {
@@ -357,11 +368,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.pace.give_up(); // what was not due yet never will be
         } else {
             let never = self.pace.give_up();
-            let age = self.clock - self.answered_at;
             self.books.tally.due += never;
-            self.books
-                .tally
-                .observe_never_sent(never, age, Blame::Server);
+            let tally = &mut self.books.tally;
+            tally.observe_never_sent(never, waited, Blame::Server);
         }
         self.cut_all(Cut::GivenUp);
         true

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
+use units::{Instant, Nanos};
 
 /// Sums of response times, in bins of equal width from the start of the window, by when exchanges were due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
+    /// When the first bin begins: the start of the window; of rounds that were added up, that of the first.
+    pub start: Instant,
     /// Width of a bin.
     pub interval: Nanos,
     /// Exchanges in each bin: ok and censored ones.
@@ -18,6 +20,7 @@ pub struct Growth {
 impl Default for Growth {
     fn default() -> Self {
         Growth {
+            start: Instant::ZERO,
             interval: Growth::INTERVAL,
             count: Vec::new(),
             sum: Vec::new(),
@@ -31,10 +34,9 @@ impl Growth {
     /// The most bins, enough for a straight line through them; a longer window doubles their width instead.
     pub const MOST_BINS: usize = 64;
 
-    /// Counts an exchange that was due `offset` after the start of the window.
-    #[inline]
-    pub fn add(&mut self, offset: Nanos, response: Nanos) {
-        self.put(offset, 1, response);
+    /// Counts an exchange that was due at `due`.
+    pub fn add(&mut self, due: Instant, response: Nanos) {
+        self.put(due - self.start, 1, response);
     }
 
     fn put(&mut self, offset: Nanos, count: u64, sum: Nanos) {
@@ -52,9 +54,12 @@ impl Growth {
         self.sum[bin] += sum;
     }
 
-    /// Adds another's, in the wider of both intervals.
+    /// Adds another's, in the wider of both intervals, bin by bin, whenever each began.
     pub fn merge(&mut self, other: &Growth) {
         let mut other = other.clone();
+        if self.count.is_empty() {
+            self.start = other.start;
+        }
         while self.interval < other.interval {
             self.coarsen();
         }
@@ -117,7 +122,7 @@ mod tests {
         let mut growth = Growth::default();
         for tenth in 0..seconds * 10 {
             growth.add(
-                Nanos::from_millis(tenth * 100),
+                Instant::ZERO + Nanos::from_millis(tenth * 100),
                 Nanos::from_millis(millis(tenth)),
             );
         }
@@ -135,7 +140,7 @@ mod tests {
         }
         assert_eq!(growth(|_| 1, 0).slope(), None);
         let mut one = Growth::default();
-        one.add(Nanos::ZERO, Nanos::from_secs(1));
+        one.add(Instant::ZERO, Nanos::from_secs(1));
         assert_eq!(one.slope(), None);
     }
 

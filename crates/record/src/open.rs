@@ -45,7 +45,9 @@ impl OpenTimes {
     /// Counts an exchange that ended well. (Apart, so that a closed loop pays one comparison for it.)
     #[inline(never)]
     pub(crate) fn observe_ok(&mut self, exchange: &Exchange) {
-        self.response.record(exchange.response().as_nanos());
+        let response = exchange.response();
+        self.response.record(response.as_nanos());
+        self.growth.add(exchange.due, response);
     }
 
     /// Counts an exchange that was cut off at `age` since it was due.

@@ -96,6 +96,7 @@ impl Tally {
     fn observe_cut(&mut self, exchange: &Exchange) {
         if let Some(open) = &mut self.open {
             open.censor(exchange.response());
+            open.growth.add(exchange.due, exchange.response());
             if !exchange.is_sent() {
                 return;
             }

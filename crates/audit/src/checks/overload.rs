@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::fixture::open_loop;
     use record::{Grade, Growth, Run};
-    use units::Nanos;
+    use units::{Instant, Nanos};
 
     fn found(run: &mut Run) -> Vec<Finding> {
         run.summarise();
@@ -103,7 +103,8 @@ mod tests {
             open.growth = Growth::default();
             for milli in 0..1_000 {
                 let response = Nanos::from_micros(500 + milli * growth);
-                open.growth.add(Nanos::from_millis(milli), response);
+                let due = Instant::ZERO + Nanos::from_millis(milli);
+                open.growth.add(due, response);
             }
         }
         run

@@ -59,6 +59,9 @@ fn refill(round: &mut Round, plan: &Plan, service: Nanos) {
             ..Tally::default()
         },
     };
+    if let Some(open) = &mut queue.tally.open {
+        open.growth.start = round.window.start;
+    }
     connected(&mut queue.tally);
     queue.tally.connects.open_at_start = 1;
     queue.tally.connects.open_peak = 1;
@@ -107,8 +110,6 @@ impl Queue {
                 connecting: Nanos::ZERO,
             };
             open.observe_sent(exchange.lateness(), waits);
-            open.growth
-                .add(due - self.window.start, exchange.response());
         }
         self.tally.bytes_sent += super::REQUEST_BYTES;
         self.tally.bytes_received += super::HEAD_BYTES + super::BODY_BYTES;
