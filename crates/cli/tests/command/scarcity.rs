@@ -96,8 +96,8 @@ fn ports_that_others_take_are_our_want_and_not_the_servers() {
     in_own_network(name, NETWORK, || {
         let bench = Bench::new();
         let server = Reference::listen(&bench, &["192.0.2.1:8080"]);
-        // All but two: one for the probe, which stays in use for a while, and one for the load.
-        let taken: Vec<TcpStream> = (2..PORTS)
+        // All but one, which is the probe's and then, as that gives it back, the load's.
+        let taken: Vec<TcpStream> = (1..PORTS)
             .map(|_| TcpStream::connect(server.at()).unwrap())
             .collect();
         let (said, record) = bench.run(&format!(
