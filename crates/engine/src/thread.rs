@@ -256,7 +256,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.begin(begin, Stretch::Apart);
         let goes_on =
             |thread: &Self| thread.clock < pause || thread.under_way > 0 || thread.has_backlog();
-        while goes_on(&self) && !self.interrupted() {
+        while goes_on(self) && !self.interrupted() {
             if self.clock >= limit {
                 self.abandon_backlog(pause, Blame::Server);
             }
