@@ -307,6 +307,20 @@ fn work_is_done_for_one_request_after_the_other() {
 }
 
 #[test]
+fn a_stop_does_not_wait_until_all_work_is_done() {
+    let config = Config {
+        work: Nanos::from_millis(100),
+        ..seeded()
+    };
+    let all = get("/hello").repeat(300);
+    let came = serve(&config, vec![vec![(arrival(0), all)]], 1);
+    let (asked, answered) = (came.log.requests, came.log.answered);
+    assert_eq!(asked, 300);
+    assert!((1..50).contains(&answered), "{answered}");
+    assert_eq!(came.records.len(), 300);
+}
+
+#[test]
 fn the_same_seed_makes_the_same_log_however_bytes_are_cut() {
     let config = Config {
         stall: Some("10ms/100ms".parse().unwrap()),
