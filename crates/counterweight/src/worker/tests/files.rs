@@ -155,7 +155,7 @@ fn however_many_download_the_loop_looks_round_in_between() {
         site.bench.worker.turn(site.bench.worker.patience());
         let sent = site.bench.counts().bytes_sent;
         assert!(
-            sent - before <= 2 * crate::sending::ROUND as u64 + 24 * 300,
+            sent - before <= 2 * ROUND as u64 + 24 * 300,
             "{sent} after {before}"
         );
         before = sent;
