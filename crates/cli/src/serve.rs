@@ -103,12 +103,12 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     let defaults = Config::within(limits::open_files().soft);
     let most = defaults.limits.connections;
     let config = config(flags, defaults)?;
+    let server = Server::bind(&config)?;
     if config.limits.connections > most {
         output::remark(&format!(
             "There are descriptors for about {most} connections; more will wait (see `ulimit -n`)."
         ));
     }
-    let server = Server::bind(&config)?;
     for address in server.addresses() {
         output::print(&format!("listening on {address}\n"))?;
     }

@@ -143,8 +143,11 @@ pub(crate) fn read(
     let used = match slot.http.receive(requests, input, &mut answering) {
         Ok(used) => answering.settle(used, used == input.len()),
         Err(refusal) => {
-            answering.desk.refuse(refusal, slot.peer);
-            (reading.lingers, reading.is_in_body) = (true, false);
+            // Whoever was told already that its body is not wanted has had its last answer, whatever it sends for one.
+            if !answering.reading.is_last {
+                answering.desk.refuse(refusal, slot.peer);
+                (reading.lingers, reading.is_in_body) = (true, false);
+            }
             return Read {
                 used: input.len(),
                 file: None,

@@ -7,6 +7,15 @@ use crate::log::{Draft, Ending};
 /// millisecond, which is what somebody who asks for a small thing meanwhile has to wait for each large one.
 pub(crate) const TURN: usize = 512 * 1024;
 
+/// Bytes of files for all connections together before it is looked again who has come or asked: so much for those who
+/// have just asked, and so much for those who were here before. At 1 GB/s that is four milliseconds, however many
+/// downloads there are.
+pub(crate) const ROUND: usize = 4 * TURN;
+/// What the kernel holds at most for a connection that has not shown that it reads. By itself it would take two
+/// megabytes for each on a fast network. Less would wake the server more often for each download, and it has to hold
+/// what a usual network has under way: 128 KiB are 10 Mbit/s where an answer takes a tenth of a second.
+pub(crate) const BUFFER: u32 = 128 * 1024;
+
 /// The rest of a body.
 pub(crate) struct Sending {
     pub(crate) part: FilePart,

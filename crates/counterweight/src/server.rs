@@ -123,6 +123,15 @@ pub enum ServeError {
         /// What the kernel said; EADDRINUSE also when a server that shares its port listens there.
         error: Errno,
     },
+    /// Two of the addresses are one, or the operator's is among those of the clients: with a shared port the kernel would
+    /// give each of both a part of the connections.
+    #[error("cannot listen at both {address} and {other}; give one of them another port")]
+    Shared {
+        /// The one.
+        address: Address,
+        /// The other.
+        other: Address,
+    },
     /// The folder cannot be served.
     #[error("cannot serve the folder {}: {error}{}", path.display(), unsafe_here(*error))]
     Folder {
@@ -181,6 +190,10 @@ impl Server {
     /// The configuration is out of range, or something in it cannot be had.
     pub fn bind(config: &Config) -> Result<Server, ServeError> {
         check(config)?;
+        refuse_twice(&config.listen)?;
+        if let Some(admin) = &config.admin {
+            refuse_among(&config.listen, admin)?;
+        }
         for address in config.listen.iter().chain(&config.admin) {
             refuse_to_share(address)?;
         }
@@ -481,6 +494,43 @@ fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
     kernel::is_free(address).map_err(|error| refused(address, error))
 }
 
+/// Each address is there once.
+pub(crate) fn refuse_twice(addresses: &[Address]) -> Result<(), ServeError> {
+    let mut rest = addresses;
+    while let [address, others @ ..] = rest {
+        if others.contains(address) && !takes_any_port(address) {
+            return Err(shared(address, address));
+        }
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Nobody who connects to the operator's address could have meant one of `addresses`.
+fn refuse_among(addresses: &[Address], admin: &Address) -> Result<(), ServeError> {
+    let overlaps = |other: &&Address| match (admin, other) {
+        (Address::Ip(admin), Address::Ip(other)) => {
+            let is_all = |ip: std::net::IpAddr| ip.is_unspecified();
+            let is_same = admin.ip() == other.ip() || is_all(admin.ip()) || is_all(other.ip());
+            is_same && admin.port() == other.port() && admin.port() != 0
+        }
+        (admin, other) => admin == *other,
+    };
+    match addresses.iter().find(overlaps) {
+        Some(address) => Err(shared(address, admin)),
+        None => Ok(()),
+    }
+}
+
+fn takes_any_port(address: &Address) -> bool {
+    matches!(address, Address::Ip(address) if address.port() == 0)
+}
+
+fn shared(address: &Address, other: &Address) -> ServeError {
+    let (address, other) = (address.clone(), other.clone());
+    ServeError::Shared { address, other }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -505,6 +555,31 @@ mod tests {
             );
         }
         assert!(Config::within(20_000).limits.connections_per_address > 10_000);
+    }
+
+    #[test]
+    fn an_address_is_for_one_listener() {
+        // (where to listen, where the operator may ask, whether that can be)
+        #[rustfmt::skip]
+        let cases: &[(&[&str], Option<&str>, bool)] = &[
+            (&["127.0.0.1:80", "127.0.0.1:81", "[::1]:80"], Some("127.0.0.1:82"), true),
+            (&["127.0.0.1:0", "127.0.0.1:0"], Some("127.0.0.1:0"), true),
+            (&["0.0.0.0:80", "127.0.0.1:80"], None, true),
+            (&["unix:a", "unix:b"], Some("unix:c"), true),
+            (&["127.0.0.1:80", "[::1]:80", "127.0.0.1:80"], None, false),
+            (&["unix:a", "unix:a"], None, false),
+            (&["127.0.0.1:80"], Some("127.0.0.1:80"), false),
+            (&["0.0.0.0:80"], Some("127.0.0.1:80"), false),
+            (&["127.0.0.1:80"], Some("[::]:80"), false),
+            (&["unix:a"], Some("unix:a"), false),
+        ];
+        for (listen, admin, can_be) in cases {
+            let listen: Vec<Address> = listen.iter().map(|at| at.parse().unwrap()).collect();
+            let admin = admin.map(|at| at.parse().unwrap());
+            let answer = refuse_twice(&listen)
+                .and_then(|()| admin.iter().try_for_each(|at| refuse_among(&listen, at)));
+            assert_eq!(answer.is_ok(), *can_be, "{listen:?} {admin:?}: {answer:?}");
+        }
     }
 
     #[test]

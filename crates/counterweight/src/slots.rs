@@ -5,10 +5,10 @@
 
 use crate::answering::Reading;
 use crate::limits::{Limits, Pace};
-use crate::sending::Sending;
+use crate::sending::{BUFFER, Sending};
 use kernel::Token;
 use std::net::IpAddr;
-use units::Instant;
+use units::{Instant, Nanos};
 use wire::http1;
 
 /// Tokens below this one are for listening sockets.
@@ -27,6 +27,8 @@ pub(crate) struct Slot {
     pub(crate) is_placed: bool,
     /// Stands in the queue of those who can go on at once.
     pub(crate) is_queued: bool,
+    /// The kernel may hold as much for it as it sees fit.
+    pub(crate) is_wide: bool,
 }
 
 /// Answers that the socket did not take, the file behind them, and what was read behind that.
@@ -115,6 +117,14 @@ impl Watch {
         has_moved && pace.deadline(self.since, now, confirmed) > now
     }
 
+    /// Whether the client has read more than one full [`BUFFER`] of what was sent, and as much each second.
+    pub(crate) fn is_brisk(&self, now: Instant) -> bool {
+        // All but what the kernel still holds, which is no more than that.
+        let read = self.bytes.saturating_sub(u64::from(BUFFER));
+        let seconds = (now - self.since).max(Nanos::from_secs(1));
+        u128::from(read) * 1_000_000_000 >= u128::from(BUFFER) * u128::from(seconds.as_nanos())
+    }
+
     /// When its time is over, if nothing more moves.
     #[inline]
     pub(crate) fn deadline(&self, limits: &Limits) -> Instant {
@@ -142,6 +152,7 @@ impl Slot {
             watch: Watch::new(now),
             is_placed: true,
             is_queued: false,
+            is_wide: false,
         }
     }
 
@@ -241,7 +252,6 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Nanos;
 
     #[test]
     fn whoever_takes_what_lies_in_his_socket_is_not_too_slow() {

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! While a connection holds answers back nothing is read from it, so that a client that asks and does not read costs
-//! what was read of it at once and the answers to a part of that, and then its own memory. Large files go out in
-//! turns, a piece of each, so that nobody waits for another's download.
+//! what was read of it at once and the answers to a part of that, and then its own memory. The kernel holds no more
+//! for it than a small buffer, until it has shown that it reads. Large files go out in turns, a piece of each and not
+//! many pieces in one turn of the loop, so that nobody waits for others' downloads, however many there are.
 //!
 //! A request that is answered at once costs one receive and one send, no look at the clock and no timer: what is due
 //! when follows from a few numbers in the connection's row, which the wheel looks at when it comes round.
@@ -32,6 +33,7 @@ use crate::date;
 use crate::limits::Limits;
 use crate::log::{Draft, Log};
 use crate::places::Places;
+use crate::sending::{BUFFER, ROUND};
 use crate::shelf::Shelf;
 use crate::slots::{FIRST, Slots};
 use crate::wheel::Wheel;
@@ -81,6 +83,8 @@ pub(crate) struct Worker<R> {
     turned_away: u32,
     /// The sum over all connections' `held`.
     held: usize,
+    /// Bytes of files that may still be sent before it is looked what has happened meanwhile.
+    allowance: usize,
 }
 
 impl<R: Ring> Worker<R> {
@@ -123,6 +127,7 @@ impl<R: Ring> Worker<R> {
             seat,
             turned_away: 0,
             held: 0,
+            allowance: ROUND,
         }
     }
 
@@ -133,7 +138,10 @@ impl<R: Ring> Worker<R> {
     pub(crate) fn listen(&mut self, at: &Address) -> Result<Address, Errno> {
         let door = self.doors.len() as u32;
         assert!(door < FIRST, "there are tokens for {FIRST} listeners");
-        let options = ListenOptions::default();
+        let options = ListenOptions {
+            send_buffer: Some(BUFFER),
+            ..ListenOptions::default()
+        };
         let at = self.ring.listen(Token(door), at, &options)?;
         self.doors.push(false);
         Ok(at)
@@ -153,6 +161,7 @@ impl<R: Ring> Worker<R> {
         self.ring.wait(Some(timeout));
         self.tell_time();
         let mut is_busy = false;
+        self.allowance = ROUND;
         while let Some(completion) = self.ring.next() {
             is_busy = true;
             self.arrive(completion.token, completion.event);

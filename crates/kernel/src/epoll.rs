@@ -481,6 +481,10 @@ impl Ring for Epoll {
         socket::unacknowledged(self.fd(token))
     }
 
+    fn widen(&mut self, token: Token) {
+        socket::widen(self.fd(token));
+    }
+
     fn pause(&mut self, token: Token) {
         if let Some(socket) = self.sockets.get_mut(token.0 as usize)
             && matches!(socket.state, State::Open | State::Stamped)

@@ -75,6 +75,10 @@ pub struct ListenOptions {
     pub backlog: u32,
     /// Every connection accepted here says when the kernel received its bytes: see [`Ring::received_at`].
     pub stamps: bool,
+    /// What the kernel takes at most of what is sent on a connection accepted here, and holds while its peer does not
+    /// acknowledge it: about so many bytes, until [`Ring::widen`]. None: as much as it sees fit, which it may measure by
+    /// the network rather than by what the peer reads. Nothing for Unix-domain sockets, whose buffers are small.
+    pub send_buffer: Option<u32>,
 }
 
 impl Default for ListenOptions {
@@ -83,6 +87,7 @@ impl Default for ListenOptions {
         ListenOptions {
             backlog: 4096,
             stamps: false,
+            send_buffer: None,
         }
     }
 }
@@ -163,6 +168,10 @@ pub trait Ring {
     fn unacknowledged(&self, _token: Token) -> usize {
         0
     }
+
+    /// Lifts the limit of [`ListenOptions::send_buffer`] from a connection: for those who take what they are sent. Costs
+    /// a system call. Nothing where there is no such limit.
+    fn widen(&mut self, _token: Token) {}
 
     /// Stops reading from `token`: what comes waits in the kernel, and so the peer in the end. `Writable` still comes;
     /// `Failed` may. Nothing for a socket that is not connected, or whose peer has ended.

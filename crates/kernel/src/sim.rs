@@ -215,6 +215,10 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.flying(self.id(token))
     }
 
+    fn widen(&mut self, token: Token) {
+        self.world.widen(self.id(token));
+    }
+
     fn pause(&mut self, token: Token) {
         self.world.pause(self.id(token), true);
     }

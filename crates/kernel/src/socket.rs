@@ -93,6 +93,11 @@ fn enter(fd: RawFd, raw: &Raw, at: &Address, options: &ListenOptions) -> Result<
         if options.stamps {
             set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         }
+        if let Some(bytes) = options.send_buffer {
+            // The kernel doubles it, for what it spends beside the bytes.
+            let half = c_int::try_from(bytes / 2).unwrap_or(c_int::MAX);
+            set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, half)?;
+        }
     }
     bind(fd, raw)?;
     let backlog = c_int::try_from(options.backlog).unwrap_or(c_int::MAX);
@@ -308,6 +313,14 @@ pub(crate) fn unacknowledged(fd: RawFd) -> usize {
     Errno::check(answer).map_or(0, |_| usize::try_from(bytes).unwrap_or(0))
 }
 
+/// Has the kernel size the send buffer as it would have without [`ListenOptions::send_buffer`].
+pub(crate) fn widen(fd: RawFd) {
+    // Before Linux 5.14 no fixed size can be given up; the most that a program may ask for comes near it.
+    if set(fd, libc::SOL_SOCKET, libc::SO_BUF_LOCK, 0).is_err() {
+        let _ = set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, c_int::MAX / 2);
+    }
+}
+
 /// Makes the next close send RST, throwing away what is under way.
 pub(crate) fn abort_on_close(fd: RawFd) {
     let linger = libc::linger {
@@ -435,12 +448,7 @@ mod tests {
         let client = connect(&at, &ConnectOptions::default()).unwrap();
         let server = accept_soon(listener);
         assert_eq!(unacknowledged(server), 0);
-        let (piece, mut sent) = (vec![b'x'; 1 << 16], 0);
-        while let Ok(taken) = send_one(server, &piece)
-            && taken > 0
-        {
-            sent += taken;
-        }
+        let sent = fill(server);
         // What the client's side could not take waits here.
         let waits = unacknowledged(server);
         assert!(0 < waits && waits <= sent, "{waits} of {sent}");
@@ -448,6 +456,45 @@ mod tests {
         close(server);
         close(listener);
         assert_eq!(unacknowledged(-1), 0);
+    }
+
+    /// Sends until the socket takes no more; how much it took.
+    fn fill(fd: RawFd) -> usize {
+        let (piece, mut sent) = (vec![b'x'; 1 << 16], 0);
+        while let Ok(taken) = send_one(fd, &piece)
+            && taken > 0
+        {
+            sent += taken;
+        }
+        sent
+    }
+
+    #[test]
+    fn a_send_buffer_is_as_large_as_its_listener_says_until_it_is_widened() {
+        let options = ListenOptions {
+            send_buffer: Some(64 * 1024),
+            ..ListenOptions::default()
+        };
+        let (listener, at) = listen(&"127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let client = connect(&at, &ConnectOptions::default()).unwrap();
+        let server = accept_soon(listener);
+        assert_eq!(option(server, libc::SOL_SOCKET, libc::SO_SNDBUF), 64 * 1024);
+        let little = fill(server);
+        let waits = unacknowledged(server);
+        assert!(waits <= 128 * 1024, "{waits} of {little}");
+        // Before Linux 5.14 the buffer is the largest that may be asked for, at once; later it grows with use.
+        widen(server);
+        let mut buffer = vec![0; 1 << 20];
+        let mut most = 0;
+        for _ in 0..2000 {
+            while receive(client, &mut buffer).is_ok_and(|length| length > 0) {}
+            fill(server);
+            most = most.max(unacknowledged(server));
+        }
+        assert!(most > 2 * waits, "{most} after {waits}");
+        close(client);
+        close(server);
+        close(listener);
     }
 
     #[test]

@@ -425,6 +425,10 @@ impl Ring for Uring {
         self.take_file(index, file, offset, count)
     }
 
+    fn widen(&mut self, token: Token) {
+        socket::widen(self.fd(token));
+    }
+
     fn pause(&mut self, token: Token) {
         self.pause_link(token);
     }

@@ -9,6 +9,8 @@ mod telling;
 mod shield;
 // how it ends,
 mod stopping;
+// how our own client takes it,
+mod clients;
 // and how it is begun.
 mod flags;
 

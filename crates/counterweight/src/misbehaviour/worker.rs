@@ -33,6 +33,8 @@ use wire::http1::Requests;
 const TICK: Nanos = Nanos::from_millis(2);
 /// Turns in which a server that is told to stop still does what has come.
 const LAST_TURNS: u32 = 64;
+/// How long they may take together, but for the one that is begun: requests may cost a second of work each.
+const LAST_TIME: Nanos = Nanos::from_millis(100);
 
 /// How waits end that are to end at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,8 +177,9 @@ impl<R: Still, C: Conduct> Worker<R, C> {
                 orders.publish(&self.log);
             }
         }
+        let end = self.ring.now() + LAST_TIME;
         for _ in 0..LAST_TURNS {
-            if !self.turn(Nanos::ZERO) {
+            if !self.turn(Nanos::ZERO) || self.ring.now() >= end {
                 break;
             }
         }

@@ -73,8 +73,7 @@ impl Conduct for Truthful {
         let (id, target) = target::read(asked.path, self.seed);
         let is_head = asked.method == "HEAD";
         let resource = match target {
-            Target::Resource if is_head || asked.method == "GET" => resources::find(asked.path),
-            Target::Resource => resources::NOT_ALLOWED,
+            Target::Resource => resources::choose(asked.method, asked.path),
             _ => resources::find(ANSWER),
         };
         let kind = match target {

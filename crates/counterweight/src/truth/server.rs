@@ -7,6 +7,7 @@ use super::queue::{Capacity, Queue, Service};
 use super::stall::Stall;
 use crate::ServeError;
 use crate::misbehaviour::{self, Chooser, Log, Orders, Script, Spans, Worker};
+use crate::server::refuse_twice;
 use crate::shelf::Shelf;
 use kernel::{Address, Epoll, Errno, clock, is_free};
 use std::fmt;
@@ -212,7 +213,7 @@ fn check(config: &Config) -> Result<(), ServeError> {
             return Err(ServeError::Range { what, given, most });
         }
     }
-    Ok(())
+    refuse_twice(&config.listen)
 }
 
 fn failed(address: &Address, error: Errno) -> ServeError {

@@ -41,9 +41,9 @@ fn number(query: &mut Query<'_>) -> Result<Option<u64>, Wrong> {
     let Some(text) = query.take("id") else {
         return Ok(None);
     };
-    match text.parse() {
-        Ok(id) => Ok(Some(id)),
-        Err(_) => Err(Wrong::value(
+    match digits(text) {
+        Some(id) => Ok(Some(id)),
+        None => Err(Wrong::value(
             "id",
             text,
             "a whole number",
@@ -52,11 +52,17 @@ fn number(query: &mut Query<'_>) -> Result<Option<u64>, Wrong> {
     }
 }
 
+/// Nothing but digits: in a query `+` is how many write a space.
+fn digits(text: &str) -> Option<u64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}
+
 /// The id in the query of a resource, which may have anything else in it.
 fn loose_id(query: &str) -> Option<u64> {
     query
         .split('&')
-        .find_map(|part| part.strip_prefix("id=")?.parse().ok())
+        .find_map(|part| digits(part.strip_prefix("id=")?))
 }
 
 #[cfg(test)]
@@ -89,6 +95,7 @@ mod tests {
             ("/hello", None, Target::Resource),
             ("/hello?x&id=9", Some(9), Target::Resource),
             ("/hello?id=nine", None, Target::Resource),
+            ("/hello?id=+9", None, Target::Resource),
             ("/delay/", None, Target::Resource),
             ("/delays?law=constant", None, Target::Resource),
             ("*", None, Target::Resource),
@@ -108,6 +115,10 @@ mod tests {
             (
                 "/delay?id=-1&law=constant&mean=5ms",
                 "id: `-1` is not a whole number; write digits, such as id=7",
+            ),
+            (
+                "/delay?id=+1&law=constant&mean=5ms",
+                "id: `+1` is not a whole number; write digits, such as id=7",
             ),
             (
                 "/delay?law=constant&mean=5ms&x=1",

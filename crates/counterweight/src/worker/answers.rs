@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::answering;
-use crate::sending::Sending;
+use crate::sending::{ROUND, Sending};
 use crate::slots::{Held, Waits};
 use kernel::{Closing, Errno, Ring, Token};
 use std::io::IoSlice;
@@ -167,7 +167,11 @@ impl<R: Ring> Worker<R> {
     /// Gives each that was ready when this turn began its share.
     pub(super) fn go_round(&mut self) -> bool {
         let count = self.ready.len();
+        self.allowance = ROUND;
         for _ in 0..count {
+            if self.allowance == 0 {
+                break;
+            }
             if let Some(token) = self.ready.pop_front()
                 && let Some(slot) = self.slots.get(token)
                 && std::mem::take(&mut slot.is_queued)
@@ -217,7 +221,15 @@ impl<R: Ring> Worker<R> {
         let Some(sending) = &mut held.file else {
             return Flow::On;
         };
-        let share = sending.share();
+        if self.allowance == 0 {
+            // Enough for this turn: first it is seen who else wants something.
+            let flow = self.hold(token, held, before);
+            if flow == Flow::Held {
+                self.queue(token);
+            }
+            return flow;
+        }
+        let share = sending.share().min(self.allowance);
         let part = &mut sending.part;
         let answer = self.ring.send_file(token, part.file(), part.offset, share);
         let taken = match answer {
@@ -227,6 +239,7 @@ impl<R: Ring> Worker<R> {
                 return Flow::Over;
             }
         };
+        self.allowance -= taken;
         self.desk.counts.bytes_sent += taken as u64;
         if part.advance(taken) {
             if let Some(sending) = held.file.take()
@@ -303,6 +316,11 @@ impl<R: Ring> Worker<R> {
             slot.watch.begin(Waits::Send, now);
         }
         slot.watch.moved(taken as u64, now);
+        // For whoever reads, a small buffer would be the limit on a network of long ways.
+        if !slot.is_wide && slot.watch.is_brisk(now) {
+            slot.is_wide = true;
+            self.ring.widen(token);
+        }
         self.ring.pause(token);
         self.arm(token);
         Flow::Held

@@ -202,6 +202,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     // A body that is not wanted is not waited for; whether it comes all the same or not, the answer is one.
     ("PUT /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎", &[REFUSED_PUT], "lingers"),
     ("PUT /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎Expect: 100-continue⏎⏎hiGET /hello HTTP/1.1⏎Host: a⏎⏎", &[REFUSED_PUT], "lingers"),
+    ("PUT /hello HTTP/1.1⏎Host: a⏎Transfer-Encoding: chunked⏎Expect: 100-continue⏎⏎zz⏎", &[REFUSED_PUT], "lingers"),
     // Who closes.
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎", &[HELLO_CLOSE], "closed"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎GET /hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO_CLOSE], "closed"),

@@ -27,6 +27,8 @@ pub(super) struct Link {
     pub(super) freed: bool,
     /// Bytes under way to the peer.
     pub(super) flying: usize,
+    /// The most of them, if that is less than the window.
+    pub(super) send_buffer: usize,
     pub(super) peer_gone: bool,
     pub(super) listed: bool,
     /// When the peer's last bytes come: later ones do not overtake them.
@@ -59,6 +61,7 @@ impl Link {
             short: false,
             freed: false,
             flying: 0,
+            send_buffer: usize::MAX,
             peer_gone: false,
             listed: false,
             tail: Instant::ZERO,

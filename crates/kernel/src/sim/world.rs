@@ -344,8 +344,10 @@ impl World {
         let Some(conn) = listener.waiting.pop_front() else {
             return Ok(None);
         };
+        let send_buffer = listener.options.send_buffer;
         let link = self.links.get_mut(&conn).ok_or(Errno::ECONNABORTED)?;
         link.token = Some(token);
+        link.send_buffer = send_buffer.map_or(usize::MAX, |bytes| bytes as usize);
         let peer = link.peer;
         self.list(conn);
         Ok(Some((conn, Accepted { peer })))
@@ -358,6 +360,13 @@ impl World {
         {
             link.paused = paused;
             self.list(conn);
+        }
+    }
+
+    /// The window alone is the connection's limit.
+    pub(super) fn widen(&mut self, conn: u64) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.send_buffer = usize::MAX;
         }
     }
 
@@ -390,7 +399,8 @@ impl World {
             }
             _ => {}
         }
-        let room = self.options.window.saturating_sub(link.flying);
+        let most = self.options.window.min(link.send_buffer);
+        let room = most.saturating_sub(link.flying);
         if let Some(error) = self.injected_send_error(conn) {
             return Err(error);
         }

@@ -38,6 +38,14 @@ fn wrong_flags_are_refused_by_name_and_with_a_remedy() {
         (&taken, &["cannot listen at 127.0.0.1:", "in use"]),
         (&admin, &["cannot listen at 127.0.0.1:", "in use"]),
         (
+            "--listen 127.0.0.1:9 --listen 127.0.0.1:9",
+            &["both 127.0.0.1:9 and 127.0.0.1:9", "another port"],
+        ),
+        (
+            "--listen 0.0.0.0:9 --admin 127.0.0.1:9",
+            &["both 0.0.0.0:9 and 127.0.0.1:9", "another port"],
+        ),
+        (
             "--listen 192.0.2.77:80",
             &["cannot listen at 192.0.2.77:80", "not available"],
         ),

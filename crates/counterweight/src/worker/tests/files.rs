@@ -141,6 +141,69 @@ fn somebody_with_a_small_wish_does_not_wait_for_the_large_ones_of_others() {
 }
 
 #[test]
+fn however_many_download_the_loop_looks_round_in_between() {
+    let options = Options {
+        window: 64 * 1024 * 1024,
+        ..Options::default()
+    };
+    let mut site = Shop::new(options, Limits::default());
+    site.file("large", &content(3_000_000));
+    let large = [(); 24].map(|()| site.bench.open(&ask("/large"), false));
+    let mut small = Vec::new();
+    let mut before = 0;
+    for turns in 0.. {
+        site.bench.worker.turn(site.bench.worker.patience());
+        let sent = site.bench.counts().bytes_sent;
+        assert!(
+            sent - before <= 2 * ROUND as u64 + 24 * 300,
+            "{sent} after {before}"
+        );
+        before = sent;
+        if site.bench.worker.ready.is_empty() && turns > 3 {
+            break;
+        }
+        // Those who come meanwhile do not keep those waiting who were here, nor the other way round.
+        small.push(site.bench.open(&ask("/hello"), true));
+    }
+    assert!(small.len() > 10, "there were {} turns", small.len());
+    site.bench.pass(Nanos::from_millis(10));
+    for conn in small {
+        assert!(site.bench.client(conn).is_closed);
+    }
+    for conn in large {
+        assert_eq!(bodies(&site.bench.client(conn).heard), [content(3_000_000)]);
+    }
+    assert_eq!(site.bench.worker.held, 0);
+}
+
+/// (how long it takes until what was sent is read; what the kernel holds a second and a half later, in [`BUFFER`]s)
+#[test]
+fn the_kernel_holds_little_for_a_client_until_it_has_shown_that_it_reads() {
+    let cases = [
+        // So late that nothing is known of it yet.
+        (Nanos::from_secs(20), 1),
+        // Half a buffer each second.
+        (Nanos::from_millis(2000), 1),
+        // Ten of them.
+        (Nanos::from_millis(100), 8),
+    ];
+    for (latency, wanted) in cases {
+        let options = Options {
+            window: 8 * BUFFER as usize,
+            latency,
+            ..Options::default()
+        };
+        let mut site = Shop::new(options, Limits::default());
+        site.file("large", &content(20_000_000));
+        site.bench.open(&ask("/large"), false);
+        site.bench.pass(latency + Nanos::from_millis(1500));
+        let token = site.bench.worker.slots.tokens(|_| true)[0];
+        let held = site.bench.worker.ring.unacknowledged(token);
+        assert_eq!(held, wanted * BUFFER as usize, "{latency:?}");
+    }
+}
+
+#[test]
 fn a_file_that_becomes_shorter_while_it_is_sent_ends_its_connection_and_nothing_else() {
     let options = Options {
         window: 100_000,
