@@ -132,6 +132,8 @@ fn offered(point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
         Role::Plain,
         units::count(summary.requests),
     ));
+    let sent = tally.open.as_ref().map(|open| open.generator_late.count());
+    items.extend(sent.map(|sent| Item::named("sent", Role::Plain, units::count(sent))));
     if tally.never_sent > 0 {
         let never = format!("{} never sent", units::count(tally.never_sent));
         items.push(Item::wrong(never));
