@@ -1,7 +1,9 @@
-//! weigh against real nginx, lighttpd and Apache: what we count is what they count.
+//! weigh against real nginx, lighttpd and Apache: what we count is what they count. And real clients against
+//! `weigh serve`.
 //!
 //! They run only where they are asked for, with the variable that [`servers::on_each`] names.
 
+mod clients;
 mod servers;
 
 use record::{Blame, Kind as FaultKind};

@@ -11,12 +11,12 @@ mod weighing;
 
 pub use kind::Kind;
 pub use log::Entry;
-pub use server::{Server, signal};
-pub use site::{BIG, CHUNKED, SMALL, Site};
+pub use server::{Server, signal, wait_until};
+pub use site::{BIG, CHUNKED, SMALL, Site, find_program};
 pub use weighing::{Weighing, weigh};
 
 /// The variable that asks for real servers; with it, a missing one is a failure.
-const DEMAND: &str = "WEIGH_REAL_SERVERS";
+pub const DEMAND: &str = "WEIGH_REAL_SERVERS";
 
 /// Carries `test` out on each of `kinds`, or says that it was skipped.
 pub fn on_each(kinds: &[Kind], test: impl Fn(Kind)) {

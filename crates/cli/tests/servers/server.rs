@@ -73,6 +73,15 @@ impl Server {
     }
 }
 
+/// Waits for what gives no sign.
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within time: {what}");
+        thread::park_timeout(GLANCE);
+    }
+}
+
 /// Sends a signal to processes by their ids.
 pub fn signal(name: &str, pids: &[u32]) {
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();

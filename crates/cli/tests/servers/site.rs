@@ -98,7 +98,7 @@ impl Site {
     /// The command that serves it in the foreground.
     pub fn command(&self) -> Vec<String> {
         let program = self.kind.program();
-        let found = program_file(program);
+        let found = find_program(program);
         let found = found.unwrap_or_else(|| panic!("{program} is not installed"));
         self.kind.command(&found, &self.folder())
     }
@@ -125,7 +125,7 @@ fn big() -> Vec<u8> {
 }
 
 /// Programs of servers lie where a user's path may not lead.
-fn program_file(program: &str) -> Option<String> {
+pub fn find_program(program: &str) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let folders = path.split(':').chain(["/usr/sbin", "/usr/local/sbin"]);
     folders

@@ -31,6 +31,8 @@ use wire::http1::Requests;
 
 /// How long a wait lasts at most: an order is seen that soon.
 const TICK: Nanos = Nanos::from_millis(2);
+/// After this a turn ends, though there is more to do: an order is seen that soon, and one connection's work later.
+const TURN_TIME: Nanos = Nanos::from_millis(20);
 /// Turns in which a server that is told to stop still does what has come.
 const LAST_TURNS: u32 = 64;
 /// How long they may take together, but for the one that is begun: requests may cost a second of work each.
@@ -222,12 +224,12 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         self.ring.wait(Some(timeout));
         self.now = self.ring.now();
         self.conduct.turn(self.now);
-        let mut is_busy = false;
-        while self.standing().is_none() {
+        let (mut is_busy, end) = (false, self.now + TURN_TIME);
+        while self.standing().is_none() && self.now < end {
             is_busy |= self.see_to_timers();
             let Some(completion) = self.ring.next() else {
                 is_busy |= self.see_to_door();
-                return is_busy | self.see_to_ready();
+                return is_busy | self.see_to_ready(end);
             };
             is_busy = true;
             self.arrive(completion.token, completion.event);
@@ -301,10 +303,13 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         is_busy
     }
 
-    /// Gives each that is ready now one more turn.
-    fn see_to_ready(&mut self) -> bool {
+    /// Gives each that is ready now one more turn, as long as there is time.
+    fn see_to_ready(&mut self, end: Instant) -> bool {
         let count = self.ready.len();
         for _ in 0..count {
+            if self.now >= end {
+                break;
+            }
             if let Some(token) = self.ready.pop_front()
                 && let Some(connection) = self.connections.get(token)
                 && std::mem::take(&mut connection.is_ready)
