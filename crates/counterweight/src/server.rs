@@ -448,7 +448,7 @@ fn open_log(config: &Config) -> Result<Option<File>, ServeError> {
     let Some(path) = &config.log else {
         return Ok(None);
     };
-    let file = File::options().append(true).create(true).open(path);
+    let file = descriptors::append(path);
     file.map(Some).map_err(|error| ServeError::Log {
         path: path.clone(),
         error: error.into(),
