@@ -69,7 +69,7 @@ fn whole(connection: TcpStream) {
 }
 
 fn too_long(connection: TcpStream) {
-    answer(connection, &[RESPONSE, "x"]);
+    answer(connection, &[&format!("{RESPONSE}x")]);
 }
 
 fn not_found(connection: TcpStream) {

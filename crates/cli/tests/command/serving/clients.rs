@@ -147,6 +147,7 @@ fn a_server_that_is_stopped_under_load_loses_no_answer_and_what_comes_later_is_r
     for (kind, step, blame, _) in faults(&record) {
         let known = [
             ("connect_refused", "connect"),
+            ("connect_reset", "connect"),
             ("closed_before_response", "head"),
             ("reset", "send"),
             ("reset", "head"),

@@ -150,12 +150,29 @@ fn help_teaches_what_there_is() {
 #[test]
 fn more_places_than_descriptors_are_remarked_on() {
     let bench = site();
+    let line = "serve --max-connections 5000 --listen 127.0.0.1:0";
+    let mut child = bench.under("ulimit -n 600", "", line).spawn().unwrap();
+    let mut first = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut first)
+        .unwrap(); // it listens
+    signal("TERM", child.id());
+    let said = Said::of(child);
+    said.ended(0);
+    for words in ["There are descriptors for about 3", "ulimit -n"] {
+        assert!(said.err.contains(words), "{said:#?}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_descriptors_where_there_is_no_server() {
+    let bench = site();
     let server = Serving::start(&bench, "site -w 1");
     let line = format!("serve --max-connections 5000 --listen {}", server.at);
     let said = bench.say_under("ulimit -n 600", "", &line);
-    said.refused(&[
-        "There are descriptors for about 3",
-        "ulimit -n",
-        "cannot listen at",
-    ]);
+    said.refused(&["cannot listen at"]);
+    assert!(!said.err.contains("descriptors"), "{said:#?}");
 }
