@@ -49,6 +49,8 @@ const SERVER: &str = "counterweight";
 pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
     let name = argv.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == SERVER) {
+        // So that help and sentences name a command that there is.
+        argv[0] = "weigh".into();
         argv.insert(1, "serve".into());
         return argv;
     }

@@ -19,7 +19,7 @@ pub struct ServeFlags {
     /// /nop.gif (43 bytes), /100.html, /0.html and /hello alone.
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Where to listen: ADDR:PORT, [ADDR]:PORT or unix:PATH. May be given several times.
+    /// Where to listen: ADDR:PORT (an IPv6 address in brackets) or unix:PATH. May be given several times.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: Vec<Address>,
     /// Worker threads [default: one per CPU this process may use, by affinity and by its control group's quota].
