@@ -90,11 +90,12 @@ pub struct SentTotal {
     /// Due in the window.
     pub measure: u64,
     /// By rounds that were cut off before their window opened, of which nothing else is kept.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unopened: u64,
 }
 
-fn is_none(count: &u64) -> bool {
+/// Whether there is nothing to write down: counts that are rare stand in a record only where there are any.
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

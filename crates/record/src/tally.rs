@@ -255,17 +255,13 @@ pub struct Connects {
     /// From the start of the connect to the connection usable.
     pub time: Histogram,
     /// Those of `established` that the peer ended while nothing was under way on them.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
     pub lost_idle: u64,
     /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,
     /// The most that were open at a time, summed over threads: what concurrency was really achieved. Over several
     /// rounds the most.
     pub open_peak: u64,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Connects {

@@ -28,23 +28,22 @@ pub enum ParseError {
 /// # Errors
 /// [`ParseError::Count`] for anything else, or when the result is no whole number; [`ParseError::TooLarge`] beyond u64.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
-    let wrong = || ParseError::Count(text.to_owned());
+    multiplied(text, 1).map_err(|fault| match fault {
+        Fault::Form => ParseError::Count(text.to_owned()),
+        Fault::Large => ParseError::TooLarge(text.to_owned()),
+    })
+}
+
+/// A number in units of which one has so many `parts`; it may end in `k`, `m` or `g`.
+pub(crate) fn multiplied(text: &str, parts: u64) -> Result<u64, Fault> {
     let unit = text.chars().last().map(|last| last.to_ascii_lowercase());
-    let scale: u64 = match unit {
+    let scale = match unit {
         Some('k') => 1_000,
         Some('m') => 1_000_000,
         Some('g') => 1_000_000_000,
-        _ => 1,
+        _ => return scaled(text, parts),
     };
-    let digits = if scale == 1 {
-        text
-    } else {
-        &text[..text.len() - 1]
-    };
-    scaled(digits, scale).map_err(|fault| match fault {
-        Fault::Form => wrong(),
-        Fault::Large => ParseError::TooLarge(text.to_owned()),
-    })
+    scaled(&text[..text.len() - 1], scale * parts)
 }
 
 impl FromStr for Nanos {

@@ -3,7 +3,7 @@
 //! A whole number of millionths and not a float, so that the thousandth arrival of a rate is due at an instant that
 //! anybody can compute, whatever was added up before.
 
-use crate::parse::{Fault, scaled};
+use crate::parse::{Fault, multiplied};
 use crate::{Nanos, ParseError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -56,19 +56,7 @@ impl FromStr for Rate {
     /// `/s`.
     fn from_str(text: &str) -> Result<Rate, ParseError> {
         let number = text.strip_suffix("/s").unwrap_or(text);
-        let unit = number.chars().last().map(|last| last.to_ascii_lowercase());
-        let scale: u64 = match unit {
-            Some('k') => 1_000,
-            Some('m') => 1_000_000,
-            Some('g') => 1_000_000_000,
-            _ => 1,
-        };
-        let digits = if scale == 1 {
-            number
-        } else {
-            &number[..number.len() - 1]
-        };
-        match scaled(digits, scale * PARTS) {
+        match multiplied(number, PARTS) {
             Ok(parts) if parts <= Self::MOST.0 => Ok(Rate(parts)),
             Ok(_) | Err(Fault::Large) => Err(ParseError::TooLarge(text.to_owned())),
             Err(Fault::Form) => Err(ParseError::Rate(text.to_owned())),
