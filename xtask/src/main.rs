@@ -2,7 +2,8 @@
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
 //! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), what it and others count in bad worlds
-//! (`faults`), whether its server can be kept from serving (`shield`), and all of it in order (`ci`).
+//! (`faults`), whether its server can be kept from serving (`shield`), whether what it says of latency is true (`truth`),
+//! and all of it in order (`ci`).
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
@@ -23,6 +24,7 @@ mod server_cost;
 mod servers;
 mod shield;
 mod tidy;
+mod truth;
 
 use anyhow::Result;
 use clap::Parser;
@@ -50,6 +52,8 @@ enum Chore {
     Servers,
     /// Attack `weigh serve` while an honest client asks: needs slowhttptest.
     Shield(shield::Shield),
+    /// Hold what weigh says of latency against what happened, and write docs/accuracy.md.
+    Truth(truth::Truth),
 }
 
 fn main() -> ExitCode {
@@ -73,5 +77,6 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Fuzz(fuzz) => fuzz.run(),
         Chore::Servers => servers::run_demanding(),
         Chore::Shield(shield) => shield.run(),
+        Chore::Truth(truth) => truth.run(),
     }
 }

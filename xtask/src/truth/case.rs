@@ -1,0 +1,185 @@
+//! The cases: what the truth server does, and how it is asked. One row each.
+//!
+//! This is what the parts of the chore have in common: a case is carried out by weigh (`trial`) and by other tools
+//! (`peers`), packets may be looked at meanwhile (`capture`), and what each says of it are the same five figures.
+
+use plan::Arrivals;
+use std::net::SocketAddr;
+use std::path::Path;
+use units::Nanos;
+
+/// One behaviour of the server under one load.
+#[derive(Debug)]
+pub struct Case {
+    /// As `--only` and the tables have it.
+    pub name: &'static str,
+    /// What `weigh serve --truth` gets beside address, seed and log.
+    pub server: &'static str,
+    /// What is asked for: path and query, without the id. With [`Case::path_with`] it has one.
+    pub path: &'static str,
+    /// Requests a second.
+    pub rate: u64,
+    /// By which law they are due.
+    pub arrivals: Arrivals,
+    /// Connections, all opened before the load.
+    pub connections: u64,
+    /// Length of a run.
+    pub seconds: u32,
+    /// What is to be looked at.
+    pub nature: Nature,
+    /// Whether packets are looked at too.
+    pub packets: bool,
+}
+
+/// What is to be looked at in a case, beside the percentiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// Only the percentiles.
+    Plain,
+    /// How it was sent, too: the server does nothing that could disturb it.
+    Sending,
+    /// A queue: the log must follow Lindley's recursion.
+    Queue,
+    /// More is due than can be served: no percentiles, but the word OVERLOAD.
+    Overload,
+    /// The server's process is stopped in the middle for a second, and continued.
+    Stopped,
+}
+
+impl Case {
+    /// The path with `id` as the request's id, which may be a template's hole such as `{seq}`.
+    pub fn path_with(&self, id: &str) -> String {
+        let mark = if self.path.contains('?') { '&' } else { '?' };
+        format!("{}{mark}id={id}", self.path)
+    }
+}
+
+/// What a tool is asked.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    /// The case.
+    pub case: &'static Case,
+    /// Where the server listens.
+    pub at: SocketAddr,
+    /// Length of the run.
+    pub seconds: u32,
+    /// Where the tool may write.
+    pub folder: &'a Path,
+}
+
+/// The five figures that are held against one another; none where the samples do not carry it, or a tool does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// Half are below.
+    pub p50: Option<Nanos>,
+    /// Nine of ten.
+    pub p90: Option<Nanos>,
+    /// 99 of 100.
+    pub p99: Option<Nanos>,
+    /// 999 of 1000.
+    pub p999: Option<Nanos>,
+    /// The slowest.
+    pub max: Option<Nanos>,
+}
+
+/// The figures' names, in the order of [`Percentiles::all`].
+pub const FIGURES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
+impl Percentiles {
+    /// All five, in the order of [`FIGURES`].
+    pub fn all(&self) -> [Option<Nanos>; 5] {
+        [self.p50, self.p90, self.p99, self.p999, self.max]
+    }
+}
+
+impl From<[Option<Nanos>; 5]> for Percentiles {
+    fn from([p50, p90, p99, p999, max]: [Option<Nanos>; 5]) -> Percentiles {
+        Percentiles {
+            p50,
+            p90,
+            p99,
+            p999,
+            max,
+        }
+    }
+}
+
+/// A case as the tables have it.
+macro_rules! cases {
+    ($($name:literal, $rate:literal $arrivals:ident, $connections:literal, $seconds:literal s, $server:literal, $path:literal, $nature:ident $packets:literal;)*) => {
+        &[$(Case {
+            name: $name,
+            server: $server,
+            path: $path,
+            rate: $rate,
+            arrivals: Arrivals::$arrivals,
+            connections: $connections,
+            seconds: $seconds,
+            nature: Nature::$nature,
+            packets: $packets,
+        }),*]
+    };
+}
+
+/// All of them. A run is as long as p99.9 wants (10,000 samples beyond none, so that ten lie beyond it) and as a few
+/// periods of its stalls; what cannot have that in some seconds does without p99.9.
+#[rustfmt::skip]
+pub static CASES: &[Case] = cases! {
+    "even-1k",      1_000 Constant,   50, 10 s, "",                                     "/hello", Sending false;
+    "random-1k",    1_000 Poisson,    50, 10 s, "",                                     "/hello", Sending false;
+    "even-10k",    10_000 Constant,  100,  3 s, "",                                     "/hello", Sending false;
+    "random-10k",  10_000 Poisson,   100,  3 s, "",                                     "/hello", Sending true;
+    "even-30k",    30_000 Constant,  200,  2 s, "",                                     "/hello", Sending false;
+    "random-30k",  30_000 Poisson,   200,  2 s, "",                                     "/hello", Sending false;
+    "stall-1ms",   10_000 Poisson,   200,  3 s, "--stall 1ms/10ms",                     "/hello", Plain   false;
+    "stall-5ms",   10_000 Poisson,   300,  3 s, "--stall 5ms/250ms",                    "/hello", Plain   true;
+    "stall-100ms", 10_000 Poisson,  2000,  4 s, "--stall 100ms/1s",                     "/hello", Plain   false;
+    "exponential",  5_000 Poisson,   200,  3 s, "",  "/delay?law=exponential&mean=2ms",              Plain   true;
+    "lognormal",    5_000 Poisson,   300,  3 s, "",  "/delay?law=lognormal&median=1ms&sigma=1",      Plain   false;
+    "bimodal",      5_000 Constant,  300,  3 s, "",  "/delay?law=bimodal&low=200us&high=20ms&share=0.02", Plain false;
+    "queue-fixed-50",        2_500 Poisson,  300, 5 s, "--capacity 5k/s",                       "/hello", Queue false;
+    "queue-fixed-80",        4_000 Poisson,  300, 4 s, "--capacity 5k/s",                       "/hello", Queue false;
+    "queue-exponential-50",  2_500 Poisson,  300, 5 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
+    "queue-exponential-80",  4_000 Poisson,  300, 4 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
+    "few-connections",       2_000 Poisson,   12, 6 s, "",  "/delay?law=constant&mean=5ms",               Plain false;
+    "overload",             10_000 Poisson,  500, 3 s, "--capacity 5k/s",                       "/hello", Overload false;
+    "stopped",               5_000 Poisson, 1000, 4 s, "",                                      "/hello", Stopped false;
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cases_are_those_that_were_promised() {
+        let has = |what: &dyn Fn(&Case) -> bool| CASES.iter().any(what);
+        assert!(CASES.len() >= 14);
+        for rate in [1_000, 10_000, 30_000] {
+            for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+                assert!(has(&|case| {
+                    case.nature == Nature::Sending && (case.rate, case.arrivals) == (rate, arrivals)
+                }));
+            }
+        }
+        for flag in ["1ms/", "5ms/", "100ms/", "--capacity", "exponential"] {
+            assert!(has(&|case| case.server.contains(flag)), "{flag}");
+        }
+        for law in ["exponential", "lognormal", "bimodal"] {
+            assert!(has(&|case| case.path.contains(law)), "{law}");
+        }
+        for nature in [Nature::Overload, Nature::Stopped] {
+            assert!(has(&|case| case.nature == nature));
+        }
+        assert_eq!(CASES.iter().filter(|case| case.packets).count(), 3);
+    }
+
+    #[test]
+    fn names_are_single_and_every_case_can_have_an_id() {
+        for (place, case) in CASES.iter().enumerate() {
+            let behind = &CASES[place + 1..];
+            assert!(behind.iter().all(|other| other.name != case.name));
+            let path = case.path_with("7");
+            assert!(path.ends_with("?id=7") || path.ends_with("&id=7"), "{path}");
+        }
+    }
+}
