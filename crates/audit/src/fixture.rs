@@ -92,7 +92,7 @@ pub(crate) fn round(index: u32) -> Round {
             measure: EXCHANGES,
             ..SentTotal::default()
         },
-        partial: false,
+        ..Round::default()
     }
 }
 

@@ -118,6 +118,10 @@ pub struct RunFlags {
     /// counts as sent when it joins the batch, up to a batch's length early.
     #[arg(long, value_enum, default_value = "epoll", help_heading = "Load")]
     pub ring: RingFlag,
+    /// How a generator thread waits: asleep, from which it wakes some ten microseconds late; or awake, which costs a
+    /// CPU. docs/run.md says when to use which.
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Load")]
+    pub spin: SpinFlag,
     /// Seed of everything random [default: from the clock; the record holds it].
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub seed: Option<u64>,
@@ -273,6 +277,17 @@ pub enum RingFlag {
     /// io_uring, where the kernel has it (6.0) and allows it.
     #[value(name = "io_uring")]
     IoUring,
+}
+
+/// `--spin`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpinFlag {
+    /// With --rate, where a CPU is free for it: awake shortly before an exchange is due and shortly after it was sent.
+    Auto,
+    /// Never asleep while the load runs.
+    Always,
+    /// Always asleep.
+    Never,
 }
 
 /// Reads a number of things.

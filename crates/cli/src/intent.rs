@@ -1,12 +1,12 @@
 //! From flags to a plan: what was typed becomes what is meant.
 
 use crate::address;
-use crate::args::{ArrivalsFlag, ConnectFlag, RingFlag, RunFlags};
+use crate::args::{ArrivalsFlag, ConnectFlag, RingFlag, RunFlags, SpinFlag};
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
     Arrivals, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request,
-    Requests, RingKind, ServerCommand, Stop, Target, Timeouts, Version,
+    Requests, RingKind, ServerCommand, Spin, Stop, Target, Timeouts, Version,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -59,6 +59,11 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
         ring: match flags.ring {
             RingFlag::Epoll => RingKind::Epoll,
             RingFlag::IoUring => RingKind::IoUring,
+        },
+        spin: match flags.spin {
+            SpinFlag::Auto => Spin::Auto,
+            SpinFlag::Always => Spin::Always,
+            SpinFlag::Never => Spin::Never,
         },
         expect: expect(&flags.expect)?,
         tolerance: flags.max_errors,

@@ -1,8 +1,8 @@
 //! Where a thread's time goes: read when the window opens and when it closes, so that an exchange pays nothing for it.
 
 use kernel::accounts::{ThreadAccounts as Reading, ThreadMeter};
-use record::{ThreadAccounts, Turns};
-use units::Instant;
+use record::{Awake, ThreadAccounts, Turns};
+use units::{Instant, Nanos};
 
 /// A thread's accounts of one round.
 #[derive(Debug)]
@@ -77,6 +77,8 @@ impl Accounts {
         ThreadAccounts {
             thread: self.index,
             cpu_pinned: None,
+            spun: Nanos::ZERO,
+            awake: Awake::Never,
             wall: to - from,
             user: spent.user,
             system: spent.system,

@@ -37,6 +37,9 @@ pub struct Plan {
     /// By which of the kernel's interfaces generator threads talk to it; epoll where nothing is said.
     #[serde(default, skip_serializing_if = "RingKind::is_default")]
     pub ring: RingKind,
+    /// How a generator thread waits; auto where nothing is said.
+    #[serde(default, skip_serializing_if = "Spin::is_default")]
+    pub spin: Spin,
     /// What a right response is.
     pub expect: Expect,
     /// How many faults are tolerated before the exit status says so.
@@ -62,6 +65,27 @@ impl RingKind {
     /// Whether it is the one that records need not name.
     fn is_default(&self) -> bool {
         *self == RingKind::default()
+    }
+}
+
+/// How a generator thread waits: asleep, from which it wakes late, or awake, which costs a CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spin {
+    /// In an open loop, where a CPU is free for it: awake for the last stretch before an exchange is due, and for as
+    /// long after one was sent and is not answered; asleep otherwise.
+    #[default]
+    Auto,
+    /// Never asleep while the load runs.
+    Always,
+    /// Always asleep, to the nanosecond that the kernel is asked for.
+    Never,
+}
+
+impl Spin {
+    /// Whether it is the one that records need not name.
+    fn is_default(&self) -> bool {
+        *self == Spin::default()
     }
 }
 
@@ -130,6 +154,7 @@ impl Plan {
             sources: Vec::new(),
             pin: false,
             ring: RingKind::Epoll,
+            spin: Spin::Auto,
             expect: Expect::default(),
             tolerance: Tolerance::Share(0.01),
             seed: 1,

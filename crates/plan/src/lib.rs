@@ -26,7 +26,7 @@ mod share;
 mod target;
 pub mod template;
 
-pub use campaign::{Plan, RingKind, ServerCommand, Timeouts, Tolerance};
+pub use campaign::{Plan, RingKind, ServerCommand, Spin, Timeouts, Tolerance};
 pub use check::PlanError;
 pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arrivals, Connect, Load, Protocol, Stop, Version};

@@ -364,6 +364,7 @@ impl Script {
             footprint: self.server.map(|percent| footprint(percent, window.span())),
             tally,
             partial,
+            ..Round::default()
         }
     }
 

@@ -21,11 +21,43 @@ pub struct ThreadAccounts {
     pub cpu: Nanos,
     /// Time in which it could have run but had to wait for a CPU (schedstat); none where Linux does not tell.
     pub run_queue_wait: Option<Nanos>,
+    /// Time in which it asked the kernel again and again for nothing, instead of sleeping, because it was to be awake:
+    /// part of `cpu` and `run_queue_wait`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub spun: Nanos,
+    /// When it was to be awake.
+    #[serde(default, skip_serializing_if = "Awake::is_never")]
+    pub awake: Awake,
     /// Turns of its loop.
     pub turns: Turns,
 }
 
-/// Turns of a thread's loop.
+/// When a thread waits awake instead of asleep: what `--spin` came to on that machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Awake {
+    /// It sleeps whenever it waits.
+    #[default]
+    Never,
+    /// For so long before an exchange is due, and after one was sent that is not answered yet.
+    Near(Nanos),
+    /// While the load runs.
+    Always,
+}
+
+impl Awake {
+    /// Whether it sleeps whenever it waits.
+    pub fn is_never(&self) -> bool {
+        *self == Awake::Never
+    }
+}
+
+/// Whether a span is none: spans that are rare stand in a record only where there are any.
+pub(crate) fn is_none(span: &Nanos) -> bool {
+    *span == Nanos::ZERO
+}
+
+/// Turns of a thread's loop, without those that only found nothing because it was to be awake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Turns {
     /// Times it waited for the kernel.
@@ -35,10 +67,11 @@ pub struct Turns {
 }
 
 impl ThreadAccounts {
-    /// The share of the window in which the thread was running or wanted to: (CPU + run-queue wait) / wall; 0
-    /// over no time.
+    /// The share of the window in which the thread was running or wanted to, deliberate spinning excluded: (CPU +
+    /// run-queue wait - spun) / wall; 0 over no time.
     pub fn busy(&self) -> f64 {
-        let wanted = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
+        let ran = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
+        let wanted = ran.saturating_sub(self.spun);
         if self.wall > Nanos::ZERO {
             wanted.as_secs_f64() / self.wall.as_secs_f64()
         } else {
@@ -46,9 +79,49 @@ impl ThreadAccounts {
         }
     }
 
-    /// Time it had nothing to do: the rest of the window.
+    /// Time it slept, having nothing to do: the rest of the window.
     pub fn waiting(&self) -> Nanos {
         self.wall
             .saturating_sub(self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spinning_on_purpose_is_not_being_busy() {
+        let thread = |spun| ThreadAccounts {
+            wall: Nanos::from_millis(100),
+            cpu: Nanos::from_millis(80),
+            run_queue_wait: Some(Nanos::from_millis(10)),
+            spun: Nanos::from_millis(spun),
+            ..ThreadAccounts::default()
+        };
+        for (spun, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
+            assert!((thread(spun).busy() - busy).abs() < 1e-12, "{spun}");
+            assert_eq!(thread(spun).waiting(), Nanos::from_millis(10), "{spun}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_slept_is_written_down_as_before() {
+        let text = serde_json::to_string(&ThreadAccounts::default()).unwrap();
+        assert!(!text.contains("spun") && !text.contains("awake"), "{text}");
+        let awake = ThreadAccounts {
+            spun: Nanos::from_nanos(7),
+            awake: Awake::Near(Nanos::from_micros(100)),
+            ..ThreadAccounts::default()
+        };
+        let text = serde_json::to_string(&awake).unwrap();
+        assert!(
+            text.contains(r#""spun":7,"awake":{"near":100000}"#),
+            "{text}"
+        );
+        assert_eq!(
+            serde_json::from_str::<ThreadAccounts>(&text).unwrap(),
+            awake
+        );
     }
 }

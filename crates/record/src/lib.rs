@@ -58,7 +58,7 @@ pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use footprint::Footprint;
-pub use generator::{ThreadAccounts, Turns};
+pub use generator::{Awake, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::Journal;
 pub use load::{LoadError, load};

@@ -1,5 +1,6 @@
 //! Points and their rounds.
 
+use crate::generator::is_none;
 use crate::{Footprint, Summary, Tally, ThreadAccounts};
 use plan::Load;
 use schemars::JsonSchema;
@@ -40,6 +41,10 @@ pub struct Round {
     pub sent_total: SentTotal,
     /// Whether it was cut short: its counts stand, but it does not enter intervals.
     pub partial: bool,
+    /// How long the machine was suspended between the round's beginning and its end: what the clock that goes on
+    /// meanwhile gained over the one that stamps are read from.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub suspended: Nanos,
 }
 
 impl Round {
