@@ -153,3 +153,29 @@ fn what_is_held_stays_until_standard_input_ends() {
         assert!(client.wait().unwrap().success(), "{arguments}");
     }
 }
+
+#[test]
+fn a_rate_is_kept_and_what_is_skipped_is_not_counted() {
+    for arguments in [
+        "-c 3 -n 100 --rate 2000",
+        "-c 1 -n 100 --rate 2000 --skip 99",
+        "-c 3 -n 100 --rate 2000 --spin",
+        // Far more than it can: all wait for a connection.
+        "-c 1 -n 100 --rate 10000000",
+    ] {
+        let output = output(server(whole), arguments);
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        let said = said(&output);
+        let (figures, rest) = said.split_once('\n').unwrap();
+        assert!(rest.starts_with("100 exchanges, "), "{arguments}: {said}");
+        let nanos: Vec<u64> = figures
+            .split(", ")
+            .map(|figure| figure.split(' ').nth(1).unwrap().parse().unwrap())
+            .collect();
+        assert!(nanos.len() == 5 && nanos.is_sorted(), "{arguments}: {said}");
+        assert!(nanos[0] > 0, "{arguments}: {said}");
+        if arguments.contains("--skip 99") {
+            assert_eq!(nanos[0], nanos[4], "{arguments}: one is left: {said}");
+        }
+    }
+}

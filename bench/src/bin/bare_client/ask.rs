@@ -3,10 +3,13 @@
 use std::net::SocketAddrV4;
 
 pub const USAGE: &str = "usage: bare_client ADDR:PORT -c CONNECTIONS -n EXCHANGES [--path PATH] [--close]\n       \
-    [--size BYTES [--depth N] [--drop] [--hold idle|body]]";
+    [--size BYTES [--depth N] [--drop] [--hold idle|body]] | [--rate R [--spin] [--skip N]]";
 
 /// Most requests that are sent at once: with some sixty bytes each they fit what a socket takes unasked.
 const DEPTH_MAX: u64 = 1024;
+
+/// Highest rate: no client sends faster, and instants stay far from the end of their numbers.
+const RATE_MAX: u64 = 10_000_000;
 
 pub struct Ask {
     pub to: SocketAddrV4,
@@ -15,7 +18,20 @@ pub struct Ask {
     pub close: bool,
     /// What is known of the responses; none: that each is one segment.
     pub sized: Option<Size>,
+    /// When exchanges are due; none: as soon as a connection is free.
+    pub paced: Option<Rate>,
     path: String,
+}
+
+/// Exchanges that are due at an even rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Exchanges a second.
+    pub per_second: u64,
+    /// Waits awake.
+    pub spin: bool,
+    /// The first so many are not counted.
+    pub skip: u64,
 }
 
 /// Responses that are told by their length.
@@ -45,6 +61,7 @@ impl Ask {
         let to = arguments.next()?.parse().ok()?;
         let (mut connections, mut exchanges, mut close) = (None, None, false);
         let (mut response, mut depth, mut drop, mut hold) = (None, None, false, None);
+        let (mut per_second, mut spin, mut skip) = (None, false, None);
         let mut path = "/".to_owned();
         while let Some(word) = arguments.next() {
             match word.as_str() {
@@ -55,6 +72,9 @@ impl Ask {
                 "--size" => response = Some(arguments.next()?.parse().ok()?),
                 "--depth" => depth = Some(arguments.next()?.parse().ok()?),
                 "--drop" => drop = true,
+                "--rate" => per_second = Some(arguments.next()?.parse().ok()?),
+                "--spin" => spin = true,
+                "--skip" => skip = Some(arguments.next()?.parse().ok()?),
                 "--hold" => hold = Some(Hold::read(&arguments.next()?)?),
                 _ => return None,
             }
@@ -66,7 +86,13 @@ impl Ask {
             drop,
             hold,
         });
+        let paced = per_second.map(|per_second| Rate {
+            per_second,
+            spin,
+            skip: skip.unwrap_or(0),
+        });
         let needless = sized.is_none() && (depth.is_some() || drop || hold.is_some());
+        let needless = needless || (paced.is_none() && (spin || skip.is_some()));
         let sound = connections > 0 && exchanges > 0 && !needless;
         let ask = Ask {
             to,
@@ -74,9 +100,11 @@ impl Ask {
             exchanges,
             close,
             sized,
+            paced,
             path,
         };
-        (sound && sized.is_none_or(|size| size.is_sound(close))).then_some(ask)
+        let sound = sound && sized.is_none_or(|size| size.is_sound(close));
+        (sound && paced.is_none_or(|rate| rate.is_sound(&ask))).then_some(ask)
     }
 
     pub fn request(&self) -> Vec<u8> {
@@ -96,6 +124,13 @@ impl Size {
     fn is_sound(&self, close: bool) -> bool {
         let one_each = self.depth == 1 && self.hold.is_none();
         self.response > 0 && (1..=DEPTH_MAX).contains(&self.depth) && (!close || one_each)
+    }
+}
+
+impl Rate {
+    fn is_sound(&self, ask: &Ask) -> bool {
+        let alone = !ask.close && ask.sized.is_none();
+        (1..=RATE_MAX).contains(&self.per_second) && self.skip < ask.exchanges && alone
     }
 }
 
@@ -131,6 +166,14 @@ mod tests {
             ("127.0.0.1:80 -c 2 -n 3 --size 200 --depth 0", false),
             ("127.0.0.1:80 -c 2 -n 3 --size 200 --depth 2 --close", false),
             ("127.0.0.1:80 -c 2 -n 3 --size 200 --hold never", false),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 10000", true),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 10000 --spin --skip 2", true),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 0", false),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 10000 --skip 3", false),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 10000 --close", false),
+            ("127.0.0.1:80 -c 2 -n 3 --rate 10000 --size 200", false),
+            ("127.0.0.1:80 -c 2 -n 3 --spin", false),
+            ("127.0.0.1:80 -c 2 -n 3 --skip 1", false),
             ("nowhere -c 2 -n 3", false),
         ];
         for (line, sound) in cases {

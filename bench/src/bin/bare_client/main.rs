@@ -10,14 +10,18 @@
 //! With `--size BYTES` it is a client for servers that are measured, whose responses come in as many pieces as they
 //! like: see `counting`.
 //!
+//! With `--rate R` exchanges are due at an even rate, and what it prints is how long they took since then: see `paced`.
+//!
 //! Arguments are read by hand, because an argument parser would be a tenth of what this program is.
 
 mod ask;
 mod counting;
+mod paced;
 
 use ask::{Ask, USAGE};
 use bench::{BROKEN, EDGE, Epoll, IN, OUT};
 use counting::CountingClient;
+use paced::PacedClient;
 use std::net::SocketAddrV4;
 use std::os::fd::RawFd;
 use std::process::ExitCode;
@@ -132,6 +136,9 @@ fn connect_all(to: SocketAddrV4, connections: u64) -> std::io::Result<Vec<RawFd>
 /// Carries it out, and says when the exchanges began.
 fn carry_out(ask: &Ask) -> std::io::Result<Instant> {
     let start = Instant::now();
+    if let Some(rate) = ask.paced {
+        return PacedClient::new(ask, rate)?.keep(ask);
+    }
     match (ask.sized, ask.close) {
         (Some(size), false) => CountingClient::new(ask, size)?.keep(ask),
         (Some(size), true) => CountingClient::new(ask, size)?.close(ask),
