@@ -1,0 +1,337 @@
+//! Capture files: the TCP segments that carry something, with the kernel's stamps.
+//!
+//! In scope: what tcpdump writes of a loopback device, nanosecond stamps of either byte order, IPv4 and IPv6. Out of
+//! scope: what the bytes mean, and everything else that such files may hold, which is passed over. (A library would
+//! bring the whole family of formats for the two headers that are read here.)
+
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// How a file with stamps in nanoseconds begins.
+const MAGIC: u32 = 0xa1b2_3c4d;
+/// The same with stamps in microseconds, which are too coarse.
+const MAGIC_COARSE: u32 = 0xa1b2_c3d4;
+/// Bytes of the header of the file, and of each packet.
+const FILE_HEADER: usize = 24;
+const PACKET_HEADER: usize = 16;
+/// The longest packet that is believed in: what a loopback device carries at most, and a header.
+const PACKET_MAX: u32 = 256 * 1024;
+/// The protocol's number in IP.
+const TCP: u8 = 6;
+
+/// A TCP segment that carries something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// When the kernel had it: nanoseconds since 1970-01-01 UTC.
+    pub stamp: u64,
+    /// Its sender.
+    pub from: SocketAddr,
+    /// Its receiver.
+    pub to: SocketAddr,
+    /// The number of its first byte.
+    pub sequence: u32,
+    /// Bytes that it carries.
+    pub length: u32,
+    /// As many of them as were captured.
+    pub bytes: Vec<u8>,
+}
+
+/// The segments of a capture file, read one by one.
+#[derive(Debug)]
+pub struct Segments<R> {
+    from: R,
+    big_endian: bool,
+    /// Bytes before the IP header.
+    link: usize,
+    packet: Vec<u8>,
+}
+
+impl<R: Read> Segments<R> {
+    /// Reads the file's header.
+    ///
+    /// # Errors
+    /// It is no capture file, its stamps are in microseconds, or it is of another kind of device.
+    pub fn new(mut from: R) -> Result<Segments<R>> {
+        let mut header = [0; FILE_HEADER];
+        from.read_exact(&mut header)
+            .context("the capture has no header")?;
+        let magic = word(&header, 0, false);
+        let big_endian = magic.swap_bytes() == MAGIC;
+        ensure!(
+            magic != MAGIC_COARSE && magic.swap_bytes() != MAGIC_COARSE,
+            "the capture's stamps are in microseconds"
+        );
+        ensure!(big_endian || magic == MAGIC, "this is no capture file");
+        let link = match word(&header, 20, big_endian) & 0xffff {
+            0 | 108 => 4, // BSD loopback: an address family
+            1 => 14,      // Ethernet, which Linux makes its loopback device look like
+            101 => 0,     // bare IP
+            other => bail!("the capture is of a device of kind {other}"),
+        };
+        Ok(Segments {
+            from,
+            big_endian,
+            link,
+            packet: Vec::new(),
+        })
+    }
+
+    /// The next packet's stamp, with the packet in `self.packet`; none at the end. A file that ends within a packet
+    /// ends before it.
+    fn packet(&mut self) -> Result<Option<u64>> {
+        let mut header = [0; PACKET_HEADER];
+        if !filled(&mut self.from, &mut header)? {
+            return Ok(None);
+        }
+        let field = |at| word(&header, at, self.big_endian);
+        let captured = field(8);
+        ensure!(captured <= PACKET_MAX, "the capture is damaged");
+        self.packet.resize(captured as usize, 0);
+        let is_whole = filled(&mut self.from, &mut self.packet)?;
+        let stamp = u64::from(field(0)) * 1_000_000_000 + u64::from(field(4));
+        Ok(is_whole.then_some(stamp))
+    }
+}
+
+impl<R: Read> Iterator for Segments<R> {
+    type Item = Result<Segment>;
+
+    fn next(&mut self) -> Option<Result<Segment>> {
+        loop {
+            let stamp = match self.packet() {
+                Ok(stamp) => stamp?,
+                Err(error) => return Some(Err(error)),
+            };
+            let segment = self.packet.get(self.link..).and_then(of_ip);
+            if let Some(segment) = segment.filter(|segment| segment.length > 0) {
+                return Some(Ok(Segment { stamp, ..segment }));
+            }
+        }
+    }
+}
+
+/// Whether there was as much left as `room` holds.
+fn filled(from: &mut impl Read, room: &mut [u8]) -> Result<bool> {
+    match from.read_exact(room) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error).context("the capture could not be read"),
+    }
+}
+
+fn word(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+    let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    match big_endian {
+        true => u32::from_be_bytes(bytes),
+        false => u32::from_le_bytes(bytes),
+    }
+}
+
+/// The segment in an IP packet, not stamped yet; none if it holds something else, or less than all headers.
+fn of_ip(packet: &[u8]) -> Option<Segment> {
+    match packet.first()? >> 4 {
+        4 => {
+            let header = usize::from(packet[0] & 15) * 4;
+            let length = usize::from(short(packet, 2)?);
+            let address = |at: usize| {
+                let bytes: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
+                Some(IpAddr::from(bytes))
+            };
+            let is_tcp = *packet.get(9)? == TCP;
+            let rest = packet.get(header..).filter(|_| is_tcp)?;
+            of_tcp(
+                rest,
+                length.checked_sub(header)?,
+                address(12)?,
+                address(16)?,
+            )
+        }
+        6 => {
+            let address = |at: usize| {
+                let bytes: [u8; 16] = packet.get(at..at + 16)?.try_into().ok()?;
+                Some(IpAddr::from(Ipv6Addr::from(bytes)))
+            };
+            let is_tcp = *packet.get(6)? == TCP;
+            let rest = packet.get(40..).filter(|_| is_tcp)?;
+            of_tcp(
+                rest,
+                usize::from(short(packet, 4)?),
+                address(8)?,
+                address(24)?,
+            )
+        }
+        _ => None,
+    }
+}
+
+/// `length`: of header and content, of which less may have been captured.
+fn of_tcp(tcp: &[u8], length: usize, from: IpAddr, to: IpAddr) -> Option<Segment> {
+    let header = usize::from(*tcp.get(12)? >> 4) * 4;
+    let carried = length.checked_sub(header)?;
+    // Ethernet pads short frames.
+    let content = tcp.get(header..)?;
+    Some(Segment {
+        stamp: 0,
+        from: (from, short(tcp, 0)?).into(),
+        to: (to, short(tcp, 2)?).into(),
+        sequence: word(tcp, 4, true),
+        length: carried as u32,
+        bytes: content[..content.len().min(carried)].to_vec(),
+    })
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// Captures made by hand.
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// An IPv4 packet from port to port of 127.0.0.1, with `content` from number `sequence` on.
+    pub fn packet(ports: (u16, u16), sequence: u32, content: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0x45, 0];
+        packet.extend((40 + content.len() as u16).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, TCP, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]);
+        packet.extend(tcp(ports, sequence, content));
+        packet
+    }
+
+    fn tcp(ports: (u16, u16), sequence: u32, content: &[u8]) -> Vec<u8> {
+        let mut tcp = ports.0.to_be_bytes().to_vec();
+        tcp.extend(ports.1.to_be_bytes());
+        tcp.extend(sequence.to_be_bytes());
+        tcp.extend([0, 0, 0, 0, 5 << 4, 0x18, 0, 0, 0, 0, 0, 0]);
+        tcp.extend(content);
+        tcp
+    }
+
+    /// A capture file of a device of kind `link`, with a stamp for each packet, cut after `snap` bytes.
+    pub fn file(link: u32, snap: usize, packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+        let before: &[u8] = match link {
+            1 => &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0],
+            0 => &[2, 0, 0, 0],
+            _ => &[],
+        };
+        let mut file = Vec::new();
+        for word in [MAGIC, 0x0004_0002, 0, 0, snap as u32, link] {
+            file.extend(word.to_le_bytes());
+        }
+        for (stamp, packet) in packets {
+            let packet = [before, packet].concat();
+            let kept = &packet[..packet.len().min(snap)];
+            let seconds = (stamp / 1_000_000_000) as u32;
+            let nanos = (stamp % 1_000_000_000) as u32;
+            for word in [seconds, nanos, kept.len() as u32, packet.len() as u32] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend(kept);
+        }
+        file
+    }
+
+    fn read(file: &[u8]) -> Vec<Segment> {
+        Segments::new(file).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn local(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    #[test]
+    fn segments_are_read_from_every_kind_of_device() {
+        for link in [0, 1, 101] {
+            let packets = [
+                (5_000_000_007, packet((4000, 80), 77, b"GET /")),
+                (6_000_000_000, packet((80, 4000), 9, b"")), // carries nothing
+            ];
+            let wanted = Segment {
+                stamp: 5_000_000_007,
+                from: local(4000),
+                to: local(80),
+                sequence: 77,
+                length: 5,
+                bytes: b"GET /".to_vec(),
+            };
+            assert_eq!(read(&file(link, 256, &packets)), [wanted], "link {link}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_captured_is_still_counted() {
+        let packets = [(1, packet((4000, 80), 1, &[b'x'; 300]))];
+        let segments = read(&file(101, 60, &packets));
+        assert_eq!(segments[0].length, 300);
+        assert_eq!(segments[0].bytes, [b'x'; 20]);
+    }
+
+    #[test]
+    fn padding_is_not_content_and_other_protocols_are_passed_over() {
+        let mut padded = packet((4000, 80), 1, b"ab");
+        padded.extend([0; 6]);
+        let mut datagram = packet((4000, 80), 1, b"ab");
+        datagram[9] = 17;
+        let arp = vec![0, 1, 8, 0];
+        let packets = [(1, datagram), (2, arp), (3, padded), (4, Vec::new())];
+        let segments = read(&file(1, 256, &packets));
+        assert_eq!(segments.len(), 1);
+        assert_eq!((segments[0].stamp, &segments[0].bytes[..]), (3, &b"ab"[..]));
+    }
+
+    #[test]
+    fn ipv6_is_read() {
+        let mut packet = vec![0x60, 0, 0, 0];
+        packet.extend(23_u16.to_be_bytes());
+        packet.extend([TCP, 64]);
+        packet.extend(Ipv6Addr::LOCALHOST.octets());
+        packet.extend(Ipv6Addr::LOCALHOST.octets());
+        packet.extend(tcp((4000, 80), 3, b"abc"));
+        let segments = read(&file(101, 256, &[(1, packet)]));
+        assert_eq!(segments[0].to, (Ipv6Addr::LOCALHOST, 80).into());
+        assert_eq!(segments[0].length, 3);
+    }
+
+    #[test]
+    fn the_other_byte_order_is_read() {
+        let mut file = file(101, 256, &[(2_000_000_003, packet((1, 2), 3, b"x"))]);
+        let (head, rest) = file.split_at_mut(FILE_HEADER);
+        for word in head
+            .chunks_mut(4)
+            .chain(rest[..PACKET_HEADER].chunks_mut(4))
+        {
+            word.reverse();
+        }
+        assert_eq!(read(&file)[0].stamp, 2_000_000_003);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_ends_before_the_cut() {
+        let packets = [(1, packet((1, 2), 3, b"x")), (2, packet((1, 2), 4, b"y"))];
+        let whole = file(101, 256, &packets);
+        for cut in 1..=40 {
+            assert_eq!(read(&whole[..whole.len() - cut]).len(), 1, "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_refused() {
+        let mut coarse = file(1, 256, &[]);
+        coarse[..4].copy_from_slice(&MAGIC_COARSE.to_le_bytes());
+        let mut damaged = file(101, 256, &[(1, packet((1, 2), 3, b"x"))]);
+        damaged[FILE_HEADER + 8..FILE_HEADER + 12].fill(0xff);
+        let cases: [(&[u8], &str); 5] = [
+            (b"", "no header"),
+            (&[7; 24], "no capture file"),
+            (&coarse, "microseconds"),
+            (&file(113, 256, &[]), "kind 113"),
+            (&damaged, "damaged"),
+        ];
+        for (bytes, wanted) in cases {
+            let answer = Segments::new(bytes).and_then(Iterator::collect::<Result<Vec<_>>>);
+            let complaint = format!("{:#}", answer.unwrap_err());
+            assert!(complaint.contains(wanted), "{complaint}");
+        }
+    }
+}
