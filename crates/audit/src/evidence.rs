@@ -4,12 +4,13 @@
 
 use plan::{Load, Plan, Stop};
 use record::{Machine, Point, Probe, Round, Run, Summary, Tally};
+use std::borrow::Cow;
 
 /// What is known of one load level.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
-    /// What was asked for.
-    pub plan: Option<&'a Plan>,
+    /// What was asked for, at this level.
+    pub asked: Option<Cow<'a, Plan>>,
     /// How hard.
     pub load: Option<Load>,
     /// Where.
@@ -33,8 +34,11 @@ impl<'a> Evidence<'a> {
     pub fn of(run: &'a Run, point: &'a Point) -> Evidence<'a> {
         let repeated = run.summary.as_ref().filter(|_| run.points.len() == 1);
         Evidence {
-            plan: Some(&run.plan),
-            load: Some(point.load),
+            asked: Some(match run.plan.sweep {
+                None => Cow::Borrowed(&run.plan),
+                Some(_) => Cow::Owned(run.plan.at(&point.level)),
+            }),
+            load: Some(point.level.load),
             machine: Some(&run.machine),
             probe: run.probe.as_ref(),
             rounds: Some(&point.rounds),
@@ -43,6 +47,11 @@ impl<'a> Evidence<'a> {
             stated: point.summary.iter().chain(repeated).collect(),
             interrupted: run.interrupted,
         }
+    }
+
+    /// What was asked for, at this level.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.asked.as_deref()
     }
 
     /// Rounds that were not cut short.
@@ -56,7 +65,7 @@ impl<'a> Evidence<'a> {
         let Load::Closed { connections } = self.load? else {
             return None;
         };
-        let busy = match self.plan?.stop {
+        let busy = match self.plan()?.stop {
             Stop::Requests(requests) => {
                 connections.min(u32::try_from(requests).unwrap_or(u32::MAX))
             }
@@ -67,7 +76,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether our own reference server was weighed: the ruler, not a competitor.
     pub fn counterweight(&self) -> bool {
-        let server = self.plan.and_then(|plan| plan.server.as_ref());
+        let server = self.plan().and_then(|plan| plan.server.as_ref());
         server.is_some_and(|server| server.counterweight)
     }
 }

@@ -1,6 +1,6 @@
 //! A healthy run to be spoiled by tests: ten connections, five rounds, a server that was the limit.
 
-use plan::{Arrivals, Load, Plan, Stop};
+use plan::{Arrivals, Level, Load, Plan, Stop};
 use record::{
     Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Round, Run, SentTotal, Step,
     Tally, ThreadAccounts, Window,
@@ -30,7 +30,7 @@ pub(crate) fn healthy() -> Run {
         },
         probe: None,
         points: vec![Point {
-            load: plan.load,
+            level: Level::of(plan.load),
             rounds: (0..plan.rounds).map(round).collect(),
             summary: None,
         }],
@@ -53,7 +53,7 @@ pub(crate) fn open_loop() -> Run {
         arrivals: Arrivals::Constant,
         connections: CONNECTIONS,
     };
-    run.points[0].load = run.plan.load;
+    run.points[0].level.load = run.plan.load;
     for round in &mut run.points[0].rounds {
         let mut tally = Tally {
             open: Some(Box::default()),

@@ -37,12 +37,14 @@ pub fn judge(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = run
         .points
         .iter()
-        .flat_map(|point| {
+        .enumerate()
+        .flat_map(|(index, point)| {
             let mut found = judge_evidence(&Evidence::of(run, point));
             if run.points.len() > 1 {
-                found
-                    .iter_mut()
-                    .for_each(|finding| name_level(finding, point.load));
+                for finding in &mut found {
+                    finding.point = Some(index);
+                    name_level(finding, &point.level);
+                }
             }
             found
         })
@@ -59,11 +61,7 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn name_level(finding: &mut Finding, load: plan::Load) {
-    let level = match load {
-        plan::Load::Closed { connections } => format!("{connections} connections"),
-        plan::Load::Open { rate, .. } => format!("{} requests/s", units::rate(rate.as_f64())),
-    };
+fn name_level(finding: &mut Finding, level: &plan::Level) {
     finding.sentence = format!("at {level}: {}", finding.sentence);
 }
 
@@ -104,7 +102,7 @@ mod tests {
     fn with_several_load_levels_each_finding_names_its_own() {
         let mut run = healthy();
         let mut other = run.points[0].clone();
-        other.load = plan::Load::Closed { connections: 7 };
+        other.level.load = plan::Load::Closed { connections: 7 };
         run.points.push(other);
         let findings = judge(&run);
         assert!(!findings.is_empty());

@@ -28,6 +28,7 @@ pub(crate) fn invalid(touches: &[Figure], sentence: String) -> Finding {
 fn graded(grade: Grade, touches: &[Figure], sentence: String) -> Finding {
     Finding {
         check: String::new(),
+        point: None,
         grade,
         touches: touches.to_vec(),
         sentence,

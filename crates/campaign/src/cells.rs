@@ -1,14 +1,15 @@
 //! A campaign as a list: which point, which round, in which order.
 
-use plan::{Load, Plan};
+use plan::{Level, Nesting, Order, Plan};
+use std::ops::Range;
 
 /// One (point, round) of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// The point's place in the record.
     pub point: usize,
-    /// The point's load.
-    pub load: Load,
+    /// What holds at the point.
+    pub level: Level,
     /// The round's number within the point.
     pub round: u32,
 }
@@ -21,11 +22,108 @@ pub struct Cell {
 /// assert_eq!(rounds, [0, 1, 2, 3, 4]);
 /// ```
 pub fn cells(plan: &Plan) -> Vec<Cell> {
-    (0..plan.rounds)
-        .map(|round| Cell {
-            point: 0,
-            load: plan.load,
-            round,
-        })
-        .collect()
+    let levels = plan.levels();
+    let sweep = plan.sweep.clone().unwrap_or_default();
+    let pass = |number: u32, rounds: Range<u32>| {
+        let places = places(levels.len(), sweep.order, plan.seed, number);
+        let cells = places
+            .into_iter()
+            .flat_map(move |point| rounds.clone().map(move |round| (point, round)));
+        cells.collect::<Vec<_>>()
+    };
+    let order = match sweep.rounds {
+        Nesting::Nested => pass(0, 0..plan.rounds),
+        Nesting::Interleaved => (0..plan.rounds)
+            .flat_map(|round| pass(round, round..round + 1))
+            .collect(),
+    };
+    let cell = |(point, round): (usize, u32)| Cell {
+        point,
+        level: levels[point],
+        round,
+    };
+    order.into_iter().map(cell).collect()
+}
+
+/// The places of `number` points in the order in which pass number `pass` goes through them.
+fn places(number: usize, order: Order, seed: u64, pass: u32) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..number).collect();
+    match order {
+        Order::Up => {}
+        Order::Down => places.reverse(),
+        // Each place gets a draw of its own, and the draws are put in order.
+        Order::Shuffled => places.sort_by_key(|place| {
+            let draw = (u64::from(pass) << 32) | *place as u64;
+            (plan::template::draw(seed, draw), *place)
+        }),
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Axis, Sweep};
+
+    fn order(order: Order, rounds: Nesting) -> Vec<(u32, u32)> {
+        let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
+        plan.rounds = 2;
+        plan.sweep = Some(Sweep {
+            axes: vec![Axis::Connections((1..=5).collect())],
+            order,
+            rounds,
+        });
+        let cells = cells(&plan);
+        assert!(
+            cells
+                .iter()
+                .all(|cell| cell.level == plan.levels()[cell.point])
+        );
+        cells
+            .iter()
+            .map(|cell| (cell.level.load.connections(), cell.round))
+            .collect()
+    }
+
+    #[test]
+    fn nested_rounds_finish_a_point_before_the_next() {
+        let up = order(Order::Up, Nesting::Nested);
+        assert_eq!(up[..4], [(1, 0), (1, 1), (2, 0), (2, 1)]);
+        let down = order(Order::Down, Nesting::Nested);
+        assert_eq!(down[..4], [(5, 0), (5, 1), (4, 0), (4, 1)]);
+    }
+
+    #[test]
+    fn interleaved_rounds_pass_all_points_before_the_next_round() {
+        let cells = order(Order::Up, Nesting::Interleaved);
+        let wanted: Vec<(u32, u32)> = (0..2)
+            .flat_map(|round| (1..=5).map(move |point| (point, round)))
+            .collect();
+        assert_eq!(cells, wanted);
+    }
+
+    #[test]
+    fn shuffled_points_come_each_once_in_each_round_and_anew_when_interleaved() {
+        for nesting in [Nesting::Nested, Nesting::Interleaved] {
+            let shuffled = order(Order::Shuffled, nesting);
+            let up = order(Order::Up, nesting);
+            assert_ne!(shuffled, up, "{nesting:?}");
+            let mut sorted = shuffled.clone();
+            sorted.sort_by_key(|(point, round)| match nesting {
+                Nesting::Nested => (*point, *round),
+                Nesting::Interleaved => (*round, *point),
+            });
+            assert_eq!(sorted, up);
+            assert_eq!(
+                order(Order::Shuffled, nesting),
+                shuffled,
+                "it follows from the seed"
+            );
+        }
+        let points: Vec<u32> = order(Order::Shuffled, Nesting::Interleaved)
+            .into_iter()
+            .map(|(point, _)| point)
+            .collect();
+        assert_ne!(points[..5], points[5..]);
+    }
 }

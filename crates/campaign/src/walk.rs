@@ -4,11 +4,12 @@
 use crate::cells::{Cell, cells};
 use crate::foresight::{Foresight, Shortage, foresee};
 use crate::server::{Ready, Running, ServerError};
+use audit::Evidence;
 use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
 use host::Watch;
 use kernel::{Epoll, Errno};
-use plan::{Plan, PlanError};
-use record::{Footprint, Journal, Point, Round, Run, SaveError, SentTotal};
+use plan::{Endpoint, Plan, PlanError};
+use record::{Finding, Footprint, Journal, Point, Round, Run, SaveError, SentTotal, Summary};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -63,8 +64,10 @@ pub trait View {
     fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
     /// A round is over.
     fn measured(&mut self, _round: &Round) {}
+    /// All rounds of a point are measured; `findings` is what is to be held against it.
+    fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
     /// A round could not be begun, and none comes after it.
-    fn broken_off(&mut self, _error: &RoundError) {}
+    fn broken_off(&mut self, _error: &CampaignError) {}
     /// A round could not be journaled; it is kept in memory, and the next is tried again.
     fn unjournaled(&mut self, _error: &SaveError) {}
     /// The load is over.
@@ -99,7 +102,9 @@ pub fn carry_out(
         ports: u64::from(last - first) + 1,
     };
     if let Some(endpoint) = plan.target.endpoints.first() {
-        foresee(&plan, endpoint, there_is)?;
+        for level in plan.levels() {
+            foresee(&plan.at(&level), endpoint, there_is)?;
+        }
     }
     let mut run = new_run(plan.published());
     let journal = Journal::create(output, &run)?;
@@ -136,59 +141,72 @@ fn walk(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Journal, CampaignError> {
-    let (mut server, job) = match prepare(plan, run, stop, view) {
-        Ok(ready) => ready,
-        Err(error) => {
-            journal.discard();
-            return Err(error);
-        }
-    };
+    let cells = cells(plan);
+    let mut stage = None;
+    let first = cells.first().expect("a plan that was checked has cells");
+    if let Err(error) = set(&mut stage, &plan.at(&first.level), run, stop, view) {
+        journal.discard();
+        return Err(error);
+    }
     journal.begin(run)?;
+    run.expect_points();
     view.begins(run);
     let mut seq = 0;
-    for cell in cells(plan) {
+    for cell in &cells {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        view.round(&cell);
-        let mut witness = Witness {
-            cell,
-            view,
-            server: server.as_mut(),
-            watch: None,
-            footprint: None,
-        };
-        let mut round = match engine::round(&job, cell.round, seq, stop, &mut witness) {
-            Ok((round, next)) => {
-                seq = next;
-                round
+        view.round(cell);
+        let measured = set(&mut stage, &plan.at(&cell.level), run, stop, view)
+            .and_then(|stage| measure(stage, cell, &mut seq, stop, view));
+        let round = match measured {
+            Ok(round) => round,
+            Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
+                return Err(error);
             }
-            Err(error) if run.points.is_empty() => return Err(error.into()),
             Err(error) => {
                 view.broken_off(&error);
                 run.interrupted = true; // what was measured before it stands
                 break;
             }
         };
-        round.footprint = witness.footprint.take();
-        if let Err(error) = journal.append_round(cell.point, &cell.load, &round) {
+        if let Err(error) = journal.append_round(cell.point, &cell.level, &round) {
             view.unjournaled(&error);
         }
         view.measured(&round);
-        keep(run, &cell, round);
+        keep(run, cell, round);
+        tell_point(run, cell, view);
     }
     run.interrupted |= stop.load(Ordering::Relaxed);
+    run.drop_unmeasured();
     Ok(journal)
+}
+
+/// One round at what is set.
+fn measure(
+    stage: &mut Stage,
+    cell: &Cell,
+    seq: &mut u64,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Round, CampaignError> {
+    let mut witness = Witness {
+        cell: *cell,
+        view,
+        server: stage.server.as_mut(),
+        watch: None,
+        footprint: None,
+    };
+    let (mut round, next) = engine::round(&stage.job, cell.round, *seq, stop, &mut witness)?;
+    *seq = next;
+    round.footprint = witness.footprint.take();
+    Ok(round)
 }
 
 /// A round that was cut off before its window opened holds nothing.
 fn keep(run: &mut Run, cell: &Cell, round: Round) {
     if run.points.len() <= cell.point {
-        run.points.push(Point {
-            load: cell.load,
-            rounds: Vec::new(),
-            summary: None,
-        });
+        run.points.push(Point::new(cell.level));
     }
     let measured = round.window.span() > units::Nanos::ZERO;
     if measured {
@@ -198,13 +216,50 @@ fn keep(run: &mut Run, cell: &Cell, round: Round) {
     }
 }
 
-/// Everything before the load: the server, its first answer, the plan made ready.
+/// A point whose rounds are all measured is told at once, judged by itself.
+fn tell_point(run: &mut Run, cell: &Cell, view: &mut dyn View) {
+    let point = &mut run.points[cell.point];
+    if point.rounds.len() as u32 == run.plan.rounds {
+        point.summary = Summary::of(&point.rounds);
+        let evidence = Evidence::of(run, &run.points[cell.point]);
+        view.point(run, cell.point, &audit::judge_evidence(&evidence));
+    }
+}
+
+/// What the rounds of a point are measured with.
+struct Stage {
+    server: Option<Running>,
+    job: Job,
+}
+
+/// Sets the stage for `plan`, the plan of one point: the server, its first answer, the plan made ready. A server that
+/// was started with the same command goes on.
+fn set<'s>(
+    stage: &'s mut Option<Stage>,
+    plan: &Plan,
+    run: &mut Run,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<&'s mut Stage, CampaignError> {
+    let kept = stage
+        .take()
+        .filter(|stage| stage.job.plan().server == plan.server);
+    let (server, endpoint) = match kept {
+        Some(kept) if kept.job.plan() == plan => return Ok(stage.insert(kept)),
+        Some(kept) => (kept.server, kept.job.endpoint().clone()),
+        None => prepare(plan, run, stop, view)?,
+    };
+    let job = Job::new(plan.clone(), endpoint)?;
+    Ok(stage.insert(Stage { server, job }))
+}
+
+/// The server, and its first answer; the first of all servers' is recorded.
 fn prepare(
     plan: &Plan,
     run: &mut Run,
     stop: &AtomicBool,
     view: &mut dyn View,
-) -> Result<(Option<Running>, Job), CampaignError> {
+) -> Result<(Option<Running>, Endpoint), CampaignError> {
     let (server, ready) = match &plan.server {
         None => {
             let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
@@ -218,10 +273,10 @@ fn prepare(
             (Some(server), ready)
         }
     };
-    let job = Job::new(plan.clone(), ready.probe.endpoint.clone())?;
-    run.sent_total.probe = ready.probes;
-    run.probe = Some(ready.probe);
-    Ok((server, job))
+    let endpoint = ready.probe.endpoint.clone();
+    run.sent_total.probe += ready.probes;
+    run.probe.get_or_insert(ready.probe);
+    Ok((server, endpoint))
 }
 
 /// Looks on for the engine: at the clock of the server's processes, and for whoever looks at us.

@@ -100,6 +100,7 @@ mod tests {
         run.findings.clear();
         assert_eq!(Exit::of(&run, true, true), Exit::Faults);
         run.findings.push(record::Finding {
+            point: None,
             check: "test".into(),
             grade: Grade::Invalid,
             touches: Vec::new(),

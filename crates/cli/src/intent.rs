@@ -70,6 +70,7 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
         seed: flags
             .seed
             .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),
+        sweep: None,
         server: (!flags.command.is_empty()).then(|| ServerCommand {
             argv: flags.command.clone(),
             ready_within: flags.ready_within,

@@ -1,8 +1,8 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
-use campaign::{Cell, View};
-use engine::{Progress, RoundError};
+use campaign::{CampaignError, Cell, View};
+use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
 use record::{Round, Run, SaveError};
@@ -132,7 +132,7 @@ impl View for Bar {
         self.errors += self.round_errors;
     }
 
-    fn broken_off(&mut self, error: &RoundError) {
+    fn broken_off(&mut self, error: &CampaignError) {
         self.bar
             .suspend(|| output::remark(&format!("weigh: {error}; the rounds before it stand")));
     }

@@ -1,6 +1,6 @@
 //! The plan itself.
 
-use crate::{Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Target};
+use crate::{Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Sweep, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -48,6 +48,9 @@ pub struct Plan {
     pub seed: u64,
     /// The server that is started for the campaign, if we start it.
     pub server: Option<ServerCommand>,
+    /// What differs between the points; none where there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
 /// The kernel's interfaces for many sockets in one thread.
@@ -159,6 +162,7 @@ impl Plan {
             tolerance: Tolerance::Share(0.01),
             seed: 1,
             server: None,
+            sweep: None,
         }
     }
 

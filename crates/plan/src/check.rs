@@ -1,6 +1,6 @@
 //! What makes a plan sound: rules that can be judged from the plan alone.
 
-use crate::{Load, Plan, Protocol, Requests, Stop};
+use crate::{Axis, Level, Load, Plan, Protocol, Requests, Stop, Sweep, WORKERS};
 use thiserror::Error;
 use units::{Nanos, Rate};
 
@@ -56,6 +56,23 @@ pub enum PlanError {
          nothing any more; leave one of them away"
     )]
     PipelineInOpenLoop,
+    #[error("the sweep has {0} points, more than {most}; give fewer values", most = Sweep::MOST_POINTS)]
+    TooManyPoints(usize),
+    #[error(
+        "the sweep has {points} points and --rounds {rounds}, more rounds than the {most} that one record holds; lower one of \
+         them", most = Plan::MOST_CELLS
+    )]
+    TooManyCells { points: usize, rounds: u32 },
+    #[error(
+        "--workers needs a server that weigh starts, with {WORKERS} in its command: weigh sweep URL -- COMMAND"
+    )]
+    WorkersOfNobody,
+    #[error(
+        "the server's command has {WORKERS} in it, and nothing says how many; give --workers with `weigh sweep`"
+    )]
+    WorkersUnsaid,
+    #[error("at {level}: {error}")]
+    AtLevel { level: Level, error: Box<PlanError> },
 }
 
 fn number_of(number: u32) -> String {
@@ -74,11 +91,60 @@ impl Plan {
     /// The most rounds of a point.
     pub const MOST_ROUNDS: u32 = 10_000;
 
-    /// Judges the plan by itself; what depends on the machine (ports, descriptors) is foreseen elsewhere.
+    /// The most rounds of all points together: what a record is read with.
+    pub const MOST_CELLS: usize = 1 << 16;
+
+    /// Judges the plan by itself, at each of its points; what depends on the machine (ports, descriptors) is foreseen
+    /// elsewhere.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&self) -> Result<(), PlanError> {
+        self.check_sweep()?;
+        for level in self.levels() {
+            let checked = self.at(&level).check_point();
+            checked.map_err(|error| match self.sweep {
+                None => error,
+                Some(_) => PlanError::AtLevel {
+                    level,
+                    error: Box::new(error),
+                },
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What points need of one another, and of the server.
+    fn check_sweep(&self) -> Result<(), PlanError> {
+        let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes);
+        let by_workers = axes.clone().any(|axis| matches!(axis, Axis::Workers(_)));
+        let points = self.sweep.as_ref().map_or(1, Sweep::points);
+        let cells = points.saturating_mul(self.rounds as usize);
+        let argv = self.server.iter().flat_map(|server| &server.argv);
+        let has_hole = argv.into_iter().any(|word| word.contains(WORKERS));
+        let rules = [
+            (
+                points > Sweep::MOST_POINTS,
+                PlanError::TooManyPoints(points),
+            ),
+            (
+                cells > Self::MOST_CELLS,
+                PlanError::TooManyCells {
+                    points,
+                    rounds: self.rounds,
+                },
+            ),
+            (by_workers && !has_hole, PlanError::WorkersOfNobody),
+            (has_hole && !by_workers, PlanError::WorkersUnsaid),
+        ];
+        match rules.into_iter().find(|(broken, _)| *broken) {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Judges the plan of one point.
+    fn check_point(&self) -> Result<(), PlanError> {
         let rules = [
             (self.load.connections() == 0, PlanError::NoConnections),
             (self.stop == Stop::Requests(0), PlanError::NoRequests),

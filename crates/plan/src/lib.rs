@@ -23,6 +23,7 @@ pub mod line;
 mod load;
 pub mod pacing;
 mod share;
+mod sweep;
 mod target;
 pub mod template;
 
@@ -32,4 +33,5 @@ pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arrivals, Connect, Load, Protocol, Stop, Version};
 pub use pacing::{Pacing, Stretch};
 pub use share::share;
+pub use sweep::{Axis, Level, Nesting, Order, Sweep, WORKERS};
 pub use target::{Body, Endpoint, Request, Requests, Target};

@@ -8,7 +8,7 @@ use crate::{
     Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Probe, Round, Run,
     SCHEMA_VERSION, SentTotal, Step, Tally, ThreadAccounts, Turns, Window,
 };
-use plan::{Endpoint, Load, Plan, Request, Requests, ServerCommand, Stop};
+use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
 
 mod open;
@@ -288,7 +288,7 @@ impl Script {
             machine: machine(),
             probe: Some(probe),
             points: vec![Point {
-                load: plan.load,
+                level: Level::of(plan.load),
                 rounds,
                 summary: None,
             }],

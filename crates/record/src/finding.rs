@@ -9,6 +9,9 @@ use std::fmt;
 pub struct Finding {
     /// The check that found it, by name.
     pub check: String,
+    /// The place of the point that it speaks of; none where there is only one, and where it speaks of them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<usize>,
     /// How much it weighs.
     pub grade: Grade,
     /// The figures it demotes; no others are touched.

@@ -11,7 +11,7 @@
 
 use crate::save::{self, Destination, SaveError};
 use crate::{Round, Run};
-use plan::Load;
+use plan::Level;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -35,7 +35,8 @@ pub(crate) struct Header<R> {
 #[derive(Serialize)]
 struct Entry<'a> {
     point: usize,
-    load: &'a Load,
+    #[serde(flatten)]
+    level: &'a Level,
     round: &'a Round,
 }
 
@@ -44,8 +45,9 @@ struct Entry<'a> {
 pub(crate) struct EntryRead {
     /// The place of the point in the Run.
     pub(crate) point: usize,
-    /// The point's load.
-    pub(crate) load: Load,
+    /// What held at the point.
+    #[serde(flatten)]
+    pub(crate) level: Level,
     /// The round.
     pub(crate) round: Round,
 }
@@ -130,10 +132,14 @@ impl Journal {
     pub fn append_round(
         &mut self,
         point: usize,
-        load: &Load,
+        level: &Level,
         round: &Round,
     ) -> Result<(), SaveError> {
-        let appended = self.append(&Entry { point, load, round });
+        let appended = self.append(&Entry {
+            point,
+            level,
+            round,
+        });
         appended.map_err(|error| SaveError::Append {
             path: self.path.clone(),
             error,
@@ -240,7 +246,7 @@ mod tests {
     fn append_all(journal: &mut Journal, run: &Run) {
         for (place, point) in run.points.iter().enumerate() {
             for round in &point.rounds {
-                journal.append_round(place, &point.load, round).unwrap();
+                journal.append_round(place, &point.level, round).unwrap();
             }
         }
     }
@@ -333,12 +339,12 @@ mod tests {
         let point = &run.points[0];
         let mut journal = begin(folder.path(), &run);
         journal
-            .append_round(0, &point.load, &point.rounds[0])
+            .append_round(0, &point.level, &point.rounds[0])
             .unwrap();
         let unwritable = File::open(journal.path()).unwrap();
         let file = std::mem::replace(&mut journal.file, unwritable);
         let error = journal
-            .append_round(0, &point.load, &point.rounds[1])
+            .append_round(0, &point.level, &point.rounds[1])
             .unwrap_err();
         assert!(
             error.to_string().contains("the earlier rounds are in it"),
@@ -346,7 +352,7 @@ mod tests {
         );
         journal.file = file;
         journal
-            .append_round(0, &point.load, &point.rounds[1])
+            .append_round(0, &point.level, &point.rounds[1])
             .unwrap();
         assert_eq!(load(journal.path()).unwrap().points[0].rounds, point.rounds);
     }

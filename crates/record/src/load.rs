@@ -5,6 +5,7 @@
 
 use crate::journal::{self, EntryRead, Header};
 use crate::{Point, Run, SCHEMA_VERSION};
+use plan::{Plan, Sweep};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -135,6 +136,8 @@ fn assemble(text: &[u8]) -> Result<Run, Flaw> {
     refuse_newer(version.run.schema, SCHEMA_VERSION)?;
     refuse_newer(version.journal, journal::VERSION)?;
     let Header { mut run, .. } = serde_json::from_slice::<Header<Run>>(first)?;
+    few_points(&run.plan)?;
+    run.expect_points();
     let mut lines = lines.enumerate().peekable();
     while let Some((number, line)) = lines.next() {
         match serde_json::from_slice::<EntryRead>(line) {
@@ -145,21 +148,29 @@ fn assemble(text: &[u8]) -> Result<Run, Flaw> {
         }
     }
     run.interrupted = true;
+    run.drop_unmeasured();
     sound(&run)?;
     run.summarise();
     Ok(run)
 }
 
+/// Refuses a plan whose points would fill the memory.
+fn few_points(plan: &Plan) -> Result<(), Flaw> {
+    let points = plan.sweep.as_ref().map_or(1, Sweep::points);
+    match points > Sweep::MOST_POINTS {
+        true => Err(Flaw::Other("it has more points than can be read".into())),
+        false => Ok(()),
+    }
+}
+
+/// Adds a round to its point. The points of a sweep are known beforehand, and rounds come in any order; others are
+/// found one after the other.
 fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
-    if entry.point == run.points.len() {
-        run.points.push(Point {
-            load: entry.load,
-            rounds: Vec::new(),
-            summary: None,
-        });
+    if entry.point == run.points.len() && run.plan.sweep.is_none() {
+        run.points.push(Point::new(entry.level));
     }
     match run.points.get_mut(entry.point) {
-        Some(point) if point.load == entry.load => point.rounds.push(entry.round),
+        Some(point) if point.level == entry.level => point.rounds.push(entry.round),
         Some(_) => return Err(Flaw::Other(format!("point {} has two loads", entry.point))),
         None => {
             return Err(Flaw::Other(format!(
@@ -355,7 +366,7 @@ mod tests {
         let line = |place: usize, load: Value| {
             json!({"point": place, "load": load, "round": point.rounds[0]}).to_string()
         };
-        let load = serde_json::to_value(point.load).unwrap();
+        let load = serde_json::to_value(point.level.load).unwrap();
         let good = line(0, load.clone());
         let (early, far) = (line(1, load.clone()), line(usize::MAX, load));
         let other = line(0, json!({"closed": {"connections": 77}}));
@@ -394,7 +405,7 @@ mod tests {
             let run = example::few_samples();
             let mut text = if journaled {
                 let header = json!({"journal": 1, "run": Run { points: vec![], ..run.clone() }});
-                let entry = json!({"point": 0, "load": run.points[0].load, "round": run.points[0].rounds[0]});
+                let entry = json!({"point": 0, "load": run.points[0].level.load, "round": run.points[0].rounds[0]});
                 format!("{header}\n{entry}\n").into_bytes()
             } else {
                 serde_json::to_vec(&run).unwrap()

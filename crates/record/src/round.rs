@@ -2,7 +2,7 @@
 
 use crate::generator::is_none;
 use crate::{Footprint, Summary, Tally, ThreadAccounts};
-use plan::Load;
+use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Nanos};
@@ -125,10 +125,22 @@ impl SentTotal {
 /// One load level and its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// The load level.
-    pub load: Load,
+    /// What held at it.
+    #[serde(flatten)]
+    pub level: Level,
     /// Its repetitions within one server start.
     pub rounds: Vec<Round>,
     /// What follows from them.
     pub summary: Option<Summary>,
+}
+
+impl Point {
+    /// A point of which nothing is measured yet.
+    pub fn new(level: Level) -> Point {
+        Point {
+            level,
+            rounds: Vec::new(),
+            summary: None,
+        }
+    }
 }

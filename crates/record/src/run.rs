@@ -59,6 +59,20 @@ impl Probe {
 }
 
 impl Run {
+    /// Makes room for the points of a sweep, which are measured in any order.
+    pub fn expect_points(&mut self) {
+        if self.plan.sweep.is_some() {
+            self.points = self.plan.levels().into_iter().map(Point::new).collect();
+        }
+    }
+
+    /// Leaves away the points of a sweep of which nothing was measured.
+    pub fn drop_unmeasured(&mut self) {
+        if self.plan.sweep.is_some() {
+            self.points.retain(|point| !point.rounds.is_empty());
+        }
+    }
+
     /// Recomputes every point's summary, and the top one, from the rounds.
     pub fn summarise(&mut self) {
         for point in &mut self.points {

@@ -293,18 +293,18 @@ fn url(line: &Line<'_>) -> String {
 }
 
 fn connections(line: &Line<'_>) -> String {
-    line.point.load.connections().to_string()
+    line.point.level.load.connections().to_string()
 }
 
 fn asked_rate(line: &Line<'_>) -> String {
-    match line.point.load {
+    match line.point.level.load {
         Load::Closed { .. } => String::new(),
         Load::Open { rate, .. } => rate.as_f64().to_string(),
     }
 }
 
 fn arrivals(line: &Line<'_>) -> String {
-    match line.point.load {
+    match line.point.level.load {
         Load::Closed { .. } => String::new(),
         Load::Open { arrivals, .. } => arrivals.to_string(),
     }

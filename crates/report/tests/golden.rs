@@ -42,6 +42,7 @@ fn shown(name: &str, runs: &[Run], width: usize) -> String {
 
 fn finding(check: &str, grade: Grade, touches: &[Figure], sentence: &str, remedy: &str) -> Finding {
     Finding {
+        point: None,
         check: check.into(),
         grade,
         touches: touches.to_vec(),

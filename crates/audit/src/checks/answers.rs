@@ -26,7 +26,7 @@ const NEARLY_ALL: f64 = 0.90;
 const LISTED: usize = 5;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let (Some(plan), Some(tally)) = (evidence.plan, &evidence.tally) else {
+    let (Some(plan), Some(tally)) = (evidence.plan(), &evidence.tally) else {
         return Vec::new();
     };
     let hint = redirected(evidence, plan, tally).or_else(|| unwanted(plan, tally));

@@ -27,7 +27,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     let listed = differing.iter().take(LISTED);
     let mut words: Vec<String> = listed
-        .map(|(place, answer)| describe(evidence.plan, *place, answer))
+        .map(|(place, answer)| describe(evidence.plan(), *place, answer))
         .collect();
     if let Some(rest) = differing.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
         words.push(number(rest as u64, "request more", "requests more"));

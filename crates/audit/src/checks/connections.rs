@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let (Some(plan), Some((asked, busy))) = (evidence.plan, evidence.connections()) else {
+    let (Some(plan), Some((asked, busy))) = (evidence.plan(), evidence.connections()) else {
         return lost_idle(evidence).into_iter().collect();
     };
     let rounds = evidence.complete().unwrap_or_default();

@@ -148,7 +148,7 @@ fn relief(evidence: &Evidence<'_>) -> String {
     let cpus = evidence
         .machine
         .map_or(0, |machine| machine.cpus_allowed.len());
-    let threads = evidence.plan.map_or(0, |plan| plan.threads() as usize);
+    let threads = evidence.plan().map_or(0, |plan| plan.threads() as usize);
     if threads > 0 && threads < cpus {
         format!(
             "give it more than {} of the {} CPUs with --threads, or load from another machine",

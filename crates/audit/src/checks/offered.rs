@@ -38,7 +38,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let rounds = evidence.complete().unwrap_or_default();
-    let stop = evidence.plan.map(|plan| plan.stop);
+    let stop = evidence.plan().map(|plan| plan.stop);
     let wrong = rounds
         .iter()
         .find_map(|round| off_schedule(round, rate, arrivals, stop?));
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(found(&open_loop()), []);
         let mut closed = open_loop();
         tally(&mut closed).due += 1_000;
-        closed.points[0].load = Load::Closed { connections: 10 };
+        closed.points[0].level.load = Load::Closed { connections: 10 };
         assert_eq!(found(&closed), []);
     }
 
@@ -206,7 +206,7 @@ mod tests {
             (Arrivals::Poisson, 160, 1),
         ] {
             let mut run = open_loop();
-            let Load::Open { arrivals: law, .. } = &mut run.points[0].load else {
+            let Load::Open { arrivals: law, .. } = &mut run.points[0].level.load else {
                 panic!("it is an open loop")
             };
             *law = arrivals;

@@ -35,7 +35,7 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     };
     let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
-    let offered = match evidence.plan?.stop {
+    let offered = match evidence.plan()?.stop {
         Stop::Requests(_) => rate.as_f64(),
         Stop::Duration(_) => tally.due as f64 / summary.duration_s,
     };

@@ -53,7 +53,7 @@ fn nothing(interrupted: bool) -> Finding {
 fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
     let partial = rounds.iter().filter(|round| round.partial).count();
     let asked = evidence
-        .plan
+        .plan()
         .map_or(rounds.len(), |plan| plan.rounds as usize);
     let complete = rounds.len() - partial;
     if partial == 0 && !evidence.interrupted {

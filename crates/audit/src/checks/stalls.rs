@@ -56,7 +56,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 /// With a number of requests, how many endings after a gap may be of exchanges that were under way in it while none was
 /// left to be asked; none where there always was one.
 fn stragglers(evidence: &Evidence<'_>) -> Option<u64> {
-    let (plan, (_, busy)) = (evidence.plan?, evidence.connections()?);
+    let (plan, (_, busy)) = (evidence.plan()?, evidence.connections()?);
     let capacity = u64::from(busy) * u64::from(plan.protocol.pipeline);
     matches!(plan.stop, Stop::Requests(_)).then_some(capacity)
 }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn in_an_open_loop_the_percentiles_show_a_stall() {
         let mut run = run(&[50, 0, 50]);
-        run.points[0].load = Load::Open {
+        run.points[0].level.load = Load::Open {
             rate: units::Rate::per_second(1_000),
             arrivals: plan::Arrivals::Poisson,
             connections: 10,

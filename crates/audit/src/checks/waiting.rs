@@ -36,7 +36,7 @@ pub(super) fn is_long(rounds: &[Round]) -> bool {
 
 /// What gives threads that wait a CPU.
 pub(super) fn relief(evidence: &Evidence<'_>) -> String {
-    let fewer = match evidence.plan.map_or(0, |plan| plan.threads()) {
+    let fewer = match evidence.plan().map_or(0, |plan| plan.threads()) {
         0 | 1 => "",
         _ => "fewer --threads, ",
     };

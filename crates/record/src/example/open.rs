@@ -33,7 +33,7 @@ fn play(rate: Rate, service: Nanos, connections: u32) -> Run {
         connections,
     };
     run.plan.connect = Connect::Lazy;
-    run.points[0].load = run.plan.load;
+    run.points[0].level.load = run.plan.load;
     for round in &mut run.points[0].rounds {
         refill(round, &run.plan, service);
     }

@@ -67,7 +67,7 @@ fn latency(load: Load) -> &'static str {
 
 /// The load level of one of several points.
 pub(super) fn level(point: &Point) -> Vec<Item> {
-    vec![Item::strong(match point.load {
+    vec![Item::strong(match point.level.load {
         Load::Closed { connections } => number(connections.into(), "connection", "connections"),
         Load::Open { rate, .. } => per_second(rate),
     })]

@@ -36,7 +36,7 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
     let above = [
         Some(rate(run, &summary.rps)),
         offered(point, &summary, &tally),
-        Some(latency(run, point.load, &summary)),
+        Some(latency(run, point.level.load, &summary)),
         spread(run, &summary.latency_us),
     ];
     let below = [
@@ -119,7 +119,7 @@ fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
 
 /// What was due, what was sent of it, and at which rate it was asked for; in an open loop.
 fn offered(point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
-    let Load::Open { rate, .. } = point.load else {
+    let Load::Open { rate, .. } = point.level.load else {
         return None;
     };
     let mut items = vec![Item::named(
@@ -314,7 +314,7 @@ fn bytes(run: &Run, summary: &Summary) -> Row {
 /// What became of connections, where more happened than that all of them were opened before the load and stayed open.
 fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
     let connects = &tally.connects;
-    let connections = point.load.connections();
+    let connections = point.level.load.connections();
     let failed = connects.failed.total();
     let is_plain = run.plan.connect == Connect::Eager && failed == 0 && connects.in_window == 0;
     if connects.attempted == 0 || (is_plain && connects.open_peak >= connections.into()) {

@@ -93,6 +93,7 @@ mod tests {
 
     fn finding(check: &str, grade: Grade) -> Finding {
         Finding {
+            point: None,
             check: check.into(),
             grade,
             touches: vec![Figure::Rps],

@@ -1,0 +1,335 @@
+//! Sweeps: what differs between the points of one campaign, and in which order they are measured.
+//!
+//! Each [`Axis`] has the values that one setting takes, and the points are all combinations of them; a plan without a
+//! sweep has one point. What holds at a point is again a [`Plan`] ([`Plan::at`]), so that whoever measures a round need
+//! not know that there are others.
+
+use crate::{Load, Plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use units::Rate;
+
+/// What differs between the points of a campaign.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// The settings that take several values; the points are their combinations, the last axis changing fastest.
+    pub axes: Vec<Axis>,
+    /// In which order the points are measured.
+    #[serde(default)]
+    pub order: Order,
+    /// How the rounds of different points follow each other.
+    #[serde(default)]
+    pub rounds: Nesting,
+}
+
+/// One setting and the values that it takes, in the order in which they were given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Connections of a closed loop, or the most of an open one.
+    Connections(Vec<u32>),
+    /// The rate of an open loop.
+    Rate(Vec<Rate>),
+    /// Generator threads.
+    Threads(Vec<u32>),
+    /// Requests under way on one connection.
+    Pipeline(Vec<u32>),
+    /// Workers of the server that is started: `{workers}` in its command.
+    Workers(Vec<u32>),
+}
+
+/// In which order points are measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// As they were given.
+    #[default]
+    Up,
+    /// The other way round.
+    Down,
+    /// At random, by the plan's seed; with interleaved rounds anew in each.
+    Shuffled,
+}
+
+/// How the rounds of different points follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Nesting {
+    /// All rounds of a point, then the next point.
+    #[default]
+    Nested,
+    /// One round of every point, then the next round: what drifts meanwhile touches all points alike.
+    Interleaved,
+}
+
+/// What holds at one point; settings that the sweep leaves alone are the plan's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// What drives the load.
+    pub load: Load,
+    /// Generator threads, where they differ between points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Requests under way on one connection, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<u32>,
+    /// Workers of the server that is started, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+}
+
+impl Level {
+    /// The level of a plan in which only the load is said.
+    pub fn of(load: Load) -> Level {
+        Level {
+            load,
+            threads: None,
+            pipeline: None,
+            workers: None,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    /// `10 connections`, `10 000 requests/s, 2 workers`: what it is called in a sentence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.load {
+            Load::Closed { connections } => number(f, connections, "connection")?,
+            Load::Open { rate, .. } => write!(f, "{} requests/s", units::rate(rate.as_f64()))?,
+        }
+        let others = [(self.threads, "thread"), (self.workers, "worker")];
+        for (value, name) in others {
+            if let Some(value) = value {
+                f.write_str(", ")?;
+                number(f, value, name)?;
+            }
+        }
+        match self.pipeline {
+            Some(depth) => write!(f, ", {} at a time", units::count(depth.into())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn number(f: &mut fmt::Formatter<'_>, number: u32, name: &str) -> fmt::Result {
+    let plural = if number == 1 { "" } else { "s" };
+    write!(f, "{} {name}{plural}", units::count(number.into()))
+}
+
+/// What stands for the number of workers in a server's command.
+pub const WORKERS: &str = "{workers}";
+
+impl Sweep {
+    /// The most points of a sweep.
+    pub const MOST_POINTS: usize = 10_000;
+
+    /// How many points it has.
+    pub fn points(&self) -> usize {
+        let product = |all: usize, axis: &Axis| all.saturating_mul(axis.values());
+        self.axes.iter().fold(1, product)
+    }
+}
+
+impl Axis {
+    /// How many values it has.
+    pub fn values(&self) -> usize {
+        match self {
+            Axis::Rate(values) => values.len(),
+            Axis::Connections(values)
+            | Axis::Threads(values)
+            | Axis::Pipeline(values)
+            | Axis::Workers(values) => values.len(),
+        }
+    }
+
+    /// What it is called, as a label.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Axis::Connections(_) => "connections",
+            Axis::Rate(_) => "rate",
+            Axis::Threads(_) => "threads",
+            Axis::Pipeline(_) => "pipeline",
+            Axis::Workers(_) => "workers",
+        }
+    }
+
+    /// `level` with this axis's value number `index` in it.
+    fn put(&self, level: Level, index: usize) -> Level {
+        match self {
+            Axis::Connections(values) => Level {
+                load: level.load.with_connections(values[index]),
+                ..level
+            },
+            Axis::Rate(values) => Level {
+                load: level.load.with_rate(values[index]),
+                ..level
+            },
+            Axis::Threads(values) => Level {
+                threads: Some(values[index]),
+                ..level
+            },
+            Axis::Pipeline(values) => Level {
+                pipeline: Some(values[index]),
+                ..level
+            },
+            Axis::Workers(values) => Level {
+                workers: Some(values[index]),
+                ..level
+            },
+        }
+    }
+}
+
+impl Load {
+    /// The same load over another number of connections.
+    fn with_connections(mut self, number: u32) -> Load {
+        match &mut self {
+            Load::Closed { connections } | Load::Open { connections, .. } => *connections = number,
+        }
+        self
+    }
+
+    /// The same open loop at another rate; a closed one has none.
+    fn with_rate(mut self, to: Rate) -> Load {
+        if let Load::Open { rate, .. } = &mut self {
+            *rate = to;
+        }
+        self
+    }
+}
+
+impl Plan {
+    /// The points, in the order in which they are recorded: that of the axes' values.
+    ///
+    /// ```
+    /// use plan::{Axis, Load, Plan, Sweep};
+    ///
+    /// let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
+    /// plan.sweep = Some(Sweep {
+    ///     axes: vec![Axis::Threads(vec![1, 2]), Axis::Connections(vec![10, 20])],
+    ///     ..Sweep::default()
+    /// });
+    /// let levels = plan.levels();
+    /// assert_eq!(levels.len(), 4);
+    /// assert_eq!(levels[1].load, Load::Closed { connections: 20 });
+    /// assert_eq!(plan.at(&levels[3]).threads, 2);
+    /// ```
+    pub fn levels(&self) -> Vec<Level> {
+        let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes);
+        axes.fold(vec![Level::of(self.load)], |levels, axis| {
+            let combined = levels
+                .iter()
+                .flat_map(|level| (0..axis.values()).map(|index| axis.put(*level, index)));
+            combined.collect()
+        })
+    }
+
+    /// The plan of one point: this one, with what holds there, and no other point.
+    pub fn at(&self, level: &Level) -> Plan {
+        let mut plan = Plan {
+            load: level.load,
+            threads: level.threads.unwrap_or(self.threads),
+            sweep: None,
+            ..self.clone()
+        };
+        plan.protocol.pipeline = level.pipeline.unwrap_or(plan.protocol.pipeline);
+        if let (Some(server), Some(workers)) = (&mut plan.server, level.workers) {
+            let number = workers.to_string();
+            for word in &mut server.argv {
+                *word = word.replace(WORKERS, &number);
+            }
+        }
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, ServerCommand};
+    use units::Nanos;
+
+    fn plan(axes: Vec<Axis>) -> Plan {
+        let sweep = Sweep {
+            axes,
+            ..Sweep::default()
+        };
+        Plan {
+            sweep: Some(sweep),
+            ..Plan::example("127.0.0.1:80".parse().unwrap())
+        }
+    }
+
+    #[test]
+    fn a_plan_without_a_sweep_has_one_point_and_that_is_the_plan() {
+        let plan = Plan::example("127.0.0.1:80".parse().unwrap());
+        let levels = plan.levels();
+        assert_eq!(levels, [Level::of(plan.load)]);
+        assert_eq!(plan.at(&levels[0]), plan);
+    }
+
+    #[test]
+    fn the_points_are_all_combinations_and_the_last_axis_changes_fastest() {
+        let plan = plan(vec![
+            Axis::Pipeline(vec![1, 4]),
+            Axis::Connections(vec![10, 30, 20]),
+        ]);
+        let seen: Vec<(u32, u32)> = plan
+            .levels()
+            .iter()
+            .map(|level| plan.at(level))
+            .map(|at| (at.protocol.pipeline, at.connections()))
+            .collect();
+        assert_eq!(seen, [(1, 10), (1, 30), (1, 20), (4, 10), (4, 30), (4, 20)]);
+        assert_eq!(plan.sweep.unwrap().points(), seen.len());
+    }
+
+    #[test]
+    fn a_rate_is_put_into_an_open_loop_and_leaves_the_rest_of_it() {
+        let rates = vec![Rate::per_second(100), Rate::per_second(200)];
+        let mut plan = plan(vec![Axis::Rate(rates)]);
+        plan.load = Load::Open {
+            rate: Rate::per_second(1),
+            arrivals: Arrivals::Constant,
+            connections: 7,
+        };
+        let second = plan.at(&plan.levels()[1]).load;
+        let wanted = Load::Open {
+            rate: Rate::per_second(200),
+            arrivals: Arrivals::Constant,
+            connections: 7,
+        };
+        assert_eq!(second, wanted);
+    }
+
+    #[test]
+    fn a_level_is_called_by_what_holds_there() {
+        let closed = Level::of(Load::Closed { connections: 1 });
+        assert_eq!(closed.to_string(), "1 connection");
+        let several = Level {
+            load: Load::Closed { connections: 1_000 },
+            threads: Some(1),
+            pipeline: Some(4),
+            workers: Some(2),
+        };
+        assert_eq!(
+            several.to_string(),
+            "1 000 connections, 1 thread, 2 workers, 4 at a time"
+        );
+    }
+
+    #[test]
+    fn the_number_of_workers_stands_in_the_servers_command() {
+        let mut plan = plan(vec![Axis::Workers(vec![1, 8])]);
+        plan.server = Some(ServerCommand {
+            argv: ["serve", "-w{workers}", "{workers}", "{port}"]
+                .map(str::to_owned)
+                .to_vec(),
+            ready_within: Nanos::from_secs(1),
+            counterweight: false,
+        });
+        let server = plan.at(&plan.levels()[1]).server.unwrap();
+        assert_eq!(server.argv, ["serve", "-w8", "8", "{port}"]);
+    }
+}
