@@ -1,0 +1,168 @@
+//! How far off a figure may be, and which of several runs decides.
+//!
+//! The rule is fixed before any run: a case is carried out so many times, with other seeds, and of each figure the run
+//! with the median error decides, for weigh and for the others alike. No run is left out or repeated because of what it
+//! showed; all of them are in the raw data. (A single run on a machine where others work may meet a moment in which the
+//! host had taken the CPU away; the best of several would hide what happens every other time.)
+
+use super::case::{FIGURES, Percentiles};
+use units::Nanos;
+
+/// The least that is ever allowed, where thousandths of a figure are less than what a wakeup takes.
+const LEAST: Nanos = Nanos::from_micros(40);
+const LEAST_OF_TAIL: Nanos = Nanos::from_micros(200);
+/// Of a hundred parts of the truth.
+const PERCENT: u64 = 2;
+const PERCENT_OF_TAIL: u64 = 3;
+/// Against packets, at the median, where weigh spins.
+pub const BOUND_OF_PACKETS: Nanos = Nanos::from_micros(15);
+
+/// One figure of one run, beside what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// What happened; none where the samples do not carry it.
+    pub truth: Option<Nanos>,
+    /// What the tool said; none where it does not say.
+    pub said: Option<Nanos>,
+}
+
+/// What is to be thought of a cell of weigh's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Within the bound.
+    Inside,
+    /// Not within it, or not said.
+    Outside,
+    /// There is no bound, or the samples do not carry the figure.
+    Shown,
+}
+
+impl Cell {
+    /// What was said less what is true, in nanoseconds; none where one of them is missing.
+    pub fn error(&self) -> Option<i64> {
+        let signed = |span: Nanos| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+        Some(signed(self.said?) - signed(self.truth?))
+    }
+
+    /// Its error's size; nothing said of what there is counts as the worst.
+    fn size(&self) -> u64 {
+        match (self.truth, self.error()) {
+            (None, _) => 0,
+            (Some(_), None) => u64::MAX,
+            (Some(_), Some(error)) => error.unsigned_abs(),
+        }
+    }
+
+    /// Judges it as the figure of that place in [`FIGURES`].
+    pub fn verdict(&self, figure: usize) -> Verdict {
+        match self.truth.and_then(|truth| bound(figure, truth)) {
+            None => Verdict::Shown,
+            Some(bound) if self.size() <= bound.as_nanos() => Verdict::Inside,
+            Some(_) => Verdict::Outside,
+        }
+    }
+}
+
+/// How far off the figure of that place in [`FIGURES`] may be; none where it may be anything.
+pub fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
+    let part = |percent| Nanos::from_nanos(truth.as_nanos() / 100 * percent);
+    match FIGURES[figure] {
+        "max" => None,
+        "p99.9" => Some(part(PERCENT_OF_TAIL).max(LEAST_OF_TAIL)),
+        _ => Some(part(PERCENT).max(LEAST)),
+    }
+}
+
+/// The cells of one run, in the order of [`FIGURES`].
+pub fn cells(truth: &Percentiles, said: &Percentiles) -> [Cell; 5] {
+    let (truth, said) = (truth.all(), said.all());
+    [0, 1, 2, 3, 4].map(|figure| Cell {
+        truth: truth[figure],
+        said: said[figure],
+    })
+}
+
+/// The cell of several runs with the median error; of an even number the larger of the two in the middle. None of none.
+pub fn deciding(mut cells: Vec<Cell>) -> Option<Cell> {
+    cells.sort_by_key(Cell::size);
+    cells.get(cells.len() / 2).copied()
+}
+
+/// Whether a peer's cell is nearer to its truth than weigh's is to its own, by more than clocks can tell.
+pub fn is_nearer(peer: &Cell, weigh: &Cell) -> bool {
+    let known = peer.truth.is_some() && peer.said.is_some() && weigh.truth.is_some();
+    known && peer.size() < weigh.size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(truth: u64, said: u64) -> Cell {
+        Cell {
+            truth: Some(Nanos::from_micros(truth)),
+            said: Some(Nanos::from_micros(said)),
+        }
+    }
+
+    #[test]
+    fn bounds_are_a_share_or_a_span_whichever_is_larger() {
+        let cases = [
+            (0, 100, 140, Verdict::Inside),
+            (0, 100, 141, Verdict::Outside),
+            (0, 100, 60, Verdict::Inside),
+            (1, 100, 59, Verdict::Outside),
+            (2, 10_000, 10_200, Verdict::Inside),
+            (2, 10_000, 10_201, Verdict::Outside),
+            (3, 1_000, 1_200, Verdict::Inside),
+            (3, 1_000, 1_201, Verdict::Outside),
+            (3, 10_000, 10_300, Verdict::Inside),
+            (3, 10_000, 9_699, Verdict::Outside),
+            (4, 10_000, 90_000, Verdict::Shown),
+        ];
+        for (figure, truth, said, verdict) in cases {
+            let judged = cell(truth, said).verdict(figure);
+            assert_eq!(judged, verdict, "{} {truth} {said}", FIGURES[figure]);
+        }
+    }
+
+    #[test]
+    fn saying_nothing_of_what_there_is_is_outside_and_of_what_there_is_not_is_right() {
+        let silent = Cell {
+            said: None,
+            ..cell(100, 0)
+        };
+        assert_eq!(silent.verdict(0), Verdict::Outside);
+        let unknown = Cell {
+            truth: None,
+            ..cell(0, 100)
+        };
+        assert_eq!(unknown.verdict(0), Verdict::Shown);
+        assert_eq!((silent.error(), unknown.error()), (None, None));
+    }
+
+    #[test]
+    fn the_run_with_the_median_error_decides() {
+        let runs = vec![cell(100, 900), cell(100, 101), cell(100, 90)];
+        assert_eq!(deciding(runs), Some(cell(100, 90)));
+        let two = vec![cell(100, 101), cell(100, 120)];
+        assert_eq!(deciding(two), Some(cell(100, 120)));
+        let silent = Cell {
+            said: None,
+            ..cell(100, 0)
+        };
+        assert_eq!(deciding(vec![silent, cell(1, 1), silent]), Some(silent));
+        assert_eq!(deciding(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_peer_is_nearer_only_where_it_says_something() {
+        assert!(is_nearer(&cell(100, 101), &cell(200, 202)));
+        assert!(!is_nearer(&cell(100, 102), &cell(200, 202)));
+        let silent = Cell {
+            said: None,
+            ..cell(100, 0)
+        };
+        assert!(!is_nearer(&silent, &cell(200, 900)));
+    }
+}

@@ -1,0 +1,112 @@
+//! What runs are made with: our program, the priority that there is for measured processes, a place for logs, seeds.
+
+use crate::cost::programs;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Where files are memory, so that writing the log is no stall of a disk.
+const MEMORY: &str = "/dev/shm";
+/// How a process is put before all others, the best way first. Both sides get the same: whoever measures on a machine
+/// where others work, too, would otherwise measure those. Real time with a low number goes before everything ordinary;
+/// `nice` only gets a larger share.
+const PRIORITIES: &[&[&str]] = &[&["chrt", "-f", "10"], &["nice", "-n", "-15"], &[]];
+/// What the first round's seed is; each round has the next one.
+pub const SEED: u64 = 1;
+
+/// What runs are made with.
+pub struct Means {
+    /// The program under test.
+    pub weigh: PathBuf,
+    /// What stands before every measured command.
+    pub priority: &'static [&'static str],
+    folder: TempDir,
+}
+
+impl Means {
+    /// Those of this machine, with `weigh` as the program.
+    ///
+    /// # Errors
+    /// There is no folder to write to.
+    pub fn new(weigh: PathBuf) -> Result<Means> {
+        let folder = match Path::new(MEMORY).is_dir() {
+            true => tempfile::tempdir_in(MEMORY),
+            false => tempfile::tempdir(),
+        };
+        Ok(Means {
+            weigh,
+            priority: PRIORITIES
+                .iter()
+                .find(|words| works(words))
+                .copied()
+                .unwrap_or_default(),
+            folder: folder.context("there is no folder for logs")?,
+        })
+    }
+
+    /// Builds weigh as it is released, and takes that.
+    ///
+    /// # Errors
+    /// It does not build, or there is no folder.
+    pub fn built() -> Result<Means> {
+        programs::build("cli", &["weigh"])?;
+        Means::new(programs::path("weigh")?)
+    }
+
+    /// Where runs leave their files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `program` with priority, as one begins to type it.
+    pub fn command(&self, program: &Path) -> Vec<String> {
+        let words = self.priority.iter().map(|word| (*word).to_owned());
+        words.chain([program.display().to_string()]).collect()
+    }
+
+    /// For people: how measured processes are put before others.
+    pub fn priority_text(&self) -> String {
+        match self.priority {
+            [] => "none could be had".to_owned(),
+            words => format!("`{}`", words.join(" ")),
+        }
+    }
+}
+
+/// Whether a command may be started so.
+fn works(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return true;
+    };
+    let silent = || Stdio::null();
+    let status = Command::new(program)
+        .args(rest)
+        .arg("true")
+        .stdin(silent())
+        .stdout(silent())
+        .stderr(silent())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_started_is_no_way_to_priority_and_nothing_at_all_always_is() {
+        assert!(works(&[]));
+        assert!(!works(&["/nowhere/at-all"]));
+        assert!(!works(&["false"]));
+    }
+
+    #[test]
+    fn the_priority_stands_before_the_program() {
+        let mut means = Means::new("/opt/weigh".into()).unwrap();
+        means.priority = &["nice", "-n", "-15"];
+        let words = means.command(&means.weigh);
+        assert_eq!(words, ["nice", "-n", "-15", "/opt/weigh"]);
+        assert_eq!(means.priority_text(), "`nice -n -15`");
+    }
+}

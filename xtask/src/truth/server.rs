@@ -1,0 +1,189 @@
+//! The truth server as a process: started with priority, stopped for a while if need be, ended, its log read.
+
+use super::case::Case;
+use super::means::Means;
+use crate::server_cost::running::last_words;
+use anyhow::{Context, Result, bail, ensure};
+use counterweight::truth::log::{Header, Record, read};
+use kernel::process::{Child, Ending, Start};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+/// How long it may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long it may take to end.
+const GRACE: Nanos = Nanos::from_secs(10);
+/// The kernel begins to stamp packets a moment after the server asks it to; that much is waited for.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// One that runs. It ends when it is dropped.
+pub struct Server {
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// The command that it was started with, as one would type it.
+    pub typed: String,
+    child: Child,
+    log: PathBuf,
+    words: PathBuf,
+}
+
+/// What it has written down.
+pub struct Log {
+    /// Of all records.
+    pub header: Header,
+    /// Each request, in the order of answering.
+    pub records: Vec<Record>,
+}
+
+impl Server {
+    /// Starts it as `case` wants it.
+    ///
+    /// # Errors
+    /// It could not be started, or does not come to listen.
+    pub fn start(means: &Means, case: &Case, seed: u64) -> Result<Server> {
+        let log = means.folder().join("truth.log");
+        let words = means.folder().join("server.words");
+        let mut command = means.command(&means.weigh);
+        command.extend(arguments(case, seed));
+        let typed = typed(&command);
+        command.extend(["--truth-log".to_owned(), log.display().to_string()]);
+        let start = Start {
+            command: command.into_iter().map(Into::into).collect(),
+            output: Some(File::create(&words)?),
+            raised_open_files: true,
+            ..Start::default()
+        };
+        let mut child = Child::start(start).context("the truth server could not be started")?;
+        let at = wait(&mut child, &words)?;
+        thread::sleep(SETTLE);
+        Ok(Server {
+            at,
+            typed,
+            child,
+            log,
+            words,
+        })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it, and reads its log.
+    ///
+    /// # Errors
+    /// It has not ended well, or has not written all of the log.
+    pub fn stop(mut self) -> Result<Log> {
+        ensure!(
+            self.child.stop(GRACE) == Ending::Asked,
+            "the truth server had to be killed"
+        );
+        let said = std::fs::read_to_string(&self.words)?;
+        ensure!(
+            said.lines().any(|line| line == "log_lost 0"),
+            "the truth server has not written all of its log: {}",
+            last_words(&self.words)
+        );
+        let records = read(&self.log)?;
+        let header = *records.header();
+        Ok(Log {
+            header,
+            records: records.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Its arguments but for the log. It spins as it does by itself, in the last moment before an answer is due: what it is
+/// late by is in the truth anyway, since departures are written down as they happened, and a server that always spins
+/// would keep a CPU from all the others.
+fn arguments(case: &Case, seed: u64) -> Vec<String> {
+    let words = "serve --truth --listen 127.0.0.1:0 --seed".split(' ');
+    let words = words.map(str::to_owned).chain([seed.to_string()]);
+    let own = case.server.split_whitespace().map(str::to_owned);
+    words.chain(own).collect()
+}
+
+/// A command as one would type it, without the folder of the program.
+pub fn typed(command: &[String]) -> String {
+    let name = |word: &String| match word.rsplit_once('/') {
+        Some((folder, name)) if folder.starts_with('/') && !name.contains('=') => name.to_owned(),
+        _ => word.clone(),
+    };
+    let quoted = |word: String| match word.contains(['&', '?', '{', ' ']) {
+        true => format!("'{word}'"),
+        false => word,
+    };
+    let program = command.iter().position(|word| word.starts_with('/'));
+    let words = command.iter().enumerate();
+    let words = words.map(|(place, word)| match Some(place) == program {
+        true => name(word),
+        false => quoted(word.clone()),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Waits until it says where it listens.
+fn wait(child: &mut Child, words: &std::path::Path) -> Result<SocketAddr> {
+    let begun = Instant::now();
+    loop {
+        let said = std::fs::read_to_string(words)?;
+        let mut lines = said.split_inclusive('\n');
+        let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
+        if let Some(at) = at {
+            return at.parse().context("the truth server listens nowhere");
+        }
+        if let Some(status) = child.exited() {
+            bail!(
+                "the truth server has ended with {status}: {}",
+                last_words(words)
+            );
+        }
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "the truth server does not listen"
+        );
+        // Its words go to a file, and nothing tells when a file has grown.
+        thread::sleep(LOOK);
+    }
+}
+
+/// Sends a signal to a process that was started here.
+///
+/// # Errors
+/// It is not there any more.
+pub fn signal(name: &str, pid: u32) -> Result<()> {
+    let status = Command::new("kill")
+        .args([format!("-{name}"), pid.to_string()])
+        .status()
+        .context("kill could not be started")?;
+    ensure!(status.success(), "process {pid} did not take SIG{name}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::CASES;
+    use super::*;
+
+    #[test]
+    fn the_server_gets_the_cases_flags_behind_its_own() {
+        let case = CASES.iter().find(|case| case.name == "stall-5ms").unwrap();
+        let wanted = "serve --truth --listen 127.0.0.1:0 --seed 3 --stall 5ms/250ms";
+        assert_eq!(arguments(case, 3).join(" "), wanted);
+    }
+
+    #[test]
+    fn commands_are_shown_as_one_types_them() {
+        let words = ["nice", "/opt/bin/weigh", "run", "http://a/b?c=1&id={seq}"];
+        let words = words.map(str::to_owned);
+        assert_eq!(typed(&words), "nice weigh run 'http://a/b?c=1&id={seq}'");
+    }
+}

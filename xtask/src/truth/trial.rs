@@ -1,0 +1,423 @@
+//! One run of a case: a server of its own, a tool that asks it, and what both say.
+//!
+//! weigh's truth is, for every exchange that was due in the window, when its answer left less when it was due: the
+//! schedule is computed again here, the departure is looked up in the server's log by the exchange's number. What other
+//! tools meant to send when they do not say, so theirs is the distribution of departure less arrival.
+
+use super::capture::{Capture, Seen};
+use super::case::{Ask, Case, Nature, Percentiles};
+use super::lindley::Queue;
+use super::means::Means;
+use super::noise::{self, Noise};
+use super::peers::Peer;
+use super::samples::Samples;
+use super::schedule::{Schedule, WARM_UP};
+use super::sending::Sending;
+use super::server::{Log, Server, signal, typed};
+use anyhow::{Context, Result, bail};
+use kernel::process::{Child, Start};
+use record::Run;
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant as Wall};
+use units::{Instant, Nanos};
+
+/// How long a tool may take beyond its run.
+const GRACE: Duration = Duration::from_secs(30);
+/// How often it is looked at whether it has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// By how much a request may seem to arrive before it was due: the kernel's stamps are of another clock, and the
+/// difference between the two moves a little while one of them is disciplined.
+const SLACK: Nanos = Nanos::from_micros(50);
+/// How long the server stays stopped, and how long after the tool's start that begins.
+const STOPPED: Duration = Duration::from_secs(1);
+const STOPPED_AFTER: Duration = Duration::from_millis(1500);
+
+/// What one run has shown.
+#[derive(Debug)]
+pub struct Trial {
+    /// Of which case.
+    pub case: &'static Case,
+    /// Whose.
+    pub tool: &'static str,
+    /// In which round.
+    pub round: u32,
+    /// What was typed: the server's and the tool's command.
+    pub typed: [String; 2],
+    /// What happened.
+    pub truth: Samples,
+    /// What happened, by packets; none where they were not looked at.
+    pub packets: Option<Samples>,
+    /// What the tool said.
+    pub said: Percentiles,
+    /// How it was sent.
+    pub sending: Option<Sending>,
+    /// What went through a queue.
+    pub queue: Option<Queue>,
+    /// What else is wrong.
+    pub wrongs: Vec<String>,
+    /// What else went on.
+    pub noise: Noise,
+}
+
+/// How a case is carried out: who asks, and in which round.
+pub struct Order<'a> {
+    /// With what.
+    pub means: &'a Means,
+    /// Length of the run in seconds.
+    pub seconds: u32,
+    /// The round, from 0.
+    pub round: u32,
+    /// What chance follows from.
+    pub seed: u64,
+}
+
+/// A tool's run as it happened, before anybody has judged it.
+struct Happened {
+    typed: [String; 2],
+    log: Log,
+    text: String,
+    succeeded: bool,
+    packets: Option<Vec<Seen>>,
+    noise: Noise,
+}
+
+impl Order<'_> {
+    /// Has weigh carry out `case`.
+    ///
+    /// # Errors
+    /// Something could not be started, or has left no record.
+    pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
+        let record = self.means.folder().join("record.json");
+        let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
+        let happened = self.carry_out(case, &|ask| {
+            let mut words = self.means.command(&self.means.weigh);
+            words.extend(weigh_arguments(ask, self.seed));
+            words.extend(["--output".to_owned(), record.display().to_string()]);
+            Some(words)
+        })?;
+        let run = record::load(&record).with_context(|| {
+            format!("{}: weigh has left no record: {}", case.name, happened.text)
+        })?;
+        self.judged(case, happened, &run)
+    }
+
+    /// Has another tool carry out `case`; none where it cannot.
+    ///
+    /// # Errors
+    /// Something could not be started.
+    pub fn peer(&self, case: &'static Case, peer: &'static Peer) -> Result<Option<Trial>> {
+        let place = |ask: &Ask<'_>| {
+            let mut words = self.means.command(peer.program.as_ref());
+            words.extend((peer.arguments)(ask)?);
+            Some(words)
+        };
+        let probe = Ask {
+            case,
+            at: ([127, 0, 0, 1], 1).into(),
+            seconds: self.seconds,
+            folder: self.means.folder(),
+        };
+        if (peer.arguments)(&probe).is_none() {
+            return Ok(None);
+        }
+        let happened = self.carry_out(case, &place)?;
+        let said = (peer.parse)(&happened.text);
+        let answered = happened.log.records.iter();
+        let answered = answered.filter(|record| record.departure > Instant::ZERO);
+        let wrongs = match said {
+            Some(_) => Vec::new(),
+            None => vec!["it said nothing that could be read".to_owned()],
+        };
+        let spans = |seen: &Seen| Nanos::from_nanos((seen.answered - seen.asked).as_nanos() as u64);
+        Ok(Some(Trial {
+            case,
+            tool: peer.name,
+            round: self.round,
+            truth: answered.map(|it| it.departure - it.arrival()).collect(),
+            packets: happened
+                .packets
+                .as_ref()
+                .map(|seen| seen.iter().map(spans).collect()),
+            said: said.unwrap_or_default(),
+            sending: None,
+            queue: None,
+            wrongs,
+            noise: happened.noise,
+            typed: happened.typed,
+        }))
+    }
+
+    fn carry_out(
+        &self,
+        case: &'static Case,
+        command: &dyn Fn(&Ask<'_>) -> Option<Vec<String>>,
+    ) -> Result<Happened> {
+        let folder = self.means.folder();
+        let server = Server::start(self.means, case, self.seed)?;
+        let ask = Ask {
+            case,
+            at: server.at,
+            seconds: self.seconds,
+            folder,
+        };
+        let words = command(&ask).context("the tool cannot be asked for this")?;
+        let capture = match case.packets {
+            true => Capture::start(server.at, folder)?,
+            false => None,
+        };
+        let before = noise::before();
+        let stopped = (case.nature == Nature::Stopped).then(|| stop_for_a_while(server.pid()));
+        let (text, succeeded) = run(&words, folder, Duration::from_secs(self.seconds.into()))?;
+        if let Some(stopped) = stopped {
+            stopped.join().expect("it does not panic")?;
+        }
+        let noise = before.since();
+        let packets = capture.map(Capture::stop).transpose()?;
+        Ok(Happened {
+            typed: [server.typed.clone(), typed(&words)],
+            log: server.stop()?,
+            text,
+            succeeded,
+            packets,
+            noise,
+        })
+    }
+
+    /// What weigh's run shows.
+    fn judged(&self, case: &'static Case, happened: Happened, run: &Run) -> Result<Trial> {
+        let summary = run.summary.as_ref().context("nothing was measured")?;
+        let round = run.points.first().and_then(|point| point.rounds.first());
+        let schedule = Schedule::of(
+            case,
+            self.seed,
+            round.context("no round was measured")?.window,
+        );
+        let answers = Answers::of(&schedule, &happened.log);
+        let mut wrongs = Vec::new();
+        let queue = match case.nature {
+            Nature::Overload => {
+                wrongs.extend(not_overloaded(&happened.text));
+                None
+            }
+            nature => {
+                wrongs.extend(answers.wrongs(&schedule));
+                wrongs.extend(miscounted(&happened, run, &schedule));
+                let queue = || Queue::of(case, self.seed, &happened.log);
+                (nature == Nature::Queue).then(queue).transpose()?
+            }
+        };
+        let sent = || Sending::of(case, &schedule, answers.arrivals.clone());
+        let said = match case.nature {
+            Nature::Overload => Percentiles::default(),
+            _ => said(&summary.latency_us),
+        };
+        Ok(Trial {
+            case,
+            tool: "weigh",
+            round: self.round,
+            packets: happened
+                .packets
+                .as_ref()
+                .map(|seen| by_packets(seen, &schedule, &happened.log)),
+            truth: answers.spans,
+            said,
+            sending: (case.nature == Nature::Sending).then(sent),
+            queue,
+            wrongs,
+            noise: happened.noise,
+            typed: happened.typed,
+        })
+    }
+}
+
+/// weigh's arguments but for the record's file. One thread, since the machine has two CPUs and the server needs one; all
+/// connections before the load, so that numbers are given in the order in which exchanges are due.
+fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
+    let case = ask.case;
+    let url = format!("http://{}{}", ask.at, case.path_with("{seq}"));
+    let mut words: Vec<String> = vec!["run".to_owned(), url];
+    let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+    add("--rate", case.rate.to_string());
+    add("--arrivals", case.arrivals.to_string());
+    add("--connections", case.connections.to_string());
+    add("--connect", "eager".to_owned());
+    add("--threads", "1".to_owned());
+    add("--warmup", format!("{}ms", WARM_UP.as_nanos() / 1_000_000));
+    add("--duration", format!("{}s", ask.seconds));
+    add("--rounds", "1".to_owned());
+    add("--seed", seed.to_string());
+    words.push("--quiet".to_owned());
+    words
+}
+
+/// Runs a command to its end: all that it said, and whether it ended well.
+fn run(words: &[String], folder: &std::path::Path, length: Duration) -> Result<(String, bool)> {
+    let path = folder.join("tool.words");
+    let start = Start {
+        command: words.iter().map(Into::into).collect(),
+        output: Some(File::create(&path)?),
+        raised_open_files: true,
+        ..Start::default()
+    };
+    let mut child =
+        Child::start(start).with_context(|| format!("{} could not be started", typed(words)))?;
+    let begun = Wall::now();
+    let status = loop {
+        if let Some(status) = child.exited() {
+            break status;
+        }
+        if begun.elapsed() > length + GRACE {
+            bail!("{} has not ended", typed(words));
+        }
+        // The standard library has no wait with a limit; this is short against the runs.
+        thread::sleep(LOOK);
+    };
+    let text = std::fs::read(&path)?;
+    Ok((
+        String::from_utf8_lossy(&text).into_owned(),
+        status.success(),
+    ))
+}
+
+/// Stops a process for a while, in the middle of a run.
+fn stop_for_a_while(pid: u32) -> thread::JoinHandle<Result<()>> {
+    thread::spawn(move || {
+        // Not to wait for anything: this is the disturbance itself.
+        thread::sleep(STOPPED_AFTER);
+        signal("STOP", pid)?;
+        thread::sleep(STOPPED);
+        signal("CONT", pid)
+    })
+}
+
+/// What became of everything that was due in the window.
+struct Answers {
+    /// Departure less due.
+    spans: Samples,
+    /// When each was received.
+    arrivals: Vec<Instant>,
+    /// Those that came more than once, and those that were not answered.
+    doubled: u64,
+    missing: u64,
+    /// Those that were received before they were due.
+    early: u64,
+    /// The largest number that came, and how many came, the warm-up's too.
+    largest: u64,
+    came: u64,
+}
+
+impl Answers {
+    fn of(schedule: &Schedule, log: &Log) -> Answers {
+        let mut answers = Answers {
+            spans: Samples::default(),
+            arrivals: Vec::with_capacity(schedule.due.len()),
+            doubled: 0,
+            missing: 0,
+            early: 0,
+            largest: 0,
+            came: 0,
+        };
+        let mut departures = vec![Instant::ZERO; schedule.due.len()];
+        for record in log.records.iter().filter(|record| record.id_given) {
+            answers.came += 1;
+            answers.largest = answers.largest.max(record.id);
+            let place = record
+                .id
+                .checked_sub(schedule.first)
+                .map(|place| place as usize);
+            let Some(departure) = place.and_then(|place| departures.get_mut(place)) else {
+                continue;
+            };
+            let due = schedule.due[place.expect("it was found")];
+            answers.doubled += u64::from(*departure > Instant::ZERO);
+            answers.early += u64::from(record.arrival() + SLACK < due);
+            answers.arrivals.push(record.arrival());
+            *departure = record.departure;
+        }
+        answers.missing = departures.iter().filter(|at| **at == Instant::ZERO).count() as u64;
+        let both = departures.into_iter().zip(&schedule.due);
+        let both = both.filter(|(departure, _)| *departure > Instant::ZERO);
+        answers.spans = both.map(|(departure, due)| departure - *due).collect();
+        answers
+    }
+
+    /// What is wrong with the numbers: they must be those of the schedule, one each, none of them early.
+    fn wrongs(&self, schedule: &Schedule) -> Vec<String> {
+        let mut wrongs = Vec::new();
+        let mut tell = |count: u64, what: &str| {
+            if count > 0 {
+                wrongs.push(format!("{count} exchanges {what}"));
+            }
+        };
+        tell(self.doubled, "came twice");
+        tell(self.missing, "were not answered");
+        tell(self.early, "came before they were due");
+        // The probe has the number 0, as the first exchange does.
+        let all = schedule.all();
+        if (self.came, self.largest) != (all + 1, all - 1) {
+            wrongs.push(format!(
+                "{} requests came, the last numbered {}, where {all} were due and one is the probe",
+                self.came, self.largest
+            ));
+        }
+        wrongs
+    }
+}
+
+/// Departures by packets less dues.
+fn by_packets(seen: &[Seen], schedule: &Schedule, log: &Log) -> Samples {
+    let span = |seen: &Seen| {
+        let place = seen.id?.checked_sub(schedule.first)? as usize;
+        let due = schedule.due.get(place)?;
+        let answered = seen.answered.as_nanos() as u64;
+        Some(Instant::from_nanos(answered.saturating_sub(log.header.wall_offset)) - *due)
+    };
+    seen.iter().filter_map(span).collect()
+}
+
+/// What weigh's own counts must be.
+fn miscounted(happened: &Happened, run: &Run, schedule: &Schedule) -> Vec<String> {
+    let mut wrongs = Vec::new();
+    let summary = run.summary.as_ref();
+    let due = schedule.due.len() as u64;
+    let counted = summary.map(|summary| summary.requests);
+    if counted != Some(due) {
+        wrongs.push(format!("weigh counts {counted:?} of {due} that were due"));
+    }
+    let failed = summary.map_or(0, |summary| summary.errors.total);
+    if failed > 0 || !happened.succeeded {
+        wrongs.push(format!("weigh counts {failed} failures: {}", happened.text));
+    }
+    wrongs
+}
+
+/// What weigh says of latency.
+fn said(latency: &record::Latency) -> Percentiles {
+    let nanos = |us: Option<f64>| us.map(|us| Nanos::from_nanos((us * 1e3).round() as u64));
+    Percentiles {
+        p50: nanos(latency.p50),
+        p90: nanos(latency.p90),
+        p99: nanos(latency.p99),
+        p999: nanos(latency.p999),
+        max: nanos(latency.max),
+    }
+}
+
+/// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
+fn not_overloaded(text: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with("response time"));
+    match line {
+        None => vec![format!("there is no line of response times in: {text}")],
+        Some(line) if !line.contains("OVERLOAD") => {
+            vec![format!("it does not say OVERLOAD: {line}")]
+        }
+        Some(line) if line.contains("p50") || line.contains("p99") => {
+            vec![format!(
+                "it says OVERLOAD, and percentiles all the same: {line}"
+            )]
+        }
+        Some(_) => Vec::new(),
+    }
+}
