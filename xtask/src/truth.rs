@@ -111,7 +111,7 @@ impl Truth {
             };
             trials.push(order.weigh(case)?);
             for peer in self.peers() {
-                trials.extend(order.peer(case, peer)?);
+                trials.push(order.peer(case, peer)?);
             }
         }
         Ok(Outcome { case, trials })

@@ -32,8 +32,8 @@ pub struct Peer {
     pub way: &'static str,
     /// What makes it say its version; none if nothing does.
     version: Option<&'static str>,
-    /// Its arguments for a case; none where it cannot be asked for that.
-    pub arguments: fn(&Ask<'_>) -> Option<Vec<String>>,
+    /// Its arguments for a case.
+    pub arguments: fn(&Ask<'_>) -> Vec<String>,
     /// A file that it wants in the folder.
     input: Option<Input>,
     /// What it says of latency. None where it has said nothing.
@@ -149,35 +149,36 @@ impl Peer {
     }
 }
 
-fn oha(ask: &Ask<'_>) -> Option<Vec<String>> {
-    let (load, rate) = (load(ask), ask.case.rate);
+fn oha(ask: &Ask<'_>) -> Vec<String> {
+    let (connections, rate) = (ask.case.connections, ask.case.rate);
+    let load = format!("-c {connections} -z {}s -q {rate}", ask.seconds);
     let how = "--no-tui --latency-correction --output-format json";
-    Some(words(&format!("{load}s -q {rate} {how}"), &url(ask)))
+    words(&format!("{load} {how}"), &url(ask))
 }
 
-fn wrk(ask: &Ask<'_>) -> Option<Vec<String>> {
+fn wrk(ask: &Ask<'_>) -> Vec<String> {
     let (connections, seconds) = (ask.case.connections, ask.seconds);
     let load = format!("-t 1 -c {connections} -d {seconds}s --timeout 10s --latency");
-    Some(words(&load, &url(ask)))
+    words(&load, &url(ask))
 }
 
-fn h2load(ask: &Ask<'_>) -> Option<Vec<String>> {
+fn h2load(ask: &Ask<'_>) -> Vec<String> {
     let (connections, each) = shared(ask);
     let (seconds, log) = (ask.seconds, ask.folder.join(H2LOAD_LOG));
     let load = format!("--h1 -t 1 -c {connections} -D {seconds} --rps={each}");
     let mut words = words(&load, &url(ask));
     words.insert(0, format!("--log-file={}", log.display()));
-    Some(words)
+    words
 }
 
-fn hey(ask: &Ask<'_>) -> Option<Vec<String>> {
+fn hey(ask: &Ask<'_>) -> Vec<String> {
     let (connections, each) = shared(ask);
     let seconds = ask.seconds;
     let load = format!("-z {seconds}s -c {connections} -q {each} -o csv");
-    Some(words(&load, &url(ask)))
+    words(&load, &url(ask))
 }
 
-fn vegeta(ask: &Ask<'_>) -> Option<Vec<String>> {
+fn vegeta(ask: &Ask<'_>) -> Vec<String> {
     let file = |name| ask.folder.join(name).display().to_string();
     let (rate, seconds, most) = (ask.case.rate, ask.seconds, ask.case.connections);
     let most =
@@ -185,10 +186,10 @@ fn vegeta(ask: &Ask<'_>) -> Option<Vec<String>> {
     let load = format!("attack -rate={rate}/1s -duration={seconds}s {most} -http2=false");
     let mut words = words(&load, &format!("-targets={}", file(VEGETA_TARGETS)));
     words.push(format!("-output={}", file(VEGETA_RESULTS)));
-    Some(words)
+    words
 }
 
-fn k6(ask: &Ask<'_>) -> Option<Vec<String>> {
+fn k6(ask: &Ask<'_>) -> Vec<String> {
     let vus = ask.case.connections.min(VUS_MAX);
     let (rate, seconds) = (ask.case.rate, ask.seconds);
     let how = "run --quiet --no-usage-report --address localhost:0";
@@ -201,11 +202,7 @@ fn k6(ask: &Ask<'_>) -> Option<Vec<String>> {
     let summary = ask.folder.join(K6_SUMMARY).display().to_string();
     words.extend(["--summary-export".to_owned(), summary]);
     words.push(root().join(K6_SCRIPT).display().to_string());
-    Some(words)
-}
-
-fn load(ask: &Ask<'_>) -> String {
-    format!("-c {} -z {}", ask.case.connections, ask.seconds)
+    words
 }
 
 /// Connections that a rate can be shared among in whole numbers, and what each has of it.
@@ -258,7 +255,7 @@ mod tests {
     fn line(peer: &str, case: &str) -> String {
         let peer = PEERS.iter().find(|of| of.name == peer).unwrap();
         let ask = ask(case, Path::new("/f"));
-        (peer.arguments)(&ask).unwrap().join(" ")
+        (peer.arguments)(&ask).join(" ")
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Order<'_> {
             let mut words = self.means.command(&self.means.weigh);
             words.extend(weigh_arguments(ask, self.seed));
             words.extend(["--output".to_owned(), record.display().to_string()]);
-            Some(words)
+            Ok(words)
         })?;
         let run = record::load(&record).with_context(|| {
             format!("{}: weigh has left no record: {}", case.name, happened.text)
@@ -102,27 +102,18 @@ impl Order<'_> {
         self.judged(case, happened, &run)
     }
 
-    /// Has another tool carry out `case`; none where it cannot.
+    /// Has another tool carry out `case`.
     ///
     /// # Errors
     /// Something could not be started.
-    pub fn peer(&self, case: &'static Case, peer: &'static Peer) -> Result<Option<Trial>> {
-        let place = |ask: &Ask<'_>| {
+    pub fn peer(&self, case: &'static Case, peer: &'static Peer) -> Result<Trial> {
+        let happened = self.carry_out(case, &|ask| {
+            peer.prepare(ask)?;
             let mut words = self.means.command(peer.program.as_ref());
-            words.extend((peer.arguments)(ask)?);
-            Some(words)
-        };
-        let probe = Ask {
-            case,
-            at: ([127, 0, 0, 1], 1).into(),
-            seconds: self.seconds,
-            folder: self.means.folder(),
-        };
-        if (peer.arguments)(&probe).is_none() {
-            return Ok(None);
-        }
-        let happened = self.carry_out(case, &place)?;
-        let said = (peer.parse)(&happened.text);
+            words.extend((peer.arguments)(ask));
+            Ok(words)
+        })?;
+        let said = peer.said(&happened.text, self.means.folder());
         let answered = happened.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
         let wrongs = match said {
@@ -130,7 +121,7 @@ impl Order<'_> {
             None => vec!["it said nothing that could be read".to_owned()],
         };
         let spans = |seen: &Seen| Nanos::from_nanos((seen.answered - seen.asked).as_nanos() as u64);
-        Ok(Some(Trial {
+        Ok(Trial {
             case,
             tool: peer.name,
             round: self.round,
@@ -145,13 +136,13 @@ impl Order<'_> {
             wrongs,
             noise: happened.noise,
             typed: happened.typed,
-        }))
+        })
     }
 
     fn carry_out(
         &self,
         case: &'static Case,
-        command: &dyn Fn(&Ask<'_>) -> Option<Vec<String>>,
+        command: &dyn Fn(&Ask<'_>) -> Result<Vec<String>>,
     ) -> Result<Happened> {
         let folder = self.means.folder();
         let server = Server::start(self.means, case, self.seed)?;
@@ -161,7 +152,7 @@ impl Order<'_> {
             seconds: self.seconds,
             folder,
         };
-        let words = command(&ask).context("the tool cannot be asked for this")?;
+        let words = command(&ask)?;
         let capture = match case.packets {
             true => Capture::start(server.at, folder)?,
             false => None,
