@@ -7,8 +7,6 @@
 //! In scope: how true the figures are, and whether what was sent was sent as meant. Out of scope: what it costs
 //! (`cost`), and what is made of servers that misbehave (`faults`).
 
-#![allow(dead_code, reason = "the page comes to use the rest")]
-
 // In reading order: what is tried,
 pub mod case;
 // with what,
@@ -32,18 +30,29 @@ mod trial;
 mod judge;
 // several runs,
 mod outcome;
-// and what came of it all.
+// and what came of it all: at once,
 mod table;
+// for readers,
+mod page;
+// and for whoever wants to judge again.
+mod raw;
 
-use anyhow::{Result, ensure};
-use case::{CASES, Case};
+use crate::cargo::root;
+use crate::cost::machine::Machine;
+use anyhow::{Context, Result, ensure};
+use case::{CASES, Case, Nature};
 use means::{Means, SEED};
 use outcome::Outcome;
+use page::Setting;
 use peers::{PEERS, Peer};
+use std::fs;
+use std::path::PathBuf;
 use trial::Order;
 
 /// Runs of every case, of which the one in the middle decides.
 const ROUNDS: u32 = 3;
+/// The longest run of another tool: enough for all stalls, and for p99.9 wherever the rate is not the lowest.
+const SECONDS_OF_PEERS: u32 = 3;
 /// A look: seconds of each run, and one of each.
 const SECONDS_QUICK: u32 = 1;
 
@@ -68,6 +77,9 @@ pub struct Truth {
     /// Only say which cases there are.
     #[arg(long)]
     list: bool,
+    /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds.
+    #[arg(long, conflicts_with_all = ["only", "quick"])]
+    check_page: bool,
 }
 
 fn names() -> Vec<&'static str> {
@@ -84,7 +96,12 @@ impl Truth {
             list();
             return Ok(());
         }
+        if self.check_page {
+            return check();
+        }
         let means = Means::built()?;
+        let machine = Machine::look()?;
+        println!("machine    {}", machine.sentence());
         println!("priority   {}", means.priority_text());
         println!("{}", table::head());
         let mut outcomes = Vec::new();
@@ -93,7 +110,28 @@ impl Truth {
             println!("{}", table::text(&outcome));
             outcomes.push(outcome);
         }
+        if self.is_whole() {
+            publish(&self.setting(&means, &machine), &outcomes)?;
+        }
         verdict(&outcomes)
+    }
+
+    /// Whether this is what is published, and nothing less.
+    fn is_whole(&self) -> bool {
+        let is_less = self.quick || self.alone || self.seconds.is_some() || self.rounds < ROUNDS;
+        self.only.is_empty() && !is_less
+    }
+
+    fn setting(&self, means: &Means, machine: &Machine) -> Setting {
+        let version = |peer: &Peer| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
+        Setting {
+            machine: machine.sentence(),
+            commit: machine.commit().to_owned(),
+            priority: means.priority_text(),
+            versions: self.peers().map(version).collect(),
+            rounds: self.rounds(),
+            sections: Vec::new(),
+        }
     }
 
     fn wants(&self, case: &Case) -> bool {
@@ -103,14 +141,15 @@ impl Truth {
     fn outcome(&self, means: &Means, case: &'static Case) -> Result<Outcome> {
         let mut trials = Vec::new();
         for round in 0..self.rounds() {
-            let order = Order {
+            let mut order = Order {
                 means,
                 seconds: self.seconds(case),
                 round,
                 seed: SEED + u64::from(round),
             };
             trials.push(order.weigh(case)?);
-            for peer in self.peers() {
+            order.seconds = order.seconds.min(SECONDS_OF_PEERS);
+            for peer in self.peers().filter(|_| case.nature != Nature::Overload) {
                 trials.push(order.peer(case, peer)?);
             }
         }
@@ -131,7 +170,7 @@ impl Truth {
     fn seconds(&self, case: &Case) -> u32 {
         match (self.quick, self.seconds) {
             // A server that stands still for a second needs some time beside that.
-            (true, _) if case.nature == case::Nature::Stopped => case.seconds,
+            (true, _) if case.nature == Nature::Stopped => case.seconds,
             (true, _) => SECONDS_QUICK,
             (false, seconds) => seconds.unwrap_or(case.seconds),
         }
@@ -151,6 +190,37 @@ fn list() {
             case.server
         );
     }
+}
+
+/// Writes the page, and the raw data beside it.
+fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
+    let page = published();
+    let folder = page.with_extension("");
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("{} could not be made", folder.display()))?;
+    let files = [
+        (page, page::text(setting, outcomes)),
+        (folder.join("runs.tsv"), raw::runs(outcomes)),
+        (folder.join("samples.tsv"), raw::samples(outcomes)),
+    ];
+    for (path, text) in files {
+        fs::write(&path, text)
+            .with_context(|| format!("{} could not be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether the page as published has every case as it is asked now, and shows nothing of weigh's outside its bounds. Runs
+/// nothing.
+pub fn check() -> Result<()> {
+    let path = published();
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("{} could not be read", path.display()))?;
+    page::check(&text)
+}
+
+fn published() -> PathBuf {
+    root().join("docs/accuracy.md")
 }
 
 fn verdict(outcomes: &[Outcome]) -> Result<()> {

@@ -69,28 +69,34 @@ impl Machine {
         self.cpus[self.cpus.len() - 1]
     }
 
-    /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not there.
-    pub fn text(&self, kind: &str, versions: &Versions, missing: &[&'static str]) -> String {
-        let mut text = String::new();
-        let mut line =
-            |line: String| writeln!(text, "{line}").expect("writing to a String cannot fail");
-        let virtualised = if self.virtualised {
-            ", virtualised"
-        } else {
-            ""
+    /// The machine in one line.
+    pub fn sentence(&self) -> String {
+        let virtualised = match self.virtualised {
+            true => ", virtualised",
+            false => "",
         };
         let Machine {
             model,
             kernel,
             load,
-            commit,
             ..
         } = self;
-        line(format!(
-            "machine    {model}, {} CPUs{virtualised}, Linux {kernel}, load {load} before",
-            self.cpus.len()
-        ));
-        line(format!("source     {commit}"));
+        let cpus = self.cpus.len();
+        format!("{model}, {cpus} CPUs{virtualised}, Linux {kernel}, load {load} before")
+    }
+
+    /// What was built, as git names it.
+    pub fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not there.
+    pub fn text(&self, kind: &str, versions: &Versions, missing: &[&'static str]) -> String {
+        let mut text = String::new();
+        let mut line =
+            |line: String| writeln!(text, "{line}").expect("writing to a String cannot fail");
+        line(format!("machine    {}", self.sentence()));
+        line(format!("source     {}", self.commit));
         line(match self.client() == self.responder() {
             true => "CPUs       one for client and server, so that they take turns: compare with nothing else".into(),
             false => format!("CPUs       client on {}, server on {}", self.client(), self.responder()),

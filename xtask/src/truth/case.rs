@@ -8,6 +8,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use units::Nanos;
 
+/// How long answers are waited for in a case with timeouts.
+pub const TIMEOUT: Nanos = Nanos::from_millis(100);
+
 /// One behaviour of the server under one load.
 #[derive(Debug)]
 pub struct Case {
@@ -42,6 +45,8 @@ pub enum Nature {
     Queue,
     /// More is due than can be served: no percentiles, but the word OVERLOAD.
     Overload,
+    /// Some are not answered within [`TIMEOUT`], and stand in the figures at the age at which they were given up.
+    Timeouts,
     /// The server's process is stopped in the middle for a second, and continued.
     Stopped,
 }
@@ -126,24 +131,25 @@ macro_rules! cases {
 #[rustfmt::skip]
 pub static CASES: &[Case] = cases! {
     "even-1k",      1_000 Constant,   50, 10 s, "",                                     "/hello", Sending false;
-    "random-1k",    1_000 Poisson,    50, 10 s, "",                                     "/hello", Sending false;
-    "even-10k",    10_000 Constant,  100,  3 s, "",                                     "/hello", Sending false;
-    "random-10k",  10_000 Poisson,   100,  3 s, "",                                     "/hello", Sending true;
+    "random-1k",    1_000 Poisson,    50, 11 s, "",                                     "/hello", Sending false;
+    "even-10k",    10_000 Constant,  100,  2 s, "",                                     "/hello", Sending false;
+    "random-10k",  10_000 Poisson,   100,  5 s, "",                                     "/hello", Sending true;
     "even-30k",    30_000 Constant,  200,  2 s, "",                                     "/hello", Sending false;
-    "random-30k",  30_000 Poisson,   200,  2 s, "",                                     "/hello", Sending false;
-    "stall-1ms",   10_000 Poisson,   200,  3 s, "--stall 1ms/10ms",                     "/hello", Plain   false;
-    "stall-5ms",   10_000 Poisson,   300,  3 s, "--stall 5ms/250ms",                    "/hello", Plain   true;
-    "stall-100ms", 10_000 Poisson,  2000,  4 s, "--stall 100ms/1s",                     "/hello", Plain   false;
+    "random-30k",  30_000 Poisson,   200,  5 s, "",                                     "/hello", Sending false;
+    "stall-1ms",   10_000 Poisson,   200,  2 s, "--stall 1ms/10ms",                     "/hello", Plain   false;
+    "stall-5ms",   10_000 Poisson,   300,  2 s, "--stall 5ms/250ms",                    "/hello", Plain   true;
+    "stall-100ms", 10_000 Poisson,  2000,  3 s, "--stall 100ms/1s",                     "/hello", Plain   false;
     "exponential",  5_000 Poisson,   200,  3 s, "",  "/delay?law=exponential&mean=2ms",              Plain   true;
     "lognormal",    5_000 Poisson,   300,  3 s, "",  "/delay?law=lognormal&median=1ms&sigma=1",      Plain   false;
     "bimodal",      5_000 Constant,  300,  3 s, "",  "/delay?law=bimodal&low=200us&high=20ms&share=0.02", Plain false;
     "queue-fixed-50",        2_500 Poisson,  300, 5 s, "--capacity 5k/s",                       "/hello", Queue false;
-    "queue-fixed-80",        4_000 Poisson,  300, 4 s, "--capacity 5k/s",                       "/hello", Queue false;
+    "queue-fixed-80",        4_000 Poisson,  300, 3 s, "--capacity 5k/s",                       "/hello", Queue false;
     "queue-exponential-50",  2_500 Poisson,  300, 5 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
-    "queue-exponential-80",  4_000 Poisson,  300, 4 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
+    "queue-exponential-80",  4_000 Poisson,  300, 3 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
     "few-connections",       2_000 Poisson,   12, 6 s, "",  "/delay?law=constant&mean=5ms",               Plain false;
-    "overload",             10_000 Poisson,  500, 3 s, "--capacity 5k/s",                       "/hello", Overload false;
-    "stopped",               5_000 Poisson, 1000, 4 s, "",                                      "/hello", Stopped false;
+    "timeouts",              1_000 Poisson,  300, 4 s, "",  "/delay?law=bimodal&low=200us&high=400ms&share=0.02", Timeouts false;
+    "overload",             10_000 Poisson,  500, 2 s, "--capacity 5k/s",                       "/hello", Overload false;
+    "stopped",               5_000 Poisson, 1000, 3 s, "",                                      "/hello", Stopped false;
 };
 
 #[cfg(test)]
@@ -167,7 +173,7 @@ mod tests {
         for law in ["exponential", "lognormal", "bimodal"] {
             assert!(has(&|case| case.path.contains(law)), "{law}");
         }
-        for nature in [Nature::Overload, Nature::Stopped] {
+        for nature in [Nature::Overload, Nature::Stopped, Nature::Timeouts] {
             assert!(has(&|case| case.nature == nature));
         }
         assert_eq!(CASES.iter().filter(|case| case.packets).count(), 3);

@@ -5,7 +5,7 @@
 //! showed; all of them are in the raw data. (A single run on a machine where others work may meet a moment in which the
 //! host had taken the CPU away; the best of several would hide what happens every other time.)
 
-use super::case::{FIGURES, Percentiles};
+use super::case::{FIGURES, Percentiles, TIMEOUT};
 use units::Nanos;
 
 /// The least that is ever allowed, where thousandths of a figure are less than what a wakeup takes.
@@ -24,6 +24,8 @@ pub struct Cell {
     pub truth: Option<Nanos>,
     /// What the tool said; none where it does not say.
     pub said: Option<Nanos>,
+    /// Whether it said that it is at least that.
+    pub is_least: bool,
 }
 
 /// What is to be thought of a cell of weigh's.
@@ -49,8 +51,14 @@ impl Cell {
         match (self.truth, self.error()) {
             (None, _) => 0,
             (Some(_), None) => u64::MAX,
+            (Some(_), Some(_)) if self.is_true_bound() => 0,
             (Some(_), Some(error)) => error.unsigned_abs(),
         }
+    }
+
+    /// Whether it is a lower bound that holds, and not by saying less than what was waited for.
+    fn is_true_bound(&self) -> bool {
+        self.is_least && self.said >= Some(TIMEOUT) && self.said <= self.truth
     }
 
     /// Judges it as the figure of that place in [`FIGURES`].
@@ -73,12 +81,13 @@ pub fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The cells of one run, in the order of [`FIGURES`].
-pub fn cells(truth: &Percentiles, said: &Percentiles) -> [Cell; 5] {
+/// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds.
+pub fn cells(truth: &Percentiles, said: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
     let (truth, said) = (truth.all(), said.all());
     [0, 1, 2, 3, 4].map(|figure| Cell {
         truth: truth[figure],
         said: said[figure],
+        is_least: least[figure],
     })
 }
 
@@ -102,6 +111,7 @@ mod tests {
         Cell {
             truth: Some(Nanos::from_micros(truth)),
             said: Some(Nanos::from_micros(said)),
+            is_least: false,
         }
     }
 
@@ -139,6 +149,18 @@ mod tests {
         };
         assert_eq!(unknown.verdict(0), Verdict::Shown);
         assert_eq!((silent.error(), unknown.error()), (None, None));
+    }
+
+    #[test]
+    fn a_lower_bound_is_right_where_it_holds_and_not_below_what_was_waited_for() {
+        let least = |truth, said| Cell {
+            is_least: true,
+            ..cell(truth, said)
+        };
+        assert_eq!(least(400_000, 103_000).verdict(2), Verdict::Inside);
+        assert_eq!(least(400_000, 99_000).verdict(2), Verdict::Outside);
+        assert_eq!(least(400_000, 500_000).verdict(2), Verdict::Outside);
+        assert_eq!(cell(400_000, 103_000).verdict(2), Verdict::Outside);
     }
 
     #[test]

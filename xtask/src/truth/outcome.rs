@@ -52,7 +52,7 @@ impl Outcome {
     fn decided(&self, tool: &str, truth: impl Fn(&Trial) -> Option<&Samples>) -> Row {
         let runs = self.of(tool).filter_map(|trial| {
             let truth: Percentiles = truth(trial)?.percentiles();
-            Some(cells(&truth, &trial.said))
+            Some(cells(&truth, &trial.said, trial.at_least))
         });
         let runs: Vec<[Cell; 5]> = runs.collect();
         [0, 1, 2, 3, 4].map(|figure| deciding(runs.iter().map(|cells| cells[figure]).collect()))
@@ -107,5 +107,91 @@ impl Trial {
             .chain(sending)
             .chain(queue)
             .collect()
+    }
+}
+
+#[cfg(test)]
+impl Outcome {
+    /// Three runs of weigh's and of a peer's, of samples of 1 to 20,000 µs; weigh is off by so many microseconds, the
+    /// peer by twice as many and five.
+    pub fn example(case: usize, off_us: u64) -> Outcome {
+        use units::Nanos;
+        let case = &super::case::CASES[case];
+        let trial = |tool: &'static str, round: u32, off_us: u64| {
+            let truth: Samples = (1..=20_000).map(Nanos::from_micros).collect();
+            let said = truth.percentiles().all();
+            let said = said.map(|span| span.map(|span| span + Nanos::from_micros(off_us)));
+            Trial {
+                case,
+                tool,
+                round,
+                typed: ["weigh serve --truth".to_owned(), format!("{tool} run")],
+                truth,
+                packets: None,
+                said: said.into(),
+                at_least: [false; 5],
+                sending: None,
+                queue: None,
+                wrongs: Vec::new(),
+                noise: super::noise::Noise::default(),
+            }
+        };
+        let trials = (0..3).flat_map(|round| {
+            [
+                trial("weigh", round, off_us),
+                trial("peer", round, off_us * 2 + 5),
+            ]
+        });
+        Outcome {
+            case,
+            trials: trials.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    #[test]
+    fn an_error_in_most_runs_is_wrong_and_one_in_a_single_run_is_not() {
+        assert_eq!(Outcome::example(0, 39).wrongs(), Vec::<String>::new());
+        let far = Outcome::example(0, 3_000).wrongs();
+        assert_eq!(far[0], "p50 is outside its bound");
+        assert_eq!(far.len(), 4);
+        let mut once = Outcome::example(0, 0);
+        once.trials[0].said.p50 = Some(Nanos::from_millis(900));
+        once.trials[0].wrongs = vec!["spoilt".to_owned()];
+        assert_eq!(once.wrongs(), Vec::<String>::new());
+        for trial in &mut once.trials {
+            trial.wrongs = vec!["spoilt".to_owned()];
+        }
+        assert_eq!(once.wrongs(), ["spoilt"]);
+    }
+
+    #[test]
+    fn packets_have_a_bound_of_their_own_at_the_median() {
+        let mut outcome = Outcome::example(3, 15);
+        for trial in &mut outcome.trials {
+            trial.packets = Some(trial.truth.clone());
+        }
+        assert_eq!(outcome.wrongs(), Vec::<String>::new());
+        let mut outcome = Outcome::example(3, 16);
+        for trial in &mut outcome.trials {
+            trial.packets = Some(trial.truth.clone());
+        }
+        assert_eq!(outcome.wrongs(), ["p50 is outside its bound by packets"]);
+        assert_eq!(outcome.tools(), ["weigh", "peer"]);
+    }
+
+    #[test]
+    fn an_overload_has_no_figures_to_be_wrong() {
+        let place = super::super::case::CASES
+            .iter()
+            .position(|case| case.nature == Nature::Overload);
+        let outcome = Outcome::example(place.unwrap(), 9_000);
+        assert_eq!(outcome.row("weigh"), [None; 5]);
+        assert_eq!(outcome.wrongs(), Vec::<String>::new());
     }
 }

@@ -6,8 +6,23 @@ use units::Nanos;
 
 /// So many samples must lie beyond a percentile for it to say anything; weigh's own rule.
 const BEYOND: u64 = 10;
-/// Of a run's sorted samples one in a thousandth is kept for the raw data.
-const KEPT: usize = 1000;
+/// Which of a run's sorted samples are kept for the raw data, in thousandths: each hundredth, and more of the tail.
+const KEPT: [u64; 110] = kept();
+
+const fn kept() -> [u64; 110] {
+    let mut kept = [0; 110];
+    let mut place = 0;
+    while place < kept.len() {
+        let number = place as u64;
+        kept[place] = if number <= 99 {
+            number * 10
+        } else {
+            891 + number
+        };
+        place += 1;
+    }
+    kept
+}
 
 /// Spans of time, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,12 +66,11 @@ impl Samples {
         self.0[rank as usize - 1]
     }
 
-    /// The smallest, then one for each thousandth: enough to draw the distribution again.
-    pub fn thinned(&self) -> Vec<Nanos> {
-        if self.0.len() <= KEPT {
-            return self.0.clone();
-        }
-        (0..=KEPT as u64).map(|mille| self.rank(mille)).collect()
+    /// The smallest, each hundredth, and each thousandth of the last: enough to draw the distribution again. With the
+    /// thousandth that each stands for; nothing of no samples.
+    pub fn thinned(&self) -> impl Iterator<Item = (u64, Nanos)> {
+        let kept = KEPT.iter().filter(|_| !self.0.is_empty());
+        kept.map(|mille| (*mille, self.rank(*mille)))
     }
 
     /// The mean in nanoseconds; none of no samples.
@@ -111,11 +125,22 @@ mod tests {
 
     #[test]
     fn thinned_samples_keep_both_ends() {
-        let thinned = upto(20_000).thinned();
-        assert_eq!(thinned.len(), 1001);
-        let ends = [thinned[0], thinned[500], thinned[1000]].map(Nanos::as_nanos);
-        assert_eq!(ends, [1, 10_000, 20_000]);
-        assert_eq!(upto(10).thinned().len(), 10);
+        let samples = upto(20_000);
+        let thinned: Vec<(u64, u64)> = samples
+            .thinned()
+            .map(|(mille, span)| (mille, span.as_nanos()))
+            .collect();
+        assert_eq!(thinned.len(), 110);
+        let some = [0, 50, 99, 100, 109].map(|place| thinned[place]);
+        let wanted = [
+            (0, 1),
+            (500, 10_000),
+            (990, 19_800),
+            (991, 19_820),
+            (1000, 20_000),
+        ];
+        assert_eq!(some, wanted);
+        assert_eq!(upto(0).thinned().count(), 0);
         assert_eq!(upto(3).mean(), Some(2.0));
         assert_eq!(upto(0).mean(), None);
     }

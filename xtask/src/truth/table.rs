@@ -109,6 +109,7 @@ mod tests {
             Some(Cell {
                 truth: Some(Nanos::from_micros(100)),
                 said: said.map(Nanos::from_micros),
+                is_least: false,
             })
         };
         let row = [

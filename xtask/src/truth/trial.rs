@@ -5,7 +5,7 @@
 //! tools meant to send when they do not say, so theirs is the distribution of departure less arrival.
 
 use super::capture::{Capture, Seen};
-use super::case::{Ask, Case, Nature, Percentiles};
+use super::case::{Ask, Case, Nature, Percentiles, TIMEOUT};
 use super::lindley::Queue;
 use super::means::Means;
 use super::noise::{self, Noise};
@@ -15,6 +15,7 @@ use super::schedule::{Schedule, WARM_UP};
 use super::sending::Sending;
 use super::server::{Log, Server, signal, typed};
 use anyhow::{Context, Result, bail};
+use counterweight::truth::delay;
 use kernel::process::{Child, Start};
 use record::Run;
 use std::fs::File;
@@ -50,6 +51,8 @@ pub struct Trial {
     pub packets: Option<Samples>,
     /// What the tool said.
     pub said: Percentiles,
+    /// Of which of it that it is at least so much, in the order of [`super::case::FIGURES`].
+    pub at_least: [bool; 5],
     /// How it was sent.
     pub sending: Option<Sending>,
     /// What went through a queue.
@@ -131,6 +134,7 @@ impl Order<'_> {
                 .as_ref()
                 .map(|seen| seen.iter().map(spans).collect()),
             said: said.unwrap_or_default(),
+            at_least: [false; 5],
             sending: None,
             queue: None,
             wrongs,
@@ -184,7 +188,7 @@ impl Order<'_> {
             self.seed,
             round.context("no round was measured")?.window,
         );
-        let answers = Answers::of(&schedule, &happened.log);
+        let answers = Answers::of(&schedule, &happened.log, case.nature);
         let mut wrongs = Vec::new();
         let queue = match case.nature {
             Nature::Overload => {
@@ -193,7 +197,7 @@ impl Order<'_> {
             }
             nature => {
                 wrongs.extend(answers.wrongs(&schedule));
-                wrongs.extend(miscounted(&happened, run, &schedule));
+                wrongs.extend(miscounted(&happened, run, &schedule, (case, self.seed)));
                 let queue = || Queue::of(case, self.seed, &happened.log);
                 (nature == Nature::Queue).then(queue).transpose()?
             }
@@ -213,6 +217,7 @@ impl Order<'_> {
                 .map(|seen| by_packets(seen, &schedule, &happened.log)),
             truth: answers.spans,
             said,
+            at_least: at_least(&summary.latency_us),
             sending: (case.nature == Nature::Sending).then(sent),
             queue,
             wrongs,
@@ -238,6 +243,10 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
     add("--duration", format!("{}s", ask.seconds));
     add("--rounds", "1".to_owned());
     add("--seed", seed.to_string());
+    if case.nature == Nature::Timeouts {
+        add("--timeout", format!("{}ms", TIMEOUT.as_nanos() / 1_000_000));
+        add("--max-errors", "100%".to_owned());
+    }
     words.push("--quiet".to_owned());
     words
 }
@@ -299,7 +308,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn of(schedule: &Schedule, log: &Log) -> Answers {
+    fn of(schedule: &Schedule, log: &Log, nature: Nature) -> Answers {
         let mut answers = Answers {
             spans: Samples::default(),
             arrivals: Vec::with_capacity(schedule.due.len()),
@@ -324,7 +333,11 @@ impl Answers {
             answers.doubled += u64::from(*departure > Instant::ZERO);
             answers.early += u64::from(record.arrival() + SLACK < due);
             answers.arrivals.push(record.arrival());
-            *departure = record.departure;
+            *departure = match record.departure {
+                // Given up by the client before it was answered: that would have been when it was due.
+                Instant::ZERO if nature == Nature::Timeouts => record.due,
+                departure => departure,
+            };
         }
         answers.missing = departures.iter().filter(|at| **at == Instant::ZERO).count() as u64;
         let both = departures.into_iter().zip(&schedule.due);
@@ -368,7 +381,12 @@ fn by_packets(seen: &[Seen], schedule: &Schedule, log: &Log) -> Samples {
 }
 
 /// What weigh's own counts must be.
-fn miscounted(happened: &Happened, run: &Run, schedule: &Schedule) -> Vec<String> {
+fn miscounted(
+    happened: &Happened,
+    run: &Run,
+    schedule: &Schedule,
+    (case, seed): (&Case, u64),
+) -> Vec<String> {
     let mut wrongs = Vec::new();
     let summary = run.summary.as_ref();
     let due = schedule.due.len() as u64;
@@ -377,10 +395,25 @@ fn miscounted(happened: &Happened, run: &Run, schedule: &Schedule) -> Vec<String
         wrongs.push(format!("weigh counts {counted:?} of {due} that were due"));
     }
     let failed = summary.map_or(0, |summary| summary.errors.total);
-    if failed > 0 || !happened.succeeded {
-        wrongs.push(format!("weigh counts {failed} failures: {}", happened.text));
+    let slow = slow_ones(case, seed, schedule);
+    if failed != slow || !happened.succeeded {
+        let text = &happened.text;
+        wrongs.push(format!("weigh counts {failed} failures of {slow}: {text}"));
     }
     wrongs
+}
+
+/// How many of those in the window were not to be answered within what is waited for.
+fn slow_ones(case: &Case, seed: u64, schedule: &Schedule) -> u64 {
+    let law = case
+        .path
+        .split_once('?')
+        .and_then(|(_, query)| query.parse().ok());
+    let (Nature::Timeouts, Some(law)) = (case.nature, law) else {
+        return 0;
+    };
+    let ids = schedule.first..schedule.all();
+    ids.filter(|id| delay(law, seed, *id) >= TIMEOUT).count() as u64
 }
 
 /// What weigh says of latency.
@@ -393,6 +426,12 @@ fn said(latency: &record::Latency) -> Percentiles {
         p999: nanos(latency.p999),
         max: nanos(latency.max),
     }
+}
+
+/// Of which of it that it is at least so much.
+fn at_least(latency: &record::Latency) -> [bool; 5] {
+    ["p50", "p90", "p99", "p999", "max"]
+        .map(|name| latency.at_least.iter().any(|least| least == name))
 }
 
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
