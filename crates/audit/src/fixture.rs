@@ -37,6 +37,8 @@ pub(crate) fn healthy() -> Run {
         plan,
         summary: None,
         sent_total: SentTotal::default(),
+        curve: None,
+        elapsed: None,
         findings: Vec::new(),
         interrupted: false,
     };

@@ -106,11 +106,13 @@ pub fn carry_out(
             foresee(&plan.at(&level), endpoint, there_is)?;
         }
     }
+    let begun = kernel::clock::now();
     let mut run = new_run(plan.published());
     let journal = Journal::create(output, &run)?;
     let walked = walk(&plan, &mut run, journal, stop, view);
     view.ends();
     let journal = walked?;
+    run.elapsed = Some(kernel::clock::now() - begun);
     run.summarise();
     run.findings = audit::judge(&run);
     let saved = journal.finish(&run);
@@ -127,6 +129,8 @@ fn new_run(plan: Plan) -> Run {
         points: Vec::new(),
         summary: None,
         sent_total: SentTotal::default(),
+        curve: None,
+        elapsed: None,
         findings: Vec::new(),
         interrupted: false,
         plan,

@@ -5,7 +5,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use units::{Nanos, Rate, parse_count};
+use std::str::FromStr;
+use units::{Nanos, Rate, Series, parse_count};
 
 /// Weighs HTTP servers: loads them, and says what the figures prove.
 #[derive(Debug, Parser)]
@@ -31,6 +32,8 @@ Examples:
 pub enum Verb {
     /// Loads one server and records what came of it.
     Run(Box<RunFlags>),
+    /// Loads one server at many levels and records the whole curve.
+    Sweep(Box<SweepFlags>),
     /// Prints records again.
     Report(ReportFlags),
     /// Serves a folder, or a few small built-in resources: the ruler every measurement is held against.
@@ -54,7 +57,15 @@ pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
         argv.insert(1, "serve".into());
         return argv;
     }
-    let verbs = ["run", "report", "serve", "completions", "man", "help"];
+    let verbs = [
+        "run",
+        "sweep",
+        "report",
+        "serve",
+        "completions",
+        "man",
+        "help",
+    ];
     let first = argv.get(1).and_then(|word| word.to_str());
     let is_target = |word: &str| !word.starts_with('-') && !verbs.contains(&word);
     let is_run_flag =
@@ -76,12 +87,12 @@ pub struct RunFlags {
 
     /// Connections over all threads, each asking again as soon as it has its answer; with --rate the most that may be
     /// open [default: 10; with --rate 1000, or as many as files may be open].
-    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Load")]
-    pub connections: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = series::<u32>, help_heading = "Load")]
+    pub connections: Option<Series<u32>>,
     /// Exchanges a second over all threads, whatever the server does (an open loop): 10k, 0.5. Latency is then response
     /// time, from when each was due.
-    #[arg(long, value_name = "R", value_parser = rate, help_heading = "Load")]
-    pub rate: Option<Rate>,
+    #[arg(long, value_name = "R", value_parser = series::<Rate>, help_heading = "Load")]
+    pub rate: Option<Series<Rate>>,
     /// By which law exchanges are due with --rate: at random, as many users ask, or evenly spaced.
     #[arg(
         long,
@@ -93,18 +104,18 @@ pub struct RunFlags {
     pub arrivals: ArrivalsFlag,
     /// Generator threads [default: half the CPUs if the server is on this machine, else all; never more than
     /// connections].
-    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Load")]
-    pub threads: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = series::<u32>, help_heading = "Load")]
+    pub threads: Option<Series<u32>>,
     /// Exchanges in each round, exactly.
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_count, conflicts_with = "duration", help_heading = "Load")]
     pub requests: Option<u64>,
-    /// Length of each round's window [default: 5s].
+    /// Length of each round's window [default: 5s; of a sweep 2s].
     #[arg(short, long, value_name = "TIME", value_parser = span, help_heading = "Load")]
     pub duration: Option<Nanos>,
-    /// Measured repetitions, each with new connections.
-    #[arg(long, value_name = "N", default_value = "5", value_parser = count, help_heading = "Load")]
-    pub rounds: u32,
-    /// Load before each window, counted apart [default: 500ms, or none with --requests].
+    /// Measured repetitions, each with new connections [default: 5; of a sweep 3].
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Load")]
+    pub rounds: Option<u32>,
+    /// Load before each window, counted apart [default: 500ms, of a sweep 200ms; none with --requests].
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Load")]
     pub warmup: Option<Nanos>,
     /// When connections are opened: all before the load, or each when its first request is due [default: eager; with
@@ -157,8 +168,8 @@ pub struct RunFlags {
     #[arg(long, value_name = "K", value_parser = parse_count, help_heading = "Connections")]
     pub requests_per_connection: Option<u64>,
     /// Requests under way on one connection at a time.
-    #[arg(long, value_name = "P", default_value = "1", value_parser = count, help_heading = "Connections")]
-    pub pipeline: u32,
+    #[arg(long, value_name = "P", default_value = "1", value_parser = series::<u32>, help_heading = "Connections")]
+    pub pipeline: Series<u32>,
     /// Ask with HTTP/1.0.
     #[arg(long = "http1.0", help_heading = "Connections")]
     pub http10: bool,
@@ -233,6 +244,47 @@ Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 Exit status: 0 measured; 1 more faults than --max-errors; 2 the command is wrong or nothing could be reached;
 3 --strict and a figure is invalid; 6 measured, but not saved; 70 a bug of ours; 130 interrupted.";
 
+/// `weigh sweep`
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub struct SweepFlags {
+    /// Everything that `weigh run` takes too; of the load, ranges and lists.
+    #[command(flatten)]
+    pub run: RunFlags,
+    /// Workers of the server that is started: each number stands for {workers} in its command.
+    #[arg(long, value_name = "N,...", value_parser = series::<u32>, help_heading = "Sweep")]
+    pub workers: Option<Series<u32>>,
+    /// In which order the points are measured.
+    #[arg(long, value_enum, default_value = "up", help_heading = "Sweep")]
+    pub order: OrderFlag,
+    /// One round of every point, then the next round, so that what drifts meanwhile touches all points alike; otherwise
+    /// all rounds of a point, then the next point.
+    #[arg(long, help_heading = "Sweep")]
+    pub interleaved: bool,
+}
+
+/// `--order`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderFlag {
+    /// As the values are given.
+    Up,
+    /// The other way round.
+    Down,
+    /// At random, by the seed; with --interleaved anew in each round.
+    Shuffled,
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  weigh sweep localhost:8080/100.html -c 1..1000:10 -n 100k
+  weigh sweep localhost:8080/ -c 1..512*2 --rounds 5 --interleaved --order shuffled
+  weigh sweep localhost:8080/ --rate 1k..20k:1k
+  weigh sweep localhost:8080/ -c 100 --workers 1,2,4,8 -- ./server --workers {workers}
+
+Ranges: FROM..TO:STEP is FROM, FROM+STEP, ... up to TO, and from 1 the first step goes to STEP (1, 10, 20, ...);
+FROM..TO*FACTOR multiplies; 1,2,4 is a list. Several ranges are combined: every value of one with every value of the
+others. --connections, --rate, --threads, --pipeline and --workers take them.";
+
 /// `weigh report`
 #[derive(Debug, Args)]
 pub struct ReportFlags {
@@ -296,7 +348,11 @@ pub fn count(text: &str) -> Result<u32, String> {
     u32::try_from(count).map_err(|_| format!("`{text}` is too large"))
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+/// Reads one value or several: `10`, `1,2,4`, `1..1000:10`, `1..1000*2`.
+fn series<T>(text: &str) -> Result<Series<T>, String>
+where
+    Series<T>: FromStr<Err = units::ParseError>,
+{
     text.parse()
         .map_err(|error: units::ParseError| error.to_string())
 }

@@ -1,23 +1,20 @@
 //! From flags to a plan: what was typed becomes what is meant.
 
 use crate::address;
-use crate::args::{ArrivalsFlag, ConnectFlag, RingFlag, RunFlags, SpinFlag};
+use crate::args::{ArrivalsFlag, ConnectFlag, OrderFlag, RingFlag, RunFlags, SpinFlag, SweepFlags};
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
-    Arrivals, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Plan, Protocol, Request,
-    Requests, RingKind, ServerCommand, Spin, Stop, Target, Timeouts, Version,
+    Arrivals, Axis, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Nesting, Order, Plan,
+    Protocol, Request, Requests, RingKind, ServerCommand, Spin, Stop, Sweep, Target, Timeouts,
+    Version,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
-use units::Nanos;
+use units::{Nanos, Series};
 
-/// The window of a round when neither its length nor its number of exchanges is given.
-const WINDOW: Nanos = Nanos::from_secs(5);
-/// The warm-up of a round whose end is a time.
-const WARMUP: Nanos = Nanos::from_millis(500);
 /// Connections of a closed loop that names no number.
 const CONNECTIONS: u32 = 10;
 /// The most connections of an open loop that names no number.
@@ -25,24 +22,107 @@ const MOST_CONNECTIONS: u32 = 1_000;
 /// The longest line of a file of URLs.
 const LINE_LIMIT: u64 = 1 << 20;
 
-/// The plan that `flags` mean.
+/// The plan of `weigh run`: every setting has one value.
 pub fn plan(flags: &RunFlags) -> Result<Plan> {
+    if let Some(axis) = axes(flags).first() {
+        bail!(
+            "--{} has {} values, and `weigh run` measures one; `weigh sweep` measures them all",
+            axis.name(),
+            axis.values()
+        );
+    }
+    sound(base(flags, &RUN)?)
+}
+
+/// The plan of `weigh sweep`: some settings have several values.
+pub fn sweep(flags: &SweepFlags) -> Result<Plan> {
+    let workers = flags
+        .workers
+        .iter()
+        .map(|workers| Axis::Workers(workers.0.clone()));
+    let axes: Vec<Axis> = workers.chain(axes(&flags.run)).collect();
+    if axes.is_empty() {
+        bail!(
+            "nothing differs between the points; give several values, such as --connections 1..1000:10 or --rate 1k..20k:1k"
+        );
+    }
+    let sweep = Sweep {
+        axes,
+        order: match flags.order {
+            OrderFlag::Up => Order::Up,
+            OrderFlag::Down => Order::Down,
+            OrderFlag::Shuffled => Order::Shuffled,
+        },
+        rounds: match flags.interleaved {
+            true => Nesting::Interleaved,
+            false => Nesting::Nested,
+        },
+    };
+    sound(Plan {
+        sweep: Some(sweep),
+        ..base(&flags.run, &SWEEP)?
+    })
+}
+
+/// The settings that have several values; the load changes fastest.
+fn axes(flags: &RunFlags) -> Vec<Axis> {
+    let several = |series: &Option<Series<u32>>| {
+        let series = series.as_ref().filter(|series| series.only().is_none());
+        series.map(|series| series.0.clone())
+    };
+    let rates = flags.rate.as_ref().filter(|rates| rates.only().is_none());
+    let axes = [
+        several(&flags.threads).map(Axis::Threads),
+        several(&Some(flags.pipeline.clone())).map(Axis::Pipeline),
+        several(&flags.connections).map(Axis::Connections),
+        rates.map(|rates| Axis::Rate(rates.0.clone())),
+    ];
+    axes.into_iter().flatten().collect()
+}
+
+/// What a verb takes where nothing is said.
+struct Defaults {
+    rounds: u32,
+    window: Nanos,
+    warmup: Nanos,
+}
+
+/// One point is measured thoroughly,
+const RUN: Defaults = Defaults {
+    rounds: 5,
+    window: Nanos::from_secs(5),
+    warmup: Nanos::from_millis(500),
+};
+/// and many in a time that one waits for.
+const SWEEP: Defaults = Defaults {
+    rounds: 3,
+    window: Nanos::from_secs(2),
+    warmup: Nanos::from_millis(200),
+};
+
+/// The plan that `flags` mean, with the first of several values.
+fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
     let common = common_request(flags)?;
     let (target, requests) = asked(flags, common)?;
     let stop = match (flags.requests, flags.duration) {
         (Some(requests), _) => Stop::Requests(requests),
-        (None, span) => Stop::Duration(span.unwrap_or(WINDOW)),
+        (None, span) => Stop::Duration(span.unwrap_or(defaults.window)),
     };
     let by_number = matches!(stop, Stop::Requests(_));
-    let plan = Plan {
+    Ok(Plan {
         requests,
         load: load(flags),
         stop,
-        rounds: flags.rounds,
-        warmup: flags
-            .warmup
-            .unwrap_or(if by_number { Nanos::ZERO } else { WARMUP }),
-        threads: flags.threads.unwrap_or_else(|| threads(&target)),
+        rounds: flags.rounds.unwrap_or(defaults.rounds),
+        warmup: flags.warmup.unwrap_or(if by_number {
+            Nanos::ZERO
+        } else {
+            defaults.warmup
+        }),
+        threads: match &flags.threads {
+            Some(threads) => threads.first(),
+            None => threads(&target),
+        },
         connect: match flags.connect {
             Some(ConnectFlag::Eager) => Connect::Eager,
             Some(ConnectFlag::Lazy) => Connect::Lazy,
@@ -77,7 +157,11 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
             counterweight: false,
         }),
         target,
-    };
+    })
+}
+
+/// `plan`, if it can be carried out.
+fn sound(plan: Plan) -> Result<Plan> {
     plan.check()?;
     check_expectation(&plan)?;
     check_sources(&plan)?;
@@ -87,17 +171,18 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
 
 /// What drives the load: the answers, or a schedule.
 fn load(flags: &RunFlags) -> Load {
-    match flags.rate {
+    let connections = flags.connections.as_ref().map(Series::first);
+    match &flags.rate {
         None => Load::Closed {
-            connections: flags.connections.unwrap_or(CONNECTIONS),
+            connections: connections.unwrap_or(CONNECTIONS),
         },
         Some(rate) => Load::Open {
-            rate,
+            rate: rate.first(),
             arrivals: match flags.arrivals {
                 ArrivalsFlag::Poisson => Arrivals::Poisson,
                 ArrivalsFlag::Constant => Arrivals::Constant,
             },
-            connections: flags.connections.unwrap_or_else(most_connections),
+            connections: connections.unwrap_or_else(most_connections),
         },
     }
 }
@@ -129,7 +214,7 @@ fn protocol(flags: &RunFlags) -> Protocol {
         },
         keepalive: !flags.no_keepalive,
         requests_per_connection: flags.requests_per_connection,
-        pipeline: flags.pipeline,
+        pipeline: flags.pipeline.first(),
     }
 }
 

@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod serve;
+mod sweep;
 mod truth;
 
 use args::{Cli, Verb};
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         None => demo::demo(),
         Some(Verb::Run(flags)) => run::run(&flags),
+        Some(Verb::Sweep(flags)) => sweep::sweep(&flags),
         Some(Verb::Report(flags)) => report::report(&flags),
         Some(Verb::Serve(flags)) => serve::serve(&flags),
         Some(Verb::Completions(flags)) => manual::completions(&flags),

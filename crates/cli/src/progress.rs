@@ -12,6 +12,9 @@ use units::{Instant, Nanos};
 pub struct Bar {
     bar: ProgressBar,
     rounds: u32,
+    points: usize,
+    /// Rounds of all points that come after this one.
+    after: u64,
     stop: Stop,
     warmup: Nanos,
     rate: Rate,
@@ -58,6 +61,8 @@ impl Bar {
         Bar {
             bar,
             rounds: 0,
+            points: 1,
+            after: 0,
             stop: Stop::Requests(0),
             warmup: Nanos::ZERO,
             rate: Rate::default(),
@@ -66,20 +71,32 @@ impl Bar {
         }
     }
 
+    /// Which of several points it is.
+    fn place(&self, cell: &Cell) -> String {
+        match self.points {
+            0 | 1 => String::new(),
+            several => format!("point {}/{several}, {}: ", cell.point + 1, cell.level),
+        }
+    }
+
+    /// Prints a line of the result while the bar is out of sight.
+    pub fn print(&self, text: &str) -> anyhow::Result<()> {
+        self.bar.suspend(|| output::print(text))
+    }
+
     /// Time left over all rounds, where it can be foreseen.
-    fn left(&self, cell: &Cell, progress: Progress, now: Instant) -> Option<Nanos> {
-        let rounds_after = u64::from(self.rounds - cell.round - 1);
+    fn left(&self, progress: Progress, now: Instant) -> Option<Nanos> {
         match self.stop {
             Stop::Duration(span) => {
                 let this = match progress.window_start {
                     Some(start) => (start + span) - now,
                     None => self.warmup + span,
                 };
-                Some(this + (self.warmup + span) * rounds_after)
+                Some(this + (self.warmup + span) * self.after)
             }
             Stop::Requests(number) => {
                 let done = progress.ok + progress.errors;
-                let left = number.saturating_sub(done) + number * rounds_after;
+                let left = number.saturating_sub(done) + number * self.after;
                 let rate = self.rate.per_second.filter(|rate| *rate > 0.0)?;
                 Some(Nanos::from_millis((left as f64 / rate * 1e3) as u64))
             }
@@ -95,11 +112,14 @@ impl View for Bar {
 
     fn begins(&mut self, run: &Run) {
         self.rounds = run.plan.rounds;
+        self.points = run.plan.levels().len();
+        self.after = u64::from(self.rounds) * self.points as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;
     }
 
     fn round(&mut self, _: &Cell) {
+        self.after = self.after.saturating_sub(1);
         self.rate = Rate {
             at: kernel::clock::now(),
             ..Rate::default()
@@ -116,9 +136,10 @@ impl View for Bar {
         } else {
             " (warming up)"
         };
-        let left = self.left(cell, progress, now);
+        let left = self.left(progress, now);
         self.bar.set_message(format!(
-            "round {}/{}{phase}{}   {} errors{}",
+            "{}round {}/{}{phase}{}   {} errors{}",
+            self.place(cell),
             cell.round + 1,
             self.rounds,
             self.rate.shown(),

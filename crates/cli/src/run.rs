@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{intent, output};
 use anyhow::{Context, Result, bail};
-use campaign::Outcome;
+use campaign::{Outcome, View};
 use kernel::signals;
 use plan::Plan;
 use record::Run;
@@ -32,6 +32,15 @@ pub fn run(flags: &RunFlags) -> Result<Exit> {
 
 /// Carries `plan` out under the eyes of a terminal.
 pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Outcome> {
+    carry_out_under(plan, output, &mut Bar::new(quiet))
+}
+
+/// Carries `plan` out under the eyes of `view`.
+pub fn carry_out_under(
+    plan: Plan,
+    output: Option<PathBuf>,
+    view: &mut dyn View,
+) -> Result<Outcome> {
     let stop = signals::interrupts();
     let path = match output {
         Some(path) if names_standard_output(&path) => {
@@ -43,8 +52,7 @@ pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Out
         Some(path) => path,
         None => default_path()?,
     };
-    let mut bar = Bar::new(quiet);
-    let outcome = campaign::carry_out(plan, &path, stop.flag(), &mut bar);
+    let outcome = campaign::carry_out(plan, &path, stop.flag(), view);
     Ok(outcome?)
 }
 
@@ -68,15 +76,21 @@ pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> bool {
     if let Err(error) = &printed {
         output::complain(error);
     }
+    tell_record(outcome, quiet) && printed.is_ok()
+}
+
+/// Says where the record is; false where there is none.
+pub fn tell_record(outcome: &Outcome, quiet: bool) -> bool {
     match &outcome.saved {
         Ok(path) if !quiet => output::remark(&format!("\nrecord  {}", path.display())),
         Ok(_) => {}
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
     }
-    printed.is_ok()
+    outcome.saved.is_ok()
 }
 
-fn dry_run(plan: &Plan) -> Result<Exit> {
+/// Prints what would be done.
+pub fn dry_run(plan: &Plan) -> Result<Exit> {
     let defaults = wire::DEFAULT_HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut text = report::plan_text(plan, &defaults, &output::look());
     if let Some(endpoint) = plan.target.endpoints.first() {

@@ -298,6 +298,8 @@ impl Script {
                 probe: 1,
                 ..SentTotal::default()
             },
+            curve: None,
+            elapsed: None,
             findings: Vec::new(),
             interrupted: false,
         };

@@ -40,6 +40,7 @@ mod generator;
 // on which machine;
 mod machine;
 // what is made of it,
+mod curve;
 mod finding;
 mod round;
 mod run;
@@ -54,6 +55,7 @@ mod state;
 pub mod example;
 
 pub use answers::{Answer, Answers};
+pub use curve::{Curve, Peak};
 pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};

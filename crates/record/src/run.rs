@@ -1,9 +1,10 @@
 //! The recorded artefact.
 
-use crate::{Finding, Machine, Point, SentTotal, Summary};
+use crate::{Curve, Finding, Machine, Point, SentTotal, Summary};
 use plan::{Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 
 /// Everything that was asked, found and counted in one campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,12 @@ pub struct Run {
     pub summary: Option<Summary>,
     /// Exchanges sent in each phase, over all rounds.
     pub sent_total: SentTotal,
+    /// What follows from all points of a sweep together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+    /// How long the campaign took, everything included; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed: Option<Nanos>,
     /// What is to be held against the figures.
     pub findings: Vec<Finding>,
     /// Whether it was stopped before its plan was carried out.
@@ -82,6 +89,7 @@ impl Run {
             [only] => only.summary.clone(),
             _ => None,
         };
+        self.curve = self.plan.sweep.is_some().then(|| Curve::of(&self.points));
         let SentTotal {
             probe, unopened, ..
         } = self.sent_total;

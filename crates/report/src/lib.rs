@@ -19,6 +19,7 @@ mod date;
 mod json;
 pub mod page;
 mod phrase;
+pub mod sweep;
 mod text;
 
 pub use text::{plan as plan_text, render as page_text};

@@ -4,7 +4,7 @@
 //! next line as a whole; only what is longer than a line is broken, between words.
 
 use crate::Look;
-use crate::page::{Block, Item, Page, Role, Row, Span, Table, plan_lines};
+use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table, plan_lines};
 use crate::phrase::columns;
 use anstyle::{AnsiColor, Style};
 use plan::Plan;
@@ -57,6 +57,41 @@ pub fn render(page: &Page, look: &Look) -> String {
         }
     }
     paper.text
+}
+
+/// What a column of numbers is wide at least where later lines are not known yet.
+const COLUMN_LEAST: usize = 10;
+
+/// The headings of a table whose lines come one after the other.
+pub(crate) fn headings(columns: &[Column], look: &Look) -> String {
+    let titles: Vec<Span> = columns.iter().map(heading).collect();
+    line(columns, &titles, look)
+}
+
+/// One line of such a table.
+pub(crate) fn line(columns: &[Column], cells: &[Span], look: &Look) -> String {
+    let mut paper = Paper {
+        look,
+        text: String::new(),
+        label: 0,
+    };
+    let widths: Vec<usize> = columns
+        .iter()
+        .zip(cells)
+        .map(|(column, cell)| {
+            let least = crate::phrase::columns(column.title).max(COLUMN_LEAST);
+            least.max(crate::phrase::columns(&cell.text))
+        })
+        .collect();
+    paper.table_line(columns, &widths, cells);
+    paper.text
+}
+
+fn heading(column: &Column) -> Span {
+    Span {
+        text: column.title.to_owned(),
+        role: Role::Dim,
+    }
 }
 
 /// The widest label of the whole page, so that all blocks share one edge.
@@ -117,14 +152,7 @@ impl Paper<'_> {
     }
 
     fn table(&mut self, table: &Table) {
-        let titles: Vec<Span> = table
-            .columns
-            .iter()
-            .map(|column| Span {
-                text: column.title.to_owned(),
-                role: Role::Dim,
-            })
-            .collect();
+        let titles: Vec<Span> = table.columns.iter().map(heading).collect();
         let lines: Vec<&Vec<Span>> = std::iter::once(&titles).chain(&table.rows).collect();
         let width = |at: usize| {
             lines
@@ -135,7 +163,7 @@ impl Paper<'_> {
         };
         let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
         for cells in lines {
-            self.table_line(table, &widths, cells);
+            self.table_line(&table.columns, &widths, cells);
         }
         if let Some(rest) = &table.rest {
             self.line(&[Span {
@@ -146,13 +174,13 @@ impl Paper<'_> {
     }
 
     /// One line of a table; the last cell is broken over lines where it has no room.
-    fn table_line(&mut self, table: &Table, widths: &[usize], cells: &[Span]) {
+    fn table_line(&mut self, titles: &[Column], widths: &[usize], cells: &[Span]) {
         let Some((last, front)) = cells.split_last() else {
             return;
         };
         let mut start: Vec<Span> = Vec::new();
         let mut indent = 0;
-        for ((cell, column), width) in front.iter().zip(&table.columns).zip(widths) {
+        for ((cell, column), width) in front.iter().zip(titles).zip(widths) {
             let fill = " ".repeat(width - columns(&cell.text));
             let blank = |text: String| Span {
                 text,

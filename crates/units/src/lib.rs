@@ -15,10 +15,12 @@
 
 mod parse;
 mod rate;
+mod series;
 mod show;
 mod time;
 
 pub use parse::{ParseError, parse_count};
 pub use rate::Rate;
+pub use series::Series;
 pub use show::{bytes, count, percent, rate, span};
 pub use time::{Instant, Nanos};

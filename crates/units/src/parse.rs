@@ -18,6 +18,18 @@ pub enum ParseError {
         "`{0}` is not a rate; write a number a second such as 100, 10k or 0.5, with six decimals at most"
     )]
     Rate(String),
+    /// Not a range such as `1..1000:10`.
+    #[error(
+        "`{0}` is not a range, or has no step; write FROM..TO:STEP such as 1..1000:10, FROM..TO*FACTOR such as 1..1000*2, or \
+         a list such as 1,2,4"
+    )]
+    Range(String),
+    /// The same value in a list again.
+    #[error("`{0}` has a value twice; write each once")]
+    Twice(String),
+    /// More values than can be measured.
+    #[error("`{0}` has more than 10 000 values; take larger steps")]
+    ManyValues(String),
     /// Larger than can be counted.
     #[error("`{0}` is too large")]
     TooLarge(String),

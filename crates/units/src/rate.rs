@@ -14,29 +14,39 @@ use std::str::FromStr;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// Millionths in one.
-const PARTS: u64 = 1_000_000;
-
 impl Rate {
+    /// Parts in one a second: rates are whole millionths.
+    pub(crate) const PARTS: u64 = 1_000_000;
+
+    /// So many millionths a second, at most [`Rate::MOST`].
+    pub(crate) fn of_parts(parts: u64) -> Rate {
+        Rate(parts).min(Self::MOST)
+    }
+
+    /// How many millionths a second.
+    pub(crate) fn parts(self) -> u64 {
+        self.0
+    }
+
     /// The highest rate: one a nanosecond, beyond which instants could not be told apart. (Every rate up to it is a
     /// float without loss.)
-    pub const MOST: Rate = Rate(1_000_000_000 * PARTS);
+    pub const MOST: Rate = Rate(1_000_000_000 * Rate::PARTS);
 
     /// So many a second, at most [`Rate::MOST`].
     pub const fn per_second(whole: u64) -> Rate {
-        let most = Self::MOST.0 / PARTS;
-        Rate(if whole > most { most } else { whole } * PARTS)
+        let most = Self::MOST.0 / Rate::PARTS;
+        Rate(if whole > most { most } else { whole } * Rate::PARTS)
     }
 
     /// How many a second.
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 / PARTS as f64
+        self.0 as f64 / Rate::PARTS as f64
     }
 
     /// How long `number` of them take, in whole nanoseconds and never more; for ever ([`u64::MAX`]) beyond that, and at
     /// a rate of nothing.
     pub fn time_of(self, number: u64) -> Nanos {
-        const PER_NANO: u128 = 1_000_000_000 * PARTS as u128;
+        const PER_NANO: u128 = 1_000_000_000 * Rate::PARTS as u128;
         match (u128::from(number) * PER_NANO).checked_div(u128::from(self.0)) {
             Some(nanos) => Nanos::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
             None => Nanos::from_nanos(u64::MAX),
@@ -56,7 +66,7 @@ impl FromStr for Rate {
     /// `/s`.
     fn from_str(text: &str) -> Result<Rate, ParseError> {
         let number = text.strip_suffix("/s").unwrap_or(text);
-        match multiplied(number, PARTS) {
+        match multiplied(number, Rate::PARTS) {
             Ok(parts) if parts <= Self::MOST.0 => Ok(Rate(parts)),
             Ok(_) | Err(Fault::Large) => Err(ParseError::TooLarge(text.to_owned())),
             Err(Fault::Form) => Err(ParseError::Rate(text.to_owned())),
@@ -74,7 +84,7 @@ impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
         let per_second = f64::deserialize(deserializer)?;
         if (0.0..=Self::MOST.as_f64()).contains(&per_second) {
-            Ok(Rate((per_second * PARTS as f64).round() as u64))
+            Ok(Rate((per_second * Rate::PARTS as f64).round() as u64))
         } else {
             Err(de::Error::custom(format!("{per_second} is not a rate")))
         }

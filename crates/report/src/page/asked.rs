@@ -3,8 +3,8 @@
 use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
 use plan::{
-    Arrivals, Body, Connect, Endpoint, Load, Plan, Request, Requests, RingKind, Stop, Tolerance,
-    Version,
+    Arrivals, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request, Requests,
+    RingKind, Stop, Sweep, Tolerance, Version,
 };
 use record::{Point, Probe, Run};
 use units::Rate;
@@ -87,7 +87,12 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
     let rounds = || run.points.iter().flat_map(|point| &point.rounds);
     let partial = rounds().filter(|round| round.partial).count();
     let complete = rounds().count() - partial;
-    let asked = run.plan.rounds as usize * run.points.len().max(1);
+    let points = run
+        .plan
+        .sweep
+        .as_ref()
+        .map_or(run.points.len(), Sweep::points);
+    let asked = run.plan.rounds as usize * points.max(1);
     if !run.interrupted && partial == 0 {
         return None;
     }
@@ -171,10 +176,25 @@ fn sentence(plan: &Plan) -> String {
 }
 
 fn load(plan: &Plan) -> String {
-    let connections = number(plan.load.connections().into(), "connection", "connections");
-    let threads = match plan.pin {
-        true => number(plan.threads().into(), "pinned thread", "pinned threads"),
-        false => number(plan.threads().into(), "thread", "threads"),
+    let swept =
+        |pick: fn(&Axis) -> Option<&Vec<u32>>| axes(plan).find_map(pick).map(|all| ends(all));
+    let connections = swept(|axis| match axis {
+        Axis::Connections(values) => Some(values),
+        _ => None,
+    });
+    let connections = match connections {
+        Some(ends) => format!("{ends} connections"),
+        None => number(plan.load.connections().into(), "connection", "connections"),
+    };
+    let threads = swept(|axis| match axis {
+        Axis::Threads(values) => Some(values),
+        _ => None,
+    });
+    let threads = match (threads, plan.pin) {
+        (Some(ends), true) => format!("{ends} pinned threads"),
+        (Some(ends), false) => format!("{ends} threads"),
+        (None, true) => number(plan.threads().into(), "pinned thread", "pinned threads"),
+        (None, false) => number(plan.threads().into(), "thread", "threads"),
     };
     match plan.load {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
@@ -183,9 +203,32 @@ fn load(plan: &Plan) -> String {
                 Arrivals::Poisson => "at random (Poisson)",
                 Arrivals::Constant => "evenly spaced",
             };
-            let rate = per_second(rate);
+            let rate = match axes(plan).find_map(|axis| match axis {
+                Axis::Rate(values) => values.first().zip(values.last()),
+                _ => None,
+            }) {
+                Some((first, last)) => {
+                    format!("{} to {}", units::rate(first.as_f64()), per_second(*last))
+                }
+                None => per_second(rate),
+            };
             format!("open loop, {rate} {law}, at most {connections} on {threads}")
         }
+    }
+}
+
+/// The settings that have several values.
+fn axes(plan: &Plan) -> impl Iterator<Item = &Axis> {
+    plan.sweep.iter().flat_map(|sweep| &sweep.axes)
+}
+
+/// `1 to 1 000`.
+fn ends(values: &[u32]) -> String {
+    let shown =
+        |value: Option<&u32>| value.map_or(String::new(), |value| units::count((*value).into()));
+    match values {
+        [only] => shown(Some(only)),
+        _ => format!("{} to {}", shown(values.first()), shown(values.last())),
     }
 }
 
@@ -247,7 +290,20 @@ fn rounds(plan: &Plan) -> String {
         Stop::Duration(span) => asked(span),
         Stop::Requests(requests) => number(requests, "request", "requests"),
     };
-    let rounds = number(plan.rounds.into(), "round", "rounds");
+    let mut rounds = number(plan.rounds.into(), "round", "rounds");
+    if let Some(sweep) = &plan.sweep {
+        let points = number(sweep.points() as u64, "point", "points");
+        let nesting = match sweep.rounds {
+            Nesting::Nested => "",
+            Nesting::Interleaved => "interleaved ",
+        };
+        let order = match sweep.order {
+            Order::Up => "",
+            Order::Down => ", downwards",
+            Order::Shuffled => ", shuffled",
+        };
+        rounds = format!("{points}{order}, {nesting}{rounds}");
+    }
     match plan.warmup {
         units::Nanos::ZERO => format!("{rounds} of {each}"),
         warmup => format!("{rounds} of {each} after {} of warm-up", asked(warmup)),

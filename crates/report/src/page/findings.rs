@@ -1,7 +1,7 @@
 //! What is to be held against the figures, and how it demotes them.
 
 use super::{Item, Role, Row};
-use crate::phrase::clean;
+use crate::phrase::{clean, number};
 use record::{Figure, Finding, Grade, Run};
 
 /// The longest sentence or remedy that is shown whole; a record read from a file may hold anything.
@@ -40,12 +40,26 @@ fn touching(run: &Run, figure: Figure) -> impl Iterator<Item = &Finding> {
         .filter(move |finding| finding.touches.contains(&figure))
 }
 
-/// Every finding with what it concerns and what can be done, in the order in which the Run holds them.
+/// Every finding with what it concerns and what can be done, in the order in which the Run holds them. Of a sweep what
+/// was found at many points is said once.
 pub(super) fn rows(run: &Run) -> Vec<Row> {
-    run.findings.iter().flat_map(row).collect()
+    let mut seen: Vec<(&Finding, usize)> = Vec::new();
+    for finding in &run.findings {
+        let alike = |(known, _): &&mut (&Finding, usize)| {
+            run.is_sweep() && known.check == finding.check && known.grade == finding.grade
+        };
+        match seen.iter_mut().find(alike) {
+            Some((_, more)) => *more += 1,
+            None => seen.push((finding, 0)),
+        }
+    }
+    seen.into_iter()
+        .flat_map(|(finding, more)| row(finding, more))
+        .collect()
 }
 
-fn row(finding: &Finding) -> Vec<Row> {
+/// A finding, and at how many other points of a sweep the same was found.
+fn row(finding: &Finding, more: usize) -> Vec<Row> {
     let role = match finding.grade {
         Grade::Note => Role::Plain,
         Grade::Qualified => Role::Warning,
@@ -56,6 +70,10 @@ fn row(finding: &Finding) -> Vec<Row> {
         sentence = sentence.and(role, format!("{figures}: "));
     }
     sentence = sentence.and(Role::Plain, clean(&finding.sentence, LONGEST));
+    if more > 0 {
+        let others = number(more as u64, "other point", "other points");
+        sentence = sentence.and(Role::Dim, format!(" (and the like at {others})"));
+    }
     let mark = Some(finding.grade).filter(|grade| *grade > Grade::Note);
     let said = Row::new(&finding.grade.to_string(), vec![sentence]).marked(mark);
     let remedy = finding.remedy.as_ref().map(|remedy| {

@@ -4,6 +4,7 @@
 //! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
 
 mod asked;
+pub(crate) mod curve;
 mod figures;
 mod findings;
 mod place;
@@ -91,10 +92,21 @@ pub struct Column {
 }
 
 impl Page {
-    /// What is to be shown of `run`.
+    /// Of whom what was asked.
+    pub(crate) fn head(run: &Run) -> Page {
+        Page {
+            blocks: vec![Block::Lines(asked::head(run))],
+        }
+    }
+
+    /// What is to be shown of `run`: of a run its points one after the other, of a sweep the curve.
     pub fn of(run: &Run) -> Page {
-        let mut blocks = vec![Block::Lines(asked::head(run))];
-        for point in &run.points {
+        let mut blocks = Page::head(run).blocks;
+        if run.is_sweep() {
+            blocks.push(Block::Table(curve::table(run)));
+            blocks.push(Block::Rows(curve::rows(run)));
+        }
+        for point in run.points.iter().filter(|_| !run.is_sweep()) {
             if run.points.len() > 1 {
                 blocks.push(Block::Lines(vec![asked::level(point)]));
             }

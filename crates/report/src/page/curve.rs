@@ -1,0 +1,257 @@
+//! The curve of a sweep: a line for each point, and what follows from all of them.
+
+use super::{Column, Item, Role, Row, Span, Table};
+use crate::phrase::{micros, number, rate};
+use plan::{Axis, Level, Load};
+use record::{Figure, Finding, Grade, Latency, Point, Round, Run, Summary};
+use units::{Nanos, percent};
+
+/// What a cell is made of.
+struct Place<'a> {
+    level: &'a Level,
+    point: &'a Point,
+    summary: &'a Summary,
+    findings: &'a [Finding],
+}
+
+/// One column of the curve.
+struct Kind {
+    title: &'static str,
+    cell: fn(&Place<'_>) -> Span,
+}
+
+/// What is shown of each point, after what differs between them.
+const KINDS: &[Kind] = &[
+    Kind {
+        title: "requests/s",
+        cell: |place| {
+            let bound = if is_bound(place.findings) { ">= " } else { "" };
+            let shown = format!("{bound}{}", rate(place.summary.rps.mean));
+            held(place, Figure::Rps, Role::Strong, shown)
+        },
+    },
+    Kind {
+        title: "min",
+        cell: |place| rounds_rate(place, place.summary.rps.min),
+    },
+    Kind {
+        title: "max",
+        cell: |place| rounds_rate(place, place.summary.rps.max),
+    },
+    Kind {
+        title: "p50",
+        cell: |place| time(place, "p50", place.summary.latency_us.p50),
+    },
+    Kind {
+        title: "p99",
+        cell: |place| time(place, "p99", place.summary.latency_us.p99),
+    },
+    Kind {
+        title: "errors",
+        cell: |place| {
+            let errors = place.summary.errors.total;
+            let role = if errors > 0 { Role::Wrong } else { Role::Dim };
+            held(place, Figure::Counts, role, units::count(errors))
+        },
+    },
+    Kind {
+        title: "generator",
+        cell: |place| share(Round::typical(&place.point.rounds, Round::generator_busy)),
+    },
+    Kind {
+        title: "server",
+        cell: |place| share(Round::typical(&place.point.rounds, Round::server_busy)),
+    },
+    Kind {
+        title: "time",
+        cell: |place| {
+            let nanos = (place.summary.duration_s * 1e9) as u64;
+            Span::new(Role::Dim, units::span(Nanos::from_nanos(nanos)))
+        },
+    },
+];
+
+/// The headings for a run's points.
+pub(crate) fn columns(run: &Run) -> Vec<Column> {
+    let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
+    let mut titles: Vec<&'static str> = axes.map(Axis::name).collect();
+    titles.extend(KINDS.iter().map(|kind| kind.title));
+    let mut columns: Vec<Column> = titles
+        .into_iter()
+        .map(|title| Column {
+            title,
+            is_number: true,
+        })
+        .collect();
+    columns.push(Column {
+        title: "",
+        is_number: false,
+    });
+    columns
+}
+
+/// The cells of one point, of which `findings` are what is to be held against it.
+pub(crate) fn cells(run: &Run, point: &Point, findings: &[Finding]) -> Vec<Span> {
+    let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
+    let mut cells: Vec<Span> = axes
+        .map(|axis| Span::new(Role::Plain, value(axis, &point.level)))
+        .collect();
+    match &point.summary {
+        Some(summary) => {
+            let place = Place {
+                level: &point.level,
+                point,
+                summary,
+                findings,
+            };
+            cells.extend(KINDS.iter().map(|kind| (kind.cell)(&place)));
+            cells.push(Span::new(Role::Wrong, remark(&place, run)));
+        }
+        None => {
+            cells.extend(KINDS.iter().map(|_| Span::new(Role::Dim, "-")));
+            cells.push(Span::new(Role::Wrong, "nothing was measured"));
+        }
+    }
+    cells
+}
+
+/// The value that an axis has at a level.
+fn value(axis: &Axis, level: &Level) -> String {
+    let shown =
+        |value: Option<u32>| value.map_or("-".to_owned(), |value| units::count(value.into()));
+    match axis {
+        Axis::Connections(_) => units::count(level.load.connections().into()),
+        Axis::Rate(_) => match level.load {
+            Load::Open { rate: asked, .. } => rate(asked.as_f64()),
+            Load::Closed { .. } => "-".to_owned(),
+        },
+        Axis::Threads(_) => shown(level.threads),
+        Axis::Pipeline(_) => shown(level.pipeline),
+        Axis::Workers(_) => shown(level.workers),
+    }
+}
+
+/// What is to be said of a point in a word or two.
+fn remark(place: &Place<'_>, run: &Run) -> String {
+    let found = |name: &str| {
+        let invalid = |each: &&Finding| each.check == name && each.grade == Grade::Invalid;
+        place.findings.iter().any(|each| invalid(&each))
+    };
+    let mut words = Vec::new();
+    if found("overload") {
+        words.push("OVERLOAD");
+    }
+    if is_bound(place.findings) {
+        words.push("generator-bound");
+    }
+    if place.point.rounds.len() < run.plan.rounds as usize {
+        words.push("unfinished");
+    }
+    let marks = [Figure::Rps, Figure::Latency, Figure::Counts];
+    if words.is_empty()
+        && marks
+            .iter()
+            .any(|figure| grade(place, *figure) == Some(Grade::Qualified))
+    {
+        words.push("*");
+    }
+    let _ = place.level;
+    words.join(", ")
+}
+
+fn share(value: Option<f64>) -> Span {
+    Span::new(Role::Plain, value.map_or("-".to_owned(), percent))
+}
+
+fn rounds_rate(place: &Place<'_>, value: Option<f64>) -> Span {
+    let shown = value.map_or("-".to_owned(), rate);
+    held(place, Figure::Rps, Role::Plain, shown)
+}
+
+fn time(place: &Place<'_>, name: &str, value: Option<f64>) -> Span {
+    let latency: &Latency = &place.summary.latency_us;
+    let bound = match latency.at_least.iter().any(|known| known == name) {
+        true => ">= ",
+        false => "",
+    };
+    let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
+    held(place, Figure::Latency, Role::Plain, shown)
+}
+
+/// A figure, unless a finding voids it.
+fn held(place: &Place<'_>, figure: Figure, role: Role, shown: String) -> Span {
+    let bound = figure == Figure::Rps && is_bound(place.findings);
+    match grade(place, figure) {
+        Some(Grade::Invalid) if !bound => Span::new(Role::Wrong, "INVALID"),
+        _ => Span::new(role, shown),
+    }
+}
+
+fn grade(place: &Place<'_>, figure: Figure) -> Option<Grade> {
+    let touching = place
+        .findings
+        .iter()
+        .filter(|each| each.touches.contains(&figure));
+    touching.map(|each| each.grade).max()
+}
+
+/// Whether requests/s is a lower bound, because the generator was the limit and nothing else is wrong with it.
+fn is_bound(findings: &[Finding]) -> bool {
+    let mut invalid = findings
+        .iter()
+        .filter(|each| each.grade == Grade::Invalid && each.touches.contains(&Figure::Rps))
+        .peekable();
+    invalid.peek().is_some() && invalid.all(|each| each.check == "limit")
+}
+
+/// All points of a run.
+pub(crate) fn table(run: &Run) -> Table {
+    let rows = run.points.iter().enumerate().map(|(index, point)| {
+        let of_it = |each: &&Finding| each.point.is_none_or(|at| at == index);
+        let findings: Vec<Finding> = run.findings.iter().filter(of_it).cloned().collect();
+        cells(run, point, &findings)
+    });
+    Table {
+        columns: columns(run),
+        rows: rows.collect(),
+        rest: None,
+    }
+}
+
+/// What all points come to.
+pub(crate) fn rows(run: &Run) -> Vec<Row> {
+    let Some(curve) = &run.curve else {
+        return Vec::new();
+    };
+    let mut whole = vec![
+        Item::plain(number(curve.requests, "exchange", "exchanges")),
+        Item::named("in", Role::Plain, span_of(curve.measured_s)),
+    ];
+    whole.extend(
+        curve
+            .rps
+            .map(|rps| Item::plain(format!("{} requests/s over all of it", rate(rps)))),
+    );
+    if curve.errors > 0 {
+        whole.push(Item::wrong(number(curve.errors, "error", "errors")));
+    }
+    let mut rows = vec![Row::new("whole sweep", whole)];
+    if let Some(elapsed) = run.elapsed {
+        let shown = Item::plain(units::span(elapsed));
+        rows.push(Row::new("elapsed", vec![shown]));
+    }
+    if let Some(peak) = curve.peak
+        && let Some(point) = run.points.get(peak.point)
+    {
+        let items = vec![
+            Item::strong(format!("{} requests/s", rate(peak.rps))),
+            Item::named("at", Role::Plain, point.level.to_string()),
+        ];
+        rows.push(Row::new("peak", items));
+    }
+    rows
+}
+
+fn span_of(secs: f64) -> String {
+    units::span(Nanos::from_nanos((secs * 1e9) as u64))
+}

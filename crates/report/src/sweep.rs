@@ -1,0 +1,36 @@
+//! A sweep while it is measured: the head, a line for each point as it comes, and at last what follows from all.
+//!
+//! Later points are not known yet, so columns have a width of their own; `text` lays the same cells out again as a table.
+
+use crate::Look;
+use crate::page::{Block, Page, curve};
+use crate::text::{self, render};
+use record::{Finding, Run};
+
+/// Of whom what is asked, and the headings.
+pub fn head(run: &Run, look: &Look) -> String {
+    let columns = curve::columns(run);
+    format!(
+        "{}\n{}",
+        render(&Page::head(run), look),
+        text::headings(&columns, look)
+    )
+}
+
+/// The line of one point, judged by `findings`.
+pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> String {
+    let columns = curve::columns(run);
+    match run.points.get(point) {
+        Some(point) => text::line(&columns, &curve::cells(run, point, findings), look),
+        None => String::new(),
+    }
+}
+
+/// What all points come to, and what is to be held against them.
+pub fn foot(run: &Run, look: &Look) -> String {
+    let mut page = Page::of(run);
+    page.blocks.drain(..page.blocks.len().min(1)); // the head
+    page.blocks
+        .retain(|block| !matches!(block, Block::Table(_)));
+    format!("\n{}", render(&page, look))
+}
