@@ -41,6 +41,7 @@ pub(crate) fn healthy() -> Run {
         elapsed: None,
         findings: Vec::new(),
         interrupted: false,
+        resumed_unix: Vec::new(),
     };
     run.summarise();
     run

@@ -43,7 +43,7 @@ pub fn judge(run: &Run) -> Vec<Finding> {
             if run.points.len() > 1 {
                 for finding in &mut found {
                     finding.point = Some(index);
-                    name_level(finding, &point.level);
+                    name_level(finding, &run.plan.name(&point.level));
                 }
             }
             found
@@ -61,7 +61,7 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn name_level(finding: &mut Finding, level: &plan::Level) {
+fn name_level(finding: &mut Finding, level: &str) {
     finding.sentence = format!("at {level}: {}", finding.sentence);
 }
 

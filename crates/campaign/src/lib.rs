@@ -24,4 +24,4 @@ mod walk;
 pub use cells::{Cell, cells};
 pub use foresight::{Foresight, foresee};
 pub use server::{Ready, Running, ServerError};
-pub use walk::{CampaignError, Outcome, Quiet, View, carry_out};
+pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};

@@ -38,6 +38,17 @@ pub enum CampaignError {
     /// Threads could not be set up.
     #[error(transparent)]
     Round(#[from] RoundError),
+    /// What is to go on is not what was begun.
+    #[error("{what} is not what it was when {} was measured, so its points could not be compared; measure anew", .path.display())]
+    Differs {
+        /// The record.
+        path: PathBuf,
+        /// What is another.
+        what: String,
+    },
+    /// There is nothing to go on with.
+    #[error("{} has every round of its plan already; see it with `weigh report`", .0.display())]
+    Complete(PathBuf),
     /// No ring to probe with.
     #[error("the kernel gives no epoll instance: {0}")]
     Ring(Errno),
@@ -91,6 +102,44 @@ pub fn carry_out(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
+    check(&plan)?;
+    let run = new_run(plan.published());
+    let journal = Keeping::New(Journal::create(output, &run)?);
+    carry_on(&plan, run, journal, stop, view)
+}
+
+/// Goes on with `earlier`, the record of a campaign at `output` that was stopped: what it lacks of `plan` is measured.
+///
+/// # Errors
+/// [`CampaignError`], [`CampaignError::Differs`] where plan or machine are not what they were; `earlier` is then untouched.
+pub fn resume(
+    plan: Plan,
+    mut earlier: Run,
+    output: &Path,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Outcome, CampaignError> {
+    check(&plan)?;
+    let differs = |what: String| CampaignError::Differs {
+        path: output.into(),
+        what,
+    };
+    if plan.published() != earlier.plan {
+        return Err(differs("the plan".into()));
+    }
+    if let Some(what) = earlier.machine.differs_from(&host::machine()) {
+        return Err(differs(what.into()));
+    }
+    earlier.reopen(kernel::clock::realtime().as_secs());
+    if cells(&plan).iter().all(|cell| is_measured(&earlier, cell)) {
+        return Err(CampaignError::Complete(output.into()));
+    }
+    let journal = Keeping::Old(output.into());
+    carry_on(&plan, earlier, journal, stop, view)
+}
+
+/// What must hold before anything is begun.
+fn check(plan: &Plan) -> Result<(), CampaignError> {
     plan.check()?;
     let (first, last) = kernel::limits::local_port_range();
     let open_files = match kernel::limits::raise_open_files() {
@@ -106,13 +155,51 @@ pub fn carry_out(
             foresee(&plan.at(&level), endpoint, there_is)?;
         }
     }
+    Ok(())
+}
+
+/// Where a campaign's rounds are kept while it goes on.
+enum Keeping {
+    /// In a journal that was just begun.
+    New(Journal),
+    /// In place of the one that was left beside this record, once there is something to add.
+    Old(PathBuf),
+}
+
+impl Keeping {
+    /// The journal, when the load begins.
+    fn begin(self, run: &Run) -> Result<Journal, SaveError> {
+        match self {
+            Keeping::New(mut journal) => journal.begin(run).map(|()| journal),
+            Keeping::Old(path) => Journal::resume(&path, run),
+        }
+    }
+
+    /// Nothing was measured.
+    fn discard(self) {
+        if let Keeping::New(journal) = self {
+            journal.discard();
+        }
+    }
+}
+
+fn carry_on(
+    plan: &Plan,
+    mut run: Run,
+    journal: Keeping,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Outcome, CampaignError> {
     let begun = kernel::clock::now();
-    let mut run = new_run(plan.published());
-    let journal = Journal::create(output, &run)?;
-    let walked = walk(&plan, &mut run, journal, stop, view);
+    // Of one that was killed nobody knows how long it took.
+    let before = match run.resumed_unix.is_empty() {
+        true => Some(units::Nanos::ZERO),
+        false => run.elapsed,
+    };
+    let walked = walk(plan, &mut run, journal, stop, view);
     view.ends();
     let journal = walked?;
-    run.elapsed = Some(kernel::clock::now() - begun);
+    run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
     run.summarise();
     run.findings = audit::judge(&run);
     let saved = journal.finish(&run);
@@ -133,6 +220,7 @@ fn new_run(plan: Plan) -> Run {
         elapsed: None,
         findings: Vec::new(),
         interrupted: false,
+        resumed_unix: Vec::new(),
         plan,
     }
 }
@@ -141,21 +229,25 @@ fn new_run(plan: Plan) -> Run {
 fn walk(
     plan: &Plan,
     run: &mut Run,
-    mut journal: Journal,
+    journal: Keeping,
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Journal, CampaignError> {
-    let cells = cells(plan);
+    let mut cells = cells(plan);
+    cells.retain(|cell| !is_measured(run, cell));
     let mut stage = None;
     let first = cells.first().expect("a plan that was checked has cells");
     if let Err(error) = set(&mut stage, &plan.at(&first.level), run, stop, view) {
         journal.discard();
         return Err(error);
     }
-    journal.begin(run)?;
-    run.expect_points();
+    if run.points.is_empty() {
+        run.expect_points();
+    }
+    let mut journal = journal.begin(run)?;
     view.begins(run);
-    let mut seq = 0;
+    (0..run.points.len()).for_each(|point| tell_point(run, point, view));
+    let mut seq = run.unused_seq();
     for cell in &cells {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -179,7 +271,7 @@ fn walk(
         }
         view.measured(&round);
         keep(run, cell, round);
-        tell_point(run, cell, view);
+        tell_point(run, cell.point, view);
     }
     run.interrupted |= stop.load(Ordering::Relaxed);
     run.drop_unmeasured();
@@ -221,13 +313,21 @@ fn keep(run: &mut Run, cell: &Cell, round: Round) {
 }
 
 /// A point whose rounds are all measured is told at once, judged by itself.
-fn tell_point(run: &mut Run, cell: &Cell, view: &mut dyn View) {
-    let point = &mut run.points[cell.point];
+fn tell_point(run: &mut Run, index: usize, view: &mut dyn View) {
+    let point = &mut run.points[index];
     if point.rounds.len() as u32 == run.plan.rounds {
+        point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
         point.summary = Summary::of(&point.rounds);
-        let evidence = Evidence::of(run, &run.points[cell.point]);
-        view.point(run, cell.point, &audit::judge_evidence(&evidence));
+        let evidence = Evidence::of(run, &run.points[index]);
+        view.point(run, index, &audit::judge_evidence(&evidence));
     }
+}
+
+/// Whether `run` has this round, whole.
+fn is_measured(run: &Run, cell: &Cell) -> bool {
+    let point = run.points.iter().find(|point| point.level == cell.level);
+    let mut rounds = point.iter().flat_map(|point| &point.rounds);
+    rounds.any(|round| round.index == cell.round && !round.partial)
 }
 
 /// What the rounds of a point are measured with.

@@ -261,6 +261,14 @@ pub struct SweepFlags {
     /// all rounds of a point, then the next point.
     #[arg(long, help_heading = "Sweep")]
     pub interleaved: bool,
+    /// Go on with a sweep that was stopped, where it stopped; alone, or with the command that it began with.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output",
+        help_heading = "Sweep"
+    )]
+    pub resume: Option<PathBuf>,
 }
 
 /// `--order`

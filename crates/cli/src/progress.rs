@@ -75,7 +75,7 @@ impl Bar {
     fn place(&self, cell: &Cell) -> String {
         match self.points {
             0 | 1 => String::new(),
-            several => format!("point {}/{several}, {}: ", cell.point + 1, cell.level),
+            several => format!("point {}/{several}, ", cell.point + 1),
         }
     }
 

@@ -4,16 +4,22 @@ use crate::args::SweepFlags;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{intent, output, run};
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use campaign::{CampaignError, Cell, View};
 use engine::Progress;
+use plan::Plan;
 use record::{Finding, Round, Run, SaveError};
 use report::Look;
+use std::path::{Path, PathBuf};
 
 /// Carries `flags` out.
 pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
-    let plan = intent::sweep(flags)?;
     let run = &flags.run;
+    let earlier = flags.resume.as_deref().map(earlier).transpose()?;
+    let plan = match &earlier {
+        Some((earlier, path)) => again(flags, earlier, path)?,
+        None => intent::sweep(flags)?,
+    };
     if run.dry_run {
         return run::dry_run(&plan.published());
     }
@@ -23,7 +29,13 @@ pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
         are_shown: !run.json,
         unprinted: None,
     };
-    let outcome = run::carry_out_under(plan, run.output.clone(), &mut lines)?;
+    let outcome = match earlier {
+        Some((earlier, path)) => {
+            let stop = kernel::signals::interrupts();
+            campaign::resume(plan, earlier, &path, stop.flag(), &mut lines)?
+        }
+        None => run::carry_out_under(plan, run.output.clone(), &mut lines)?,
+    };
     let shown = match run.json {
         true => run::show(&outcome, "json", run.quiet),
         false => lines.conclude(&outcome.run) && run::tell_record(&outcome, run.quiet),
@@ -33,6 +45,43 @@ pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
         shown && outcome.saved.is_ok(),
         run.strict,
     ))
+}
+
+/// The record that a sweep has left, and where; its journal may be named instead.
+fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
+    let name = path.to_string_lossy();
+    let path = match name.strip_suffix(".journal") {
+        Some(record) => PathBuf::from(record),
+        None => path.to_owned(),
+    };
+    let run = record::load(&path)?;
+    if !run.is_sweep() {
+        bail!(
+            "--resume {} is no sweep; `weigh run` measures it anew",
+            path.display()
+        );
+    }
+    Ok((run, path))
+}
+
+/// The plan of the sweep that goes on: as it was recorded or, where the command is given again, as that says, which must
+/// be the same.
+fn again(flags: &SweepFlags, earlier: &Run, path: &Path) -> Result<Plan> {
+    if flags.run.urls.is_empty() && flags.run.urls_file.is_none() {
+        let plan = earlier.plan.clone();
+        if plan.withholds() {
+            bail!(
+                "--resume {} does not hold the credentials of its requests; give the whole command again",
+                path.display()
+            );
+        }
+        return Ok(plan);
+    }
+    let mut plan = intent::sweep(flags)?;
+    if flags.run.seed.is_none() {
+        plan.seed = earlier.plan.seed;
+    }
+    Ok(plan)
 }
 
 /// Prints a line for each point when its rounds are measured, and shows progress below them.

@@ -177,6 +177,16 @@ impl Plan {
         plan
     }
 
+    /// Whether it is a published plan that lacks credentials.
+    pub fn withholds(&self) -> bool {
+        let requests = match &self.requests {
+            Requests::Listed(requests) => requests.as_slice(),
+            Requests::File { common, .. } => std::slice::from_ref(common),
+        };
+        let mut headers = requests.iter().flat_map(|request| &request.headers);
+        headers.any(|(_, value)| value == Request::WITHHELD)
+    }
+
     /// Connections that are really opened, or may be: with fewer requests than connections only as many as there are requests.
     pub fn connections(&self) -> u32 {
         let connections = self.load.connections();

@@ -1,6 +1,6 @@
 //! What makes a plan sound: rules that can be judged from the plan alone.
 
-use crate::{Axis, Level, Load, Plan, Protocol, Requests, Stop, Sweep, WORKERS};
+use crate::{Axis, Load, Plan, Protocol, Requests, Stop, Sweep, WORKERS};
 use thiserror::Error;
 use units::{Nanos, Rate};
 
@@ -72,7 +72,10 @@ pub enum PlanError {
     )]
     WorkersUnsaid,
     #[error("at {level}: {error}")]
-    AtLevel { level: Level, error: Box<PlanError> },
+    AtLevel {
+        level: String,
+        error: Box<PlanError>,
+    },
 }
 
 fn number_of(number: u32) -> String {
@@ -106,7 +109,7 @@ impl Plan {
             checked.map_err(|error| match self.sweep {
                 None => error,
                 Some(_) => PlanError::AtLevel {
-                    level,
+                    level: self.name(&level),
                     error: Box::new(error),
                 },
             })?;

@@ -7,7 +7,6 @@
 use crate::{Load, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use units::Rate;
 
 /// What differs between the points of a campaign.
@@ -91,30 +90,10 @@ impl Level {
     }
 }
 
-impl fmt::Display for Level {
-    /// `10 connections`, `10 000 requests/s, 2 workers`: what it is called in a sentence.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.load {
-            Load::Closed { connections } => number(f, connections, "connection")?,
-            Load::Open { rate, .. } => write!(f, "{} requests/s", units::rate(rate.as_f64()))?,
-        }
-        let others = [(self.threads, "thread"), (self.workers, "worker")];
-        for (value, name) in others {
-            if let Some(value) = value {
-                f.write_str(", ")?;
-                number(f, value, name)?;
-            }
-        }
-        match self.pipeline {
-            Some(depth) => write!(f, ", {} at a time", units::count(depth.into())),
-            None => Ok(()),
-        }
-    }
-}
-
-fn number(f: &mut fmt::Formatter<'_>, number: u32, name: &str) -> fmt::Result {
+fn number(number: Option<u32>, name: &str) -> String {
+    let number = number.unwrap_or_default();
     let plural = if number == 1 { "" } else { "s" };
-    write!(f, "{} {name}{plural}", units::count(number.into()))
+    format!("{} {name}{plural}", units::count(number.into()))
 }
 
 /// What stands for the number of workers in a server's command.
@@ -151,6 +130,23 @@ impl Axis {
             Axis::Threads(_) => "threads",
             Axis::Pipeline(_) => "pipeline",
             Axis::Workers(_) => "workers",
+        }
+    }
+
+    /// What it comes to at `level`, in words.
+    fn name_at(&self, level: &Level) -> String {
+        match self {
+            Axis::Connections(_) => number(Some(level.load.connections()), "connection"),
+            Axis::Rate(_) => match level.load {
+                Load::Open { rate, .. } => format!("{} requests/s", units::rate(rate.as_f64())),
+                Load::Closed { .. } => "no rate".to_owned(),
+            },
+            Axis::Threads(_) => number(level.threads, "thread"),
+            Axis::Pipeline(_) => {
+                let depth = units::count(level.pipeline.unwrap_or(1).into());
+                format!("{depth} at a time")
+            }
+            Axis::Workers(_) => number(level.workers, "worker"),
         }
     }
 
@@ -223,6 +219,16 @@ impl Plan {
                 .flat_map(|level| (0..axis.values()).map(|index| axis.put(*level, index)));
             combined.collect()
         })
+    }
+
+    /// What a level is called among the others: `10 connections`, `20 requests/s, 2 workers`. Only what differs is named.
+    pub fn name(&self, level: &Level) -> String {
+        let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes);
+        let names: Vec<String> = axes.rev().map(|axis| axis.name_at(level)).collect();
+        match names.is_empty() {
+            true => Axis::Connections(Vec::new()).name_at(level),
+            false => names.join(", "),
+        }
     }
 
     /// The plan of one point: this one, with what holds there, and no other point.
@@ -304,19 +310,21 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_called_by_what_holds_there() {
-        let closed = Level::of(Load::Closed { connections: 1 });
-        assert_eq!(closed.to_string(), "1 connection");
-        let several = Level {
-            load: Load::Closed { connections: 1_000 },
-            threads: Some(1),
-            pipeline: Some(4),
-            workers: Some(2),
-        };
+    fn a_level_is_called_by_what_differs() {
+        let all = plan(vec![
+            Axis::Workers(vec![1, 2]),
+            Axis::Threads(vec![1]),
+            Axis::Pipeline(vec![4]),
+            Axis::Connections(vec![1_000]),
+        ]);
         assert_eq!(
-            several.to_string(),
-            "1 000 connections, 1 thread, 2 workers, 4 at a time"
+            all.name(&all.levels()[1]),
+            "1 000 connections, 4 at a time, 1 thread, 2 workers"
         );
+        let workers = plan(vec![Axis::Workers(vec![1])]);
+        assert_eq!(workers.name(&workers.levels()[0]), "1 worker");
+        let alone = plan(Vec::new());
+        assert_eq!(alone.name(&alone.levels()[0]), "1 connection");
     }
 
     #[test]

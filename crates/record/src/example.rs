@@ -302,6 +302,7 @@ impl Script {
             elapsed: None,
             findings: Vec::new(),
             interrupted: false,
+            resumed_unix: Vec::new(),
         };
         run.summarise();
         run

@@ -13,7 +13,7 @@ use crate::save::{self, Destination, SaveError};
 use crate::{Round, Run};
 use plan::Level;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -91,6 +91,45 @@ impl Journal {
                 Err(error)
             }
         }
+    }
+
+    /// Goes on with what was measured of the record at `path`: a journal of all rounds of `run` takes the place of the one
+    /// that was left there, if any. Until it does, the old one is untouched.
+    ///
+    /// # Errors
+    /// [`SaveError`], [`SaveError::StillGoing`] where whoever wrote the old one still does.
+    pub fn resume(path: &Path, run: &Run) -> Result<Journal, SaveError> {
+        let Destination::File(record) = Destination::of(path)? else {
+            return Err(SaveError::NoFile(path.into()));
+        };
+        let journal = journal_path(&record);
+        if journal.exists() {
+            refuse_foreign(&journal)?;
+        }
+        let begin = |error| SaveError::Begin {
+            path: journal.clone(),
+            error,
+        };
+        let mut next = journal.as_os_str().to_owned();
+        next.push(".next");
+        let next = PathBuf::from(next);
+        let _ = fs::remove_file(&next); // of an attempt that was cut off
+        let mut resumed = Journal {
+            destination: Destination::File(record),
+            file: create_exclusively(&next)?,
+            path: next.clone(),
+            length: 0,
+        };
+        resumed.begin(run)?;
+        for (place, point) in run.points.iter().enumerate() {
+            for round in &point.rounds {
+                resumed.append_round(place, &point.level, round)?;
+            }
+        }
+        fs::rename(&next, &journal).map_err(begin)?;
+        resumed.path = journal;
+        resumed.sync_name()?;
+        Ok(resumed)
     }
 
     /// Writes down all that is known when the load begins: the first line again, with the probe in it. To be called
@@ -195,16 +234,18 @@ pub(crate) fn journal_path(path: &Path) -> PathBuf {
 /// Creates the journal's file; one that an earlier run left there is removed first. (Removed, not emptied: were that
 /// run still going, it would go on in its own file, and never in ours.)
 fn create_exclusively(path: &Path) -> Result<File, SaveError> {
-    let create = || OpenOptions::new().write(true).create_new(true).open(path);
+    let create = || {
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let _ = file.try_lock(); // where locks cannot be had, nobody can tell that we are still writing
+        Ok::<File, io::Error>(file)
+    };
     let unwritable = |error| SaveError::Unwritable {
         path: path.into(),
         error,
     };
     match create() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if !is_ours(path).map_err(unwritable)? {
-                return Err(SaveError::NotOurs(path.into()));
-            }
+            refuse_foreign(path)?;
             if holds_rounds(path).map_err(unwritable)? {
                 return Err(SaveError::HoldsRounds(path.into()));
             }
@@ -215,7 +256,21 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
     }
 }
 
-/// Whether there is a journal of weigh, or one that was cut off within its very first bytes, at `path`.
+/// Refuses a file that is no journal of ours, and one that somebody is still writing.
+fn refuse_foreign(path: &Path) -> Result<(), SaveError> {
+    let unwritable = |error| SaveError::Unwritable {
+        path: path.into(),
+        error,
+    };
+    if !is_ours(path).map_err(unwritable)? {
+        return Err(SaveError::NotOurs(path.into()));
+    }
+    match File::open(path).map_err(unwritable)?.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(SaveError::StillGoing(path.into())),
+        _ => Ok(()),
+    }
+}
+
 /// Whether there is anything in a journal beyond its first line.
 fn holds_rounds(path: &Path) -> io::Result<bool> {
     let mut lines = BufReader::new(File::open(path)?);
@@ -223,6 +278,7 @@ fn holds_rounds(path: &Path) -> io::Result<bool> {
     Ok(!lines.fill_buf()?.is_empty())
 }
 
+/// Whether there is a journal of weigh, or one that was cut off within its very first bytes, at `path`.
 fn is_ours(path: &Path) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(false);
@@ -249,6 +305,32 @@ mod tests {
                 journal.append_round(place, &point.level, round).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn a_journal_goes_on_with_what_was_measured_and_refuses_while_somebody_writes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        let run = example::few_samples();
+        let mut journal = begin(folder.path(), &run);
+        let point = &run.points[0];
+        journal
+            .append_round(0, &point.level, &point.rounds[0])
+            .unwrap();
+        let refused = Journal::resume(&path, &run).unwrap_err();
+        assert!(matches!(refused, SaveError::StillGoing(_)), "{refused}");
+        drop(journal);
+        let mut left = load(&path).unwrap();
+        assert_eq!(left.points[0].rounds.len(), 1);
+        left.reopen(7);
+        let mut journal = Journal::resume(&path, &left).unwrap();
+        journal
+            .append_round(0, &point.level, &point.rounds[1])
+            .unwrap();
+        drop(journal);
+        let both = load(&path).unwrap();
+        assert_eq!(both.points[0].rounds, point.rounds[..2]);
+        assert_eq!(both.resumed_unix, [7]);
     }
 
     #[test]
@@ -365,14 +447,15 @@ mod tests {
         begin(folder.path(), &run); // killed before its first round was over
         let mut killed = begin(folder.path(), &run);
         append_all(&mut killed, &run);
-        let kept = fs::read(killed.path()).unwrap();
+        let foreign = journal_path(&path);
+        let kept = fs::read(&foreign).unwrap();
+        drop(killed);
         let refused = Journal::create(&path, &run).unwrap_err();
         assert!(
-            matches!(&refused, SaveError::HoldsRounds(named) if named == killed.path()),
+            matches!(&refused, SaveError::HoldsRounds(named) if *named == foreign),
             "{refused}"
         );
-        assert_eq!(fs::read(killed.path()).unwrap(), kept);
-        let foreign = journal_path(&path);
+        assert_eq!(fs::read(&foreign).unwrap(), kept);
         fs::write(&foreign, "notes").unwrap();
         let refused = Journal::create(&path, &run).unwrap_err();
         assert!(

@@ -38,3 +38,57 @@ pub struct Machine {
     /// Load average over one minute before the run.
     pub load_average: Option<f64>,
 }
+
+impl Machine {
+    /// The first fact in which `other` is another machine, or the same one set up otherwise; what differs from minute to
+    /// minute (load, what a clock reading costs) is no such fact.
+    pub fn differs_from(&self, other: &Machine) -> Option<&'static str> {
+        let facts = [
+            ("the CPU model", self.cpu_model == other.cpu_model),
+            ("the number of CPUs", self.cpus_online == other.cpus_online),
+            (
+                "the CPUs that may be used",
+                self.cpus_allowed == other.cpus_allowed,
+            ),
+            ("the CPU quota", self.cpu_quota == other.cpu_quota),
+            ("the frequency governor", self.governor == other.governor),
+            ("the memory", self.memory_bytes == other.memory_bytes),
+            ("the kernel", self.kernel == other.kernel),
+            ("the distribution", self.distribution == other.distribution),
+            ("the hypervisor", self.virtualised == other.virtualised),
+            ("the clock source", self.clocksource == other.clocksource),
+            (
+                "the limit of open files",
+                self.open_files.1 == other.open_files.1,
+            ),
+            (
+                "the range of local ports",
+                self.local_ports == other.local_ports,
+            ),
+            ("net.core.somaxconn", self.somaxconn == other.somaxconn),
+        ];
+        let differs = facts.into_iter().find(|(_, is_same)| !is_same);
+        differs.map(|(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_another_by_what_stays_and_not_by_what_passes() {
+        let machine = Machine::default();
+        let later = Machine {
+            load_average: Some(3.0),
+            clock_reading_ns: 80,
+            ..Machine::default()
+        };
+        assert_eq!(machine.differs_from(&later), None);
+        let other = Machine {
+            kernel: Some("7.0".into()),
+            ..Machine::default()
+        };
+        assert_eq!(machine.differs_from(&other), Some("the kernel"));
+    }
+}

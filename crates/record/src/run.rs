@@ -37,6 +37,9 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Whether it was stopped before its plan was carried out.
     pub interrupted: bool,
+    /// When it was taken up again after having been stopped: seconds since 1970, UTC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed_unix: Vec<u64>,
 }
 
 /// One exchange before the load: is the server there, at which address, and what does it say?
@@ -71,6 +74,39 @@ impl Run {
         if self.plan.sweep.is_some() {
             self.points = self.plan.levels().into_iter().map(Point::new).collect();
         }
+    }
+
+    /// Makes a run that was stopped ready to go on at `now` (seconds since 1970): what was cut short is to be measured again,
+    /// and every point of the sweep has its place.
+    pub fn reopen(&mut self, now: u64) {
+        let measured = std::mem::take(&mut self.points);
+        self.expect_points();
+        for mut point in measured {
+            point.rounds.retain(|round| !round.partial);
+            let place = self
+                .points
+                .iter_mut()
+                .find(|place| place.level == point.level);
+            match place {
+                Some(place) => *place = point,
+                None => self.points.push(point),
+            }
+        }
+        self.interrupted = false;
+        self.resumed_unix.push(now);
+        self.findings.clear();
+    }
+
+    /// A `{seq}` that no round has used: each exchange took one at most, and each thread left a gap of fewer than there
+    /// are threads.
+    pub fn unused_seq(&self) -> u64 {
+        let rounds = self.points.iter().flat_map(|point| &point.rounds);
+        let used = rounds.map(|round| {
+            let threads = round.threads.len() as u64;
+            let sent = round.sent_total.sum().saturating_add(round.tally.due);
+            sent.saturating_add(threads * threads)
+        });
+        used.fold(self.sent_total.unopened, u64::saturating_add)
     }
 
     /// Leaves away the points of a sweep of which nothing was measured.

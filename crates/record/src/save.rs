@@ -39,10 +39,17 @@ pub enum SaveError {
     NotOurs(PathBuf),
     /// The journal of a run that was cut off, or is going on, lies there.
     #[error(
-        "{} holds the rounds of a run that was cut off or is still going on; see them with `weigh report`, then remove it or name another file",
+        "{} holds the rounds of a run that was cut off; see them with `weigh report`, go on with a sweep by --resume, or remove \
+         it or name another file",
         .0.display()
     )]
     HoldsRounds(PathBuf),
+    /// Somebody is still measuring into it.
+    #[error("{} is still being written: the campaign goes on; wait for its end, or stop it first", .0.display())]
+    StillGoing(PathBuf),
+    /// There is no file to go on with.
+    #[error("{} is no file that a campaign can go on with; name the record, or the journal beside it", .0.display())]
+    NoFile(PathBuf),
     /// A round could not be added to the journal; the earlier ones are in it.
     #[error("a round could not be added to the journal {}: {error}; the earlier rounds are in it", .path.display())]
     Append {

@@ -21,4 +21,5 @@ mod scripted;
 mod secrets;
 mod serving;
 mod started;
+mod sweeping;
 mod truth;

@@ -245,7 +245,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     {
         let items = vec![
             Item::strong(format!("{} requests/s", rate(peak.rps))),
-            Item::named("at", Role::Plain, point.level.to_string()),
+            Item::named("at", Role::Plain, run.plan.name(&point.level)),
         ];
         rows.push(Row::new("peak", items));
     }

@@ -3,6 +3,7 @@
 use super::{Item, Role, Row};
 use crate::phrase::{clean, number};
 use record::{Figure, Finding, Grade, Run};
+use std::collections::BTreeSet;
 
 /// The longest sentence or remedy that is shown whole; a record read from a file may hold anything.
 const LONGEST: usize = 1000;
@@ -43,18 +44,18 @@ fn touching(run: &Run, figure: Figure) -> impl Iterator<Item = &Finding> {
 /// Every finding with what it concerns and what can be done, in the order in which the Run holds them. Of a sweep what
 /// was found at many points is said once.
 pub(super) fn rows(run: &Run) -> Vec<Row> {
-    let mut seen: Vec<(&Finding, usize)> = Vec::new();
+    let mut seen: Vec<(&Finding, BTreeSet<usize>)> = Vec::new();
     for finding in &run.findings {
-        let alike = |(known, _): &&mut (&Finding, usize)| {
+        let alike = |(known, _): &&mut (&Finding, BTreeSet<usize>)| {
             run.is_sweep() && known.check == finding.check && known.grade == finding.grade
         };
         match seen.iter_mut().find(alike) {
-            Some((_, more)) => *more += 1,
-            None => seen.push((finding, 0)),
+            Some((_, points)) => points.extend(finding.point),
+            None => seen.push((finding, finding.point.into_iter().collect())),
         }
     }
     seen.into_iter()
-        .flat_map(|(finding, more)| row(finding, more))
+        .flat_map(|(finding, points)| row(finding, points.len().saturating_sub(1)))
         .collect()
 }
 

@@ -1,0 +1,312 @@
+//! `weigh sweep`: every round of every point is measured once, in the order that was asked for, and one that was killed
+//! goes on where it stopped.
+
+use crate::bench::{Bench, Record, Reference, Said, signal};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Child;
+
+/// The values of `path` in each point, in order.
+fn of_points(record: &Record, path: &str) -> Vec<Value> {
+    let points = record.at("/points").as_array().unwrap();
+    points
+        .iter()
+        .map(|point| point.pointer(path).cloned().unwrap_or(Value::Null))
+        .collect()
+}
+
+/// All rounds of all points.
+fn rounds(record: &Record) -> Vec<&Value> {
+    let points = record.at("/points").as_array().unwrap();
+    points
+        .iter()
+        .flat_map(|point| point["rounds"].as_array().unwrap())
+        .collect()
+}
+
+/// The lines of points, which come after the headings: their first cells.
+fn lines(said: &str) -> Vec<&str> {
+    said.lines()
+        .skip_while(|line| !line.contains("requests/s  "))
+        .take_while(|line| !line.starts_with("whole sweep"))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        .collect()
+}
+
+#[test]
+fn every_point_is_measured_exactly_in_the_order_that_was_asked_for_and_the_server_saw_each_request()
+{
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let mut sent = 0;
+    let cases: &[(&str, Option<[&str; 4]>)] = &[
+        ("", Some(["1", "10", "20", "30"])),
+        ("--order down", Some(["30", "20", "10", "1"])),
+        ("--interleaved", Some(["1", "10", "20", "30"])),
+        ("--interleaved --order shuffled --seed 5", None),
+    ];
+    for (number, (rest, order)) in cases.iter().enumerate() {
+        let file = format!("sweep{number}.json");
+        let line = format!(
+            "sweep http://{}/100.html -c 1..30:10 -n 61 --rounds 2 -o {file} {rest}",
+            server.at()
+        );
+        let said = bench.say(&line);
+        let record = bench.record(&file);
+        let said = said.ended(0);
+        let shown = lines(&said.out);
+        match order {
+            Some(order) => assert_eq!(shown, *order, "{rest}: {}", said.out),
+            None => assert_eq!(
+                shown.iter().copied().collect::<BTreeSet<_>>().len(),
+                4,
+                "{}",
+                said.out
+            ),
+        }
+        let connections = of_points(&record, "/load/closed/connections");
+        assert_eq!(connections, [1, 10, 20, 30].map(Value::from));
+        assert_eq!(of_points(&record, "/summary/ok"), [122; 4].map(Value::from));
+        assert_eq!(record.count("/curve/requests"), 488);
+        assert_eq!(record.count("/curve/ok"), 488);
+        assert_eq!(record.count("/sent_total/measure"), 488);
+        sent += record.sent();
+        let again = bench.say(&format!("report {file}"));
+        assert_eq!(lines(&again.ended(0).out), ["1", "10", "20", "30"]);
+    }
+    assert_eq!(server.stop().requests(), sent);
+}
+
+#[test]
+fn rates_threads_and_pipelines_are_swept_by_the_same_grammar_and_combined() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/100.html --rate 1k..2k:1k -n 50 --rounds 1 -o rate.json -t 1,2 -c 10",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    let record = bench.record("rate.json");
+    let rates = of_points(&record, "/load/open/rate");
+    assert_eq!(rates, [1e3, 2e3, 1e3, 2e3].map(Value::from));
+    assert_eq!(
+        of_points(&record, "/threads"),
+        [1, 1, 2, 2].map(Value::from)
+    );
+    let threads: Vec<usize> = rounds(&record)
+        .iter()
+        .map(|round| round["threads"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(threads, [1, 1, 2, 2]);
+    let line = format!(
+        "sweep http://{}/100.html -c 2 --pipeline 1..4*2 -n 64 --rounds 1 -o deep.json",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    let record = bench.record("deep.json");
+    assert_eq!(of_points(&record, "/pipeline"), [1, 2, 4].map(Value::from));
+    assert_eq!(of_points(&record, "/summary/ok"), [64; 3].map(Value::from));
+}
+
+#[test]
+fn a_server_is_started_anew_for_each_number_of_workers() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at().to_owned();
+    server.stop(); // its port is free now
+    let script = format!(
+        "echo {{workers}} >> starts; exec {} serve --listen {at} --workers {{workers}}",
+        env!("CARGO_BIN_EXE_weigh")
+    );
+    let url = format!("{at}/100.html");
+    let args = [
+        "sweep",
+        &url,
+        "-c",
+        "4",
+        "--workers",
+        "1,3,2",
+        "-n",
+        "40",
+        "--rounds",
+        "2",
+        "-o",
+        "w.json",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let said = bench.say_words(&args);
+    assert_eq!(lines(&said.ended(0).out), ["1", "3", "2"]);
+    assert_eq!(
+        fs::read_to_string(bench.path("starts")).unwrap(),
+        "1\n3\n2\n"
+    );
+    let record = bench.record("w.json");
+    assert_eq!(of_points(&record, "/workers"), [1, 3, 2].map(Value::from));
+    assert_eq!(of_points(&record, "/summary/ok"), [80; 3].map(Value::from));
+}
+
+/// A sweep that was killed when the line of its second point had come.
+fn killed(bench: &Bench, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut child: Child = bench.weigh(&words).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let is_second = |line: &String| line.split_whitespace().next() == Some("2");
+    let second = out.lines().map_while(Result::ok).find(is_second);
+    assert!(second.is_some(), "its second point was told");
+    signal("KILL", child.id());
+    assert_eq!(Said::of(child).status, None, "it was killed");
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on_where_it_stopped_and_keeps_what_it_had() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    // The last points take their time, so that it cannot be over before it is killed.
+    let line = format!(
+        "sweep http://{}/100.html -c 1,2,3,4 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json",
+        server.at()
+    );
+    killed(&bench, &line);
+    assert!(!bench.path("s.json").exists());
+    let before = Record::parse(
+        bench
+            .say("report s.json --format json")
+            .ended(0)
+            .out
+            .as_bytes(),
+    );
+    let kept: Vec<Value> = rounds(&before).into_iter().cloned().collect();
+    assert!(kept.len() >= 4 && kept.len() < 8, "{}", kept.len());
+    assert_eq!(before.at("/interrupted"), true);
+
+    let other = line
+        .replace("250ms", "240ms")
+        .replace("-o s.json", "--resume s.json");
+    bench
+        .say(&other)
+        .refused(&["the plan is not what it was", "s.json"]);
+
+    let said = bench.say("sweep --resume s.json");
+    assert_eq!(
+        lines(&said.ended(0).out),
+        ["1", "2", "3", "4"],
+        "{}",
+        said.out
+    );
+    let after = bench.record("s.json");
+    assert!(!bench.path("s.json.journal").exists());
+    assert_eq!(after.at("/interrupted"), false);
+    assert_eq!(after.at("/resumed_unix").as_array().unwrap().len(), 1);
+    let all = rounds(&after);
+    assert_eq!(all.len(), 8);
+    for round in &kept {
+        assert!(
+            all.contains(&round),
+            "a round that was measured is kept as it is"
+        );
+    }
+    bench
+        .say("sweep --resume s.json")
+        .refused(&["has every round of its plan already"]);
+}
+
+#[test]
+fn a_sweep_does_not_go_on_on_another_machine_nor_without_what_it_lacks() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/100.html -c 1,2 -n 20 --rounds 1 -o s.json --user me:secret",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    let path = bench.path("s.json");
+    let mut run: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    run["points"].as_array_mut().unwrap().pop();
+    fs::write(&path, run.to_string()).unwrap();
+    bench
+        .say("sweep --resume s.json")
+        .refused(&["does not hold the credentials", "whole command"]);
+    let again = line.replace("-o s.json", "--resume s.json");
+    run["machine"]["kernel"] = json!("0.99");
+    fs::write(&path, run.to_string()).unwrap();
+    bench
+        .say(&again)
+        .refused(&["the kernel is not what it was"]);
+    run["machine"]["kernel"] = serde_json::from_slice::<Value>(
+        bench
+            .say(
+                &line
+                    .replace("s.json", "t.json")
+                    .replace("sweep", "sweep --json"),
+            )
+            .ended(0)
+            .out
+            .as_bytes(),
+    )
+    .unwrap()["machine"]["kernel"]
+        .clone();
+    fs::write(&path, run.to_string()).unwrap();
+    bench.say(&again).ended(0);
+    let record = bench.record("s.json");
+    assert_eq!(of_points(&record, "/summary/ok"), [20; 2].map(Value::from));
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let cases: &[(&str, &[&str])] = &[
+        ("sweep @", &["nothing differs", "--connections 1..1000:10"]),
+        ("sweep @ -c 5", &["nothing differs"]),
+        ("sweep @ -c 1..10", &["--connections", "has no step"]),
+        ("sweep @ -c 10..1:1", &["--connections", "is not a range"]),
+        ("sweep @ -c 1,2,1", &["--connections", "twice"]),
+        (
+            "sweep @ -c 0,5",
+            &["at 0 connections", "--connections is 0"],
+        ),
+        (
+            "sweep @ -c 1..10:1 --rounds 10k",
+            &["10 points", "--rounds 10000"],
+        ),
+        (
+            "sweep @ --rate 1k..3k:1k -c 1..90001:1",
+            &["--connections", "more than 10 000"],
+        ),
+        (
+            "sweep @ -c 5 --workers 1,2",
+            &["--workers needs a server that weigh starts"],
+        ),
+        (
+            "sweep @ -c 1,2 -- true {workers}",
+            &["{workers}", "--workers"],
+        ),
+        (
+            "sweep @ -c 1..9000:1000 --rate 5 --pipeline 1,2",
+            &["--pipeline contradicts --rate"],
+        ),
+        ("sweep @ -c 10,30k", &["--connections 30000", "open files"]),
+        ("sweep --resume none.json", &["none.json cannot be read"]),
+        (
+            "sweep @ -c 1,2 --resume x -o y",
+            &["--resume", "cannot be used"],
+        ),
+        (
+            "run @ -c 1,2",
+            &["--connections has 2 values", "weigh sweep"],
+        ),
+        ("run @ --rate 1k..3k:1k", &["--rate has 3 values"]),
+        ("run @ -- true {workers}", &["{workers}", "--workers"]),
+    ];
+    for (line, words) in cases {
+        let said = bench.say(&line.replace('@', server.at()));
+        said.refused(words);
+    }
+    assert_eq!(server.stop().requests(), 0);
+}
