@@ -133,6 +133,20 @@ impl Axis {
         }
     }
 
+    /// Its value at `level`, as a number; none where the level has none.
+    pub fn value_at(&self, level: &Level) -> Option<f64> {
+        match self {
+            Axis::Connections(_) => Some(level.load.connections().into()),
+            Axis::Rate(_) => match level.load {
+                Load::Open { rate, .. } => Some(rate.as_f64()),
+                Load::Closed { .. } => None,
+            },
+            Axis::Threads(_) => level.threads.map(f64::from),
+            Axis::Pipeline(_) => level.pipeline.map(f64::from),
+            Axis::Workers(_) => level.workers.map(f64::from),
+        }
+    }
+
     /// What it comes to at `level`, in words.
     fn name_at(&self, level: &Level) -> String {
         match self {

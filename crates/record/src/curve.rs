@@ -2,9 +2,11 @@
 //!
 //! Rates are never added up: the whole is all endings over all time, and the peak is one point's.
 
-use crate::{Point, Run};
+use crate::{Point, Round, Run};
+use plan::{Axis, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{CurvePoint, scalability};
 
 /// The figures of a whole sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +23,57 @@ pub struct Curve {
     pub rps: Option<f64>,
     /// The point with the highest requests/s; none where nothing ended well.
     pub peak: Option<Peak>,
+    /// The place of the least load whose 95 % interval overlaps 95 % of the peak; none where several settings differ.
+    pub near_peak: Option<usize>,
+    /// Where the curve bends most; none where no bend is pronounced, or several settings differ.
+    pub kneedle: Option<Kneedle>,
+    /// How requests/s grow with workers or threads; none where anything else differs, or the levels do not carry it.
+    pub scaling: Option<Scaling>,
+}
+
+/// Kneedle's knee.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kneedle {
+    /// The place of the point.
+    pub point: usize,
+    /// Whether it stays there when the highest load is left away.
+    pub steady: bool,
+}
+
+/// The universal scalability law `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` as fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scaling {
+    /// Requests/s of one worker or thread.
+    pub gamma: f64,
+    /// Contention.
+    pub alpha: f64,
+    /// Its 95 % interval.
+    pub alpha_interval: (f64, f64),
+    /// Coherence.
+    pub beta: f64,
+    /// Its 95 % interval.
+    pub beta_interval: (f64, f64),
+    /// Where requests/s are highest by the law; none where its interval of beta reaches 0, so that nothing shows that
+    /// they ever fall.
+    pub peak_at: Option<f64>,
+    /// Whether that lies beyond what was measured.
+    pub extrapolated: bool,
+    /// The model that explains the levels best for its number of parameters.
+    pub best: Model,
+    /// Whether what the law leaves over looks like chance.
+    pub patternless: bool,
+}
+
+/// What requests/s may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// The universal scalability law.
+    Universal,
+    /// Amdahl's: without coherence.
+    Amdahl,
+    /// Straight up to a ceiling.
+    Ceiling,
 }
 
 /// The highest point of a curve.
@@ -33,8 +86,15 @@ pub struct Peak {
 }
 
 impl Curve {
-    /// The figures of `points`, whose summaries are made.
-    pub(crate) fn of(points: &[Point]) -> Curve {
+    /// The figures of `points`, whose summaries are made, of a campaign of `plan`.
+    pub(crate) fn of(points: &[Point], plan: &Plan) -> Curve {
+        let axis = match plan.sweep.as_ref().map(|sweep| &sweep.axes[..]) {
+            Some([only]) => Some(only),
+            _ => None,
+        };
+        let shape = axis.map_or(Vec::new(), |axis| shape(points, axis));
+        let place = |found: usize| shape[found].0;
+        let curve: Vec<CurvePoint> = shape.iter().map(|(_, point)| *point).collect();
         let summaries = || points.iter().flat_map(|point| &point.summary);
         let measured_s: f64 = summaries().map(|summary| summary.duration_s).sum();
         let rounds = points.iter().flat_map(|point| &point.rounds);
@@ -51,8 +111,61 @@ impl Curve {
             measured_s,
             rps: (measured_s > 0.0).then(|| endings as f64 / measured_s),
             peak: peak(points),
+            near_peak: stats::near_peak(&curve).map(place),
+            kneedle: stats::steady_kneedle(&curve).map(|(found, steady)| Kneedle {
+                point: place(found),
+                steady,
+            }),
+            scaling: axis.and_then(|axis| scaling(points, axis, plan.seed)),
         }
     }
+}
+
+/// The measured points of a curve over `axis`, each with its place.
+fn shape(points: &[Point], axis: &Axis) -> Vec<(usize, CurvePoint)> {
+    let measured = points.iter().enumerate().filter_map(|(place, point)| {
+        let rps = &point.summary.as_ref()?.rps;
+        let curve = CurvePoint {
+            x: axis.value_at(&point.level)?,
+            y: rps.mean,
+            high: rps.high.unwrap_or(rps.mean),
+        };
+        Some((place, curve))
+    });
+    measured.collect()
+}
+
+/// The law of workers or threads; of no other axis, since no other counts what contends.
+fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
+    if !matches!(axis, Axis::Workers(_) | Axis::Threads(_)) {
+        return None;
+    }
+    let level = |point: &Point| {
+        let rounds = point.rounds.iter().filter(|round| !round.partial);
+        Some(scalability::Scaling {
+            n: axis.value_at(&point.level)?,
+            rates: rounds.map(Round::rps).collect(),
+        })
+    };
+    let levels: Vec<scalability::Scaling> = points.iter().filter_map(level).collect();
+    let fit = scalability::fit(&levels, seed).ok()?;
+    let most = levels.iter().map(|level| level.n).fold(0.0, f64::max);
+    let peak_at = fit.peak();
+    Some(Scaling {
+        gamma: fit.law.gamma,
+        alpha: fit.law.alpha,
+        alpha_interval: fit.alpha,
+        beta: fit.law.beta,
+        beta_interval: fit.beta,
+        peak_at,
+        extrapolated: peak_at.is_some_and(|peak| peak > most),
+        best: match fit.best {
+            scalability::Model::Universal => Model::Universal,
+            scalability::Model::Amdahl => Model::Amdahl,
+            scalability::Model::Ceiling => Model::Ceiling,
+        },
+        patternless: fit.is_patternless,
+    })
 }
 
 fn peak(points: &[Point]) -> Option<Peak> {
@@ -75,6 +188,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::example;
+    use plan::Sweep;
 
     #[test]
     fn the_whole_is_all_endings_over_all_time_and_not_a_sum_of_rates() {
@@ -85,7 +199,7 @@ mod tests {
         }
         run.points.push(second);
         run.summarise();
-        let curve = Curve::of(&run.points);
+        let curve = Curve::of(&run.points, &run.plan);
         let [first, second] = [0, 1].map(|at| run.points[at].summary.clone().unwrap());
         assert_eq!(curve.requests, first.requests + second.requests);
         assert_eq!(curve.ok + curve.errors, curve.requests);
@@ -96,9 +210,57 @@ mod tests {
         assert_eq!((peak.point, peak.rps), (0, first.rps.mean));
     }
 
+    /// A sweep whose points bring these requests in each second-long round.
+    fn sweep(axis: Axis, rates: &[u64]) -> Run {
+        let mut run = example::ok();
+        run.plan.sweep = Some(Sweep {
+            axes: vec![axis],
+            ..Sweep::default()
+        });
+        let levels = run.plan.levels();
+        let first = run.points.remove(0);
+        run.points = std::iter::zip(levels, rates)
+            .map(|(level, rate)| {
+                let mut point = first.clone();
+                point.level = level;
+                for (number, round) in point.rounds.iter_mut().enumerate() {
+                    round.tally.ok_in_window = rate + number as u64 % 2;
+                }
+                point
+            })
+            .collect();
+        run.summarise();
+        run
+    }
+
+    #[test]
+    fn a_curve_has_its_knees_and_no_law_of_connections() {
+        let connections = Axis::Connections(vec![1, 2, 4, 8, 16, 32, 64]);
+        let run = sweep(
+            connections,
+            &[1_000, 2_000, 4_000, 7_800, 7_900, 8_000, 7_900],
+        );
+        let curve = run.curve.unwrap();
+        assert_eq!(curve.peak.map(|peak| peak.point), Some(5));
+        assert_eq!(curve.near_peak, Some(3));
+        assert_eq!(curve.kneedle.map(|knee| knee.point), Some(3));
+        assert_eq!(curve.scaling, None);
+    }
+
+    #[test]
+    fn workers_follow_a_law_where_there_are_enough_levels() {
+        let rates = [1_000, 1_900, 3_500, 5_900, 8_500, 10_000];
+        let workers = Axis::Workers(vec![1, 2, 4, 8, 16, 32]);
+        let scaling = sweep(workers, &rates).curve.unwrap().scaling.unwrap();
+        assert!((scaling.gamma / 1_000.0 - 1.0).abs() < 0.1, "{scaling:?}");
+        assert!(scaling.alpha > 0.01, "{scaling:?}");
+        let few = sweep(Axis::Workers(vec![1, 2, 4]), &rates[..3]);
+        assert_eq!(few.curve.unwrap().scaling, None);
+    }
+
     #[test]
     fn of_nothing_there_is_no_peak_and_no_rate() {
-        let curve = Curve::of(&[]);
+        let curve = Curve::of(&[], &example::ok().plan);
         assert_eq!((curve.peak, curve.rps), (None, None));
     }
 }

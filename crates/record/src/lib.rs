@@ -55,7 +55,7 @@ mod state;
 pub mod example;
 
 pub use answers::{Answer, Answers};
-pub use curve::{Curve, Peak};
+pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};

@@ -125,7 +125,11 @@ impl Run {
             [only] => only.summary.clone(),
             _ => None,
         };
-        self.curve = self.plan.sweep.is_some().then(|| Curve::of(&self.points));
+        self.curve = self
+            .plan
+            .sweep
+            .is_some()
+            .then(|| Curve::of(&self.points, &self.plan));
         let SentTotal {
             probe, unopened, ..
         } = self.sent_total;

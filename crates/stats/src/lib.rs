@@ -1,4 +1,4 @@
-//! Numbers only: histograms, quantiles, intervals.
+//! Numbers only: histograms, quantiles, intervals, the shape of curves.
 //!
 //! In scope: what can be said about a set of numbers, how precisely, and whether there are enough
 //! of them to say it. Out of scope: what the numbers mean, where they come from and where they go:
@@ -28,8 +28,14 @@ mod summary;
 
 mod interval;
 
+// What a curve of several loads says:
+mod knee;
+
+pub mod scalability;
+
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
 pub use interval::{Interval, log_t_interval, median_interval, student_t};
+pub use knee::{CurvePoint, kneedle, near_peak, steady_kneedle};
 pub use rank::carries;
 pub use summary::{MinMax, mean, median, min_max, variation};

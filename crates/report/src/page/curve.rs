@@ -3,7 +3,7 @@
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load};
-use record::{Figure, Finding, Grade, Latency, Point, Round, Run, Summary};
+use record::{Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling, Summary};
 use units::{Nanos, percent};
 
 /// What a cell is made of.
@@ -249,7 +249,66 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         ];
         rows.push(Row::new("peak", items));
     }
+    rows.extend(knees(run, curve));
+    rows.extend(curve.scaling.as_ref().map(scaling));
     rows
+}
+
+/// Where the curve bends, by two rules.
+fn knees(run: &Run, curve: &Curve) -> Option<Row> {
+    let at = |place: usize| {
+        run.points
+            .get(place)
+            .map(|point| run.plan.name(&point.level))
+    };
+    let near = curve.near_peak.and_then(at).map(|level| {
+        Item::plain(level).and(Role::Dim, " is the least that comes within 5 % of the peak")
+    });
+    let kneedle = curve.kneedle.and_then(|knee| {
+        let moves = match knee.steady {
+            true => "",
+            false => ", which moves with the range",
+        };
+        let level = at(knee.point)?;
+        Some(
+            Item::dim("kneedle ")
+                .and(Role::Plain, level)
+                .and(Role::Dim, moves),
+        )
+    });
+    let items: Vec<Item> = near.into_iter().chain(kneedle).collect();
+    (!items.is_empty()).then(|| Row::new("knee", items))
+}
+
+/// The law of workers, with what speaks against it.
+fn scaling(scaling: &Scaling) -> Row {
+    let between = |name: &str, value: f64, (low, high): (f64, f64)| {
+        let shown = format!("{value:.4} ({low:.4} .. {high:.4})");
+        Item::named(name, Role::Plain, shown)
+    };
+    let mut items = vec![
+        Item::named("one brings", Role::Plain, rate(scaling.gamma)),
+        between("contention", scaling.alpha, scaling.alpha_interval),
+        between("coherence", scaling.beta, scaling.beta_interval),
+    ];
+    items.push(match (scaling.peak_at, scaling.extrapolated) {
+        (None, _) => Item::dim("nothing shows that more would bring less"),
+        (Some(at), false) => Item::named("most at", Role::Plain, format!("{at:.1}")),
+        (Some(at), true) => Item::named("most at", Role::Plain, format!("{at:.1}"))
+            .and(Role::Warning, " (extrapolated)"),
+    });
+    if scaling.best != Model::Universal {
+        let other = match scaling.best {
+            Model::Amdahl => "Amdahl's law explains it as well",
+            _ => "straight growth up to a ceiling explains it better",
+        };
+        items.push(Item::dim(other));
+    }
+    if !scaling.patternless {
+        let warning = Span::new(Role::Warning, "what the law leaves over has a pattern");
+        items.push(Item(vec![warning]));
+    }
+    Row::new("scaling", items)
 }
 
 fn span_of(secs: f64) -> String {

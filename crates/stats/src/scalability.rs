@@ -1,0 +1,420 @@
+//! How throughput grows with workers: Gunther's universal scalability law, and when it says anything.
+//!
+//! `X(N) = g N / (1 + a (N - 1) + b N (N - 1))`: `g` is what one worker does, `a` what they wait for each other, `b` what
+//! they must agree on ("Guerrilla Capacity Planning", 2007). It is a model of contention only where N counts what
+//! contends, workers or threads; over client connections it is a description, and is not fitted here.
+//!
+//! The fit is weighted least squares on `N / X`, which is linear in the parameters, with the weights that make it
+//! least squares on X to first order; parameters below zero have no meaning, so the best fit without them is taken
+//! instead. Intervals come from drawing the rounds again (bootstrap, percentiles).
+
+/// The fewest levels that a law with three parameters is held against.
+pub const LEVELS_LEAST: usize = 6;
+/// Times that rounds are drawn again: the ends of a 95 % interval are then the 25th draws from either end.
+const DRAWS: u64 = 1_000;
+
+/// What was measured at one number of workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// Workers.
+    pub n: f64,
+    /// Throughput of each round.
+    pub rates: Vec<f64>,
+}
+
+/// A fitted law.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Law {
+    /// Throughput of one worker.
+    pub gamma: f64,
+    /// Contention.
+    pub alpha: f64,
+    /// Coherence.
+    pub beta: f64,
+}
+
+/// A fitted law and what may be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The law.
+    pub law: Law,
+    /// 95 % interval of contention.
+    pub alpha: (f64, f64),
+    /// 95 % interval of coherence.
+    pub beta: (f64, f64),
+    /// The model that explains the levels best for its number of parameters.
+    pub best: Model,
+    /// Whether what is left over changes its sign as often as chance would have it.
+    pub is_patternless: bool,
+}
+
+/// What throughput may follow, by Akaike's criterion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// The whole law.
+    Universal,
+    /// Without coherence: Amdahl's.
+    Amdahl,
+    /// Straight up to a ceiling.
+    Ceiling,
+}
+
+/// Why nothing was fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfit {
+    /// Fewer levels than [`LEVELS_LEAST`].
+    FewLevels,
+    /// A level has under two rounds, or one without throughput.
+    Rounds,
+}
+
+impl Law {
+    /// Throughput at `n` workers.
+    pub fn at(&self, n: f64) -> f64 {
+        self.gamma * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
+    }
+
+    /// Where throughput is highest; none without coherence, where it never falls.
+    pub fn peak(&self) -> Option<f64> {
+        (self.beta > 0.0 && self.alpha < 1.0).then(|| ((1.0 - self.alpha) / self.beta).sqrt())
+    }
+}
+
+impl Fit {
+    /// Where throughput is highest, if the levels carry that it falls at all: coherence is above zero.
+    pub fn peak(&self) -> Option<f64> {
+        self.law.peak().filter(|_| self.beta.0 > 0.0)
+    }
+}
+
+/// Fits the law to `levels`; `seed` is that of the draws.
+///
+/// # Errors
+/// [`Unfit`].
+pub fn fit(levels: &[Scaling], seed: u64) -> Result<Fit, Unfit> {
+    if levels.len() < LEVELS_LEAST {
+        return Err(Unfit::FewLevels);
+    }
+    let sound = |level: &Scaling| level.rates.len() > 1 && level.rates.iter().all(|x| *x > 0.0);
+    if !levels.iter().all(sound) {
+        return Err(Unfit::Rounds);
+    }
+    let points: Vec<Point> = levels.iter().map(Point::of).collect();
+    let law = best(&points);
+    let mut draws: Vec<Law> = (0..DRAWS)
+        .map(|number| best(&again(levels, &points, seed, number)))
+        .collect();
+    let mut interval = |of: fn(&Law) -> f64| {
+        draws.sort_by(|a, b| of(a).total_cmp(&of(b)));
+        let end = DRAWS as usize / 40;
+        (of(&draws[end]), of(&draws[draws.len() - 1 - end]))
+    };
+    Ok(Fit {
+        law,
+        alpha: interval(|law| law.alpha),
+        beta: interval(|law| law.beta),
+        best: model(&points, &law),
+        is_patternless: is_patternless(&points, &law),
+    })
+}
+
+/// A level as the fit sees it.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    n: f64,
+    x: f64,
+    weight: f64,
+}
+
+impl Point {
+    fn of(level: &Scaling) -> Point {
+        let number = level.rates.len() as f64;
+        let x = level.rates.iter().sum::<f64>() / number;
+        let squares: f64 = level.rates.iter().map(|rate| (rate - x).powi(2)).sum();
+        // Rounds that happen to agree do not make a level exact.
+        let variance = (squares / (number - 1.0)).max((x * 1e-3).powi(2));
+        Point {
+            n: level.n,
+            x,
+            weight: number / variance,
+        }
+    }
+}
+
+/// The levels with their rounds drawn again, each with the weight it had: a weight from few draws would be chance.
+fn again(levels: &[Scaling], points: &[Point], seed: u64, number: u64) -> Vec<Point> {
+    let mut counter = number << 32;
+    let mut drawn = |level: &Scaling| {
+        let rates = &level.rates;
+        let sum: f64 = (0..rates.len())
+            .map(|_| {
+                counter += 1;
+                rates[(random(seed, counter) % rates.len() as u64) as usize]
+            })
+            .sum();
+        sum / rates.len() as f64
+    };
+    let redrawn = levels.iter().zip(points).map(|(level, point)| Point {
+        x: drawn(level),
+        ..*point
+    });
+    redrawn.collect()
+}
+
+/// SplitMix64's finaliser over seed and counter (Steele, Lea and Flood, 2014).
+fn random(seed: u64, counter: u64) -> u64 {
+    let mut bits = seed.wrapping_add(counter.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// The best law whose parameters mean something.
+fn best(points: &[Point]) -> Law {
+    let candidates = [(true, true), (true, false), (false, true), (false, false)];
+    let laws = candidates
+        .into_iter()
+        .filter_map(|(alpha, beta)| linear(points, alpha, beta))
+        .filter(|law| law.gamma > 0.0 && law.alpha >= 0.0 && law.beta >= 0.0);
+    let least = laws.min_by(|a, b| squares(points, a).total_cmp(&squares(points, b)));
+    least.unwrap_or(Law {
+        gamma: points[0].x / points[0].n,
+        alpha: 0.0,
+        beta: 0.0,
+    })
+}
+
+/// Weighted least squares of `N / X` on 1, N - 1 and N (N - 1), the latter two where they are wanted.
+fn linear(points: &[Point], alpha: bool, beta: bool) -> Option<Law> {
+    let mut sums = [[0.0; 4]; 3];
+    for point in points {
+        let terms = [
+            1.0,
+            if alpha { point.n - 1.0 } else { 0.0 },
+            if beta { point.n * (point.n - 1.0) } else { 0.0 },
+        ];
+        // An error of X is one of N / X that is N / X^2 times as large.
+        let weight = point.weight * (point.x * point.x / point.n).powi(2);
+        for row in 0..3 {
+            for column in 0..3 {
+                sums[row][column] += weight * terms[row] * terms[column];
+            }
+            sums[row][3] += weight * terms[row] * point.n / point.x;
+        }
+    }
+    for (row, wanted) in [(1, alpha), (2, beta)] {
+        if !wanted {
+            sums[row][row] = 1.0; // its parameter is then 0
+        }
+    }
+    let [one, contention, coherence] = solve(sums)?;
+    Some(Law {
+        gamma: 1.0 / one,
+        alpha: contention / one,
+        beta: coherence / one,
+    })
+}
+
+/// Solves three linear equations by elimination; none where they do not determine three numbers.
+fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
+    for at in 0..3 {
+        let pivot = (at..3).max_by(|a, b| rows[*a][at].abs().total_cmp(&rows[*b][at].abs()))?;
+        rows.swap(at, pivot);
+        let head = rows[at];
+        if head[at].abs() < f64::MIN_POSITIVE {
+            return None;
+        }
+        for (place, row) in rows.iter_mut().enumerate() {
+            if place != at {
+                let factor = row[at] / head[at];
+                row.iter_mut()
+                    .zip(head)
+                    .for_each(|(cell, above)| *cell -= factor * above);
+            }
+        }
+    }
+    Some([0, 1, 2].map(|at| rows[at][3] / rows[at][at]))
+}
+
+/// The weighted squares of what a law leaves over.
+fn squares(points: &[Point], law: &Law) -> f64 {
+    let square = |point: &Point| point.weight * (point.x - law.at(point.n)).powi(2);
+    points.iter().map(square).sum()
+}
+
+/// Akaike's criterion, of weighted squares with known variances: the squares, and two for each parameter.
+fn model(points: &[Point], law: &Law) -> Model {
+    let amdahl = [linear(points, true, false), linear(points, false, false)];
+    let amdahl = amdahl
+        .into_iter()
+        .flatten()
+        .filter(|law| law.alpha >= 0.0)
+        .map(|law| squares(points, &law))
+        .fold(f64::INFINITY, f64::min);
+    let universal = match law.beta > 0.0 {
+        true => squares(points, law) + 6.0,
+        false => f64::INFINITY, // it is Amdahl's
+    };
+    let candidates = [
+        (Model::Ceiling, ceiling(points) + 4.0),
+        (Model::Amdahl, amdahl + 4.0),
+        (Model::Universal, universal),
+    ];
+    let least = candidates.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    least.map_or(Model::Universal, |(model, _)| model)
+}
+
+/// The least weighted squares of straight growth up to a ceiling, over every place where it may begin.
+fn ceiling(points: &[Point]) -> f64 {
+    let mean = |points: &[Point], of: fn(&Point) -> (f64, f64)| {
+        let (sum, weight) = points.iter().fold((0.0, 0.0), |(sum, weight), point| {
+            let (value, share) = of(point);
+            (
+                sum + point.weight * share * value,
+                weight + point.weight * share,
+            )
+        });
+        sum / weight
+    };
+    let mut order = points.to_vec();
+    order.sort_by(|a, b| a.n.total_cmp(&b.n));
+    let squares_from = |from: usize| {
+        let (below, above) = order.split_at(from);
+        let slope = mean(below, |point| (point.x / point.n, point.n * point.n));
+        let top = mean(above, |point| (point.x, 1.0));
+        let square = |point: &Point| {
+            let expected = (slope * point.n).min(top);
+            point.weight * (point.x - expected).powi(2)
+        };
+        order.iter().map(square).sum::<f64>()
+    };
+    (1..order.len())
+        .map(squares_from)
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Runs of signs (Wald and Wolfowitz): whether there are not fewer than chance allows at 2.5 %.
+fn is_patternless(points: &[Point], law: &Law) -> bool {
+    let mut order = points.to_vec();
+    order.sort_by(|a, b| a.n.total_cmp(&b.n));
+    let signs: Vec<bool> = order
+        .iter()
+        .map(|point| point.x > law.at(point.n))
+        .collect();
+    let above = signs.iter().filter(|sign| **sign).count() as f64;
+    let below = signs.len() as f64 - above;
+    let runs = 1.0 + signs.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
+    let all = above + below;
+    let expected = 1.0 + 2.0 * above * below / all;
+    let variance = (expected - 1.0) * (expected - 2.0) / (all - 1.0);
+    above > 0.0 && below > 0.0 && (runs - expected) >= -1.96 * variance.max(0.0).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds around the law, with the same small scatter at each level.
+    fn levels(law: Law, numbers: &[f64]) -> Vec<Scaling> {
+        let level = |(place, n): (usize, &f64)| {
+            let x = law.at(*n);
+            let wobble = [0.004, -0.003, 0.001, -0.002];
+            let rates = (0..4).map(|round| x * (1.0 + wobble[(place + round) % 4]));
+            Scaling {
+                n: *n,
+                rates: rates.collect(),
+            }
+        };
+        numbers.iter().enumerate().map(level).collect()
+    }
+
+    const NUMBERS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0];
+
+    #[test]
+    fn a_law_that_was_put_in_comes_out() {
+        let law = Law {
+            gamma: 1000.0,
+            alpha: 0.03,
+            beta: 0.001,
+        };
+        let fit = fit(&levels(law, &NUMBERS), 1).unwrap();
+        for (found, wanted) in [
+            (fit.law.gamma, law.gamma),
+            (fit.law.alpha, law.alpha),
+            (fit.law.beta, law.beta),
+        ] {
+            assert!((found / wanted - 1.0).abs() < 0.05, "{fit:?}");
+        }
+        assert!(
+            fit.alpha.0 <= law.alpha && law.alpha <= fit.alpha.1,
+            "{fit:?}"
+        );
+        assert!(fit.beta.0 > 0.0 && fit.beta.0 <= law.beta && law.beta <= fit.beta.1);
+        assert_eq!(fit.best, Model::Universal);
+        let peak = fit.peak().unwrap();
+        assert!((peak / 31.1 - 1.0).abs() < 0.05, "{peak}");
+    }
+
+    #[test]
+    fn without_coherence_no_peak_is_claimed() {
+        let law = Law {
+            gamma: 1000.0,
+            alpha: 0.05,
+            beta: 0.0,
+        };
+        let fit = fit(&levels(law, &NUMBERS), 1).unwrap();
+        assert_eq!(fit.best, Model::Amdahl, "{fit:?}");
+        assert!(fit.beta.0 <= 0.0, "{fit:?}");
+        assert_eq!(fit.peak(), None);
+    }
+
+    #[test]
+    fn a_ceiling_is_told_from_contention() {
+        let rates = |n: f64| (1000.0 * n).min(8000.0);
+        let levels: Vec<Scaling> = NUMBERS
+            .iter()
+            .map(|n| Scaling {
+                n: *n,
+                rates: vec![rates(*n) * 1.001, rates(*n) * 0.999],
+            })
+            .collect();
+        assert_eq!(fit(&levels, 1).unwrap().best, Model::Ceiling);
+    }
+
+    #[test]
+    fn a_pattern_in_what_is_left_over_is_seen() {
+        let law = Law {
+            gamma: 1.0,
+            alpha: 0.0,
+            beta: 0.0,
+        };
+        let points = |signs: [f64; 8]| -> Vec<Point> {
+            let point = |(n, sign): (f64, f64)| Point {
+                n,
+                x: n + sign * 0.1,
+                weight: 1.0,
+            };
+            (1..9).map(f64::from).zip(signs).map(point).collect()
+        };
+        let mixed = [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0];
+        assert!(is_patternless(&points(mixed), &law));
+        let bent = [1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0];
+        assert!(!is_patternless(&points(bent), &law));
+    }
+
+    #[test]
+    fn too_little_is_not_fitted() {
+        let law = Law {
+            gamma: 10.0,
+            alpha: 0.0,
+            beta: 0.0,
+        };
+        assert_eq!(fit(&levels(law, &NUMBERS[..5]), 1), Err(Unfit::FewLevels));
+        let mut one_round = levels(law, &NUMBERS);
+        one_round[3].rates.truncate(1);
+        assert_eq!(fit(&one_round, 1), Err(Unfit::Rounds));
+        let mut dead = levels(law, &NUMBERS);
+        dead[0].rates[0] = 0.0;
+        assert_eq!(fit(&dead, 1), Err(Unfit::Rounds));
+    }
+}
