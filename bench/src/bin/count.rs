@@ -47,6 +47,10 @@ impl Ring for Apart<'_> {
         self.0.now()
     }
 
+    fn is_virtual(&self) -> bool {
+        self.0.is_virtual()
+    }
+
     #[inline(never)]
     fn connect(
         &mut self,

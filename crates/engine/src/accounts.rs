@@ -2,13 +2,14 @@
 
 use kernel::accounts::{ThreadAccounts as Reading, ThreadMeter};
 use record::{Awake, ThreadAccounts, Turns};
+use std::rc::Rc;
 use units::{Instant, Nanos};
 
 /// A thread's accounts of one round.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     index: u32,
-    meter: ThreadMeter,
+    meter: Rc<ThreadMeter>,
     start: Instant,
     end: Instant,
     opening: Option<(Instant, Reading, Turns)>,
@@ -22,13 +23,18 @@ impl Accounts {
     pub(crate) fn new(index: u32) -> Accounts {
         Accounts {
             index,
-            meter: ThreadMeter::new(),
+            meter: Rc::new(ThreadMeter::new()),
             start: Instant::NEVER,
             end: Instant::NEVER,
             opening: None,
             closing: None,
             turns: Turns::default(),
         }
+    }
+
+    /// What it reads, for whoever wants to know more of the same thread.
+    pub(crate) fn meter(&self) -> Rc<ThreadMeter> {
+        self.meter.clone()
     }
 
     /// The window is known now.

@@ -3,6 +3,7 @@
 //! [`Arrival`] is the wire's sink for one receive: it stamps, judges and writes down without touching socket or slot
 //! beyond the flights, so that received bytes can stay where they are.
 
+use crate::gaps::GapWatch;
 use crate::job::Job;
 use crate::slot::{Begun, Flight, Slot};
 use crate::verdict;
@@ -26,8 +27,9 @@ pub(crate) struct Books<'p> {
     pub(crate) end: Instant,
     /// Complete responses of any kind and phase: what tells a slow server from a dead one.
     pub(crate) answered: u64,
-    /// The last ending of the window, for windows that a number of requests ends.
+    /// The last ending inside the window; its start before the first.
     pub(crate) last_done: Instant,
+    pub(crate) gaps: GapWatch,
     timeout: Nanos,
     bin: Bin,
 }
@@ -42,7 +44,7 @@ struct Bin {
 }
 
 impl<'p> Books<'p> {
-    pub(crate) fn new(job: &'p Job) -> Books<'p> {
+    pub(crate) fn new(job: &'p Job, gaps: GapWatch) -> Books<'p> {
         let open = job.plan.load.is_open();
         Books {
             job,
@@ -55,6 +57,7 @@ impl<'p> Books<'p> {
             end: Instant::NEVER,
             answered: 0,
             last_done: Instant::ZERO,
+            gaps,
             timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
         }
@@ -63,6 +66,8 @@ impl<'p> Books<'p> {
     /// The window is known now.
     pub(crate) fn open_window(&mut self, start: Instant, end: Instant) {
         (self.start, self.end) = (start, end);
+        self.last_done = start;
+        self.gaps.read();
         if let Some(open) = &mut self.tally.open {
             open.growth.start = start;
         }
@@ -73,10 +78,11 @@ impl<'p> Books<'p> {
     fn close(&mut self, flight: &Flight, outcome: Outcome, bytes: u64) {
         let done = flight.exchange.done;
         if done >= self.start && done < self.end {
-            self.note_ending(done, outcome == Outcome::Ok);
+            self.note_ending(done, flight.exchange.sent, outcome == Outcome::Ok);
+        } else if done >= self.end {
+            self.note_behind(flight.exchange.sent);
         }
         if flight.belongs {
-            self.last_done = self.last_done.max(done);
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
             self.tally.observe(&flight.exchange, outcome, flight.status);
@@ -100,13 +106,32 @@ impl<'p> Books<'p> {
     }
 
     #[inline]
-    fn note_ending(&mut self, done: Instant, ok: bool) {
+    fn note_ending(&mut self, done: Instant, sent: Instant, ok: bool) {
+        if done - self.last_done > self.gaps.from {
+            self.note_gap(sent, done);
+        }
+        self.last_done = done;
         if done >= self.bin.until {
             self.turn_bin(done);
         }
         self.tally.ok_in_window += u64::from(ok);
         self.bin.ok += u64::from(ok);
         self.bin.errors += u64::from(!ok);
+    }
+
+    #[cold]
+    fn note_gap(&mut self, sent: Instant, done: Instant) {
+        let due = self.tally.due;
+        self.gaps.note(self.last_done, sent, done, due);
+    }
+
+    /// The first ending behind the window tells of the gap that it ended in.
+    #[cold]
+    fn note_behind(&mut self, sent: Instant) {
+        if self.end - self.last_done > self.gaps.from {
+            self.note_gap(sent, self.end);
+        }
+        self.last_done = self.last_done.max(self.end);
     }
 
     #[cold]
@@ -119,13 +144,20 @@ impl<'p> Books<'p> {
     }
 
     /// Puts what the current bin holds into the series.
-    pub(crate) fn flush_bin(&mut self) {
+    fn flush_bin(&mut self) {
         if self.bin.ok + self.bin.errors > 0 {
             self.tally
                 .series
                 .add(self.bin.offset, self.bin.ok, self.bin.errors);
         }
         self.bin = Bin::default();
+    }
+
+    /// What was counted, with a window that ended at `end`.
+    pub(crate) fn finish(&mut self, end: Instant) -> Tally {
+        self.flush_bin();
+        self.tally.gaps = self.gaps.finish(end - self.start);
+        std::mem::take(&mut self.tally)
     }
 
     /// Writes down an exchange of the window that failed before a byte of it was sent.
@@ -135,9 +167,8 @@ impl<'p> Books<'p> {
             ..Exchange::due(due)
         };
         if now >= self.start && now < self.end {
-            self.note_ending(now, false);
+            self.note_ending(now, now, false);
         }
-        self.last_done = self.last_done.max(now);
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
     }
 

@@ -20,6 +20,7 @@
 
 mod accounts;
 mod books;
+mod gaps;
 mod gate;
 mod job;
 mod lines;

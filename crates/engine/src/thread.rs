@@ -19,6 +19,7 @@ mod tending;
 
 use crate::accounts::Accounts;
 use crate::books::{Books, Cut};
+use crate::gaps::GapWatch;
 use crate::gate::{Gate, Stage};
 use crate::job::Job;
 use crate::pace::Pace;
@@ -117,6 +118,13 @@ impl<'p, R: Ring> Thread<'p, R> {
         };
         let shortest = plan.timeouts.exchange.min(plan.timeouts.connect);
         let clock = ring.now();
+        let accounts = Accounts::new(index);
+        let gaps = if plan.load.is_open() {
+            GapWatch::open()
+        } else {
+            let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
+            GapWatch::closed(capacity, (!ring.is_virtual()).then(|| accounts.meter()))
+        };
         let heads = Heads::default();
         Thread {
             slots: (0..slots)
@@ -126,10 +134,10 @@ impl<'p, R: Ring> Thread<'p, R> {
             pace: Pace::closed(),
             schedule: Schedule::of(plan, slots as u32, threads),
             round: 0,
-            books: Books::new(job),
+            books: Books::new(job, gaps),
             sources: Sources::new(&plan.sources, peer, job.ports, index, threads),
             exchanges_per_connection: plan.protocol.exchanges_per_connection(),
-            accounts: Accounts::new(index),
+            accounts,
             retries: BinaryHeap::new(),
             under_way: 0,
             connecting: 0,
@@ -239,6 +247,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.open_window(start, Instant::NEVER);
         let number = share(number, self.index, self.threads);
         self.pace = Pace::number(start, number);
+        self.books.gaps.number = number;
         self.answered_at = self.clock;
         self.begin(start, Stretch::Window);
         while self.pace.is_left() || self.under_way > 0 {
@@ -399,14 +408,13 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     fn finish(mut self) -> Ledger {
         assert_eq!(self.under_way, 0, "an exchange was lost");
-        self.books.flush_bin();
         self.publish();
-        let tally = std::mem::take(&mut self.books.tally);
-        assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
         let end = match self.books.end {
             Instant::NEVER => self.books.last_done,
             end => end,
         };
+        let tally = self.books.finish(end);
+        assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
         Ledger {
             tally,
             sent: self.books.sent,

@@ -73,9 +73,9 @@ impl ThreadMeter {
         }
     }
 
-    /// The second of schedstat's three numbers.
-    fn run_queue_wait(&self) -> Option<Nanos> {
-        let mut text = [0; 96];
+    /// How long the thread has been ready to run and did not, as in its accounts, in one system call.
+    pub fn run_queue_wait(&self) -> Option<Nanos> {
+        let mut text = [0; 96]; // the second of schedstat's three numbers
         let length = self.schedstat.as_ref()?.read_at(&mut text, 0).ok()?;
         let text = std::str::from_utf8(&text[..length]).ok()?;
         let wait = text.split_ascii_whitespace().nth(1)?.parse().ok()?;

@@ -113,6 +113,11 @@ pub trait Ring {
     /// The clock: CLOCK_MONOTONIC, or virtual time.
     fn now(&self) -> Instant;
 
+    /// Whether that time is virtual, so that what the machine does meanwhile takes none of it.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
     /// Starts to connect `token`, which must be free.
     ///
     /// # Errors

@@ -148,6 +148,10 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.now()
     }
 
+    fn is_virtual(&self) -> bool {
+        true
+    }
+
     fn connect(
         &mut self,
         token: Token,

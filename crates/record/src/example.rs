@@ -5,7 +5,7 @@
 //! call gives the same Run. Machine and versions are made up, and say so.
 
 use crate::{
-    Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Probe, Round, Run,
+    Blame, Exchange, Fault, Footprint, Gaps, Kind, Machine, Outcome, Point, Probe, Round, Run,
     SCHEMA_VERSION, SentTotal, Step, Tally, ThreadAccounts, Turns, Window,
 };
 use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
@@ -110,8 +110,19 @@ pub fn partial() -> Run {
     run
 }
 
+/// For 20 ms in every 300 ms the server did nothing, and the loop asked nothing: p99 is withheld.
+pub fn stalled() -> Run {
+    Script {
+        act: fast,
+        server: Some(41),
+        stall: Some((Nanos::from_millis(20), Nanos::from_millis(300))),
+        ..Script::default()
+    }
+    .play()
+}
+
 /// All of them.
-pub fn all() -> [Run; 10] {
+pub fn all() -> [Run; 11] {
     [
         ok(),
         errors(),
@@ -121,6 +132,7 @@ pub fn all() -> [Run; 10] {
         generator_bound(),
         server_bound(),
         partial(),
+        stalled(),
         open_loop(),
         overloaded(),
     ]
@@ -160,6 +172,8 @@ struct Script {
     act: fn(&mut Draw, u64) -> Act,
     /// Exchanges of each thread's round that are due but never sent.
     unsent: u64,
+    /// The server does nothing for the first, at the middle of every second.
+    stall: Option<(Nanos, Nanos)>,
     /// How busy the generator's threads were, in percent.
     generator: u64,
     /// How busy the server was, in percent, where it was observed.
@@ -178,6 +192,7 @@ impl Default for Script {
             requests: None,
             act: |draw, _| Act::ok(draw),
             unsent: 0,
+            stall: None,
             generator: 12,
             server: None,
             cut_last: false,
@@ -403,6 +418,7 @@ impl Stage<'_> {
         let mut tally = Tally::default();
         let connections = self.script.connections / self.script.threads;
         (0..connections).for_each(|_| self.connection(&mut tally));
+        tally.gaps = Some(Box::new(self.gaps(u64::from(connections))));
         tally.due += self.script.unsent;
         tally.observe_never_sent(self.script.unsent, TIMEOUT, Blame::Generator);
         tally.connects.open_at_start = u64::from(connections);
@@ -437,10 +453,35 @@ impl Stage<'_> {
         }
     }
 
+    /// The gaps of one thread: every stall of the window, and nothing else is as long.
+    fn gaps(&self, capacity: u64) -> Gaps {
+        let close = self.close.min(self.last);
+        let mut gaps = Gaps {
+            time: close - self.start,
+            ..Gaps::default()
+        };
+        if let Some((length, every)) = self.script.stall {
+            let stalls = (close - self.start).as_nanos() / every.as_nanos();
+            (0..stalls).for_each(|_| gaps.add(length, Nanos::ZERO, capacity));
+        }
+        gaps
+    }
+
+    /// How long what was sent at `sent` has to wait for a stall, if one begins before it is done.
+    fn stalled(&self, sent: Instant, service: Nanos) -> Nanos {
+        let Some((length, every)) = self.script.stall else {
+            return Nanos::ZERO;
+        };
+        let half = (every / 2).as_nanos();
+        let phase = (sent - self.start).as_nanos() % every.as_nanos();
+        let begins = phase <= half && phase + service.as_nanos() > half;
+        if begins { length } else { Nanos::ZERO }
+    }
+
     /// Plays one exchange and returns when it was over.
     fn exchange(&mut self, tally: &mut Tally, due: Instant, act: &Act, fresh: bool) -> Instant {
         let sent = due + TURNAROUND;
-        let done = sent + act.service;
+        let done = sent + act.service + self.stalled(sent, act.service);
         let first = if act.status == 0 { Instant::ZERO } else { done };
         tally.observe(
             &Exchange {
@@ -535,6 +576,8 @@ mod tests {
         assert_eq!((few.requests, few.latency_us.p99), (80, None));
         assert!(empty().summary.is_none() && empty().interrupted);
         assert_eq!(summary(partial()).rps.rounds, 2);
+        let stalled = summary(stalled());
+        assert!(stalled.latency_us.p90.is_some() && stalled.latency_us.p99.is_none());
         let open = summary(open_loop());
         assert!(open.open.is_some() && open.errors.total == 0);
         let overloaded = summary(overloaded());

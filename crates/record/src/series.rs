@@ -47,6 +47,12 @@ impl Series {
         self.errors[bin] = self.errors[bin].saturating_add(errors);
     }
 
+    /// All endings, of both kinds.
+    pub fn endings(&self) -> u64 {
+        let counts = self.ok.iter().chain(&self.errors);
+        counts.copied().fold(0, u64::saturating_add)
+    }
+
     /// Adds another's counts, in the wider of both intervals.
     pub fn merge(&mut self, other: &Series) {
         let mut other = other.clone();

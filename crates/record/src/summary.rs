@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Round, Tally};
+use crate::{Omission, Round, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -29,6 +29,9 @@ pub struct Summary {
     /// What an open loop knows beside its response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenFigures>,
+    /// What a closed loop did not see, and which percentiles are withheld for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omission: Option<Omission>,
     /// Raw bytes of responses.
     pub bytes_received: u64,
     /// Raw bytes of requests.
@@ -133,9 +136,28 @@ impl Latency {
     pub const PERCENTILES: [(&str, f64); 4] =
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
-    /// The figures of what is called latency in a tally.
+    /// The figures of what is called latency in a tally, without the percentiles that [`Omission`] makes blind.
     pub fn of(tally: &Tally) -> Latency {
-        Latency::from(tally.latency(), tally.latency_censored_from())
+        let mut latency = Latency::from(tally.latency(), tally.latency_censored_from());
+        for name in Omission::of(tally)
+            .into_iter()
+            .flat_map(|each| each.withheld)
+        {
+            latency.withhold(&name);
+        }
+        latency
+    }
+
+    /// Takes back the percentile of this name.
+    fn withhold(&mut self, name: &str) {
+        match name {
+            "p50" => self.p50 = None,
+            "p90" => self.p90 = None,
+            "p99" => self.p99 = None,
+            "p999" => self.p999 = None,
+            _ => unreachable!("{name} is none of the percentiles"),
+        }
+        self.at_least.retain(|known| known != name);
     }
 
     /// The figures of `times`, of which the smallest censored one is `censored_from`.
@@ -250,6 +272,7 @@ impl Summary {
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
             latency_us: Latency::of(&tally),
             open: OpenFigures::of(&tally),
+            omission: Omission::of(&tally),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
         })

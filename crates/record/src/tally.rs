@@ -1,6 +1,8 @@
 //! What a thread accumulates; merges by addition.
 
-use crate::{Answers, Blame, Exchange, Fault, Faults, Kind, OpenTimes, Outcome, Series, Step};
+use crate::{
+    Answers, Blame, Exchange, Fault, Faults, Gaps, Kind, OpenTimes, Outcome, Series, Step,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -55,6 +57,9 @@ pub struct Tally {
     /// Response times, and what lateness consists of; of an open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenTimes>>,
+    /// Spans of the window in which nothing ended; of a closed loop only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<Box<Gaps>>,
 }
 
 impl Tally {
@@ -186,6 +191,9 @@ impl Tally {
         self.answers.merge(&other.answers);
         if let Some(open) = &other.open {
             self.open.get_or_insert_default().merge(open);
+        }
+        if let Some(gaps) = &other.gaps {
+            self.gaps.get_or_insert_default().merge(gaps);
         }
     }
 }

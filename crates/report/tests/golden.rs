@@ -75,6 +75,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("partial", example::partial()),
         ("void", example::ok()),
         ("died", died()),
+        ("stalled", example::stalled()),
         ("open_loop", example::open_loop()),
         ("overloaded", example::overloaded()),
     ];
@@ -174,6 +175,15 @@ fn findings(name: &str) -> Vec<Finding> {
             ),
             unobserved(),
         ],
+        "stalled" => vec![finding(
+            "omission",
+            Qualified,
+            &[Latency],
+            "while requests were in flight nothing ended for up to 20.0 ms, 10 times, and a closed loop asks nothing \
+             meanwhile: whoever comes at random meets that with a probability of 6.7 %, its own samples hardly do; p99 is \
+             withheld",
+            "ask at a rate, whatever the server does: --rate 27000",
+        )],
         "open_loop" => vec![finding(
             "limit",
             Note,

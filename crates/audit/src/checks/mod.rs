@@ -8,6 +8,7 @@ mod connections;
 mod conservation;
 mod limit;
 mod offered;
+mod omission;
 mod overload;
 mod rounds;
 mod samples;
@@ -54,6 +55,7 @@ pub const CHECKS: &[Check] = &[
     clock::CHECK,
     window::CHECK,
     samples::CHECK,
+    omission::CHECK,
     stalls::CHECK,
     answers::CHECK,
     strays::CHECK,

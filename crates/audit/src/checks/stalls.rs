@@ -4,7 +4,7 @@ use super::Check;
 use crate::Evidence;
 use crate::verdict::{Substantiate, number, qualified};
 use plan::{Load, Stop};
-use record::{Figure, Finding, Round, Series};
+use record::{Figure, Finding, Round, Series, Summary};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -19,7 +19,8 @@ pub(super) const CHECK: Check = Check {
           nine of ten exchanges of the round took (else connections that are answered in step, or a slow server, \
           leave gaps that the percentiles do show). The last bin of a window counts only where it is whole. With a \
           number of requests, more must have ended after the gap than could be under way in it: else the last of them \
-          were waited for, and nothing was left to be asked. Not in an open loop: there the percentiles show it.",
+          were waited for, and nothing was left to be asked. Not in an open loop, whose percentiles show it, nor where \
+          the gaps themselves are in the record: then `omission` says more.",
     judge,
 };
 
@@ -39,6 +40,10 @@ struct Stall {
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if evidence.load.is_some_and(Load::is_open) {
         return Vec::new(); // everything that was due meanwhile is in the percentiles
+    }
+    let knows_gaps = |summary: &Summary| summary.omission.is_some();
+    if evidence.summary.as_ref().is_some_and(knows_gaps) {
+        return Vec::new(); // they are judged by what they hide
     }
     let rounds = evidence.complete().unwrap_or_default();
     let stragglers = stragglers(evidence);
@@ -255,6 +260,15 @@ mod tests {
             arrivals: plan::Arrivals::Poisson,
             connections: 10,
         };
+        assert_eq!(found(&run), []);
+    }
+
+    #[test]
+    fn where_the_gaps_themselves_are_known_another_check_judges_them() {
+        let mut run = run(&[50, 0, 50]);
+        for round in &mut run.points[0].rounds {
+            round.tally.gaps = Some(Box::default());
+        }
         assert_eq!(found(&run), []);
     }
 

@@ -14,6 +14,8 @@ use units::{Nanos, percent};
 const SAMPLES_ENOUGH: u64 = 100;
 /// Under this many rounds the interval is indicative.
 const ROUNDS_ENOUGH: u32 = 5;
+/// What stands in place of a percentile for which there are samples enough, but not of what it should show.
+const BLIND: &str = "blind to stalls";
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
@@ -101,7 +103,7 @@ fn interval(run: &Run, rps: &Rps) -> Option<Item> {
 
 fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
     let label = match load {
-        Load::Closed { .. } => "latency",
+        Load::Closed { .. } => "service time",
         Load::Open { .. } => "response time",
     };
     if is_overloaded(run) {
@@ -241,12 +243,16 @@ fn times(latency: &Latency) -> Vec<Item> {
         Some(Item::named(name, Role::Strong, value))
     };
     let mut items: Vec<Item> = figures.iter().filter_map(carried).collect();
-    if !withheld.is_empty() {
-        items.push(Item::named(
-            &withheld.join(", "),
-            Role::Warning,
-            "too few samples",
-        ));
+    let is_blind = |name: &&str| {
+        let mut known = Latency::PERCENTILES.iter();
+        let p = known.find(|(known, _)| shown_name(known) == *name);
+        p.is_some_and(|(_, p)| stats::carries(latency.count, *p))
+    };
+    let (blind, few): (Vec<&str>, Vec<&str>) = withheld.into_iter().partition(is_blind);
+    for (names, why) in [(blind, BLIND), (few, "too few samples")] {
+        if !names.is_empty() {
+            items.push(Item::named(&names.join(", "), Role::Warning, why));
+        }
     }
     let max = figures
         .iter()

@@ -1,0 +1,221 @@
+//! What does a closed loop not see?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, list, number, qualified};
+use record::{Figure, Finding, Omission, Summary};
+use units::{Nanos, percent};
+
+pub(super) const CHECK: Check = Check {
+    name: "omission",
+    title: "Did the server stand still while a closed loop asked nothing?",
+    doc: "A closed loop asks again when it is answered, so that a server that stands still is asked nothing: of a \
+          standstill each connection sees one sample, however long it lasts. So gaps between endings are noted on each \
+          thread, while exchanges are in flight; those count that are longer than a millisecond and than five times \
+          the median service time. The omission index is the share of the time that they take (less what lies between \
+          two endings anyway), and so the probability that whoever comes at random meets one. Percentiles that would \
+          show the gaps to him, and that the loop's few samples of them do not reach, are withheld; where the index is \
+          above 0.1 %, a p99.9 that is printed is qualified. Not in an open loop: everything that was due meanwhile is \
+          in its percentiles.",
+    judge,
+};
+
+/// Above this share of the time a p99.9 would have to show the gaps.
+const INDEX_MOST: f64 = 0.001;
+/// From this share of the gaps on it is said that the generator's own waiting was as much.
+const OWN_WAIT_SAID: f64 = 0.1;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let summary = evidence.summary.as_ref();
+    summary
+        .and_then(|summary| omitted(evidence, summary, summary.omission.as_ref()?))
+        .into_iter()
+        .collect()
+}
+
+fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> Option<Finding> {
+    let longest = omission.longest_us?;
+    let consequence = consequence(summary, omission)?;
+    let own_wait = own_wait(evidence);
+    let sentence = format!(
+        "{}, and a closed loop asks nothing meanwhile: whoever comes at random meets that with a probability of {}, \
+         its own samples hardly do; {consequence}{}",
+        standstill(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64)),
+        percent(omission.index),
+        own_wait.map_or(String::new(), |wait| format!(
+            " ({} in which the generator itself had to wait for a CPU are left out)",
+            units::span(wait)
+        ))
+    );
+    let finding = qualified(&[Figure::Latency], sentence);
+    Some(finding.remedy(remedy(summary)).evidence([
+        ("omission index", omission.index),
+        ("gaps", omission.gaps as f64),
+        ("longest gap, ms", longest / 1e3),
+        ("blind from", omission.blind_from.unwrap_or(1.0)),
+        ("blind to", omission.blind_to.unwrap_or(1.0)),
+    ]))
+}
+
+fn standstill(gaps: u64, longest: Nanos) -> String {
+    let (longest, open) = (
+        units::span(longest),
+        "while requests were in flight nothing ended",
+    );
+    match gaps {
+        1 => format!("{open} for {longest}"),
+        _ => format!(
+            "{open} for up to {longest}, {}",
+            number(gaps, "time", "times")
+        ),
+    }
+}
+
+/// What that does to percentiles; none where it does nothing.
+fn consequence(summary: &Summary, omission: &Omission) -> Option<String> {
+    let shown = |name: &String| name.replace("p999", "p99.9");
+    let names: Vec<String> = omission.withheld.iter().map(shown).collect();
+    let doubtful = omission.index > INDEX_MOST && summary.latency_us.p999.is_some();
+    let are = if names.len() == 1 { "is" } else { "are" };
+    match (names.is_empty(), doubtful) {
+        (true, false) => None,
+        (true, true) => Some("p99.9 is not to be trusted".to_owned()),
+        (false, false) => Some(format!("{} {are} withheld", list(&names))),
+        (false, true) => Some(format!(
+            "{} {are} withheld, and p99.9 is not to be trusted",
+            list(&names)
+        )),
+    }
+}
+
+/// The generator's own waiting that was taken off gaps, where it is worth a word.
+fn own_wait(evidence: &Evidence<'_>) -> Option<Nanos> {
+    let gaps = evidence.tally.as_ref()?.gaps.as_ref()?;
+    let worth = OWN_WAIT_SAID * gaps.length.sum() as f64;
+    (gaps.own_wait > Nanos::ZERO && gaps.own_wait.as_nanos() as f64 >= worth)
+        .then_some(gaps.own_wait)
+}
+
+/// Half of what the server did leaves it room, so that the stalls are what is seen.
+fn remedy(summary: &Summary) -> String {
+    let half = summary.rps.mean / 2.0;
+    let rate = match half {
+        half if half >= 10.0 => {
+            let unit = 10_f64.powf(half.log10().floor() - 1.0);
+            format!("{}", (half / unit).round() * unit)
+        }
+        half if half > 0.05 => format!("{half:.1}"),
+        _ => "1".to_owned(),
+    };
+    format!("ask at a rate, whatever the server does: --rate {rate}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{healthy, open_loop};
+    use record::{Gaps, Grade, Run};
+
+    const MS: Nanos = Nanos::from_millis(1);
+
+    /// The healthy run (five rounds of a second, ten thousand exchanges each on ten connections; median 150 µs), with
+    /// so many gaps of so many microseconds in its first round.
+    fn run(gaps: u64, micros: u64) -> Run {
+        let mut run = healthy();
+        for (index, round) in run.points[0].rounds.iter_mut().enumerate() {
+            let mut noted = Gaps {
+                time: MS * 1_000,
+                ..Gaps::default()
+            };
+            let here = if index == 0 { gaps } else { 0 };
+            (0..here).for_each(|_| noted.add(Nanos::from_micros(micros), Nanos::ZERO, 10));
+            round.tally.gaps = Some(Box::new(noted));
+            round.tally.series.add(Nanos::ZERO, 10_000, 0);
+        }
+        run.summarise();
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn nothing_is_said_without_gaps_without_their_record_and_of_an_open_loop() {
+        assert_eq!(found(&healthy()), []);
+        assert_eq!(found(&run(0, 0)), []);
+        assert_eq!(found(&open_loop()), []);
+    }
+
+    #[test]
+    fn what_is_withheld_is_said_with_its_reason_and_a_rate_to_ask_at() {
+        let run = run(4, 20_000);
+        let latency = &run.summary.as_ref().unwrap().latency_us;
+        assert!(latency.p90.is_some() && latency.p99.is_none() && latency.p999.is_none());
+        let found = found(&run);
+        assert_eq!(
+            (found.len(), found[0].grade, &found[0].touches[..]),
+            (1, Grade::Qualified, &[Figure::Latency][..])
+        );
+        assert_eq!(
+            found[0].sentence,
+            "while requests were in flight nothing ended for up to 20.0 ms, 4 times, and a closed loop asks nothing \
+             meanwhile: whoever comes at random meets that with a probability of 1.6 %, its own samples hardly do; p99 \
+             and p99.9 are withheld"
+        );
+        assert_eq!(
+            found[0].remedy.as_deref(),
+            Some("ask at a rate, whatever the server does: --rate 5000")
+        );
+    }
+
+    #[test]
+    fn above_a_thousandth_of_the_time_a_printed_p999_is_not_to_be_trusted() {
+        // Six gaps catch sixty samples of fifty thousand, more than one in a thousand: p99.9 is among them.
+        for (micros, findings) in [(900, 0), (930, 0), (1_100, 1)] {
+            let run = run(6, micros);
+            let p999 = run.summary.as_ref().unwrap().latency_us.p999;
+            assert!(p999.is_some(), "{micros}");
+            let found = found(&run);
+            assert_eq!(found.len(), findings, "{micros}: {found:?}");
+            if let Some(found) = found.first() {
+                assert!(
+                    found.sentence.ends_with("p99.9 is not to be trusted"),
+                    "{}",
+                    found.sentence
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_generators_own_waiting_is_told_where_it_is_a_tenth_of_the_gaps() {
+        for (wait, told) in [(7, false), (8, true)] {
+            let mut run = run(4, 20_000);
+            let gaps = run.points[0].rounds[1].tally.gaps.as_mut().unwrap();
+            gaps.own_wait = MS * wait;
+            let found = found(&run);
+            let said = found[0].sentence.contains("had to wait for a CPU");
+            assert_eq!(said, told, "{}", found[0].sentence);
+        }
+    }
+
+    #[test]
+    fn the_rate_to_ask_at_is_half_of_what_was_answered_in_round_figures() {
+        let mut summary = healthy().summary.unwrap();
+        for (rps, wanted) in [
+            (123_456.0, "62000"),
+            (10_001.0, "5000"),
+            (30.0, "15"),
+            (5.0, "2.5"),
+            (0.0, "1"),
+        ] {
+            summary.rps.mean = rps;
+            assert!(
+                remedy(&summary).ends_with(&format!("--rate {wanted}")),
+                "{}",
+                remedy(&summary)
+            );
+        }
+    }
+}
