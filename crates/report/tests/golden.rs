@@ -180,8 +180,8 @@ fn findings(name: &str) -> Vec<Finding> {
             Qualified,
             &[Latency],
             "while requests were in flight nothing ended for up to 20.0 ms, 10 times, and a closed loop asks nothing \
-             meanwhile: whoever comes at random meets that with a probability of 6.7 %, its own samples hardly do; p99 is \
-             withheld",
+             meanwhile: whoever comes at random meets that with a probability of 6.7 %, its own samples hardly do; p99 \
+             and p99.9 are withheld",
             "ask at a rate, whatever the server does: --rate 27000",
         )],
         "open_loop" => vec![finding(

@@ -62,7 +62,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
 fn latency(load: Load) -> &'static str {
     match load {
         Load::Closed { .. } => {
-            "latency is service time, from sent to last byte: a closed loop asks nothing while it waits"
+            "latency is service time (sent to last byte): a waiting closed loop asks nothing"
         }
         Load::Open { .. } => {
             "latency is response time, from when an exchange was due to its last byte; service time is from sent"
