@@ -24,6 +24,8 @@ mod sending;
 pub mod peers;
 // looked at how else;
 pub mod capture;
+// how low it may be,
+mod floor;
 // one run,
 mod trial;
 // how far off it may be,
@@ -41,6 +43,7 @@ use crate::cargo::root;
 use crate::cost::machine::Machine;
 use anyhow::{Context, Result, ensure};
 use case::{CASES, Case, Nature};
+use floor::Floor;
 use means::{Means, SEED};
 use outcome::Outcome;
 use page::Setting;
@@ -53,6 +56,8 @@ use trial::Order;
 const ROUNDS: u32 = 3;
 /// The longest run of another tool: enough for all stalls, and for p99.9 wherever the rate is not the lowest.
 const SECONDS_OF_PEERS: u32 = 3;
+/// Pairs of runs for the floor, of each way of waiting.
+const PAIRS: u32 = 9;
 /// A look: seconds of each run, and one of each.
 const SECONDS_QUICK: u32 = 1;
 
@@ -77,6 +82,9 @@ pub struct Truth {
     /// Only say which cases there are.
     #[arg(long)]
     list: bool,
+    /// Only the floor: beside a paced client of bare system calls; nothing is written.
+    #[arg(long, conflicts_with_all = ["only", "seconds", "check_page"])]
+    floor: bool,
     /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds.
     #[arg(long, conflicts_with_all = ["only", "quick"])]
     check_page: bool,
@@ -103,6 +111,9 @@ impl Truth {
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         println!("priority   {}", means.priority_text());
+        if self.floor {
+            return self.measure_floor(&means)?.verdict();
+        }
         println!("{}", table::head());
         let mut outcomes = Vec::new();
         for case in CASES.iter().filter(|case| self.wants(case)) {
@@ -110,10 +121,21 @@ impl Truth {
             println!("{}", table::text(&outcome));
             outcomes.push(outcome);
         }
-        if self.is_whole() {
-            publish(&self.setting(&means, &machine), &outcomes)?;
+        if !self.is_whole() {
+            return verdict(&outcomes);
         }
-        verdict(&outcomes)
+        let floor = self.measure_floor(&means)?;
+        let mut setting = self.setting(&means, &machine);
+        setting.sections.push(floor.section());
+        publish(&setting, &outcomes)?;
+        verdict(&outcomes)?;
+        floor.verdict()
+    }
+
+    fn measure_floor(&self, means: &Means) -> Result<Floor> {
+        let floor = floor::measure(means, if self.quick { 1 } else { PAIRS })?;
+        println!("{}", floor.section());
+        Ok(floor)
     }
 
     /// Whether this is what is published, and nothing less.
