@@ -36,8 +36,10 @@ mod outcome;
 mod table;
 // for readers,
 mod page;
-// and for whoever wants to judge again.
+// and for whoever wants to judge again;
 mod raw;
+// and whether a lie would be found out.
+mod mutants;
 
 use crate::cargo::root;
 use crate::cost::machine::Machine;
@@ -88,6 +90,9 @@ pub struct Truth {
     /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds.
     #[arg(long, conflicts_with_all = ["only", "quick"])]
     check_page: bool,
+    /// Build weighs that lie, and see whether each is found out.
+    #[arg(long, conflicts_with_all = ["only", "quick", "seconds", "rounds", "check_page"])]
+    mutants: bool,
 }
 
 fn names() -> Vec<&'static str> {
@@ -106,6 +111,9 @@ impl Truth {
         }
         if self.check_page {
             return check();
+        }
+        if self.mutants {
+            return mutants::run();
         }
         let means = Means::built()?;
         let machine = Machine::look()?;

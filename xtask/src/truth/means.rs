@@ -4,6 +4,7 @@ use crate::cost::programs;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Where files are memory, so that writing the log is no stall of a disk.
@@ -19,9 +20,11 @@ pub const SEED: u64 = 1;
 pub struct Means {
     /// The program under test.
     pub weigh: PathBuf,
+    /// The one that serves.
+    pub server: PathBuf,
     /// What stands before every measured command.
     pub priority: &'static [&'static str],
-    folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 impl Means {
@@ -35,13 +38,14 @@ impl Means {
             false => tempfile::tempdir(),
         };
         Ok(Means {
+            server: weigh.clone(),
             weigh,
             priority: PRIORITIES
                 .iter()
                 .find(|words| works(words))
                 .copied()
                 .unwrap_or_default(),
-            folder: folder.context("there is no folder for logs")?,
+            folder: Arc::new(folder.context("there is no folder for logs")?),
         })
     }
 
@@ -52,6 +56,16 @@ impl Means {
     pub fn built() -> Result<Means> {
         programs::build("cli", &["weigh"])?;
         Means::new(programs::path("weigh")?)
+    }
+
+    /// The same with another program under test, and the same one that serves.
+    pub fn with(&self, weigh: PathBuf) -> Means {
+        Means {
+            weigh,
+            server: self.server.clone(),
+            priority: self.priority,
+            folder: Arc::clone(&self.folder),
+        }
     }
 
     /// Where runs leave their files.
@@ -108,5 +122,8 @@ mod tests {
         let words = means.command(&means.weigh);
         assert_eq!(words, ["nice", "-n", "-15", "/opt/weigh"]);
         assert_eq!(means.priority_text(), "`nice -n -15`");
+        let other = means.with("/opt/other".into());
+        assert_eq!(other.server, means.weigh);
+        assert_eq!(other.folder(), means.folder());
     }
 }

@@ -63,6 +63,10 @@ fn mark(cell: &Cell, figure: usize) -> &'static str {
 fn shown(cell: &Cell) -> String {
     match (cell.truth, cell.error()) {
         (None, _) => "-".to_owned(),
+        (Some(truth), _) if cell.is_least => {
+            let said = cell.said.map_or("-".to_owned(), micros);
+            format!("{} (>= {said})", micros(truth))
+        }
         (Some(truth), None) => format!("{} (not said)", micros(truth)),
         (Some(truth), Some(error)) => format!("{} ({})", micros(truth), signed(error)),
     }

@@ -1,0 +1,299 @@
+//! `cargo xtask truth --mutants`: whether a weigh that lies would be found out.
+//!
+//! Each mutant is one change of one line that a slip could have made. It is built from a copy of the tree, asked for
+//! the cases that must show it, against the server of the sound build; and what they complain of must be the mutation's
+//! own sign, which the sound weigh must not show at the same time. A machine so busy that everything is outside its
+//! bounds would otherwise prove every mutant dead.
+
+use super::Order;
+use super::case::{CASES, Case};
+use super::means::{Means, SEED};
+use super::outcome::Outcome;
+use crate::cargo::root;
+use crate::cost::programs;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Seconds of each run: p99 of the lowest rate is carried by then.
+const SECONDS: u32 = 3;
+/// Runs of each case, of which the one in the middle decides.
+const ROUNDS: u32 = 3;
+
+/// One slip.
+struct Mutant {
+    name: &'static str,
+    /// The file, from the root.
+    file: &'static str,
+    /// What stands there, once.
+    text: &'static str,
+    /// What is to stand there instead.
+    replacement: &'static str,
+    /// The case that must show it.
+    case: &'static str,
+    /// What that must complain of.
+    sign: &'static str,
+}
+
+const RESPONSE: &str = "self.done - self.due";
+
+static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "latency counts from sent",
+        file: "crates/record/src/exchange.rs",
+        text: RESPONSE,
+        replacement: "self.done - self.sent",
+        case: "few-connections",
+        sign: "p99 is outside its bound",
+    },
+    Mutant {
+        name: "a millisecond is added",
+        file: "crates/record/src/exchange.rs",
+        text: RESPONSE,
+        replacement: "self.done - self.due + Nanos::from_millis(1)",
+        case: "random-1k",
+        sign: "p50 is outside its bound",
+    },
+    Mutant {
+        name: "timeouts are dropped",
+        file: "crates/record/src/tally.rs",
+        text: "            open.censor(exchange.response());\n",
+        replacement: "",
+        case: "timeouts",
+        sign: "p99 is outside its bound",
+    },
+    Mutant {
+        name: "waits are rounded to milliseconds",
+        file: "crates/engine/src/thread.rs",
+        text: "self.ring.wait(Some(until - self.clock));",
+        replacement: "self.ring.wait(Some(Nanos::from_millis((until - self.clock).as_nanos().div_ceil(1_000_000))));",
+        case: "random-1k",
+        sign: "its gaps are not exponential",
+    },
+];
+
+/// Tries all of them.
+///
+/// # Errors
+/// One lives, a sound weigh shows a mutation's sign, or something does not build.
+pub fn run() -> Result<()> {
+    let sound = Means::built()?;
+    let bench = Bench::new()?;
+    let mut alive = Vec::new();
+    for mutant in MUTANTS {
+        let case = mutant.case();
+        let calm = complaints(&sound, case)?;
+        ensure!(
+            !shows(&calm, mutant),
+            "the sound weigh shows in `{}` what is to be `{}`: {}; try on a quieter machine",
+            mutant.case,
+            mutant.name,
+            calm.join("; ")
+        );
+        let spoilt = bench.build(mutant)?;
+        let found = complaints(&sound.with(spoilt), case)?;
+        let is_dead = shows(&found, mutant);
+        let verdict = if is_dead { "found out" } else { "ALIVE" };
+        println!(
+            "{verdict:<10} {:<36} {:<16} {}",
+            mutant.name,
+            mutant.case,
+            found.join("; ")
+        );
+        if !is_dead {
+            alive.push(mutant.name);
+        }
+    }
+    ensure!(
+        alive.is_empty(),
+        "these lies are not found out: {}",
+        alive.join(", ")
+    );
+    Ok(())
+}
+
+impl Mutant {
+    fn case(&self) -> &'static Case {
+        let mut cases = CASES.iter();
+        cases
+            .find(|case| case.name == self.case)
+            .expect("a test looks after that")
+    }
+
+    /// The file's text with the slip in it; none where what is to be replaced does not stand there once.
+    fn apply(&self, sound: &str) -> Option<String> {
+        let is_single = sound.matches(self.text).count() == 1;
+        is_single.then(|| sound.replace(self.text, self.replacement))
+    }
+}
+
+fn shows(complaints: &[String], mutant: &Mutant) -> bool {
+    complaints
+        .iter()
+        .any(|complaint| complaint.starts_with(mutant.sign))
+}
+
+/// What the case complains of.
+fn complaints(means: &Means, case: &'static Case) -> Result<Vec<String>> {
+    let trials: Result<Vec<_>> = (0..ROUNDS)
+        .map(|round| {
+            let order = Order {
+                means,
+                seconds: SECONDS,
+                round,
+                seed: SEED + u64::from(round),
+            };
+            order.weigh(case)
+        })
+        .collect();
+    let outcome = Outcome {
+        case,
+        trials: trials?,
+    };
+    Ok(outcome.wrongs())
+}
+
+/// A copy of the tree, and where it is built.
+struct Bench {
+    tree: PathBuf,
+    target: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Result<Bench> {
+        let program = programs::path("weigh")?;
+        let target = program.ancestors().nth(2).context("it lies in no folder")?;
+        let bench = Bench {
+            tree: target.join("mutants/tree"),
+            target: target.join("mutants/build"),
+        };
+        for file in files()? {
+            copy(&root().join(&file), &bench.tree.join(&file))?;
+        }
+        Ok(bench)
+    }
+
+    /// Builds weigh with the slip, and mends the copy again.
+    fn build(&self, mutant: &Mutant) -> Result<PathBuf> {
+        let path = self.tree.join(mutant.file);
+        let sound = fs::read_to_string(&path)?;
+        let spoilt = mutant
+            .apply(&sound)
+            .with_context(|| format!("{} does not hold once: {}", mutant.file, mutant.text))?;
+        fs::write(&path, spoilt)?;
+        let built = self.cargo();
+        fs::write(&path, sound)?;
+        ensure!(built?, "{} does not build", mutant.name);
+        let weigh = self.target.join("release/weigh");
+        let kept = self.target.join("weigh-spoilt");
+        fs::copy(&weigh, &kept).context("cargo has built no weigh")?;
+        Ok(kept)
+    }
+
+    fn cargo(&self) -> Result<bool> {
+        let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(program)
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .args([
+                "build",
+                "--quiet",
+                "--release",
+                "--package",
+                "cli",
+                "--bin",
+                "weigh",
+            ])
+            .status()
+            .context("cargo could not be started")?;
+        Ok(status.success())
+    }
+}
+
+/// All files of the project, as they lie there now.
+fn files() -> Result<Vec<PathBuf>> {
+    let output = Command::new("git")
+        .current_dir(root())
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .output()
+        .context("git could not be started")?;
+    ensure!(
+        output.status.success(),
+        "git does not say which files there are"
+    );
+    let names = String::from_utf8(output.stdout)?;
+    let names = names.split_terminator('\0').map(PathBuf::from);
+    Ok(names.filter(|name| root().join(name).is_file()).collect())
+}
+
+/// Copies a file that has changed; one that has not keeps its time, so that it is not built again.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from)?;
+    if fs::read(to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(to, bytes).with_context(|| format!("{} could not be written", to.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutants_text_stands_in_its_file_once_and_its_case_is_one() {
+        for mutant in MUTANTS {
+            let sound = fs::read_to_string(root().join(mutant.file)).unwrap();
+            let spoilt = mutant.apply(&sound);
+            assert!(
+                spoilt.is_some_and(|spoilt| spoilt != sound),
+                "{}",
+                mutant.name
+            );
+            assert_eq!(mutant.case().name, mutant.case);
+        }
+    }
+
+    #[test]
+    fn what_stands_there_twice_or_not_at_all_is_not_replaced() {
+        let mutant = &MUTANTS[0];
+        assert_eq!(mutant.apply("fn response() {}"), None);
+        assert_eq!(mutant.apply(&format!("{RESPONSE}; {RESPONSE}")), None);
+        let spoilt = mutant.apply(&format!("({RESPONSE})"));
+        assert_eq!(spoilt.as_deref(), Some("(self.done - self.sent)"));
+    }
+
+    #[test]
+    fn only_its_own_sign_betrays_a_mutant() {
+        let complaints =
+            ["p99.9 is outside its bound", "p50 is outside its bound"].map(str::to_owned);
+        let betrayed: Vec<bool> = MUTANTS
+            .iter()
+            .map(|mutant| shows(&complaints, mutant))
+            .collect();
+        assert_eq!(betrayed, [false, true, false, false]);
+    }
+
+    #[test]
+    fn a_file_that_is_as_it_was_keeps_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "a/to"].map(|name| folder.path().join(name));
+        fs::write(&from, "one").unwrap();
+        copy(&from, &to).unwrap();
+        let before = fs::metadata(&to).unwrap().modified().unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::metadata(&to).unwrap().modified().unwrap(), before);
+        fs::write(&from, "two").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "two");
+    }
+}
