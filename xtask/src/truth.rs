@@ -81,6 +81,9 @@ pub struct Truth {
     /// Only weigh, no other load generators; nothing is written.
     #[arg(long)]
     alone: bool,
+    /// Try this weigh instead of building one; nothing is written.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Only say which cases there are.
     #[arg(long)]
     list: bool,
@@ -115,7 +118,10 @@ impl Truth {
         if self.mutants {
             return mutants::run();
         }
-        let means = Means::built()?;
+        let means = match &self.program {
+            Some(program) => Means::new(program.clone())?,
+            None => Means::built()?,
+        };
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         println!("priority   {}", means.priority_text());
@@ -148,8 +154,9 @@ impl Truth {
 
     /// Whether this is what is published, and nothing less.
     fn is_whole(&self) -> bool {
-        let is_less = self.quick || self.alone || self.seconds.is_some() || self.rounds < ROUNDS;
-        self.only.is_empty() && !is_less
+        let is_other = self.program.is_some() || self.alone || !self.only.is_empty();
+        let is_less = self.quick || self.seconds.is_some() || self.rounds < ROUNDS;
+        !is_other && !is_less
     }
 
     fn setting(&self, means: &Means, machine: &Machine) -> Setting {
