@@ -152,6 +152,7 @@ impl Capture {
                 "there are still packets: something is loading port {}",
                 self.port
             );
+            // Nothing tells when a file has grown.
             thread::sleep(LOOK);
             let now = std::fs::metadata(&self.file)?.len();
             if now != length {

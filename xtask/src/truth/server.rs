@@ -62,6 +62,7 @@ impl Server {
         };
         let mut child = Child::start(start).context("the truth server could not be started")?;
         let at = wait(&mut child, &words)?;
+        // Nothing tells when the stamps begin; a request that came earlier has the time of its reading.
         thread::sleep(SETTLE);
         Ok(Server {
             at,

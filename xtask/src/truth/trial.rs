@@ -286,6 +286,7 @@ fn stop_for_a_while(pid: u32) -> thread::JoinHandle<Result<()>> {
         // Not to wait for anything: this is the disturbance itself.
         thread::sleep(STOPPED_AFTER);
         signal("STOP", pid)?;
+        // This is how long the server stands still.
         thread::sleep(STOPPED);
         signal("CONT", pid)
     })
