@@ -12,10 +12,23 @@ pub(crate) struct Accounts {
     meter: Rc<ThreadMeter>,
     start: Instant,
     end: Instant,
-    opening: Option<(Instant, Reading, Turns)>,
-    closing: Option<(Instant, Reading, Turns)>,
+    opening: Option<Mark>,
+    closing: Option<Mark>,
     /// Turns since the thread began.
     pub(crate) turns: Turns,
+    /// Time spent awake for nothing, on purpose, since the thread began.
+    pub(crate) spun: Nanos,
+    /// When the thread is to wait awake.
+    pub(crate) awake: Awake,
+}
+
+/// What the accounts were at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    at: Instant,
+    reading: Reading,
+    turns: Turns,
+    spun: Nanos,
 }
 
 impl Accounts {
@@ -29,6 +42,8 @@ impl Accounts {
             opening: None,
             closing: None,
             turns: Turns::default(),
+            spun: Nanos::ZERO,
+            awake: Awake::Never,
         }
     }
 
@@ -53,7 +68,7 @@ impl Accounts {
             return self.start;
         }
         if self.opening.is_none() {
-            self.opening = Some((now, self.meter.read(), self.turns));
+            self.opening = Some(self.mark(now));
         }
         if now < self.end {
             return self.end;
@@ -65,34 +80,42 @@ impl Accounts {
     /// Takes the last reading, unless it was taken.
     pub(crate) fn close(&mut self, now: Instant) {
         if self.opening.is_some() && self.closing.is_none() {
-            self.closing = Some((now, self.meter.read(), self.turns));
+            self.closing = Some(self.mark(now));
+        }
+    }
+
+    fn mark(&self, at: Instant) -> Mark {
+        Mark {
+            at,
+            reading: self.meter.read(),
+            turns: self.turns,
+            spun: self.spun,
         }
     }
 
     /// What lies between the readings.
     pub(crate) fn finish(self) -> ThreadAccounts {
-        let (Some((from, opening, before)), Some((to, closing, after))) =
-            (self.opening, self.closing)
-        else {
+        let (Some(opening), Some(closing)) = (self.opening, self.closing) else {
             return ThreadAccounts {
                 thread: self.index,
+                awake: self.awake,
                 ..ThreadAccounts::default()
             };
         };
-        let spent = closing.minus(&opening);
+        let spent = closing.reading.minus(&opening.reading);
         ThreadAccounts {
             thread: self.index,
             cpu_pinned: None,
-            spun: Nanos::ZERO,
-            awake: Awake::Never,
-            wall: to - from,
+            wall: closing.at - opening.at,
             user: spent.user,
             system: spent.system,
             cpu: spent.cpu,
             run_queue_wait: spent.run_queue_wait,
+            spun: closing.spun.saturating_sub(opening.spun),
+            awake: self.awake,
             turns: Turns {
-                waits: after.waits - before.waits,
-                completions: after.completions - before.completions,
+                waits: closing.turns.waits - opening.turns.waits,
+                completions: closing.turns.completions - opening.turns.completions,
             },
         }
     }

@@ -1,7 +1,9 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
+use crate::vigil;
 use kernel::Address;
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
+use record::Awake;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -34,6 +36,7 @@ pub struct Job {
     pub(crate) common_body: Vec<u8>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
+    pub(crate) awake: Awake,
 }
 
 impl Job {
@@ -64,6 +67,7 @@ impl Job {
             .transpose()?;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
+            awake: vigil::awake(&plan, &endpoint, vigil::cpus()),
             address: match &endpoint {
                 Endpoint::Ip(address) => Address::Ip(*address),
                 Endpoint::Unix(path) => Address::Unix(path.clone()),

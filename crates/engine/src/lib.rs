@@ -32,8 +32,10 @@ mod script;
 mod slot;
 mod source;
 mod stack;
+mod suspension;
 mod thread;
 mod verdict;
+mod vigil;
 
 pub use gate::{Gate, Progress};
 pub use job::{Job, JobError};

@@ -2,6 +2,7 @@
 
 use crate::gate::{Gate, Progress};
 use crate::job::Job;
+use crate::suspension::Suspension;
 use crate::thread::{Ledger, Thread};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
@@ -70,6 +71,7 @@ pub fn round(
     let threads = job.plan().threads();
     let setup = |error: String| RoundError::Setup { threads, error };
     let gate = Gate::new(threads, stop);
+    let suspension = Suspension::begin(kernel::clock::suspended);
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in 0..threads {
@@ -94,7 +96,9 @@ pub fn round(
         })
     })?;
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
-    Ok((assemble(index, ledgers), next))
+    let mut round = assemble(index, ledgers);
+    round.suspended = suspension.end();
+    Ok((round, next))
 }
 
 fn spawn<'scope, 'env>(
@@ -138,7 +142,7 @@ fn live<R: Ring>(
     })?;
     let pinned = job.plan().pin.then(|| pin(thread)).flatten();
     let thread = Thread::new(ring, job, gate, thread, seq);
-    let mut ledger = thread.in_round(round).run();
+    let mut ledger = thread.in_round(round).awake(job.awake).run();
     ledger.accounts.cpu_pinned = pinned;
     gate.end();
     Ok(ledger)

@@ -22,6 +22,8 @@ pub(crate) struct Schedule {
     /// Slots without a connection.
     pub(crate) vacant: Stack,
     places: Vec<Place>,
+    /// When an exchange was sent last.
+    pub(crate) asked: Instant,
     /// The most connects that may be under way at a time.
     pub(crate) most_connecting: u32,
 }
@@ -55,6 +57,7 @@ impl Schedule {
             head: Instant::NEVER,
             idle: Stack::new(slots),
             vacant,
+            asked: Instant::ZERO,
             places: vec![Place::default(); slots as usize],
             most_connecting,
         }

@@ -12,6 +12,8 @@
 mod exchanges;
 // what an open loop does otherwise,
 mod arrivals;
+// how a thread waits that is not to sleep through what comes next,
+mod watch;
 // what becomes of connections,
 mod connections;
 // and what is seen to now and then.
@@ -29,7 +31,7 @@ use crate::slot::Slot;
 use crate::source::Sources;
 use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, Stretch, share};
-use record::{Blame, SentTotal, Tally, ThreadAccounts};
+use record::{Awake, Blame, SentTotal, Tally, ThreadAccounts};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Instant, Nanos};
@@ -102,6 +104,10 @@ pub struct Thread<'p, R> {
     answered_at: Instant,
     answered: u64,
     partial: bool,
+    /// Whether its turns look for what is due, and whether they may sleep; so a closed loop's ask one thing of both.
+    is_watchful: bool,
+    /// Whether this turn only asks, and does not sleep, on purpose.
+    is_spinning: bool,
     is_open_noted: bool,
     next_id: u32,
 }
@@ -149,6 +155,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             answered_at: clock,
             answered: 0,
             partial: false,
+            is_watchful: false,
+            is_spinning: false,
             is_open_noted: false,
             next_id: 0,
             ring,
@@ -162,6 +170,12 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// The same thread in round `round`: each round has arrivals of its own.
     pub fn in_round(mut self, round: u32) -> Self {
         self.round = round;
+        self
+    }
+
+    /// The same thread, which waits awake when `awake` says so; otherwise it sleeps whenever it waits.
+    pub fn awake(mut self, awake: Awake) -> Self {
+        self.accounts.awake = awake;
         self
     }
 
@@ -285,8 +299,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// One turn of the loop: waits for the kernel, sees to what happened, and to the alarm when it is time.
     fn turn(&mut self, until: Instant) {
         let mut until = until.min(self.alarm);
-        if self.schedule.is_some() {
-            until = until.min(self.catch_up());
+        if self.is_watchful {
+            until = self.watch(until);
         }
         self.ring.wait(Some(until - self.clock));
         self.accounts.turns.waits += 1;
@@ -294,12 +308,12 @@ impl<'p, R: Ring> Thread<'p, R> {
         while let Some(completion) = self.ring.next() {
             self.accounts.turns.completions += 1;
             self.arrive(completion);
-            if self.schedule.is_some() {
+            if self.is_watchful {
                 self.release();
             }
         }
         if self.accounts.turns.completions == before {
-            self.clock = self.ring.now();
+            self.note_nothing();
         }
         if self.clock >= self.alarm {
             self.tend();

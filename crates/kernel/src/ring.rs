@@ -15,7 +15,7 @@
 //!    took everything is not.
 //! 5. After `Failed` nothing more comes for the token; the owner closes it.
 //! 6. `wait` returns no later than its timeout says (plus the kernel's own lateness), and at once when completions
-//!    are pending.
+//!    are pending. With no time at all it asks and does not sleep: asked again and again it finds all that comes.
 //! 7. Between `pause` and `resume` no `Received` and no `Ended` comes; afterwards all that came meanwhile does, in
 //!    order, the end too, without the peer having to do anything more.
 //! 8. `send_file` keeps law 4 as `send` does, and what it takes is what the file holds.

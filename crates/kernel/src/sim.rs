@@ -246,7 +246,8 @@ impl<P: Peer> Ring for Sim<P> {
         if self.world.has_ready() {
             return;
         }
-        let deadline = timeout.map_or(Instant::NEVER, |span| self.world.now() + span);
+        let begin = self.world.now();
+        let deadline = timeout.map_or(Instant::NEVER, |span| begin + span);
         let mut actions = 0;
         while let Some(action) = self.world.due(deadline) {
             self.perform(action);
@@ -257,6 +258,7 @@ impl<P: Peer> Ring for Sim<P> {
             assert!(deadline != Instant::NEVER, "nothing will ever happen");
             self.world.pass_to(deadline);
         }
+        self.world.wake(begin, timeout);
     }
 
     fn next(&mut self) -> Option<Completion> {

@@ -79,6 +79,12 @@ impl ThreadAccounts {
         }
     }
 
+    /// CPU time without what it spun on purpose. (Spinning is measured by the clock: where others took the CPU meanwhile,
+    /// this is too little.)
+    pub fn worked(&self) -> Nanos {
+        self.cpu.saturating_sub(self.spun)
+    }
+
     /// Time it slept, having nothing to do: the rest of the window.
     pub fn waiting(&self) -> Nanos {
         self.wall

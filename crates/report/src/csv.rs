@@ -6,7 +6,7 @@
 
 use crate::{Look, date};
 use plan::{Load, Requests};
-use record::{Grade, Latency, OpenTimes, Point, Round, Run};
+use record::{Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts};
 use stats::Histogram;
 use units::Nanos;
 
@@ -172,17 +172,15 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "generator_busy",
-        doc: "busy share of the busiest generator thread: (CPU + wait for a CPU) / wall; empty under 10 ms",
+        doc: "busy share of the busiest generator thread: (CPU + wait for a CPU - spinning) / wall; empty under 10 ms",
         value: |line| share(line.round.generator_busy()),
     },
     Column {
         name: "generator_cpu_us_per_exchange",
-        doc: "the generator's CPU time over the exchanges that were started, in microseconds",
+        doc: "the generator's CPU time, without deliberate spinning, over the exchanges that were started, in microseconds",
         value: |line| {
-            per_exchange(
-                line,
-                line.round.threads.iter().map(|thread| thread.cpu).sum(),
-            )
+            let threads = line.round.threads.iter();
+            per_exchange(line, threads.map(ThreadAccounts::worked).sum())
         },
     },
     Column {

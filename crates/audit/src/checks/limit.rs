@@ -10,7 +10,7 @@ pub(super) const CHECK: Check = Check {
     name: "limit",
     title: "Who was the limit: the generator, the server, or neither?",
     doc: "A load generator that has no CPU left measures itself. Its busiest thread's busy share is (CPU time + time \
-          it waited for a CPU) / wall; the server's is its CPU time as a share of the CPUs it may use; of both the \
+          it waited for a CPU, deliberate spinning excluded) / wall; the server's is its CPU time as a share of the CPUs it may use; of both the \
           median over the complete rounds is judged. Generator over 85 % and server not over 90 %: the generator was \
           the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
@@ -407,6 +407,17 @@ mod tests {
             round.threads[1].run_queue_wait = Some(Nanos::from_millis(360));
         }
         assert_eq!(found(&run)[0].grade, Grade::Invalid);
+    }
+
+    #[test]
+    fn spinning_on_purpose_is_not_being_busy() {
+        for (spun, grade) in [(109, Grade::Invalid), (111, Grade::Note)] {
+            let mut run = run(0.96, Some(0.40));
+            for round in &mut run.points[0].rounds {
+                round.threads[1].spun = Nanos::from_millis(spun);
+            }
+            assert_eq!(found(&run)[0].grade, grade, "{spun} ms spun");
+        }
     }
 
     #[test]

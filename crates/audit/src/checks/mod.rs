@@ -14,6 +14,7 @@ mod rounds;
 mod samples;
 mod stalls;
 mod strays;
+mod suspended;
 mod waiting;
 mod window;
 
@@ -48,6 +49,7 @@ impl Check {
 pub const CHECKS: &[Check] = &[
     conservation::CHECK,
     rounds::CHECK,
+    suspended::CHECK,
     offered::CHECK,
     overload::CHECK,
     limit::CHECK,

@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 use crate::slot::{Pending, State};
 use kernel::Ring;
 use plan::{Load, Plan, Stretch};
-use record::Blame;
+use record::{Awake, Blame};
 use units::{Instant, Nanos};
 
 impl Schedule {
@@ -27,6 +27,7 @@ impl Schedule {
 impl<'p, R: Ring> Thread<'p, R> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
     pub(super) fn begin(&mut self, at: Instant, stretch: Stretch) {
+        self.is_watchful = self.schedule.is_some() || self.accounts.awake == Awake::Always;
         let Some(schedule) = &mut self.schedule else {
             return self.offer_all(at);
         };
@@ -142,8 +143,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         let Some(flight) = flight.filter(|flight| flight.exchange.is_sent()) else {
             return;
         };
-        if let Some(waits) = schedule.waits(index)
-            && flight.belongs
+        let Some(waits) = schedule.waits(index) else {
+            return;
+        };
+        schedule.asked = flight.exchange.sent;
+        if flight.belongs
             && let Some(open) = &mut self.books.tally.open
         {
             open.observe_sent(flight.exchange.lateness(), waits);

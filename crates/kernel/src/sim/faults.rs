@@ -44,6 +44,8 @@ pub struct Options {
     /// What each reading of the clock, connect, accept, send and receive costs: so much time passes. Zero leaves time
     /// standing still between waits.
     pub call_cost: Nanos,
+    /// How late a wait ends in which time has passed: what it takes to wake up. A wait of no length is not slept through.
+    pub wake_late: Nanos,
     /// Bytes that may be under way from the ring to the peer, per connection; beyond it sends come up short.
     pub window: usize,
     /// When it begins. Not the origin, which means "not yet" in stamps.
@@ -56,6 +58,7 @@ impl Default for Options {
             faults: Faults::default(),
             latency: Nanos::ZERO,
             call_cost: Nanos::ZERO,
+            wake_late: Nanos::ZERO,
             window: 256 * 1024,
             start: Instant::from_nanos(1_000_000_000),
         }

@@ -21,6 +21,8 @@ const QUEUE: usize = 4_000_000;
 const QUEUED_BYTES: usize = 1 << 30;
 /// How long an injected short write or reset takes to be felt, at most.
 const FAULT_DELAY: Nanos = Nanos::from_millis(1);
+/// What a wait of no length takes that finds nothing, where calls cost nothing else: about what it takes on real rings.
+const POLL: Nanos = Nanos::from_nanos(500);
 /// The first port given to a listener that asked for any.
 const FIRST_PORT: u16 = 40_000;
 /// Where peers come from that do not say it.
@@ -165,6 +167,18 @@ impl World {
 
     pub(super) fn pass_to(&self, at: Instant) {
         self.now.set(self.now().max(at));
+    }
+
+    /// A wait of `timeout` that began at `begin` ends. Who slept wakes late; and who only asked and found nothing has
+    /// taken time for it, or asking until it is later would never end.
+    pub(super) fn wake(&self, begin: Instant, timeout: Option<Nanos>) {
+        let late = match timeout {
+            Some(Nanos::ZERO) if self.has_ready() => Nanos::ZERO,
+            Some(Nanos::ZERO) => self.options.call_cost.max(POLL),
+            _ if self.now() > begin => self.options.wake_late,
+            _ => Nanos::ZERO,
+        };
+        self.now.set(self.now() + late);
     }
 
     pub(super) fn spend(&self) {

@@ -13,6 +13,8 @@ use units::Nanos;
 pub(super) const SUBMISSIONS: u32 = 1024;
 /// Completions that the kernel keeps in the queue; more than that it keeps elsewhere, dearer.
 const COMPLETIONS: u32 = 4096;
+/// IORING_ENTER_GETEVENTS: the kernel gets to work that it has put off until somebody asks.
+const GET_EVENTS: u32 = 1;
 
 pub(super) struct Queue {
     ring: IoUring,
@@ -94,12 +96,22 @@ impl Queue {
         // What can go wrong is no news: out of time, interrupted, or so many completions that some are waiting.
         let _ = match timeout {
             None => self.ring.submit_and_wait(1),
+            Some(Nanos::ZERO) => self.poll(),
             Some(span) => {
                 let time = timespec(span);
                 let arguments = SubmitArgs::new().timespec(&time);
                 self.ring.submitter().submit_with_args(1, &arguments)
             }
         };
+    }
+
+    /// Hands everything over and has the kernel make the completions that there are, without a timer: setting one that
+    /// is over at once would cost a switch to another thread and back.
+    fn poll(&mut self) -> std::io::Result<usize> {
+        let operations = self.ring.submission().len() as u32;
+        let submitter = self.ring.submitter();
+        // SAFETY: no argument is given, and who pushed the operations has promised what they need.
+        unsafe { submitter.enter::<libc::sigset_t>(operations, 0, GET_EVENTS, None) }
     }
 
     /// Whether the kernel has taken everything.

@@ -4,7 +4,7 @@ use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
 use plan::{
     Arrivals, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request, Requests,
-    RingKind, Stop, Sweep, Tolerance, Version,
+    RingKind, Spin, Stop, Sweep, Tolerance, Version,
 };
 use record::{Point, Probe, Run};
 use units::Rate;
@@ -173,6 +173,11 @@ fn sentence(plan: &Plan) -> String {
     let mut words = vec![load(plan), connecting(plan).to_owned()];
     if plan.ring == RingKind::IoUring {
         words.push("on io_uring".to_owned());
+    }
+    match plan.spin {
+        Spin::Auto => {}
+        Spin::Always => words.push("never asleep".to_owned()),
+        Spin::Never => words.push("asleep while waiting".to_owned()),
     }
     words.extend(protocol(plan));
     words.extend(sent_along(plan));

@@ -5,7 +5,8 @@ use super::{Item, Role, Row};
 use crate::phrase::{micros, number, rate as per_second};
 use plan::{Connect, Load};
 use record::{
-    Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally, ThreadAccounts,
+    Awake, Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally,
+    ThreadAccounts,
 };
 use stats::Histogram;
 use units::{Nanos, percent};
@@ -374,6 +375,7 @@ fn generator(rounds: &[Round], started: u64) -> Option<Row> {
         Round::typical(rounds, waited)
             .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
     );
+    items.extend(Round::typical(rounds, spun).map(|share| spinning(&threads, share)));
     items.extend((started > 0).then(|| cost(&threads, started)));
     Some(Row::new("generator", items))
 }
@@ -387,18 +389,39 @@ fn waited(round: &Round) -> Option<f64> {
     Some(waited.as_secs_f64() / sum(&threads, |thread| thread.wall).as_secs_f64())
 }
 
+/// The share of all threads' time that they spun on purpose; none where they slept whenever they waited.
+fn spun(round: &Round) -> Option<f64> {
+    let awake =
+        |thread: &&ThreadAccounts| !thread.awake.is_never() && thread.wall >= Round::SHARES_FROM;
+    let threads: Vec<&ThreadAccounts> = round.threads.iter().filter(awake).collect();
+    let wall = sum(&threads, |thread| thread.wall);
+    let spun = sum(&threads, |thread| thread.spun);
+    (!threads.is_empty()).then(|| spun.as_secs_f64() / wall.as_secs_f64())
+}
+
+fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
+    let share = percent(share);
+    let always = threads.iter().any(|thread| thread.awake == Awake::Always);
+    Item::plain(match always {
+        true => format!("never asleep, spinning {share}"),
+        false => format!("awake near dues, spinning {share}"),
+    })
+}
+
 /// The kernel divides CPU time into own and its own by ticks of some milliseconds: of less than this the shares would be
 /// off by more than a few per cent.
 const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
 fn cost(threads: &[&ThreadAccounts], started: u64) -> Item {
-    let cpu = units::span(sum(threads, |thread| thread.cpu) / started);
+    let cpu = units::span(sum(threads, ThreadAccounts::worked) / started);
     let item = Item::plain(format!("{cpu} CPU per exchange"));
     let (user, system) = (
         sum(threads, |thread| thread.user),
         sum(threads, |thread| thread.system),
     );
-    if user + system < DIVISIBLE {
+    // Of spinning's own share in each nothing is known.
+    let has_spun = threads.iter().any(|thread| thread.spun > Nanos::ZERO);
+    if user + system < DIVISIBLE || has_spun {
         return item;
     }
     let own = user.as_secs_f64() / (user + system).as_secs_f64();
@@ -504,6 +527,34 @@ mod tests {
             shown(&run, "server"),
             "2 CPUs  167 µs CPU per exchange  3 processes"
         );
+    }
+
+    #[test]
+    fn spinning_is_told_and_is_neither_busy_nor_cost() {
+        let cases = [
+            (Awake::Never, 0, "run-queue wait 1.0 %  42."),
+            (
+                Awake::Near(Nanos::from_micros(100)),
+                10,
+                "awake near dues, spinning 10 %  ",
+            ),
+            (Awake::Always, 20, "never asleep, spinning 20 %  "),
+        ];
+        let asleep = shown(&example::ok(), "generator");
+        for (awake, percent, wanted) in cases {
+            let mut run = example::ok();
+            let threads = run.points[0]
+                .rounds
+                .iter_mut()
+                .flat_map(|round| &mut round.threads);
+            for thread in threads {
+                (thread.awake, thread.spun) = (awake, thread.wall * percent / 100);
+            }
+            let row = shown(&run, "generator");
+            assert!(row.contains(wanted), "{row}");
+            assert_eq!(row == asleep, percent == 0, "{row}");
+            assert_eq!(row.contains("own code"), percent == 0, "{row}");
+        }
     }
 
     #[test]

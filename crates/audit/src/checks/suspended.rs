@@ -1,0 +1,69 @@
+//! Did the machine stay awake?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{ALL, Substantiate, invalid};
+use record::{Finding, Round};
+use units::{Nanos, count, span};
+
+pub(super) const CHECK: Check = Check {
+    name: "suspended",
+    title: "Was the machine awake all the time?",
+    doc: "While a machine is suspended the clock that every stamp is read from stands still, and so do generator and, \
+          if it is on the same machine, server; whoever is asked from outside goes on. Latencies, rates and timeouts \
+          of such a round mean nothing. At each round's beginning and end the clock that goes on meanwhile \
+          (CLOCK_BOOTTIME) is held against the other (CLOCK_MONOTONIC): if they have moved apart by more than 1 ms, \
+          all figures are invalid. A virtual machine that its host halts may see nothing of it.",
+    judge,
+};
+
+/// Less than this is no sleep of a machine, which takes longer to fall asleep alone; readings differ by far less.
+const MOST: Nanos = Nanos::from_millis(1);
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.rounds.unwrap_or_default();
+    let slept = rounds.iter().filter(|round| round.suspended > MOST);
+    slept.map(found).collect()
+}
+
+fn found(round: &Round) -> Finding {
+    let sentence = format!(
+        "the machine was suspended for {} during round {}, and its clock with it",
+        span(round.suspended),
+        count(u64::from(round.index) + 1)
+    );
+    invalid(ALL, sentence)
+        .remedy("measure again, and keep the machine awake: systemd-inhibit weigh run ...")
+        .evidence([("suspended, s", round.suspended.as_secs_f64())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::Grade;
+
+    #[test]
+    fn a_round_in_which_the_machine_slept_makes_every_figure_worthless() {
+        let most = MOST.as_nanos();
+        for (suspended, wanted) in [(0, 0), (most, 0), (most + 1, 1), (3_600_000_000_000, 1)] {
+            let mut run = healthy();
+            run.points[0].rounds[2].suspended = Nanos::from_nanos(suspended);
+            let found = judge(&Evidence::of(&run, &run.points[0]));
+            assert_eq!(found.len(), wanted, "{suspended}");
+            for finding in found {
+                assert_eq!((finding.grade, &finding.touches[..]), (Grade::Invalid, ALL));
+                assert!(
+                    finding
+                        .sentence
+                        .ends_with("during round 3, and its clock with it")
+                );
+                assert!(
+                    finding
+                        .remedy
+                        .is_some_and(|remedy| remedy.contains("keep the machine awake"))
+                );
+            }
+        }
+    }
+}

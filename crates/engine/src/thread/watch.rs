@@ -1,0 +1,57 @@
+//! How a thread waits that is not to sleep through what comes next.
+//!
+//! From sleep a thread wakes late, by what the kernel takes for a timer, or an answer, to become a running thread. So for
+//! the last stretch before an exchange is due it asks the kernel again and again instead, and for as long after one was
+//! sent, because a fast server's answer comes then. What that took for nothing is written down: it is no work.
+
+use super::Thread;
+use kernel::Ring;
+use record::Awake;
+use units::{Instant, Nanos};
+
+impl<'p, R: Ring> Thread<'p, R> {
+    /// Catches up with the schedule, and says until when this turn may sleep: not at all where that is over.
+    #[inline(never)] // a closed loop that may sleep is to carry nothing of it
+    pub(super) fn watch(&mut self, until: Instant) -> Instant {
+        let due = match self.schedule.is_some() {
+            true => self.catch_up(),
+            false => {
+                self.clock = self.ring.now();
+                Instant::NEVER
+            }
+        };
+        let sleep = match self.accounts.awake {
+            Awake::Never => Instant::NEVER,
+            Awake::Always => Instant::ZERO,
+            Awake::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
+            Awake::Near(stretch) => before(due, stretch),
+        };
+        self.is_spinning = sleep <= self.clock;
+        until.min(due).min(sleep)
+    }
+
+    /// Whether an answer is awaited, and something was sent less than `stretch` ago.
+    fn expects_answer(&self, stretch: Nanos) -> bool {
+        let asked = self.schedule.as_ref().map(|schedule| schedule.asked);
+        self.under_way > 0 && asked.is_some_and(|asked| self.clock - asked < stretch)
+    }
+
+    /// The wait has brought nothing: the clock is read, and what was spun is charged to nobody.
+    #[inline]
+    pub(super) fn note_nothing(&mut self) {
+        let now = self.ring.now();
+        if self.is_spinning {
+            self.accounts.spun += now - self.clock;
+            self.accounts.turns.waits -= 1;
+        }
+        self.clock = now;
+    }
+}
+
+/// The instant that lies so long before `due`; never where nothing is due.
+fn before(due: Instant, span: Nanos) -> Instant {
+    match due {
+        Instant::NEVER => due,
+        due => Instant::from_nanos(due.as_nanos().saturating_sub(span.as_nanos())),
+    }
+}

@@ -1,0 +1,172 @@
+//! How threads wait, in the bottle: on a simulated ring whose sleepers wake late, as those of real ones do. What being
+//! awake gains, and what it takes, is held against virtual time.
+
+use engine::{Gate, Job, Thread, assemble};
+use kernel::sim::{Options, Peer, Sim, World};
+use plan::{Arrivals, Load, Plan, Stop};
+use record::{Awake, OpenTimes, Round};
+use std::sync::atomic::AtomicBool;
+use units::{Instant, Nanos};
+
+const US: Nanos = Nanos::from_micros(1);
+const MS: Nanos = Nanos::from_millis(1);
+/// How late who slept wakes up here.
+const LATE: Nanos = Nanos::from_micros(40);
+/// How long a server takes for an answer.
+const SERVICE: Nanos = Nanos::from_micros(20);
+const STRETCH: Nanos = Nanos::from_micros(100);
+/// What asking for nothing takes on the simulated ring: nobody is more punctual than that.
+const POLL: u64 = 500;
+const NEAR: Awake = Awake::Near(STRETCH);
+
+/// Answers each request after [`SERVICE`].
+struct Server;
+
+impl Peer for Server {
+    fn receive(&mut self, at: Instant, conn: u64, bytes: &[u8], world: &mut World) {
+        let requests = bytes.windows(4).filter(|four| four == b"\r\n\r\n").count();
+        for _ in 0..requests {
+            world.send(
+                conn,
+                at + SERVICE,
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            );
+        }
+    }
+}
+
+fn plan(load: Load) -> Plan {
+    Plan {
+        load,
+        stop: Stop::Duration(Nanos::from_secs(1)),
+        rounds: 1,
+        ..Plan::example("192.0.2.1:80".parse().unwrap())
+    }
+}
+
+fn open_loop(rate: &str) -> Plan {
+    plan(Load::Open {
+        rate: rate.parse().unwrap(),
+        arrivals: Arrivals::Constant,
+        connections: 4,
+    })
+}
+
+/// `plan` on one thread that waits as `awake` says.
+fn bottle(plan: &Plan, awake: Awake) -> Round {
+    let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
+    let stop = AtomicBool::new(false);
+    let gate = Gate::new(1, &stop);
+    let options = Options {
+        wake_late: LATE,
+        ..Options::default()
+    };
+    let ring = Sim::with(1, Server, options);
+    let thread = Thread::new(ring, &job, &gate, 0, 0).awake(awake);
+    assemble(0, vec![thread.run()])
+}
+
+fn open(round: &Round) -> &OpenTimes {
+    round.tally.open.as_ref().expect("it is an open loop")
+}
+
+#[test]
+fn who_sleeps_sends_late_and_sees_answers_late() {
+    let round = bottle(&open_loop("1k"), Awake::Never);
+    let late = LATE.as_nanos();
+    assert_eq!(round.tally.ok, 1000);
+    assert_eq!(open(&round).generator_late.min(), Some(late));
+    assert_eq!(round.tally.service.min(), Some(SERVICE.as_nanos() + late));
+    let accounts = &round.threads[0];
+    assert_eq!((accounts.spun, accounts.awake), (Nanos::ZERO, Awake::Never));
+}
+
+#[test]
+fn who_is_awake_for_the_last_stretch_does_neither() {
+    for (rate, number) in [("1k", 1000), ("9k", 9000), ("30k", 30_000)] {
+        for awake in [NEAR, Awake::Always] {
+            let round = bottle(&open_loop(rate), awake);
+            assert_eq!((round.tally.due, round.tally.ok), (number, number));
+            let late = open(&round).generator_late.max().unwrap();
+            let service = round.tally.service.max().unwrap();
+            assert!(late <= POLL, "{rate} {awake:?}: sent {late} ns late");
+            assert!(
+                service <= SERVICE.as_nanos() + 2 * POLL,
+                "{rate} {awake:?}: the answer was seen after {service} ns"
+            );
+            assert_eq!(round.threads[0].awake, awake);
+        }
+    }
+}
+
+#[test]
+fn a_stretch_too_short_for_waking_up_is_late_by_the_rest() {
+    let round = bottle(&open_loop("1k"), Awake::Near(US * 30));
+    let late = open(&round).generator_late.max().unwrap();
+    assert!((10_000..=10_000 + POLL).contains(&late), "{late}");
+}
+
+#[test]
+fn what_is_spun_is_the_stretches_and_the_waits_for_answers_and_nothing_else() {
+    // Each exchange: the stretch before it, less waking up, and its answer.
+    let round = bottle(&open_loop("1k"), NEAR);
+    let each = round.threads[0].spun / 1000;
+    let wanted = STRETCH.saturating_sub(LATE) + SERVICE;
+    let off = each.as_nanos().abs_diff(wanted.as_nanos());
+    assert!(off <= 2 * POLL, "{each:?} instead of {wanted:?}");
+    // In virtual time only waiting takes any.
+    let always = bottle(&open_loop("1k"), Awake::Always);
+    let accounts = &always.threads[0];
+    let rest = accounts.wall.saturating_sub(accounts.spun);
+    assert!(rest < MS * 21, "{rest:?} beside spinning");
+}
+
+#[test]
+fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
+    let mut plan = open_loop("100");
+    plan.timeouts.exchange = MS * 5;
+    let silent = |awake| {
+        let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
+        let stop = AtomicBool::new(false);
+        let gate = Gate::new(1, &stop);
+        let ring = Sim::new(1, Silent);
+        let thread = Thread::new(ring, &job, &gate, 0, 0).awake(awake);
+        assemble(0, vec![thread.run()])
+    };
+    let round = silent(NEAR);
+    assert_eq!((round.tally.due, round.tally.ok), (100, 0));
+    let each = round.threads[0].spun / 100;
+    assert!(
+        each >= STRETCH * 2 && each <= STRETCH * 2 + US * 2,
+        "{each:?}"
+    );
+}
+
+/// Accepts, and never says anything.
+struct Silent;
+
+impl Peer for Silent {
+    fn receive(&mut self, _: Instant, _: u64, _: &[u8], _: &mut World) {}
+}
+
+#[test]
+fn a_closed_loop_that_never_sleeps_counts_the_same_and_sees_answers_at_once() {
+    let mut plan = plan(Load::Closed { connections: 3 });
+    plan.stop = Stop::Requests(5000);
+    for (awake, service) in [(Awake::Never, SERVICE + LATE), (Awake::Always, SERVICE)] {
+        let round = bottle(&plan, awake);
+        assert_eq!((round.tally.due, round.tally.ok), (5000, 5000));
+        let seen = round.tally.service.quantile(0.5).unwrap();
+        let off = seen.abs_diff(service.as_nanos());
+        assert!(off <= 2 * POLL, "{awake:?}: {seen}");
+        assert_eq!(round.threads[0].spun > Nanos::ZERO, awake == Awake::Always);
+    }
+}
+
+#[test]
+fn turns_that_only_asked_are_not_counted_among_those_that_waited() {
+    let turns = |awake| bottle(&open_loop("1k"), awake).threads[0].turns;
+    let (asleep, awake) = (turns(Awake::Never), turns(Awake::Always));
+    assert_eq!(awake.completions, asleep.completions);
+    assert!(awake.waits <= asleep.waits, "{awake:?}, asleep {asleep:?}");
+}
