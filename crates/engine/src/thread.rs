@@ -231,7 +231,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             match self.gate.opened(stage) {
                 Some(start) if self.clock >= start => return Some(start),
-                Some(start) => self.turn(start),
+                Some(start) => self.turn(self.rise(start)),
                 None => self.turn(self.clock + GLANCE),
             }
         }

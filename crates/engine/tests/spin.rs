@@ -136,10 +136,9 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
     let round = silent(NEAR);
     assert_eq!((round.tally.due, round.tally.ok), (100, 0));
     let each = round.threads[0].spun / 100;
-    assert!(
-        each >= STRETCH * 2 && each <= STRETCH * 2 + US * 2,
-        "{each:?}"
-    );
+    // The stretch before the first lies before the window.
+    let off = each.as_nanos().abs_diff((STRETCH * 2).as_nanos());
+    assert!(off <= 2000, "{each:?}");
 }
 
 /// Accepts, and never says anything.

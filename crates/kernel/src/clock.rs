@@ -93,6 +93,7 @@ pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Epoll, Ring, Uring};
 
     #[test]
     fn the_clock_never_runs_backwards() {
@@ -133,6 +134,25 @@ mod tests {
         let best = (0..50).map(|_| lateness()).min();
         // The default slack alone would make each of them 50 µs late.
         assert!(best.unwrap() < Nanos::from_micros(50), "{best:?}");
+    }
+
+    /// The calling thread's timer slack in nanoseconds.
+    fn slack() -> libc::c_int {
+        // SAFETY: PR_GET_TIMERSLACK takes nothing and touches no memory of ours.
+        unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }
+    }
+
+    #[test]
+    fn who_waits_on_a_ring_has_no_slack_on_any() {
+        let after = |ring: fn() -> Option<Box<dyn Ring>>| {
+            let wait = move || ring().map(|mut ring| ring.wait(Some(Nanos::ZERO)));
+            let waited = std::thread::spawn(move || wait().map(|()| slack()));
+            waited.join().unwrap()
+        };
+        let epoll = after(|| Some(Box::new(Epoll::new().unwrap())));
+        assert_eq!(epoll, Some(1));
+        let uring = after(|| Some(Box::new(Uring::new().ok()?)));
+        assert!(matches!(uring, Some(1) | None), "{uring:?}");
     }
 
     #[test]

@@ -32,6 +32,18 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["@", "-c", "x"], &["--connections", "`x`"]),
     (&["@", "-c", "5000000000"], &["--connections", "too large"]),
     (&["@", "--rate", "0"], &["--rate is 0", "closed loop"]),
+    (&["@", "--rate", "0.0"], &["--rate is 0", "closed loop"]),
+    (&["@", "--rate", "0/s"], &["--rate is 0", "closed loop"]),
+    (&["@", "--rate", "nan"], &["--rate", "`nan` is not a rate"]),
+    (&["@", "--rate", ""], &["--rate", "`` is not a rate"]),
+    (
+        &["@", "--rate", "1k", "-n", "5", "-d", "1s"],
+        &["--requests", "--duration", "cannot be used"],
+    ),
+    (
+        &["@", "--spin", "maybe"],
+        &["--spin", "maybe", "auto, always, never"],
+    ),
     (
         &["@", "--rate", "fast"],
         &["--rate", "`fast` is not a rate", "0.5"],

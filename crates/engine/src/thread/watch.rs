@@ -30,6 +30,15 @@ impl<'p, R: Ring> Thread<'p, R> {
         until.min(due).min(sleep)
     }
 
+    /// Until when a thread may sleep for which the load begins at `start`.
+    pub(super) fn rise(&self, start: Instant) -> Instant {
+        match self.accounts.awake {
+            Awake::Never => start,
+            Awake::Near(stretch) => before(start, stretch),
+            Awake::Always => self.clock,
+        }
+    }
+
     /// Whether an answer is awaited, and something was sent less than `stretch` ago.
     fn expects_answer(&self, stretch: Nanos) -> bool {
         let asked = self.schedule.as_ref().map(|schedule| schedule.asked);
