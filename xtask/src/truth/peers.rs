@@ -36,6 +36,8 @@ pub struct Peer {
     pub arguments: fn(&Ask<'_>) -> Vec<String>,
     /// A file that it wants in the folder.
     input: Option<Input>,
+    /// The file there that it writes.
+    output: Option<&'static str>,
     /// What it says of latency. None where it has said nothing.
     parse: fn(&Said<'_>) -> Option<Percentiles>,
 }
@@ -60,6 +62,7 @@ pub static PEERS: &[Peer] = &[
         version: Some("--version"),
         arguments: oha,
         input: None,
+        output: None,
         parse: |said| reports::oha(said.text),
     },
     Peer {
@@ -69,6 +72,7 @@ pub static PEERS: &[Peer] = &[
         version: Some("-v"),
         arguments: wrk,
         input: None,
+        output: None,
         parse: |said| reports::wrk(said.text),
     },
     Peer {
@@ -77,8 +81,8 @@ pub static PEERS: &[Peer] = &[
         way: "even rate of each connection, from sent",
         version: Some("--version"),
         arguments: h2load,
-        // It adds to what is there.
-        input: Some((H2LOAD_LOG, |_| String::new())),
+        input: None,
+        output: Some(H2LOAD_LOG),
         parse: |said| reports::h2load(&read(said, H2LOAD_LOG)?),
     },
     Peer {
@@ -88,6 +92,7 @@ pub static PEERS: &[Peer] = &[
         version: None,
         arguments: hey,
         input: None,
+        output: None,
         parse: |said| reports::hey(said.text),
     },
     Peer {
@@ -97,6 +102,7 @@ pub static PEERS: &[Peer] = &[
         version: Some("-version"),
         arguments: vegeta,
         input: Some((VEGETA_TARGETS, |ask| format!("GET {}\n", url(ask)))),
+        output: Some(VEGETA_RESULTS),
         parse: |said| reports::vegeta(&encoded(said)?),
     },
     Peer {
@@ -106,6 +112,7 @@ pub static PEERS: &[Peer] = &[
         version: Some("version"),
         arguments: k6,
         input: None,
+        output: Some(K6_SUMMARY),
         parse: |said| reports::k6(&read(said, K6_SUMMARY)?),
     },
 ];
@@ -130,11 +137,15 @@ impl Peer {
         said.unwrap_or_else(|| "of unknown version".to_owned())
     }
 
-    /// Writes what it wants to find in the folder. To be called before it is started.
+    /// Writes what it wants to find in the folder, and removes what it has left there before, which must not be taken for
+    /// its word once more. To be called before it is started.
     ///
     /// # Errors
     /// The folder cannot be written to.
     pub fn prepare(&self, ask: &Ask<'_>) -> Result<()> {
+        if let Some(name) = self.output {
+            let _ = std::fs::remove_file(ask.folder.join(name)); // usually there is none
+        }
         let Some((name, text)) = self.input else {
             return Ok(());
         };
@@ -306,12 +317,15 @@ mod tests {
     fn what_a_tool_wants_is_there_and_what_it_left_before_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path: &'static Path = Box::leak(folder.path().to_owned().into_boxed_path());
-        std::fs::write(path.join(H2LOAD_LOG), "old").unwrap();
+        let left = [H2LOAD_LOG, VEGETA_RESULTS, K6_SUMMARY];
+        for name in left {
+            std::fs::write(path.join(name), "old").unwrap();
+        }
         for peer in PEERS {
             peer.prepare(&ask("exponential", path)).unwrap();
         }
         let text = |name| std::fs::read_to_string(path.join(name)).unwrap();
-        assert_eq!(text(H2LOAD_LOG), "");
+        assert!(left.iter().all(|name| !path.join(name).exists()));
         let wanted = "GET http://127.0.0.1:80/delay?law=exponential&mean=2ms\n";
         assert_eq!(text(VEGETA_TARGETS), wanted);
     }
