@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod cells;
+mod course;
 mod foresight;
 mod server;
 mod walk;

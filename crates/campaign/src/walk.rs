@@ -1,7 +1,8 @@
 //! The walk itself: everything that can go wrong before the load is found before it; everything that was measured
 //! is kept, whatever happens later.
 
-use crate::cells::{Cell, cells};
+use crate::cells::Cell;
+use crate::course::Course;
 use crate::foresight::{Foresight, Shortage, foresee};
 use crate::server::{Ready, Running, ServerError};
 use audit::Evidence;
@@ -131,7 +132,7 @@ pub fn resume(
         return Err(differs(what.into()));
     }
     earlier.reopen(kernel::clock::realtime().as_secs());
-    if cells(&plan).iter().all(|cell| is_measured(&earlier, cell)) {
+    if Course::of(&plan, &earlier).next(&earlier).is_none() {
         return Err(CampaignError::Complete(output.into()));
     }
     let journal = Keeping::Old(output.into());
@@ -233,10 +234,10 @@ fn walk(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Journal, CampaignError> {
-    let mut cells = cells(plan);
-    cells.retain(|cell| !is_measured(run, cell));
+    let mut course = Course::of(plan, run);
+    let mut next = course.next(run);
+    let first = next.expect("a plan that was checked has cells");
     let mut stage = None;
-    let first = cells.first().expect("a plan that was checked has cells");
     if let Err(error) = set(&mut stage, &plan.at(&first.level), run, stop, view) {
         journal.discard();
         return Err(error);
@@ -248,13 +249,13 @@ fn walk(
     view.begins(run);
     (0..run.points.len()).for_each(|point| tell_point(run, point, view));
     let mut seq = run.unused_seq();
-    for cell in &cells {
+    while let Some(cell) = next {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        view.round(cell);
+        view.round(&cell);
         let measured = set(&mut stage, &plan.at(&cell.level), run, stop, view)
-            .and_then(|stage| measure(stage, cell, &mut seq, stop, view));
+            .and_then(|stage| measure(stage, &cell, &mut seq, stop, view));
         let round = match measured {
             Ok(round) => round,
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
@@ -270,8 +271,9 @@ fn walk(
             view.unjournaled(&error);
         }
         view.measured(&round);
-        keep(run, cell, round);
+        keep(run, &cell, round);
         tell_point(run, cell.point, view);
+        next = course.next(run);
     }
     run.interrupted |= stop.load(Ordering::Relaxed);
     run.drop_unmeasured();
@@ -312,22 +314,17 @@ fn keep(run: &mut Run, cell: &Cell, round: Round) {
     }
 }
 
-/// A point whose rounds are all measured is told at once, judged by itself.
+/// A point whose rounds are all measured is told at once, judged by itself; of a search each round is news.
 fn tell_point(run: &mut Run, index: usize, view: &mut dyn View) {
     let point = &mut run.points[index];
-    if point.rounds.len() as u32 == run.plan.rounds {
+    let rounds = point.rounds.len() as u32;
+    let is_whole = rounds == run.plan.rounds || rounds > 0 && run.plan.is_search();
+    if is_whole {
         point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
         point.summary = Summary::of(&point.rounds);
         let evidence = Evidence::of(run, &run.points[index]);
         view.point(run, index, &audit::judge_evidence(&evidence));
     }
-}
-
-/// Whether `run` has this round, whole.
-fn is_measured(run: &Run, cell: &Cell) -> bool {
-    let point = run.points.iter().find(|point| point.level == cell.level);
-    let mut rounds = point.iter().flat_map(|point| &point.rounds);
-    rounds.any(|round| round.index == cell.round && !round.partial)
 }
 
 /// What the rounds of a point are measured with.

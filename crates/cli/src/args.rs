@@ -77,7 +77,7 @@ pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// `weigh run`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunFlags {
     /// What to ask; a missing scheme means http. Several URLs of one server are asked in turn. {seq} in a URL or body
@@ -261,6 +261,10 @@ pub struct SweepFlags {
     /// all rounds of a point, then the next point.
     #[arg(long, help_heading = "Sweep")]
     pub interleaved: bool,
+    /// Search for the highest rate at which this holds: p50, p90, p99, p99.9 or max of response time under a time, errors
+    /// under a share; several with commas. The rates of --rate are tried upwards until it fails [default: 100..1m*2].
+    #[arg(long, value_name = "CONDITION", value_parser = conditions, help_heading = "Sweep")]
+    pub slo: Option<plan::Conditions>,
     /// Go on with a sweep that was stopped, where it stopped; alone, or with the command that it began with.
     #[arg(
         long,
@@ -287,6 +291,7 @@ Examples:
   weigh sweep localhost:8080/100.html -c 1..1000:10 -n 100k
   weigh sweep localhost:8080/ -c 1..512*2 --rounds 5 --interleaved --order shuffled
   weigh sweep localhost:8080/ --rate 1k..20k:1k
+  weigh sweep localhost:8080/ --slo 'p99<10ms,errors<1%' -d 5s
   weigh sweep localhost:8080/ -c 100 --workers 1,2,4,8 -- ./server --workers {workers}
 
 Ranges: FROM..TO:STEP is FROM, FROM+STEP, ... up to TO, and from 1 the first step goes to STEP (1, 10, 20, ...);
@@ -354,6 +359,11 @@ pub enum SpinFlag {
 pub fn count(text: &str) -> Result<u32, String> {
     let count = parse_count(text).map_err(|error| error.to_string())?;
     u32::try_from(count).map_err(|_| format!("`{text}` is too large"))
+}
+
+fn conditions(text: &str) -> Result<plan::Conditions, String> {
+    text.parse()
+        .map_err(|error: plan::ConditionError| error.to_string())
 }
 
 /// Reads one value or several: `10`, `1,2,4`, `1..1000:10`, `1..1000*2`.

@@ -36,11 +36,23 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
 
 /// The plan of `weigh sweep`: some settings have several values.
 pub fn sweep(flags: &SweepFlags) -> Result<Plan> {
+    let searched;
+    let run = match (&flags.slo, &flags.run.rate) {
+        (Some(_), None) => {
+            let rate = Some(SEARCHED.parse()?);
+            searched = RunFlags {
+                rate,
+                ..flags.run.clone()
+            };
+            &searched
+        }
+        _ => &flags.run,
+    };
     let workers = flags
         .workers
         .iter()
         .map(|workers| Axis::Workers(workers.0.clone()));
-    let axes: Vec<Axis> = workers.chain(axes(&flags.run)).collect();
+    let axes: Vec<Axis> = workers.chain(axes(run)).collect();
     if axes.is_empty() {
         bail!(
             "nothing differs between the points; give several values, such as --connections 1..1000:10 or --rate 1k..20k:1k"
@@ -60,7 +72,8 @@ pub fn sweep(flags: &SweepFlags) -> Result<Plan> {
     };
     sound(Plan {
         sweep: Some(sweep),
-        ..base(&flags.run, &SWEEP)?
+        slo: flags.slo.clone(),
+        ..base(run, &SWEEP)?
     })
 }
 
@@ -79,6 +92,9 @@ fn axes(flags: &RunFlags) -> Vec<Axis> {
     ];
     axes.into_iter().flatten().collect()
 }
+
+/// The rates that a search tries where none are named: up to more than any server on one machine answers.
+const SEARCHED: &str = "100..1m*2";
 
 /// What a verb takes where nothing is said.
 struct Defaults {
@@ -151,6 +167,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
             .seed
             .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),
         sweep: None,
+        slo: None,
         server: (!flags.command.is_empty()).then(|| ServerCommand {
             argv: flags.command.clone(),
             ready_within: flags.ready_within,

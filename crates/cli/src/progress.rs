@@ -13,6 +13,7 @@ pub struct Bar {
     bar: ProgressBar,
     rounds: u32,
     points: usize,
+    is_search: bool,
     /// Rounds of all points that come after this one.
     after: u64,
     stop: Stop,
@@ -62,6 +63,7 @@ impl Bar {
             bar,
             rounds: 0,
             points: 1,
+            is_search: false,
             after: 0,
             stop: Stop::Requests(0),
             warmup: Nanos::ZERO,
@@ -74,6 +76,7 @@ impl Bar {
     /// Which of several points it is.
     fn place(&self, cell: &Cell) -> String {
         match self.points {
+            _ if self.is_search => format!("search, {}. rate, ", cell.point + 1),
             0 | 1 => String::new(),
             several => format!("point {}/{several}, ", cell.point + 1),
         }
@@ -86,6 +89,9 @@ impl Bar {
 
     /// Time left over all rounds, where it can be foreseen.
     fn left(&self, progress: Progress, now: Instant) -> Option<Nanos> {
+        if self.is_search {
+            return None; // it is over when it has found what it looks for
+        }
         match self.stop {
             Stop::Duration(span) => {
                 let this = match progress.window_start {
@@ -113,6 +119,7 @@ impl View for Bar {
     fn begins(&mut self, run: &Run) {
         self.rounds = run.plan.rounds;
         self.points = run.plan.levels().len();
+        self.is_search = run.plan.is_search();
         self.after = u64::from(self.rounds) * self.points as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;

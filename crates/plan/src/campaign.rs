@@ -1,6 +1,8 @@
 //! The plan itself.
 
-use crate::{Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Sweep, Target};
+use crate::{
+    Conditions, Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Sweep, Target,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -51,6 +53,9 @@ pub struct Plan {
     /// What differs between the points; none where there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// What must hold: then the sweep's rates are searched for the highest at which it does, and not all are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Conditions>,
 }
 
 /// The kernel's interfaces for many sockets in one thread.
@@ -163,6 +168,7 @@ impl Plan {
             seed: 1,
             server: None,
             sweep: None,
+            slo: None,
         }
     }
 

@@ -71,6 +71,10 @@ pub enum PlanError {
         "the server's command has {WORKERS} in it, and nothing says how many; give --workers with `weigh sweep`"
     )]
     WorkersUnsaid,
+    #[error(
+        "--slo searches for a rate, and only that may have several values: give --rate FROM..TO*2, or leave it away"
+    )]
+    SearchOfNoRate,
     #[error("at {level}: {error}")]
     AtLevel {
         level: String,
@@ -137,6 +141,10 @@ impl Plan {
                     rounds: self.rounds,
                 },
             ),
+            (
+                self.is_search() && !self.is_search_of_rate(),
+                PlanError::SearchOfNoRate,
+            ),
             (by_workers && !has_hole, PlanError::WorkersOfNobody),
             (has_hole && !by_workers, PlanError::WorkersUnsaid),
         ];
@@ -144,6 +152,11 @@ impl Plan {
             Some((_, error)) => Err(error),
             None => Ok(()),
         }
+    }
+
+    fn is_search_of_rate(&self) -> bool {
+        let axes = self.sweep.as_ref().map(|sweep| &sweep.axes[..]);
+        matches!(axes, Some([Axis::Rate(_)])) && self.load.is_open()
     }
 
     /// Judges the plan of one point.

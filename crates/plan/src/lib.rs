@@ -18,6 +18,7 @@
 
 mod campaign;
 mod check;
+mod condition;
 mod expect;
 pub mod line;
 mod load;
@@ -29,6 +30,7 @@ pub mod template;
 
 pub use campaign::{Plan, RingKind, ServerCommand, Spin, Timeouts, Tolerance};
 pub use check::PlanError;
+pub use condition::{Condition, ConditionError, Conditions};
 pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arrivals, Connect, Load, Protocol, Stop, Version};
 pub use pacing::{Pacing, Stretch};

@@ -201,7 +201,7 @@ impl Load {
     }
 
     /// The same open loop at another rate; a closed one has none.
-    fn with_rate(mut self, to: Rate) -> Load {
+    pub fn with_rate(mut self, to: Rate) -> Load {
         if let Load::Open { rate, .. } = &mut self {
             *rate = to;
         }
@@ -245,12 +245,18 @@ impl Plan {
         }
     }
 
+    /// Whether its points are found while measuring, and not known before.
+    pub fn is_search(&self) -> bool {
+        self.slo.is_some()
+    }
+
     /// The plan of one point: this one, with what holds there, and no other point.
     pub fn at(&self, level: &Level) -> Plan {
         let mut plan = Plan {
             load: level.load,
             threads: level.threads.unwrap_or(self.threads),
             sweep: None,
+            slo: None,
             ..self.clone()
         };
         plan.protocol.pipeline = level.pipeline.unwrap_or(plan.protocol.pipeline);

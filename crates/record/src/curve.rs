@@ -2,7 +2,7 @@
 //!
 //! Rates are never added up: the whole is all endings over all time, and the peak is one point's.
 
-use crate::{Point, Round, Run};
+use crate::{Capacity, Point, Round, Run};
 use plan::{Axis, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct Curve {
     pub kneedle: Option<Kneedle>,
     /// How requests/s grow with workers or threads; none where anything else differs, or the levels do not carry it.
     pub scaling: Option<Scaling>,
+    /// What a search for the highest rate has come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
 }
 
 /// Kneedle's knee.
@@ -117,6 +120,7 @@ impl Curve {
                 steady,
             }),
             scaling: axis.and_then(|axis| scaling(points, axis, plan.seed)),
+            capacity: plan.is_search().then(|| Capacity::of(points, plan)),
         }
     }
 }

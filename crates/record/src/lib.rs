@@ -41,6 +41,7 @@ mod generator;
 // on which machine;
 mod machine;
 // what is made of it,
+mod capacity;
 mod curve;
 mod finding;
 mod omission;
@@ -57,6 +58,7 @@ mod state;
 pub mod example;
 
 pub use answers::{Answer, Answers};
+pub use capacity::{Capacity, Verdict};
 pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use few::Few;

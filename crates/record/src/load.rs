@@ -166,7 +166,7 @@ fn few_points(plan: &Plan) -> Result<(), Flaw> {
 /// Adds a round to its point. The points of a sweep are known beforehand, and rounds come in any order; others are
 /// found one after the other.
 fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
-    if entry.point == run.points.len() && run.plan.sweep.is_none() {
+    if entry.point == run.points.len() && (run.plan.sweep.is_none() || run.plan.is_search()) {
         run.points.push(Point::new(entry.level));
     }
     match run.points.get_mut(entry.point) {

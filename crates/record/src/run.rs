@@ -1,9 +1,10 @@
 //! The recorded artefact.
 
 use crate::{Curve, Finding, Machine, Point, SentTotal, Summary};
-use plan::{Endpoint, Plan};
+use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use units::Nanos;
 
 /// Everything that was asked, found and counted in one campaign.
@@ -71,7 +72,7 @@ impl Probe {
 impl Run {
     /// Makes room for the points of a sweep, which are measured in any order.
     pub fn expect_points(&mut self) {
-        if self.plan.sweep.is_some() {
+        if self.plan.sweep.is_some() && !self.plan.is_search() {
             self.points = self.plan.levels().into_iter().map(Point::new).collect();
         }
     }
@@ -109,10 +110,15 @@ impl Run {
         used.fold(self.sent_total.unopened, u64::saturating_add)
     }
 
-    /// Leaves away the points of a sweep of which nothing was measured.
+    /// Leaves away the points of a sweep of which nothing was measured, and puts those of a search in order.
     pub fn drop_unmeasured(&mut self) {
         if self.plan.sweep.is_some() {
             self.points.retain(|point| !point.rounds.is_empty());
+        }
+        if self.plan.is_search() {
+            let rate = |point: &Point| Axis::Rate(Vec::new()).value_at(&point.level);
+            self.points
+                .sort_by(|a, b| rate(a).partial_cmp(&rate(b)).unwrap_or(Ordering::Equal));
         }
     }
 

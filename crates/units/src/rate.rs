@@ -38,6 +38,12 @@ impl Rate {
         Rate(if whole > most { most } else { whole } * Rate::PARTS)
     }
 
+    /// So many a second, to the nearest millionth; none where that is no rate.
+    pub fn of_f64(per_second: f64) -> Option<Rate> {
+        let is_rate = (0.0..=Self::MOST.as_f64()).contains(&per_second);
+        is_rate.then(|| Rate((per_second * Rate::PARTS as f64).round() as u64))
+    }
+
     /// How many a second.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Rate::PARTS as f64
@@ -83,11 +89,8 @@ impl Serialize for Rate {
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
         let per_second = f64::deserialize(deserializer)?;
-        if (0.0..=Self::MOST.as_f64()).contains(&per_second) {
-            Ok(Rate((per_second * Rate::PARTS as f64).round() as u64))
-        } else {
-            Err(de::Error::custom(format!("{per_second} is not a rate")))
-        }
+        let wrong = || de::Error::custom(format!("{per_second} is not a rate"));
+        Rate::of_f64(per_second).ok_or_else(wrong)
     }
 }
 

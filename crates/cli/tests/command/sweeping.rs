@@ -292,6 +292,8 @@ fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
             &["--pipeline contradicts --rate"],
         ),
         ("sweep @ -c 10,30k", &["--connections 30000", "open files"]),
+        ("sweep @ --slo p99", &["--slo", "`p99` is not a condition"]),
+        ("sweep @ --slo p99<5ms -c 1,2", &["--slo", "--rate"]),
         ("sweep --resume none.json", &["none.json cannot be read"]),
         (
             "sweep @ -c 1,2 --resume x -o y",
@@ -309,4 +311,40 @@ fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
         said.refused(words);
     }
     assert_eq!(server.stop().requests(), 0);
+}
+
+/// The server's one queue does 400 a second: twice of that cannot be sustained, however fast or slow anything else is.
+#[test]
+fn a_search_never_finds_more_than_the_server_can_do_and_goes_on_where_it_was_stopped() {
+    let bench = Bench::new();
+    let server = Reference::with(
+        &bench,
+        &["127.0.0.1:0"],
+        &["--truth", "--capacity", "400/s"],
+    );
+    let line = format!(
+        "sweep http://{}/100.html --rate 50..1600*2 --slo p99<2s -d 250ms --warmup 0s --rounds 2 -o c.json",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    let record = bench.record("c.json");
+    let rates = of_points(&record, "/load/open/rate");
+    let rates: Vec<f64> = rates.iter().map(|rate| rate.as_f64().unwrap()).collect();
+    assert!(rates.is_sorted(), "{rates:?}");
+    let capacity = record.at("/curve/capacity");
+    let place = |name: &str| capacity[name].as_u64().unwrap() as usize;
+    let (holds, fails) = (rates[place("holds")], rates[place("fails")]);
+    assert!(holds < fails && fails <= 800.0, "{holds} {fails}");
+    bench
+        .say("sweep --resume c.json")
+        .refused(&["has every round of its plan already"]);
+
+    let path = bench.path("c.json");
+    let mut run: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let points = run["points"].as_array_mut().unwrap();
+    points.truncate(1);
+    fs::write(&path, run.to_string()).unwrap();
+    bench.say("sweep --resume c.json").ended(0);
+    let again = bench.record("c.json");
+    assert!(again.at("/curve/capacity/fails").is_u64());
 }

@@ -106,7 +106,7 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
     } else {
         "cut short"
     };
-    if complete >= asked && partial == 0 {
+    if complete >= asked && partial == 0 && !run.plan.is_search() {
         return Some(vec![Item::wrong(
             "PARTIAL, interrupted after its last round".to_owned(),
         )]);
@@ -312,7 +312,10 @@ fn rounds(plan: &Plan) -> String {
             Order::Down => ", downwards",
             Order::Shuffled => ", shuffled",
         };
-        rounds = format!("{points}{order}, {nesting}{rounds}");
+        rounds = match &plan.slo {
+            None => format!("{points}{order}, {nesting}{rounds}"),
+            Some(demanded) => format!("searched for the highest rate with {demanded}, {rounds}"),
+        };
     }
     match plan.warmup {
         units::Nanos::ZERO => format!("{rounds} of {each}"),

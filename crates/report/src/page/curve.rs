@@ -3,12 +3,14 @@
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load};
-use record::{Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling, Summary};
+use record::{
+    Capacity, Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling, Summary,
+    Verdict,
+};
 use units::{Nanos, percent};
 
 /// What a cell is made of.
 struct Place<'a> {
-    level: &'a Level,
     point: &'a Point,
     summary: &'a Summary,
     findings: &'a [Finding],
@@ -99,7 +101,6 @@ pub(crate) fn cells(run: &Run, point: &Point, findings: &[Finding]) -> Vec<Span>
     match &point.summary {
         Some(summary) => {
             let place = Place {
-                level: &point.level,
                 point,
                 summary,
                 findings,
@@ -144,7 +145,13 @@ fn remark(place: &Place<'_>, run: &Run) -> String {
     if is_bound(place.findings) {
         words.push("generator-bound");
     }
-    if place.point.rounds.len() < run.plan.rounds as usize {
+    if run.plan.is_search() {
+        words.extend(match Verdict::of(place.point, &run.plan) {
+            Some(Verdict::Holds) => Some("holds"),
+            Some(Verdict::Fails) => Some("fails"),
+            None => None,
+        });
+    } else if place.point.rounds.len() < run.plan.rounds as usize {
         words.push("unfinished");
     }
     let marks = [Figure::Rps, Figure::Latency, Figure::Counts];
@@ -155,7 +162,6 @@ fn remark(place: &Place<'_>, run: &Run) -> String {
     {
         words.push("*");
     }
-    let _ = place.level;
     words.join(", ")
 }
 
@@ -249,9 +255,30 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         ];
         rows.push(Row::new("peak", items));
     }
-    rows.extend(knees(run, curve));
+    rows.extend(curve.capacity.and_then(|found| capacity(run, &found)));
+    rows.extend(knees(run, curve).filter(|_| !run.plan.is_search()));
     rows.extend(curve.scaling.as_ref().map(scaling));
     rows
+}
+
+/// The highest rate at which what was demanded held.
+fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
+    let demanded = run.plan.slo.as_ref()?.to_string();
+    let point = |place: Option<usize>| place.and_then(|place| run.points.get(place));
+    let at = |point: &Point| {
+        let rounds = number(point.rounds.len() as u64, "round", "rounds");
+        format!("{} ({rounds})", run.plan.name(&point.level))
+    };
+    let mut items = vec![match point(found.holds) {
+        Some(held) => Item::strong(at(held)),
+        None => Item::wrong("none of the rates held it"),
+    }];
+    items.push(Item::named("demanded", Role::Plain, demanded));
+    items.push(match point(found.fails) {
+        Some(failed) => Item::named("fails at", Role::Plain, at(failed)),
+        None => Item::dim("no rate failed; search higher with --rate"),
+    });
+    Some(Row::new("capacity", items))
 }
 
 /// Where the curve bends, by two rules.

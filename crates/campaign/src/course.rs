@@ -1,0 +1,248 @@
+//! What is measured next: the next cell of a list, or what a search for the capacity needs to know.
+//!
+//! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
+
+use crate::cells::{Cell, cells};
+use plan::{Axis, Level, Plan};
+use record::{Capacity, Point, Run};
+use units::Rate;
+
+/// Two rates this close are told apart no further: less is the scatter of rounds.
+const PRECISION: f64 = 1.05;
+/// The most rounds of one search: with doubling and halving, some forty tell any rate from any other.
+const MOST_ROUNDS: usize = 200;
+/// How far below the first rate a search goes where that does not hold.
+const LOWEST: f64 = 1.0 / 64.0;
+
+/// The cells of a campaign, one after the other.
+#[derive(Debug)]
+pub(crate) struct Course<'a> {
+    plan: &'a Plan,
+    listed: std::vec::IntoIter<Cell>,
+}
+
+impl<'a> Course<'a> {
+    /// What `plan` still asks for, where `run` is measured already.
+    pub(crate) fn of(plan: &'a Plan, run: &Run) -> Course<'a> {
+        let mut listed = match plan.slo {
+            None => cells(plan),
+            Some(_) => Vec::new(),
+        };
+        listed.retain(|cell| !is_measured(run, cell));
+        Course {
+            plan,
+            listed: listed.into_iter(),
+        }
+    }
+
+    /// The next cell, now that `run` is measured.
+    pub(crate) fn next(&mut self, run: &Run) -> Option<Cell> {
+        match self.plan.slo {
+            None => self.listed.next(),
+            Some(_) => wanted(self.plan, run),
+        }
+    }
+}
+
+/// Whether `run` has this round, whole.
+fn is_measured(run: &Run, cell: &Cell) -> bool {
+    let point = run.points.iter().find(|point| point.level == cell.level);
+    let mut rounds = point.iter().flat_map(|point| &point.rounds);
+    rounds.any(|round| round.index == cell.round && !round.partial)
+}
+
+/// What a search measures next. First the rates of the axis in turn, until one fails; then between the highest that held
+/// and the lowest that failed, until they are close; then both ends again, until each has as many rounds as were asked
+/// for. A verdict that changes with a further round only moves the ends.
+fn wanted(plan: &Plan, run: &Run) -> Option<Cell> {
+    let rounds: usize = run.points.iter().map(|point| point.rounds.len()).sum();
+    if rounds >= MOST_ROUNDS {
+        return None;
+    }
+    let capacity = Capacity::of(&run.points, plan);
+    let rate = |place: Option<usize>| place.and_then(|place| rate_of(&run.points[place]));
+    match (rate(capacity.holds), rate(capacity.fails)) {
+        (low, None) => match next_listed(plan, low) {
+            Some(rate) => cell(plan, run, rate),
+            None => again(plan, run, &[capacity.holds?]),
+        },
+        (None, Some(high)) => {
+            let first = next_listed(plan, None)?.as_f64();
+            let lower = Rate::of_f64(high.as_f64() / 2.0)?;
+            let is_worth = lower.as_f64() >= first * LOWEST && lower < high;
+            is_worth.then(|| cell(plan, run, lower)).flatten()
+        }
+        (Some(low), Some(high)) => {
+            let between = rounded((low.as_f64() * high.as_f64()).sqrt());
+            let is_apart = high.as_f64() > low.as_f64() * PRECISION;
+            match between.filter(|rate| is_apart && *rate > low && *rate < high) {
+                Some(rate) => cell(plan, run, rate),
+                None => again(plan, run, &[capacity.holds?, capacity.fails?]),
+            }
+        }
+    }
+}
+
+/// The first rate of the axis above `low`, or the first of all.
+fn next_listed(plan: &Plan, low: Option<Rate>) -> Option<Rate> {
+    let axes = plan.sweep.iter().flat_map(|sweep| &sweep.axes);
+    let mut rates = axes.filter_map(|axis| match axis {
+        Axis::Rate(rates) => Some(rates),
+        _ => None,
+    });
+    let rates = rates.next()?;
+    rates
+        .iter()
+        .copied()
+        .find(|rate| low.is_none_or(|low| *rate > low))
+}
+
+/// Three digits are enough for a rate that is told to five per cent.
+fn rounded(rate: f64) -> Option<Rate> {
+    let unit = 10f64.powf(rate.log10().floor() - 2.0);
+    Rate::of_f64((rate / unit).round() * unit)
+}
+
+/// The next round of the first of these points that has fewer than were asked for.
+fn again(plan: &Plan, run: &Run, ends: &[usize]) -> Option<Cell> {
+    let mut ends = ends.iter().filter_map(|place| {
+        let rate = rate_of(&run.points[*place])?;
+        let fewer = run.points[*place].rounds.len() < plan.rounds as usize;
+        fewer.then(|| cell(plan, run, rate)).flatten()
+    });
+    ends.next()
+}
+
+/// The next round at `rate`.
+fn cell(plan: &Plan, run: &Run, rate: Rate) -> Option<Cell> {
+    let level = Level::of(plan.load.with_rate(rate));
+    let known = run.points.iter().position(|point| point.level == level);
+    let rounds = known.map_or(&[][..], |place| &run.points[place].rounds);
+    let next = rounds.iter().map(|round| round.index + 1).max();
+    Some(Cell {
+        point: known.unwrap_or(run.points.len()),
+        level,
+        round: next.unwrap_or(0),
+    })
+}
+
+fn rate_of(point: &Point) -> Option<Rate> {
+    let rate = Axis::Rate(Vec::new()).value_at(&point.level)?;
+    Rate::of_f64(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Arrivals, Load, Sweep};
+    use record::example;
+
+    fn plan() -> Plan {
+        let rates = [100, 200, 400, 800, 1_600].map(Rate::per_second);
+        Plan {
+            load: Load::Open {
+                rate: rates[0],
+                arrivals: Arrivals::Poisson,
+                connections: 10,
+            },
+            sweep: Some(Sweep {
+                axes: vec![Axis::Rate(rates.to_vec())],
+                ..Sweep::default()
+            }),
+            slo: Some("max<60m".parse().unwrap()),
+            rounds: 3,
+            ..example::open_loop().plan
+        }
+    }
+
+    /// Searches a server that holds what `holds` says of a rate and of the number of a round there; the rates in order.
+    fn search(plan: &Plan, holds: impl Fn(f64, u32) -> bool) -> (Vec<f64>, Run) {
+        let pattern = example::open_loop();
+        let mut run = Run {
+            points: Vec::new(),
+            plan: plan.clone(),
+            ..pattern.clone()
+        };
+        let mut course = Course::of(plan, &run);
+        let mut seen = Vec::new();
+        while let Some(cell) = course.next(&run) {
+            let rate = Axis::Rate(Vec::new()).value_at(&cell.level).unwrap();
+            seen.push(rate);
+            if cell.point == run.points.len() {
+                run.points.push(Point::new(cell.level));
+            }
+            let mut round = pattern.points[0].rounds[0].clone();
+            round.index = cell.round;
+            let share = if holds(rate, cell.round) { 1.0 } else { 0.5 };
+            round.tally.ok_in_window = (round.tally.due as f64 * share) as u64;
+            run.points[cell.point].rounds.push(round);
+        }
+        (seen, run)
+    }
+
+    #[test]
+    fn a_search_goes_up_then_between_and_repeats_both_ends() {
+        let plan = plan();
+        let (seen, run) = search(&plan, |rate, _| rate <= 500.0);
+        assert_eq!(seen[..4], [100.0, 200.0, 400.0, 800.0]);
+        assert_eq!(seen[4], 566.0, "the geometric mean of 400 and 800");
+        let capacity = Capacity::of(&run.points, &plan);
+        let ends = [capacity.holds, capacity.fails].map(|place| &run.points[place.unwrap()]);
+        let [low, high] = ends.map(|point| rate_of(point).unwrap().as_f64());
+        assert!(
+            low <= 500.0 && 500.0 < high && high <= low * PRECISION,
+            "{low} {high}"
+        );
+        assert!(ends.iter().all(|point| point.rounds.len() == 3));
+        assert!(seen.len() < 20, "{seen:?}");
+    }
+
+    #[test]
+    fn where_the_first_rate_fails_the_search_goes_down_and_where_nothing_fails_it_ends_at_the_last()
+    {
+        let plan = plan();
+        let (seen, run) = search(&plan, |rate, _| rate <= 30.0);
+        assert_eq!(seen[..3], [100.0, 50.0, 25.0]);
+        let held = Capacity::of(&run.points, &plan).holds.unwrap();
+        assert!(rate_of(&run.points[held]).unwrap().as_f64() <= 30.0);
+        let (seen, _) = search(&plan, |_, _| true);
+        assert_eq!(seen, [100.0, 200.0, 400.0, 800.0, 1600.0, 1600.0, 1600.0]);
+        let (seen, run) = search(&plan, |_, _| false);
+        assert!(
+            seen.len() < 15 && Capacity::of(&run.points, &plan).holds.is_none(),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn an_end_that_fails_when_it_is_repeated_moves_the_search_below_it() {
+        let plan = plan();
+        let (_, run) = search(&plan, |rate, round| {
+            rate <= 300.0 || rate <= 500.0 && round == 0
+        });
+        let capacity = Capacity::of(&run.points, &plan);
+        let held = rate_of(&run.points[capacity.holds.unwrap()])
+            .unwrap()
+            .as_f64();
+        assert!(held <= 300.0, "{held}");
+    }
+
+    #[test]
+    fn a_search_that_was_stopped_goes_on_with_the_same_question() {
+        let plan = plan();
+        let (seen, run) = search(&plan, |rate, _| rate <= 500.0);
+        let mut stopped = Run {
+            points: run.points[..5].to_vec(),
+            ..run.clone()
+        };
+        stopped
+            .points
+            .iter_mut()
+            .for_each(|point| point.rounds.truncate(1));
+        let next = Course::of(&plan, &stopped).next(&stopped).unwrap();
+        assert_eq!(
+            next.level.load,
+            plan.load.with_rate(Rate::of_f64(seen[5]).unwrap())
+        );
+    }
+}
