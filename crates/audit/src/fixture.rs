@@ -1,6 +1,6 @@
 //! A healthy run to be spoiled by tests: ten connections, five rounds, a server that was the limit.
 
-use plan::{Arrivals, Level, Load, Plan, Stop};
+use plan::{Arrivals, Arriving, Level, Load, Plan, Stop};
 use record::{
     Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Round, Run, SentTotal, Step,
     Tally, ThreadAccounts, Window,
@@ -53,6 +53,7 @@ pub(crate) fn open_loop() -> Run {
     let mut run = healthy();
     run.plan.load = Load::Open {
         rate: Rate::per_second(NUMBER),
+        of: Arriving::Exchanges,
         arrivals: Arrivals::Constant,
         connections: CONNECTIONS,
     };

@@ -202,6 +202,7 @@ mod tests {
             let mut plan = Plan::example(at.parse().unwrap());
             plan.load = Load::Open {
                 rate: rate.parse().unwrap(),
+                of: plan::Arriving::Exchanges,
                 arrivals: plan::Arrivals::Poisson,
                 connections: 100,
             };

@@ -5,9 +5,9 @@ use crate::args::{ArrivalsFlag, ConnectFlag, OrderFlag, RingFlag, RunFlags, Spin
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
-    Arrivals, Axis, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Nesting, Order, Plan,
-    Protocol, Request, Requests, RingKind, ServerCommand, Spin, Stop, Sweep, Target, Timeouts,
-    Version,
+    Arrivals, Arriving, Axis, Body, BodyExpectation, Connect, Endpoint, Expect, Load, Nesting,
+    Order, Plan, Protocol, Request, Requests, RingKind, ServerCommand, Spin, Stop, Sweep, Target,
+    Timeouts, Version,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -195,6 +195,7 @@ fn load(flags: &RunFlags) -> Load {
         },
         Some(rate) => Load::Open {
             rate: rate.first(),
+            of: Arriving::Exchanges,
             arrivals: match flags.arrivals {
                 ArrivalsFlag::Poisson => Arrivals::Poisson,
                 ArrivalsFlag::Constant => Arrivals::Constant,

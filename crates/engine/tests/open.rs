@@ -4,7 +4,7 @@
 use engine::{Gate, Job, Ledger, Thread, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
-use plan::{Arrivals, Connect, Load, Pacing, Plan, Stop, Stretch};
+use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
 use proptest::prelude::*;
 use record::{Blame, Kind, OpenTimes, Round, Tally};
 use std::collections::HashMap;
@@ -118,6 +118,7 @@ fn plan(rate: &str, arrivals: Arrivals, connections: u32, stop: Stop) -> Plan {
     Plan {
         load: Load::Open {
             rate: rate.parse().unwrap(),
+            of: Arriving::Exchanges,
             arrivals,
             connections,
         },

@@ -193,12 +193,14 @@ impl Plan {
         headers.any(|(_, value)| value == Request::WITHHELD)
     }
 
-    /// Connections that are really opened, or may be: with fewer requests than connections only as many as there are requests.
+    /// Connections that are really open at a time, or may be: with fewer requests than connections only as many as there
+    /// are requests for.
     pub fn connections(&self) -> u32 {
         let connections = self.load.connections();
         match self.stop {
             Stop::Requests(requests) => {
-                connections.min(u32::try_from(requests).unwrap_or(u32::MAX))
+                let each = self.load.exchanges_per_arrival(&self.protocol).max(1);
+                connections.min(u32::try_from(requests.div_ceil(each)).unwrap_or(u32::MAX))
             }
             Stop::Duration(_) => connections,
         }

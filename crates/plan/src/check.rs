@@ -1,6 +1,6 @@
 //! What makes a plan sound: rules that can be judged from the plan alone.
 
-use crate::{Axis, Load, Plan, Protocol, Requests, Stop, Sweep, WORKERS};
+use crate::{Arriving, Axis, Connect, Load, Plan, Protocol, Requests, Stop, Sweep, WORKERS};
 use thiserror::Error;
 use units::{Nanos, Rate};
 
@@ -40,22 +40,37 @@ pub enum PlanError {
     #[error("--pipeline is {0}, more than the {most} that one connection may have under way", most = Protocol::MOST_PIPELINED)]
     PipelineTooDeep(u32),
     #[error(
-        "--rate is 0, so nothing would ever be due; give a rate such as 100 or 0.5, or leave it away for a closed loop"
+        "{flag} is 0, so nothing would ever be due; give a rate such as 100 or 0.5, or leave it away for a closed loop",
+        flag = .0.flag()
     )]
-    NoRate,
+    NoRate(Arriving),
     #[error(
-        "--rate {rate} over {connections} leaves {each} for each exchange, and none is that quick; raise --connections or \
-         lower --rate",
+        "{flag} {rate} over {connections} leaves {each} for each {of}, and none is that quick; raise --connections or \
+         lower {flag}",
+        flag = .of.flag(),
         rate = units::rate(.rate.as_f64()),
         each = units::span(Nanos::from_nanos((u64::from(*.connections) as f64 / .rate.as_f64() * 1e9) as u64)),
+        of = match .of { Arriving::Exchanges => "exchange", Arriving::Connections => "connection" },
         connections = number_of(*.connections)
     )]
-    RateBeyondConnections { rate: Rate, connections: u32 },
+    RateBeyondConnections {
+        rate: Rate,
+        of: Arriving,
+        connections: u32,
+    },
     #[error(
-        "--pipeline contradicts --rate: a request that is sent behind another waits for it, and when it was due says \
-         nothing any more; leave one of them away"
+        "--pipeline contradicts {flag}: a request that is sent behind another waits for it, and when it was due says \
+         nothing any more; leave one of them away",
+        flag = .0.flag()
     )]
-    PipelineInOpenLoop,
+    PipelineInOpenLoop(Arriving),
+    #[error(
+        "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; leave one of \
+         them away"
+    )]
+    EagerArrivals,
+    #[error("--connection-rate needs an end to each connection; give --requests-per-connection")]
+    EndlessConnections,
     #[error("the sweep has {0} points, more than {most}; give fewer values", most = Sweep::MOST_POINTS)]
     TooManyPoints(usize),
     #[error(
@@ -193,19 +208,39 @@ impl Plan {
     /// What an open loop needs beside.
     fn check_rate(&self) -> Result<(), PlanError> {
         let Load::Open {
-            rate, connections, ..
+            rate,
+            of,
+            connections,
+            ..
         } = self.load
         else {
             return Ok(());
         };
-        let carried = f64::from(connections) / QUICKEST.as_secs_f64();
+        let each = self.load.exchanges_per_arrival(&self.protocol);
+        let carried = f64::from(connections) / (QUICKEST.as_secs_f64() * each as f64);
+        let comes_fresh = of == Arriving::Connections;
         let rules = [
-            (rate == Rate::default(), PlanError::NoRate),
+            (rate == Rate::default(), PlanError::NoRate(of)),
+            (
+                comes_fresh && each == u64::MAX,
+                PlanError::EndlessConnections,
+            ),
+            (
+                comes_fresh && self.connect == Connect::Eager,
+                PlanError::EagerArrivals,
+            ),
+            (
+                self.protocol.pipeline > 1,
+                PlanError::PipelineInOpenLoop(of),
+            ),
             (
                 rate.as_f64() > carried,
-                PlanError::RateBeyondConnections { rate, connections },
+                PlanError::RateBeyondConnections {
+                    rate,
+                    of,
+                    connections,
+                },
             ),
-            (self.protocol.pipeline > 1, PlanError::PipelineInOpenLoop),
         ];
         rules
             .into_iter()
@@ -252,9 +287,22 @@ mod tests {
     fn open(rate: &str, connections: u32) -> Load {
         Load::Open {
             rate: rate.parse().unwrap(),
+            of: Arriving::Exchanges,
             arrivals: crate::Arrivals::Poisson,
             connections,
         }
+    }
+
+    /// Connections of so many exchanges that arrive by a rate.
+    fn arriving(plan: &mut Plan, rate: &str, each: u64, connections: u32) {
+        plan.load = Load::Open {
+            rate: rate.parse().unwrap(),
+            of: Arriving::Connections,
+            arrivals: crate::Arrivals::Poisson,
+            connections,
+        };
+        plan.connect = Connect::Lazy;
+        plan.protocol.requests_per_connection = Some(each);
     }
 
     #[test]
@@ -267,6 +315,14 @@ mod tests {
             plan.check().unwrap_err().to_string(),
             "--rate 4 000 000 over 1 connection leaves 250 ns for each exchange, and none is that quick; raise \
              --connections or lower --rate"
+        );
+        arriving(&mut plan, "2m", 10, 20);
+        assert_eq!(plan.check(), Ok(()));
+        arriving(&mut plan, "2m", 11, 20);
+        assert_eq!(
+            plan.check().unwrap_err().to_string(),
+            "--connection-rate 2 000 000 over 20 connections leaves 10.0 µs for each connection, and none is that quick; \
+             raise --connections or lower --connection-rate"
         );
     }
 
@@ -320,12 +376,41 @@ mod tests {
                 |plan| plan.requests = Requests::Listed(Vec::new()),
                 PlanError::NoRequest,
             ),
-            (|plan| plan.load = open("0", 1), PlanError::NoRate),
+            (
+                |plan| plan.load = open("0", 1),
+                PlanError::NoRate(Arriving::Exchanges),
+            ),
+            (
+                |plan| arriving(plan, "0", 1, 1),
+                PlanError::NoRate(Arriving::Connections),
+            ),
+            (
+                |plan| {
+                    arriving(plan, "5", 1, 1);
+                    plan.protocol.requests_per_connection = None;
+                },
+                PlanError::EndlessConnections,
+            ),
+            (
+                |plan| {
+                    arriving(plan, "5", 1, 1);
+                    plan.connect = Connect::Eager;
+                },
+                PlanError::EagerArrivals,
+            ),
+            (
+                |plan| {
+                    arriving(plan, "5", 9, 1);
+                    plan.protocol.pipeline = 2;
+                },
+                PlanError::PipelineInOpenLoop(Arriving::Connections),
+            ),
             (|plan| plan.load = open("1", 0), PlanError::NoConnections),
             (
                 |plan| plan.load = open("3m", 2),
                 PlanError::RateBeyondConnections {
                     rate: "3m".parse().unwrap(),
+                    of: Arriving::Exchanges,
                     connections: 2,
                 },
             ),
@@ -334,7 +419,7 @@ mod tests {
                     plan.load = open("100", 2);
                     plan.protocol.pipeline = 2;
                 },
-                PlanError::PipelineInOpenLoop,
+                PlanError::PipelineInOpenLoop(Arriving::Exchanges),
             ),
         ];
         let sound = Plan::example("127.0.0.1:80".parse().unwrap());

@@ -15,11 +15,14 @@ pub enum Load {
         /// Connections, over all threads.
         connections: u32,
     },
-    /// An open loop: a schedule says when each exchange is due, whatever the server does; so it measures response time,
-    /// and a stall is seen by everything that was due in it.
+    /// An open loop: a schedule says when each exchange, or each connection, is due, whatever the server does; so it
+    /// measures response time, and a stall is seen by everything that was due in it.
     Open {
-        /// Exchanges a second, over all threads.
+        /// Arrivals a second, over all threads.
         rate: Rate,
+        /// What arrives; exchanges where nothing is said.
+        #[serde(default, skip_serializing_if = "Arriving::is_default")]
+        of: Arriving,
         /// By which law they are due.
         arrivals: Arrivals,
         /// The most connections that may be open, over all threads.
@@ -39,9 +42,64 @@ impl Load {
     pub fn is_open(self) -> bool {
         matches!(self, Load::Open { .. })
     }
+
+    /// Whether that schedule is one of connections.
+    pub fn is_of_connections(self) -> bool {
+        matches!(
+            self,
+            Load::Open {
+                of: Arriving::Connections,
+                ..
+            }
+        )
+    }
+
+    /// Exchanges that each arrival of an open loop stands for; 1 where exchanges arrive, and in a closed loop.
+    pub fn exchanges_per_arrival(self, protocol: &Protocol) -> u64 {
+        match self.is_of_connections() {
+            true => protocol.exchanges_per_connection(),
+            false => 1,
+        }
+    }
+
+    /// Exchanges a second that are asked for while every connection lives to carry all of its own; none in a closed
+    /// loop.
+    pub fn exchange_rate(self, protocol: &Protocol) -> Option<f64> {
+        let Load::Open { rate, .. } = self else {
+            return None;
+        };
+        Some(rate.as_f64() * self.exchanges_per_arrival(protocol) as f64)
+    }
 }
 
-/// By which law exchanges of an open loop are due; each is a file in `pacing/`.
+/// What arrives in an open loop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arriving {
+    /// Single exchanges, on whatever connection is free.
+    #[default]
+    Exchanges,
+    /// Connections, a new one for each arrival, as users come: on each a number of exchanges is asked one after the
+    /// other ([`Protocol::requests_per_connection`]), each due when the one before it is over. httperf's rate is this.
+    Connections,
+}
+
+impl Arriving {
+    /// The flag that asks for a rate of them.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Arriving::Exchanges => "--rate",
+            Arriving::Connections => "--connection-rate",
+        }
+    }
+
+    /// Whether it is the one that records need not name.
+    fn is_default(&self) -> bool {
+        *self == Arriving::default()
+    }
+}
+
+/// By which law the arrivals of an open loop are due; each is a file in `pacing/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {

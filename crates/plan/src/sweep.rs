@@ -4,7 +4,7 @@
 //! sweep has one point. What holds at a point is again a [`Plan`] ([`Plan::at`]), so that whoever measures a round need
 //! not know that there are others.
 
-use crate::{Load, Plan};
+use crate::{Arriving, Load, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Rate;
@@ -152,7 +152,13 @@ impl Axis {
         match self {
             Axis::Connections(_) => number(Some(level.load.connections()), "connection"),
             Axis::Rate(_) => match level.load {
-                Load::Open { rate, .. } => format!("{} requests/s", units::rate(rate.as_f64())),
+                Load::Open { rate, of, .. } => {
+                    let rate = units::rate(rate.as_f64());
+                    match of {
+                        Arriving::Exchanges => format!("{rate} requests/s"),
+                        Arriving::Connections => format!("{rate} connections/s"),
+                    }
+                }
                 Load::Closed { .. } => "no rate".to_owned(),
             },
             Axis::Threads(_) => number(level.threads, "thread"),
@@ -317,16 +323,20 @@ mod tests {
         let mut plan = plan(vec![Axis::Rate(rates)]);
         plan.load = Load::Open {
             rate: Rate::per_second(1),
+            of: Arriving::Connections,
             arrivals: Arrivals::Constant,
             connections: 7,
         };
         let second = plan.at(&plan.levels()[1]).load;
         let wanted = Load::Open {
             rate: Rate::per_second(200),
+            of: Arriving::Connections,
             arrivals: Arrivals::Constant,
             connections: 7,
         };
         assert_eq!(second, wanted);
+        let name = Axis::Rate(Vec::new()).name_at(&Level::of(second));
+        assert_eq!(name, "200 connections/s");
     }
 
     #[test]

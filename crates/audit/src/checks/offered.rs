@@ -33,6 +33,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         rate,
         arrivals,
         connections,
+        ..
     }) = evidence.load
     else {
         return Vec::new();

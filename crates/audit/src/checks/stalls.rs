@@ -257,6 +257,7 @@ mod tests {
         let mut run = run(&[50, 0, 50]);
         run.points[0].level.load = Load::Open {
             rate: units::Rate::per_second(1_000),
+            of: plan::Arriving::Exchanges,
             arrivals: plan::Arrivals::Poisson,
             connections: 10,
         };

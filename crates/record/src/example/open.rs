@@ -2,7 +2,7 @@
 
 use super::{Act, Draw, Script, connected};
 use crate::{Exchange, Outcome, Round, Run, SentTotal, Tally, Waits, Window};
-use plan::{Arrivals, Connect, Load, Pacing, Plan, Stop, Stretch};
+use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
 use units::{Instant, Nanos, Rate};
 
 /// How long the generator takes from due to sent.
@@ -29,6 +29,7 @@ fn play(rate: Rate, service: Nanos, connections: u32) -> Run {
     .play();
     run.plan.load = Load::Open {
         rate,
+        of: Arriving::Exchanges,
         arrivals: Arrivals::Poisson,
         connections,
     };

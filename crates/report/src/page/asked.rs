@@ -487,6 +487,7 @@ mod tests {
     fn open(rate: &str, arrivals: Arrivals, connections: u32) -> Load {
         Load::Open {
             rate: rate.parse().unwrap(),
+            of: plan::Arriving::Exchanges,
             arrivals,
             connections,
         }
