@@ -142,6 +142,7 @@ mod tests {
         Plan {
             load: Load::Open {
                 rate: rates[0],
+                of: plan::Arriving::Exchanges,
                 arrivals: Arrivals::Poisson,
                 connections: 10,
             },

@@ -3,7 +3,7 @@
 //! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
 //! is refused beforehand, with the largest number that would work.
 
-use plan::{Endpoint, Load, Plan, Stop};
+use plan::{Arriving, Endpoint, Load, Plan, Stop};
 use std::net::IpAddr;
 use thiserror::Error;
 use units::{Nanos, Rate};
@@ -54,14 +54,19 @@ pub enum Shortage {
     },
     /// More new connections a second than local ports come free again.
     #[error(
-        "--rate {asked} with so few exchanges a connection takes more local ports than come free again after {rest}; use \
-         --rate {most}, keep-alive, or more addresses with --source ({addresses} now)",
+        "{flag} {asked}{few} takes more local ports than come free again after {rest}; use {flag} {most}{keep}, or more \
+         addresses with --source ({addresses} now)",
+        flag = .of.flag(),
         asked = .rate.as_f64(),
+        few = match .of { Arriving::Exchanges => " with so few exchanges a connection", Arriving::Connections => "" },
+        keep = match .of { Arriving::Exchanges => ", keep-alive", Arriving::Connections => "" },
         rest = units::span(PORT_RESTS)
     )]
     Rate {
         /// The rate asked for.
         rate: Rate,
+        /// What it is a rate of.
+        of: Arriving,
         /// Local addresses connections can come from.
         addresses: u64,
         /// The highest rate that works for any length of time.
@@ -111,20 +116,26 @@ const PORT_RESTS: Nanos = Nanos::from_secs(60);
 
 /// Whether connections of few exchanges each take more ports than come free again.
 fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
-    let Load::Open { rate, .. } = plan.load else {
+    let Load::Open { rate, of, .. } = plan.load else {
         return Ok(());
     };
-    let each = plan.protocol.exchanges_per_connection() as f64;
+    let exchanges = plan.load.exchange_rate(&plan.protocol);
+    // Arrivals for each connection that is opened.
+    let each = match of {
+        Arriving::Exchanges => plan.protocol.exchanges_per_connection() as f64,
+        Arriving::Connections => 1.0,
+    };
     let rounds = f64::from(plan.rounds);
     let span = match plan.stop {
         Stop::Duration(span) => (plan.warmup + span).as_secs_f64() * rounds,
-        Stop::Requests(number) => number as f64 / rate.as_f64() * rounds,
+        Stop::Requests(number) => number as f64 / exchanges.unwrap_or(f64::MAX) * rounds,
     };
     let needed = rate.as_f64() / each * span.min(PORT_RESTS.as_secs_f64());
     if needed > ports as f64 {
         let most = (ports as f64 / PORT_RESTS.as_secs_f64() * each) as u64;
         return Err(Shortage::Rate {
             rate,
+            of,
             addresses,
             most,
         });
@@ -202,7 +213,7 @@ mod tests {
             let mut plan = Plan::example(at.parse().unwrap());
             plan.load = Load::Open {
                 rate: rate.parse().unwrap(),
-                of: plan::Arriving::Exchanges,
+                of: Arriving::Exchanges,
                 arrivals: plan::Arrivals::Poisson,
                 connections: 100,
             };
@@ -215,6 +226,43 @@ mod tests {
                 other => other.map(|()| None).unwrap(),
             };
             assert_eq!(most, *wanted, "{rate} {each} {secs} {at}");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_connections_takes_a_port_for_each_however_much_is_asked_on_it() {
+        // (rate, requests on each, how long or how many, the rate that is named)
+        let (minutes, number) = (
+            Stop::Duration(Nanos::from_secs(120)),
+            Stop::Requests(10_000),
+        );
+        let cases = [
+            ("9", 1, minutes, Some(8)),
+            ("9", 1_000, minutes, Some(8)),
+            ("8.25", 1, minutes, None),
+            ("9", 100, number, None),
+            ("9", 10, number, Some(8)),
+            ("10k", 20, number, None),
+        ];
+        for (rate, each, stop, wanted) in cases {
+            let mut plan = Plan::example("[::1]:80".parse().unwrap());
+            plan.load = Load::Open {
+                rate: rate.parse().unwrap(),
+                of: Arriving::Connections,
+                arrivals: plan::Arrivals::Constant,
+                connections: 100,
+            };
+            plan.protocol.requests_per_connection = Some(each);
+            (plan.stop, plan.rounds) = (stop, 1);
+            let foreseen = foresee(&plan, &plan.target.endpoints[0], THERE_IS);
+            let said = foreseen.err().map(|error| error.to_string());
+            let wanted = wanted.map(|most| {
+                format!(
+                    "--connection-rate {rate} takes more local ports than come free again after 60 s; use \
+                     --connection-rate {most}, or more addresses with --source (1 now)"
+                )
+            });
+            assert_eq!(said, wanted, "{rate} {each}");
         }
     }
 

@@ -85,20 +85,24 @@ pub struct RunFlags {
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
 
-    /// Connections over all threads, each asking again as soon as it has its answer; with --rate the most that may be
-    /// open [default: 10; with --rate 1000, or as many as files may be open].
+    /// Connections over all threads, each asking again as soon as it has its answer; with a rate the most that may be
+    /// open [default: 10; with a rate 1000, or half as many as files may be open].
     #[arg(short, long, value_name = "N", value_parser = series::<u32>, help_heading = "Load")]
     pub connections: Option<Series<u32>>,
     /// Exchanges a second over all threads, whatever the server does (an open loop): 10k, 0.5. Latency is then response
     /// time, from when each was due.
-    #[arg(long, value_name = "R", value_parser = series::<Rate>, help_heading = "Load")]
+    #[arg(long, value_name = "R", value_parser = series::<Rate>, group = "schedule", help_heading = "Load")]
     pub rate: Option<Series<Rate>>,
-    /// By which law exchanges are due with --rate: at random, as many users ask, or evenly spaced.
+    /// Connections a second over all threads, whatever the server does, as httperf's rate is: each is opened when it
+    /// arrives, asks --requests-per-connection requests one after the other (1 unless you say otherwise), and is closed.
+    #[arg(long, value_name = "R", value_parser = series::<Rate>, group = "schedule", help_heading = "Load")]
+    pub connection_rate: Option<Series<Rate>>,
+    /// By which law exchanges or connections are due with a rate: at random, as many users ask, or evenly spaced.
     #[arg(
         long,
         value_enum,
         default_value = "poisson",
-        requires = "rate",
+        requires = "schedule",
         help_heading = "Load"
     )]
     pub arrivals: ArrivalsFlag,
@@ -118,8 +122,8 @@ pub struct RunFlags {
     /// Load before each window, counted apart [default: 500ms, of a sweep 200ms; none with --requests].
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Load")]
     pub warmup: Option<Nanos>,
-    /// When connections are opened: all before the load, or each when its first request is due [default: eager; with
-    /// --rate lazy].
+    /// When connections are opened: all before the load, or each when its first request is due [default: eager; with a
+    /// rate lazy].
     #[arg(long, value_enum, help_heading = "Load")]
     pub connect: Option<ConnectFlag>,
     /// Hold each generator thread on a CPU of its own.
@@ -235,6 +239,7 @@ Examples:
   weigh run http://127.0.0.1:8080/100.html -c 100 -d 10s
   weigh run localhost:8080/a localhost:8080/b --connect lazy --no-keepalive
   weigh run localhost:8080/ --rate 1k -d 30s
+  weigh run localhost:8080/ --connection-rate 150 --requests-per-connection 10 -n 50k
   weigh run 'localhost:8080/item?id={seq}' -n 100k --expect 200
   weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: application/x-www-form-urlencoded'
   weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf

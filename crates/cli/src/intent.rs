@@ -25,9 +25,12 @@ const LINE_LIMIT: u64 = 1 << 20;
 /// The plan of `weigh run`: every setting has one value.
 pub fn plan(flags: &RunFlags) -> Result<Plan> {
     if let Some(axis) = axes(flags).first() {
+        let name = match axis {
+            Axis::Rate(_) if flags.rate.is_none() => "connection-rate",
+            _ => axis.name(),
+        };
         bail!(
-            "--{} has {} values, and `weigh run` measures one; `weigh sweep` measures them all",
-            axis.name(),
+            "--{name} has {} values, and `weigh run` measures one; `weigh sweep` measures them all",
             axis.values()
         );
     }
@@ -83,7 +86,8 @@ fn axes(flags: &RunFlags) -> Vec<Axis> {
         let series = series.as_ref().filter(|series| series.only().is_none());
         series.map(|series| series.0.clone())
     };
-    let rates = flags.rate.as_ref().filter(|rates| rates.only().is_none());
+    let rates = flags.rate.as_ref().or(flags.connection_rate.as_ref());
+    let rates = rates.filter(|rates| rates.only().is_none());
     let axes = [
         several(&flags.threads).map(Axis::Threads),
         several(&Some(flags.pipeline.clone())).map(Axis::Pipeline),
@@ -142,7 +146,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
         connect: match flags.connect {
             Some(ConnectFlag::Eager) => Connect::Eager,
             Some(ConnectFlag::Lazy) => Connect::Lazy,
-            None if flags.rate.is_some() => Connect::Lazy,
+            None if is_scheduled(flags) => Connect::Lazy,
             None => Connect::Eager,
         },
         protocol: protocol(flags),
@@ -186,16 +190,25 @@ fn sound(plan: Plan) -> Result<Plan> {
     Ok(plan)
 }
 
+/// Whether a schedule says when exchanges or connections are due.
+fn is_scheduled(flags: &RunFlags) -> bool {
+    flags.rate.is_some() || flags.connection_rate.is_some()
+}
+
 /// What drives the load: the answers, or a schedule.
 fn load(flags: &RunFlags) -> Load {
     let connections = flags.connections.as_ref().map(Series::first);
-    match &flags.rate {
+    let exchanges = flags.rate.as_ref();
+    let exchanges = exchanges.map(|rate| (rate, Arriving::Exchanges));
+    let fresh = flags.connection_rate.as_ref();
+    let fresh = fresh.map(|rate| (rate, Arriving::Connections));
+    match exchanges.or(fresh) {
         None => Load::Closed {
             connections: connections.unwrap_or(CONNECTIONS),
         },
-        Some(rate) => Load::Open {
+        Some((rate, of)) => Load::Open {
             rate: rate.first(),
-            of: Arriving::Exchanges,
+            of,
             arrivals: match flags.arrivals {
                 ArrivalsFlag::Poisson => Arrivals::Poisson,
                 ArrivalsFlag::Constant => Arrivals::Constant,
@@ -231,7 +244,10 @@ fn protocol(flags: &RunFlags) -> Protocol {
             Version::Http11
         },
         keepalive: !flags.no_keepalive,
-        requests_per_connection: flags.requests_per_connection,
+        requests_per_connection: match flags.connection_rate {
+            Some(_) => Some(flags.requests_per_connection.unwrap_or(1)),
+            None => flags.requests_per_connection,
+        },
         pipeline: flags.pipeline.first(),
     }
 }

@@ -9,7 +9,7 @@ use crate::slot::{Begun, Flight, Slot};
 use crate::verdict;
 use crc32fast::Hasher;
 use kernel::Errno;
-use record::{Blame, Exchange, Fault, Outcome, SentTotal, Step, Tally};
+use record::{Blame, Exchange, Fault, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
 
@@ -45,11 +45,16 @@ struct Bin {
 
 impl<'p> Books<'p> {
     pub(crate) fn new(job: &'p Job, gaps: GapWatch) -> Books<'p> {
-        let open = job.plan.load.is_open();
+        let load = job.plan.load;
+        let visits = load.is_of_connections().then(Visits::default);
+        let open = OpenTimes {
+            visits,
+            ..OpenTimes::default()
+        };
         Books {
             job,
             tally: Tally {
-                open: open.then(Box::default),
+                open: load.is_open().then(|| Box::new(open)),
                 ..Tally::default()
             },
             sent: SentTotal::default(),
@@ -96,6 +101,18 @@ impl<'p> Books<'p> {
         if let Some(open) = &mut self.tally.open {
             open.growth.add(due, now - due);
         }
+    }
+
+    /// Counts an arrival, where it is a connection that arrived in the window.
+    pub(crate) fn note_arrival(&mut self, belongs: bool) {
+        if let Some(visits) = self.visits() {
+            visits.due += u64::from(belongs);
+        }
+    }
+
+    /// What is written down of connections that arrive; none where they do not.
+    pub(crate) fn visits(&mut self) -> Option<&mut Visits> {
+        self.tally.open.as_mut()?.visits.as_mut()
     }
 
     /// Counts exchanges whose first byte was sent.

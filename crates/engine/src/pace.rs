@@ -14,6 +14,8 @@ pub(crate) struct Pace {
     start: Instant,
     /// How many exchanges of the window may still become due.
     remaining: u64,
+    /// Those of `remaining` that connections which have arrived are still to ask.
+    promised: u64,
 }
 
 impl Pace {
@@ -23,6 +25,7 @@ impl Pace {
             pause: Instant::ZERO,
             start: Instant::NEVER,
             remaining: 0,
+            promised: 0,
         }
     }
 
@@ -32,6 +35,7 @@ impl Pace {
             pause,
             start: Instant::NEVER,
             remaining: 0,
+            promised: 0,
         }
     }
 
@@ -41,6 +45,7 @@ impl Pace {
             pause: end,
             start,
             remaining: u64::MAX,
+            promised: 0,
         }
     }
 
@@ -50,6 +55,7 @@ impl Pace {
             pause: Instant::NEVER,
             start,
             remaining: number,
+            promised: 0,
         }
     }
 
@@ -66,9 +72,48 @@ impl Pace {
         Some(true)
     }
 
-    /// Whether an exchange may be due at `at`, without taking it.
+    /// Asks whether an arrival that stands for `each` exchanges may be due at `at`: none if not, else whether its first
+    /// exchange belongs to the window, and how many more are promised to it.
+    pub(crate) fn take_arrival(&mut self, at: Instant, each: u64) -> Option<(bool, u64)> {
+        if !self.allows(at) {
+            return None;
+        }
+        let belongs = self.take(at)?;
+        let rest = match belongs {
+            true => (self.remaining - self.promised).min(each - 1),
+            false => each - 1,
+        };
+        if belongs {
+            self.promised += rest;
+        }
+        Some((belongs, rest))
+    }
+
+    /// Asks whether one that was promised may be due at `at`: none if not, else whether it belongs to the window.
+    pub(crate) fn take_promised(&mut self, at: Instant) -> Option<bool> {
+        let belongs = self.take(at)?;
+        self.promised = self.promised.saturating_sub(u64::from(belongs));
+        Some(belongs)
+    }
+
+    /// So many that were promised will not be asked by whom they were promised to.
+    pub(crate) fn release(&mut self, number: u64) {
+        self.promised = self.promised.saturating_sub(number);
+    }
+
+    /// Whether all that may be due at `at` is promised: should it be released, others may have it.
+    pub(crate) fn is_promised(&self, at: Instant) -> bool {
+        at < self.pause && self.promised > 0
+    }
+
+    /// Whether the load goes on at `at`.
+    pub(crate) fn goes_on(&self, at: Instant) -> bool {
+        at < self.pause
+    }
+
+    /// Whether an arrival may be due at `at`, without taking it.
     pub(crate) fn allows(&self, at: Instant) -> bool {
-        at < self.pause && (at < self.start || self.remaining > 0)
+        at < self.pause && (at < self.start || self.remaining > self.promised)
     }
 
     /// Whether a number of exchanges is not used up yet.
@@ -118,6 +163,33 @@ mod tests {
         assert_eq!((0..9).filter(|_| pace.take(at(11)).is_some()).count(), 3);
         assert!(pace.allows(at(9)) && !pace.allows(at(11)));
         assert_eq!(pace.give_up(), 0);
+    }
+
+    #[test]
+    fn what_is_promised_to_one_arrival_is_not_for_another_until_it_is_released() {
+        let mut pace = Pace::number(at(0), 25);
+        let taken: Vec<_> = (0..4).map(|_| pace.take_arrival(at(1), 10)).collect();
+        assert_eq!(
+            taken,
+            [Some((true, 9)), Some((true, 9)), Some((true, 4)), None]
+        );
+        assert!(pace.is_promised(at(1)) && !pace.allows(at(1)));
+        assert_eq!(pace.take_promised(at(2)), Some(true));
+        pace.release(8);
+        assert_eq!(pace.take_arrival(at(3), 10), Some((true, 7)));
+        let left = (0..99).filter(|_| pace.take_promised(at(4)).is_some());
+        assert_eq!(left.count(), 20);
+        assert!(!pace.is_left() && !pace.is_promised(at(5)));
+    }
+
+    #[test]
+    fn what_is_promised_is_not_due_after_the_pause() {
+        let mut pace = Pace::span(at(10), at(20));
+        assert_eq!(pace.take_arrival(at(9), 3), Some((false, 2)));
+        assert_eq!(pace.take_arrival(at(19), 3), Some((true, 2)));
+        assert_eq!(pace.take_promised(at(19)), Some(true));
+        assert_eq!(pace.take_promised(at(20)), None);
+        assert!(!pace.goes_on(at(20)) && !pace.is_promised(at(20)));
     }
 
     #[test]

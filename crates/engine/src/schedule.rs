@@ -2,6 +2,9 @@
 //!
 //! What is due and waits is not stored: the schedule stands at the first exchange that was not assigned, and all that
 //! are due by now and not before it are the backlog. So a backlog of any length costs nothing.
+//!
+//! What arrives is an exchange, or a connection that is to ask several of them one after the other: a visit. A visit has
+//! a slot to itself from its arrival on, so that it never finds an idle connection and leaves none.
 
 use crate::stack::Stack;
 use plan::{Arrivals, Pacing};
@@ -22,6 +25,10 @@ pub(crate) struct Schedule {
     /// Slots without a connection.
     pub(crate) vacant: Stack,
     places: Vec<Place>,
+    /// The visit on each slot; empty where exchanges arrive.
+    visits: Vec<Option<Visit>>,
+    /// Exchanges that an arrival stands for.
+    pub(crate) each: u64,
     /// When an exchange was sent last.
     pub(crate) asked: Instant,
     /// The most connects that may be under way at a time.
@@ -39,11 +46,24 @@ struct Place {
     is_open: bool,
 }
 
+/// A connection that arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    /// When it was due.
+    pub(crate) due: Instant,
+    /// Whether that was in the window.
+    pub(crate) belongs: bool,
+    /// Exchanges that it is still to ask.
+    pub(crate) left: u64,
+}
+
 impl Schedule {
-    /// The schedule of a thread with so many `slots`, all of them vacant. Nothing is due before [`Schedule::begin`].
+    /// The schedule of a thread with so many `slots`, all of them vacant. Nothing is due before [`Schedule::begin`]. With
+    /// `each` it is one of visits of so many exchanges, else of exchanges.
     pub(crate) fn new(
         rate: Rate,
         arrivals: Arrivals,
+        each: Option<u64>,
         slots: u32,
         most_connecting: u32,
     ) -> Schedule {
@@ -59,6 +79,8 @@ impl Schedule {
             vacant,
             asked: Instant::ZERO,
             places: vec![Place::default(); slots as usize],
+            visits: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
+            each: each.unwrap_or(1),
             most_connecting,
         }
     }
@@ -90,6 +112,28 @@ impl Schedule {
             connecting: Nanos::ZERO,
         };
         place.is_open = true;
+    }
+
+    /// Whether connections arrive, and not exchanges.
+    pub(crate) fn is_of_visits(&self) -> bool {
+        !self.visits.is_empty()
+    }
+
+    /// A visit begins on this slot.
+    pub(crate) fn receive(&mut self, slot: u32, visit: Visit) {
+        if let Some(place) = self.visits.get_mut(slot as usize) {
+            *place = Some(visit);
+        }
+    }
+
+    /// The visit on this slot, if there is one.
+    pub(crate) fn visit(&mut self, slot: u32) -> Option<&mut Visit> {
+        self.visits.get_mut(slot as usize)?.as_mut()
+    }
+
+    /// The visit on this slot is over.
+    pub(crate) fn dismiss(&mut self, slot: u32) -> Option<Visit> {
+        self.visits.get_mut(slot as usize)?.take()
     }
 
     /// The slot has become free, or usable, at `at`, its connection after `connecting`.

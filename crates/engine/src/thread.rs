@@ -30,7 +30,7 @@ use crate::script::Script;
 use crate::slot::Slot;
 use crate::source::Sources;
 use kernel::{Completion, Event, Ring};
-use plan::{Connect, Endpoint, Stop, Stretch, share};
+use plan::{Connect, Endpoint, Stop, Stretch, share, share_in_lots};
 use record::{Awake, Blame, SentTotal, Tally, ThreadAccounts};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -259,7 +259,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
         }
         self.open_window(start, Instant::NEVER);
-        let number = share(number, self.index, self.threads);
+        let plan = &self.job.plan;
+        let each = plan.load.exchanges_per_arrival(&plan.protocol);
+        let number = share_in_lots(number, each, self.index, self.threads);
         self.pace = Pace::number(start, number);
         self.books.gaps.number = number;
         self.answered_at = self.clock;

@@ -47,6 +47,7 @@ mod tests {
         plan.load = match is_open {
             true => Load::Open {
                 rate: Rate::per_second(1000),
+                of: plan::Arriving::Exchanges,
                 arrivals: Arrivals::Poisson,
                 connections: 8,
             },

@@ -257,6 +257,7 @@ fn an_open_loop_omits_nothing() {
     let mut plan = plan(1, Stop::Duration(MS * 2_000));
     plan.load = Load::Open {
         rate: "500".parse().unwrap(),
+        of: plan::Arriving::Exchanges,
         arrivals: Arrivals::Constant,
         connections: 4,
     };

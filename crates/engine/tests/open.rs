@@ -1,6 +1,10 @@
 //! The open loop in the bottle: the real thread loop against a simulated server, in virtual time. What is measured is
 //! held against the schedule that was drawn and the server's own arithmetic, to the nanosecond.
 
+// Connections that arrive, and not exchanges.
+#[path = "open/visits.rs"]
+mod visits;
+
 use engine::{Gate, Job, Ledger, Thread, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
@@ -15,6 +19,8 @@ use units::{Instant, Nanos};
 const MS: Nanos = Nanos::from_millis(1);
 const US: Nanos = Nanos::from_micros(1);
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+const LAST_ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
 
 /// A server that takes `service` for each request; each connection for itself, one request after the other.
 #[derive(Debug, Clone)]
@@ -31,7 +37,11 @@ struct Server {
     refuse: bool,
     /// Closes after so many answers on a connection.
     close_after: u64,
+    /// Says so in the last of them.
+    announces: bool,
     requests: u64,
+    /// When it was connected to.
+    connected: Vec<Instant>,
     connections: HashMap<u64, Connection>,
 }
 
@@ -52,7 +62,9 @@ impl Default for Server {
             silent_from: u64::MAX,
             refuse: false,
             close_after: u64::MAX,
+            announces: false,
             requests: 0,
+            connected: Vec::new(),
             connections: HashMap::new(),
         }
     }
@@ -79,8 +91,9 @@ impl Server {
 struct Shared(Arc<Mutex<Server>>);
 
 impl Peer for Shared {
-    fn connect(&mut self, _: Instant, conn: u64, _: &mut World) -> ConnectAnswer {
+    fn connect(&mut self, at: Instant, conn: u64, _: &mut World) -> ConnectAnswer {
         let mut server = self.0.lock().unwrap();
+        server.connected.push(at);
         if server.refuse {
             return ConnectAnswer::Refuse(US * 20, Errno::ECONNREFUSED);
         }
@@ -105,8 +118,12 @@ impl Peer for Shared {
             let done = server.done(connection.busy_until.max(at));
             connection.busy_until = done;
             connection.answers += 1;
-            world.send(conn, done, ANSWER);
-            if connection.answers == server.close_after {
+            let is_last = connection.answers == server.close_after;
+            match is_last && server.announces {
+                true => world.send(conn, done, LAST_ANSWER),
+                false => world.send(conn, done, ANSWER),
+            }
+            if is_last {
                 world.end(conn, done);
             }
         }
@@ -130,8 +147,14 @@ fn plan(rate: &str, arrivals: Arrivals, connections: u32, stop: Stop) -> Plan {
     }
 }
 
-/// `plan` on as many threads as it says, each with a simulated server of its own; the round, and what servers saw.
+/// [`bottle_on`], with how many requests the servers saw.
 fn bottle_with(plan: &Plan, server: &Server, options: &Options) -> (Round, u64) {
+    let (round, servers) = bottle_on(plan, server, options);
+    (round, servers.iter().map(|server| server.requests).sum())
+}
+
+/// `plan` on as many threads as it says, each with a simulated server of its own; the round, and those servers.
+fn bottle_on(plan: &Plan, server: &Server, options: &Options) -> (Round, Vec<Server>) {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
     let gate = Gate::new(plan.threads(), &stop);
@@ -139,10 +162,10 @@ fn bottle_with(plan: &Plan, server: &Server, options: &Options) -> (Round, u64) 
         let shared = Shared(Arc::new(Mutex::new(server.clone())));
         let sim = Sim::with(u64::from(index) + 1, shared.clone(), options.clone());
         let ledger = Thread::new(sim, &job, &gate, index, 0).run();
-        let requests = shared.0.lock().unwrap().requests;
-        (ledger, requests)
+        let server = shared.0.lock().unwrap().clone();
+        (ledger, server)
     };
-    let (ledgers, seen): (Vec<Ledger>, Vec<u64>) = std::thread::scope(|scope| {
+    let (ledgers, servers): (Vec<Ledger>, Vec<Server>) = std::thread::scope(|scope| {
         let live = &live;
         let threads: Vec<_> = (0..plan.threads())
             .map(|index| scope.spawn(move || live(index)))
@@ -152,7 +175,7 @@ fn bottle_with(plan: &Plan, server: &Server, options: &Options) -> (Round, u64) 
             .map(|thread| thread.join().unwrap())
             .unzip()
     });
-    (assemble(0, ledgers), seen.iter().sum())
+    (assemble(0, ledgers), servers)
 }
 
 fn bottle(plan: &Plan, server: &Server) -> Round {

@@ -47,6 +47,7 @@ fn plan(load: Load) -> Plan {
 fn open_loop(rate: &str) -> Plan {
     plan(Load::Open {
         rate: rate.parse().unwrap(),
+        of: plan::Arriving::Exchanges,
         arrivals: Arrivals::Constant,
         connections: 4,
     })

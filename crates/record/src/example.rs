@@ -13,7 +13,7 @@ use units::{Instant, Nanos};
 
 mod open;
 
-pub use open::{open_loop, overloaded};
+pub use open::{open_loop, overloaded, visits};
 
 const HEAD_BYTES: u64 = 238;
 const REQUEST_BYTES: u64 = 74;
@@ -122,7 +122,7 @@ pub fn stalled() -> Run {
 }
 
 /// All of them.
-pub fn all() -> [Run; 11] {
+pub fn all() -> [Run; 12] {
     [
         ok(),
         errors(),
@@ -135,6 +135,7 @@ pub fn all() -> [Run; 11] {
         stalled(),
         open_loop(),
         overloaded(),
+        visits(),
     ]
 }
 

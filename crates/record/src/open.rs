@@ -21,6 +21,33 @@ pub struct OpenTimes {
     pub generator_late: Histogram,
     /// Response times by when exchanges were due.
     pub growth: Growth,
+    /// What became of the connections, where those arrive by the schedule, and not exchanges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<Visits>,
+}
+
+/// The connections that a schedule made due in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Visits {
+    /// Connections that arrived in the window.
+    pub due: u64,
+    /// Those of `due` that were over while exchanges of theirs were still to become due: the server closed them, a fault
+    /// ended them, or they could not be opened.
+    pub ended_early: u64,
+    /// The exchanges that those did not come to ask; they were never due.
+    pub forgone: u64,
+    /// Of those of `due` that asked all they were to ask: from arrival until closed. The rest is `ended_early`, cut off by
+    /// the end of the load, or was never opened.
+    pub time: Histogram,
+}
+
+impl Visits {
+    fn merge(&mut self, other: &Visits) {
+        self.due = self.due.saturating_add(other.due);
+        self.ended_early = self.ended_early.saturating_add(other.ended_early);
+        self.forgone = self.forgone.saturating_add(other.forgone);
+        self.time.merge(&other.time);
+    }
 }
 
 /// What an exchange waited for between due and sent: the parts add up to its lateness.
@@ -67,5 +94,8 @@ impl OpenTimes {
         self.connecting.merge(&other.connecting);
         self.generator_late.merge(&other.generator_late);
         self.growth.merge(&other.growth);
+        if let Some(visits) = &other.visits {
+            self.visits.get_or_insert_default().merge(visits);
+        }
     }
 }

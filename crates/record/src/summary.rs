@@ -51,10 +51,46 @@ pub struct OpenFigures {
     pub connecting_us: Latency,
     /// What the generator itself took until it sent, likewise.
     pub generator_late_us: Latency,
+    /// The connections, where those arrive by the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<VisitFigures>,
+}
+
+/// What became of connections that arrive by a schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VisitFigures {
+    /// Connections that arrived in the windows.
+    pub due: u64,
+    /// Connections that were established inside the windows, whenever they were due.
+    pub opened: u64,
+    /// `opened` over the sum of the windows.
+    pub per_second: f64,
+    /// Those of `due` that were over before all their exchanges were due: closed by the server, ended by a fault, or
+    /// never opened because the connect failed.
+    pub ended_early: u64,
+    /// The exchanges that those did not come to ask.
+    pub forgone: u64,
+    /// From arrival until closed, of those of `due` that asked all they were to ask.
+    pub time_us: Latency,
+}
+
+impl VisitFigures {
+    fn of(tally: &Tally, duration_s: f64) -> Option<VisitFigures> {
+        let visits = tally.open.as_ref()?.visits.as_ref()?;
+        let opened = tally.connects.in_window;
+        Some(VisitFigures {
+            due: visits.due,
+            opened,
+            per_second: per_second(opened, duration_s),
+            ended_early: visits.ended_early,
+            forgone: visits.forgone,
+            time_us: Latency::from(&visits.time, None),
+        })
+    }
 }
 
 impl OpenFigures {
-    fn of(tally: &Tally) -> Option<OpenFigures> {
+    fn of(tally: &Tally, duration_s: f64) -> Option<OpenFigures> {
         let open = tally.open.as_ref()?;
         Some(OpenFigures {
             service_us: Latency::from(&tally.service, tally.censored_from),
@@ -62,6 +98,7 @@ impl OpenFigures {
             queued_us: Latency::from(&open.queued, None),
             connecting_us: Latency::from(&open.connecting, None),
             generator_late_us: Latency::from(&open.generator_late, None),
+            visits: VisitFigures::of(tally, duration_s),
         })
     }
 
@@ -271,7 +308,7 @@ impl Summary {
             duration_s,
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
             latency_us: Latency::of(&tally),
-            open: OpenFigures::of(&tally),
+            open: OpenFigures::of(&tally, duration_s),
             omission: Omission::of(&tally),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,

@@ -6,7 +6,7 @@
 
 use crate::{Look, date};
 use plan::{Load, Requests};
-use record::{Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts};
+use record::{Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts, Visits};
 use stats::Histogram;
 use units::Nanos;
 
@@ -198,7 +198,7 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "rate",
-        doc: "requests a second that were asked for; empty in a closed loop",
+        doc: "requests a second that were asked for, with a rate of connections that times the requests on each; empty in a closed loop",
         value: asked_rate,
     },
     Column {
@@ -240,6 +240,41 @@ pub const COLUMNS: &[Column] = &[
         name: "generator_late_p99_us",
         doc: "99th percentile of it, likewise",
         value: |line| wait(line, 0.99, |open| &open.generator_late),
+    },
+    Column {
+        name: "connection_rate",
+        doc: "connections a second that were asked for; empty where exchanges are due, or in a closed loop",
+        value: connection_rate,
+    },
+    Column {
+        name: "connections_per_second",
+        doc: "connections established in the window per second; likewise",
+        value: |line| {
+            let opened = line.round.tally.connects.in_window as f64;
+            visits(line, |_| {
+                fixed(opened / line.round.window.span().as_secs_f64(), 3)
+            })
+        },
+    },
+    Column {
+        name: "connections_due",
+        doc: "connections that arrived in the window; likewise",
+        value: |line| visits(line, |visits| visits.due.to_string()),
+    },
+    Column {
+        name: "connections_ended_early",
+        doc: "those that were over before all their exchanges were due; likewise",
+        value: |line| visits(line, |visits| visits.ended_early.to_string()),
+    },
+    Column {
+        name: "connection_time_p50_us",
+        doc: "median of the time from a connection's arrival until it was closed, where it asked all it was to; likewise",
+        value: |line| visits(line, |visits| of(Some(&visits.time), 0.5)),
+    },
+    Column {
+        name: "connection_time_p99_us",
+        doc: "99th percentile of it; likewise",
+        value: |line| visits(line, |visits| of(Some(&visits.time), 0.99)),
     },
     Column {
         name: "findings",
@@ -295,10 +330,24 @@ fn connections(line: &Line<'_>) -> String {
 }
 
 fn asked_rate(line: &Line<'_>) -> String {
+    let rate = line.point.level.load.exchange_rate(&line.run.plan.protocol);
+    rate.map_or(String::new(), |rate| rate.to_string())
+}
+
+fn connection_rate(line: &Line<'_>) -> String {
     match line.point.level.load {
-        Load::Closed { .. } => String::new(),
-        Load::Open { rate, .. } => rate.as_f64().to_string(),
+        Load::Open { rate, .. } if line.point.level.load.is_of_connections() => {
+            rate.as_f64().to_string()
+        }
+        _ => String::new(),
     }
+}
+
+/// What is to be said of connections that arrive by a schedule; nothing where they do not.
+fn visits(line: &Line<'_>, say: impl Fn(&Visits) -> String) -> String {
+    let open = line.round.tally.open.as_ref();
+    let visits = open.and_then(|open| open.visits.as_ref());
+    visits.map_or(String::new(), say)
 }
 
 fn arrivals(line: &Line<'_>) -> String {

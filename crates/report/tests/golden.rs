@@ -78,6 +78,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("stalled", example::stalled()),
         ("open_loop", example::open_loop()),
         ("overloaded", example::overloaded()),
+        ("visits", example::visits()),
     ];
     for (name, run) in &mut runs {
         run.findings = findings(name);
@@ -189,6 +190,14 @@ fn findings(name: &str) -> Vec<Finding> {
             Note,
             &[],
             "neither side was short of CPU (generator 12 %, server 41 %); the rate was the one that was asked for",
+            "",
+        )],
+        "visits" => vec![finding(
+            "offered",
+            Qualified,
+            &[Rps],
+            "12 of 600 connections ended before all their requests were due, so that 0.7 % of what they were to ask was \
+             never asked",
             "",
         )],
         "overloaded" => vec![finding(

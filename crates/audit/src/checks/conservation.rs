@@ -4,7 +4,7 @@ use super::Check;
 use crate::Evidence;
 use crate::reasons;
 use crate::verdict::{ALL, Substantiate, invalid, list};
-use record::{Finding, Latency, OpenFigures, Round, Summary, Tally};
+use record::{Finding, Latency, OpenFigures, Round, Summary, Tally, VisitFigures};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
@@ -148,10 +148,29 @@ fn open_differences(
                 .any(|(one, other)| !alike(one.1, other.1))
     };
     let pairs = stated.named().into_iter().zip(computed.named());
-    pairs
+    let times = pairs
         .filter(|((_, one), (_, other))| differ(one, other))
-        .map(|((name, _), _)| name)
-        .collect()
+        .map(|((name, _), _)| name);
+    let visits = match (&stated.visits, &computed.visits) {
+        (None, None) => false,
+        (Some(one), Some(other)) => {
+            let counts = |each: &VisitFigures| {
+                let VisitFigures {
+                    due,
+                    opened,
+                    ended_early,
+                    forgone,
+                    ..
+                } = *each;
+                [due, opened, ended_early, forgone]
+            };
+            counts(one) != counts(other)
+                || !alike(Some(one.per_second), Some(other.per_second))
+                || differ(&one.time_us, &other.time_us)
+        }
+        _ => true,
+    };
+    times.chain(visits.then_some("connections")).collect()
 }
 
 fn counts(summary: &Summary) -> [(&'static str, u64); 8] {

@@ -12,8 +12,11 @@ pub(super) const CHECK: Check = Check {
     title: "Was everything sent that was due, and when it was due?",
     doc: "In an open loop the schedule decides what is due. In complete rounds it must be as many as the rate says (for \
           even arrivals to within one at each edge of the window, at random within five standard deviations), and no \
-          more may be sent than was due: else weigh has an error, and every figure is invalid. If more than 0.1 % was \
-          never sent by our own fault, the rate was not offered, and requests/s and latency are invalid. What the \
+          more may be sent than was due: else weigh has an error, and every figure is invalid. (Where connections arrive, \
+          it is they that must be as many.) If more than 0.1 % was \
+          never sent by our own fault, the rate was not offered, and requests/s and latency are invalid. Where more than \
+          1 % of the requests of connections that arrived were never due, because those connections ended before, fewer \
+          were offered than the rates say, which qualifies requests/s. What the \
           generator itself was late is in the response times: more than 5 % of them all together qualifies latency. So \
           does waiting for one of too few connections, by the same measure. A number of requests that was given up \
           because nothing was answered qualifies requests/s and latency.",
@@ -24,6 +27,8 @@ pub(super) const CHECK: Check = Check {
 const MISSING_MOST: f64 = 0.001;
 /// The largest share of response time that something other than the server may have, unsaid.
 const SHARE_MOST: f64 = 0.05;
+/// The largest share of what connections were to ask that they may leave unasked, unsaid: as much as may fail.
+const FORGONE_MOST: f64 = 0.01;
 /// How far chance may lead a number away from its mean, in standard deviations: once in two million rounds it leads
 /// further.
 const DEVIATIONS: f64 = 5.0;
@@ -48,7 +53,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let missing = missing(&rounds);
     let late = tally.and_then(late);
     let queued = tally.and_then(|tally| queued(tally, connections));
-    [wrong, missing, given_up, late, queued]
+    let forgone = tally.and_then(forgone);
+    [wrong, missing, given_up, forgone, late, queued]
         .into_iter()
         .flatten()
         .collect()
@@ -56,7 +62,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 /// A round whose schedule was not the one that the plan has, or that sent what was not in it.
 fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Option<Finding> {
-    let (due, sent) = (round.tally.due, round.sent_total.measure);
+    let sent = round.sent_total.measure;
+    let (due, of) = match (stop, visits(&round.tally)) {
+        (Stop::Duration(_), Some(visits)) => (visits.due, "connection"),
+        _ => (round.tally.due, "exchange"),
+    };
     let wanted = match stop {
         Stop::Duration(_) => rate.number_in(round.window.span()),
         Stop::Requests(number) => (number as f64).min(due as f64),
@@ -66,13 +76,14 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         Arrivals::Poisson => 1.0 + DEVIATIONS * wanted.sqrt(),
     };
     let is_off = (due as f64 - wanted).abs() > off;
-    (is_off || sent > due).then(|| {
+    (is_off || sent > round.tally.due).then(|| {
+        let (one, several) = (format!("{of} was"), format!("{of}s were"));
         invalid(
             ALL,
             format!(
                 "in round {} {} due where the rate makes about {}, and {} sent",
                 u64::from(round.index) + 1,
-                number(due, "exchange was", "exchanges were"),
+                number(due, &one, &several),
                 units::count(wanted.round() as u64),
                 units::count(sent)
             ),
@@ -88,13 +99,23 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
     })
 }
 
+/// The connections, where those arrive.
+fn visits(tally: &Tally) -> Option<&record::Visits> {
+    tally.open.as_ref()?.visits.as_ref()
+}
+
 /// What we ourselves never sent.
 fn missing(rounds: &[&Round]) -> Option<Finding> {
     let sum = |of: &dyn Fn(&Tally) -> u64| -> u64 {
         let each = rounds.iter().map(|round| of(&round.tally));
         each.fold(0, u64::saturating_add)
     };
-    let due = sum(&|tally| tally.due);
+    let due = sum(&|tally| visits(tally).map_or(tally.due, |visits| visits.due));
+    let of_visits = rounds.iter().any(|round| visits(&round.tally).is_some());
+    let (one, several) = match of_visits {
+        true => ("connection", "connections"),
+        false => ("exchange", "exchanges"),
+    };
     let ours = sum(&|tally| {
         let is_ours =
             |fault: record::Fault| fault.kind == Kind::NeverSent && fault.blame == Blame::Generator;
@@ -105,12 +126,37 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
             &[Figure::Rps, Figure::Latency],
             format!(
                 "the rate was not offered: of {} due the generator never sent {}",
-                number(due, "exchange", "exchanges"),
+                number(due, one, several),
                 units::count(ours)
             ),
         )
-        .remedy("lower --rate, give more --threads, or load from another machine")
+        .remedy("lower the rate, give more --threads, or load from another machine")
         .evidence([("due", due as f64), ("never sent by us", ours as f64)])
+    })
+}
+
+/// Connections that ended before all their exchanges were due, so that fewer were offered.
+fn forgone(tally: &Tally) -> Option<Finding> {
+    let visits = visits(tally)?;
+    let share = visits.forgone as f64 / tally.due.saturating_add(visits.forgone).max(1) as f64;
+    (share > FORGONE_MOST).then(|| {
+        qualified(
+            &[Figure::Rps],
+            format!(
+                "{} of {} ended before all their requests were due, so that {} of what they were to ask was never asked",
+                units::count(visits.ended_early),
+                number(visits.due, "connection", "connections"),
+                percent(share)
+            ),
+        )
+        .remedy(
+            "look into the table of errors, and at the server's limit of requests on a connection; --requests-per-connection \
+             within it asks what the server allows",
+        )
+        .evidence([
+            ("ended early", visits.ended_early as f64),
+            ("never due", visits.forgone as f64),
+        ])
     })
 }
 
@@ -243,6 +289,69 @@ mod tests {
             assert_eq!(found.len(), findings, "{blame:?} {count}: {found:?}");
             assert!(found.iter().all(|each| each.grade == Grade::Invalid));
         }
+    }
+
+    /// A thousand connections a second, each of one exchange, of which the first round's so many ended early and so many
+    /// exchanges more were to be asked.
+    fn of_visits(ended_early: u64, forgone: u64) -> Run {
+        let mut run = open_loop();
+        let Load::Open { of, .. } = &mut run.points[0].level.load else {
+            panic!("it is an open loop")
+        };
+        *of = plan::Arriving::Connections;
+        for round in &mut run.points[0].rounds {
+            let open = round.tally.open.as_mut().unwrap();
+            open.visits = Some(record::Visits {
+                due: 1_000,
+                ..record::Visits::default()
+            });
+        }
+        let visits = |run: &mut Run, change: &dyn Fn(&mut record::Visits)| {
+            let tally = &mut run.points[0].rounds[0].tally;
+            change(tally.open.as_mut().unwrap().visits.as_mut().unwrap());
+        };
+        visits(&mut run, &|visits| {
+            visits.ended_early = ended_early;
+            visits.forgone = forgone;
+        });
+        run
+    }
+
+    #[test]
+    fn where_connections_arrive_it_is_they_that_must_be_as_many_as_the_rate_says() {
+        assert_eq!(found(&of_visits(0, 0)), []);
+        let mut fewer = of_visits(0, 0);
+        tally(&mut fewer).due += 500; // exchanges may be any number
+        assert_eq!(found(&fewer), []);
+        tally(&mut fewer)
+            .open
+            .as_mut()
+            .unwrap()
+            .visits
+            .as_mut()
+            .unwrap()
+            .due -= 2;
+        assert!(
+            found(&fewer)[0].sentence.starts_with(
+                "in round 2 998 connections were due where the rate makes about 1 000"
+            )
+        );
+    }
+
+    #[test]
+    fn connections_that_end_early_offer_less_than_was_asked_for() {
+        // 5 000 were due in all rounds together.
+        assert_eq!(found(&of_visits(10, 50)), []);
+        let found = found(&of_visits(10, 51));
+        assert_eq!(
+            (found.len(), found[0].grade, found[0].sentence.as_str()),
+            (
+                1,
+                Grade::Qualified,
+                "10 of 5 000 connections ended before all their requests were due, so that 1.0 % of what they were to ask \
+                 was never asked"
+            )
+        );
     }
 
     #[test]

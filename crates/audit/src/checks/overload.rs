@@ -14,7 +14,8 @@ pub(super) const CHECK: Check = Check {
           function of the run's length and of nothing else. It is called overload where less than 99 % of what was due \
           ended well inside the windows, and either response time grew with the run, by at least half of what such a \
           backlog makes it grow ((offered - sustained) / sustained for each second), or 1 % and more was never sent \
-          although most of what was sent ended well. Then latency is invalid: the word OVERLOAD stands in its place, \
+          although most of what was sent ended well. Where connections arrive, each offers the requests that it lived to \
+          ask, and the growth is shared by them: only the first waits for a connection. Then latency is invalid: the word OVERLOAD stands in its place, \
           with what the server did sustain.",
     judge,
 };
@@ -31,20 +32,23 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
-    let Load::Open { rate, .. } = evidence.load? else {
+    let (load, plan) = (evidence.load?, evidence.plan()?);
+    let Load::Open { rate, of, .. } = load else {
         return None;
     };
     let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
-    let offered = match evidence.plan()?.stop {
+    let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
+    let arrivals = match plan.stop {
         Stop::Requests(_) => rate.as_f64(),
-        Stop::Duration(_) => tally.due as f64 / summary.duration_s,
+        Stop::Duration(_) => arrived(tally) as f64 / summary.duration_s,
     };
+    let offered = arrivals * brought;
     let sustained = summary.rps.mean;
     if sustained <= 0.0 || sustained >= SUSTAINED_LEAST * offered {
         return None;
     }
     let slope = tally.open.as_ref()?.growth.slope().unwrap_or(0.0);
-    let grows = slope >= GROWTH_LEAST * (offered - sustained) / sustained;
+    let grows = slope * brought >= GROWTH_LEAST * (offered - sustained) / sustained;
     let left = left_over(tally);
     let is_left = left >= LEFT_OVER_LEAST && tally.ok >= tally.started / 2;
     let how = match (grows, is_left) {
@@ -63,7 +67,10 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
     );
     Some(
         invalid(&[Figure::Latency], sentence)
-            .remedy("ask for latency below what the server sustains, with a lower --rate")
+            .remedy(format!(
+                "ask for latency below what the server sustains, with a lower {}",
+                of.flag()
+            ))
             .evidence([
                 ("offered", offered),
                 ("sustained", sustained),
@@ -73,12 +80,27 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// The share of what was due that was never sent because no connection was free for it.
+/// What arrived in the windows: connections or exchanges.
+fn arrived(tally: &Tally) -> u64 {
+    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
+    visits.map_or(tally.due, |visits| visits.due)
+}
+
+/// Exchanges that an arrival stood for, of `each` that it might have: a connection that ended early for fewer.
+fn brought(tally: &Tally, each: u64) -> f64 {
+    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
+    let forgone = visits.map_or(0.0, |visits| {
+        visits.forgone as f64 / visits.due.max(1) as f64
+    });
+    (each as f64 - forgone).max(1.0)
+}
+
+/// The share of what arrived that was never sent because no connection was free for it.
 fn left_over(tally: &Tally) -> f64 {
     let left = tally
         .faults
         .count(|fault| fault.kind == Kind::NeverSent && fault.blame == Blame::Server);
-    left as f64 / tally.due.max(1) as f64
+    left as f64 / arrived(tally).max(1) as f64
 }
 
 #[cfg(test)]
@@ -141,6 +163,64 @@ mod tests {
             rest.for_each(|round| round.tally.ok = ok / 5);
             let found = found(&mut run);
             assert_eq!(found.len(), findings, "{left} {ok}: {found:?}");
+        }
+    }
+
+    /// The same where those thousand a second are of 100 connections, of which some ended early.
+    fn of_visits(sustained: u64, growth: u64, forgone: u64) -> Run {
+        let mut run = run(sustained, growth);
+        run.points[0].level.load = Load::Open {
+            rate: units::Rate::per_second(100),
+            of: plan::Arriving::Connections,
+            arrivals: plan::Arrivals::Constant,
+            connections: 10,
+        };
+        run.plan.load = run.points[0].level.load;
+        run.plan.protocol.requests_per_connection = Some(10);
+        for round in &mut run.points[0].rounds {
+            round.tally.open.as_mut().unwrap().visits = Some(record::Visits {
+                due: 100,
+                forgone,
+                ..record::Visits::default()
+            });
+        }
+        run
+    }
+
+    #[test]
+    fn connections_offer_what_they_live_to_ask_and_share_the_growth() {
+        // 800 of 1000: a quarter of a second for each second, over ten requests.
+        for (sustained, growth, forgone, findings) in [
+            (800, 12, 0, 0),
+            (800, 13, 0, 1),
+            (800, 13, 200, 0),
+            (990, 100, 0, 0),
+        ] {
+            let found = found(&mut of_visits(sustained, growth, forgone));
+            assert_eq!(found.len(), findings, "{growth} {forgone}: {found:?}");
+        }
+        let found = found(&mut of_visits(800, 25, 0));
+        assert!(
+            found[0]
+                .sentence
+                .starts_with("OVERLOAD: 1 000 requests/s were due and the server sustained 800;")
+        );
+        assert!(
+            found[0]
+                .remedy
+                .as_ref()
+                .unwrap()
+                .ends_with("--connection-rate")
+        );
+    }
+
+    #[test]
+    fn arrivals_that_were_left_over_stand_for_all_they_were_to_ask() {
+        for (left, findings) in [(4, 0), (5, 1)] {
+            let mut run = of_visits(500, 0, 0);
+            let tally = &mut run.points[0].rounds[0].tally;
+            tally.observe_never_sent(left, Nanos::from_secs(1), Blame::Server);
+            assert_eq!(found(&mut run).len(), findings, "{left}");
         }
     }
 

@@ -1,7 +1,8 @@
-//! `--rate`: what is due is what the schedule says, and all of it is asked and counted, however the machine was disturbed
+//! `--rate` and `--connection-rate`: what is due is what the schedule says, and all of it is asked and counted, however the machine was disturbed
 //! meanwhile. Nothing here depends on how long anything took.
 
 use crate::bench::{Bench, Reference};
+use crate::scripted::{OK, Scripted};
 use serde_json::json;
 
 #[test]
@@ -93,4 +94,68 @@ fn the_same_seed_makes_the_same_number_due_whatever_the_number_of_threads() {
     let once = due(1, 7);
     assert_eq!(once, due(3, 7));
     assert_ne!(once, due(1, 8));
+}
+
+#[test]
+fn connections_that_arrive_are_as_many_as_the_server_saw_each_with_its_requests() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (mut sent, mut connections) = (0, 0);
+    for (number, each, opened) in [(60, 10, 6), (25, 10, 3), (7, 1, 7)] {
+        for rest in [
+            "-t 1",
+            "-t 3 --arrivals constant",
+            "-c 2 -t 2",
+            "--warmup 20ms",
+        ] {
+            let line = format!(
+                "http://{}/100.html --connection-rate 400.5 --requests-per-connection {each} -n {number} --rounds 2 {rest}",
+                server.at()
+            );
+            let (said, record) = bench.run(&line);
+            said.ended(0);
+            record.assert_conserved();
+            assert_eq!(record.count("/summary/ok"), 2 * number, "{line}");
+            let visits = |name: &str| record.count(&format!("/summary/open/visits/{name}"));
+            assert_eq!(visits("due"), 2 * opened, "{line}");
+            assert_eq!(visits("opened"), 2 * opened, "{line}");
+            assert_eq!((visits("ended_early"), visits("forgone")), (0, 0), "{line}");
+            assert_eq!(visits("time_us/count"), 2 * opened, "{line}");
+            assert!(said.out.contains("connections/s"), "{}", said.out);
+            sent += record.sent();
+            connections += 1 + record.sum("/tally/connects/established"); // and the probe's
+        }
+    }
+    let counted = server.stop();
+    assert_eq!(counted.requests(), sent);
+    assert_eq!(counted.of("connections"), connections);
+}
+
+#[test]
+fn a_server_that_closes_before_all_were_asked_is_told_and_the_number_is_exact_all_the_same() {
+    const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+    let bench = Bench::new();
+    let server = Scripted::start(|line| {
+        for answer in [OK, OK, OK, LAST] {
+            if line.request().is_none() || !line.say(answer) {
+                return;
+            }
+        }
+    });
+    let line = format!(
+        "http://{}/ --connection-rate 500 --requests-per-connection 10 -n 100 --rounds 1",
+        server.at()
+    );
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 100);
+    assert!(record.count("/summary/open/visits/ended_early") >= 10);
+    assert!(said.out.contains("ended early"), "{}", said.out);
+    assert!(
+        said.out
+            .contains("ended before all their requests were due"),
+        "{}",
+        said.out
+    );
 }

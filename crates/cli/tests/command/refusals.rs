@@ -59,7 +59,52 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["@", "--arrivals", "constant"],
-        &["--arrivals", "--rate <R>"],
+        &["--arrivals", "--rate <R>", "--connection-rate <R>"],
+    ),
+    (
+        &["@", "--connection-rate", "0"],
+        &["--connection-rate is 0", "closed loop"],
+    ),
+    (
+        &["@", "--connection-rate", "fast"],
+        &["--connection-rate", "`fast` is not a rate"],
+    ),
+    (
+        &["@", "--connection-rate", "5", "--rate", "5"],
+        &["--connection-rate", "--rate", "cannot be used"],
+    ),
+    (
+        &["@", "--connection-rate", "10m", "-c", "2"],
+        &["--connection-rate 10 000 000 over 2 connections"],
+    ),
+    (
+        &["@", "--connection-rate", "5", "--pipeline", "2"],
+        &["--pipeline contradicts --connection-rate"],
+    ),
+    (
+        &["@", "--connection-rate", "5", "--connect", "eager"],
+        &["--connect eager contradicts --connection-rate"],
+    ),
+    (
+        &[
+            "@",
+            "--connection-rate",
+            "5",
+            "--no-keepalive",
+            "--requests-per-connection",
+            "2",
+        ],
+        &["--no-keepalive", "--requests-per-connection above 1"],
+    ),
+    (
+        &[
+            "@",
+            "--connection-rate",
+            "5",
+            "--requests-per-connection",
+            "0",
+        ],
+        &["--requests-per-connection is 0"],
     ),
     (&["@", "-t", "0"], &["--threads is 0"]),
     (&["@", "-n", "0"], &["--requests is 0"]),

@@ -2,9 +2,13 @@
 //!
 //! An idle connection is taken, the last used first; a vacant slot is connected where there is none; and where none may
 //! be opened, what is due waits, first come first served, still counted from its due.
+//!
+//! Where connections arrive, each gets a vacant slot and is connected, asks its exchanges one after the other, each due
+//! when the one before it is over, and is closed.
 
 use super::{CONNECTS_AT_ONCE, Thread};
-use crate::schedule::Schedule;
+use crate::books::Cut;
+use crate::schedule::{Schedule, Visit};
 use crate::slot::{Pending, State};
 use kernel::Ring;
 use plan::{Load, Plan, Stretch};
@@ -17,8 +21,16 @@ impl Schedule {
         match plan.load {
             Load::Closed { .. } => None,
             Load::Open { rate, arrivals, .. } => {
-                let most = (CONNECTS_AT_ONCE / threads).max(1);
-                Some(Box::new(Schedule::new(rate, arrivals, slots, most)))
+                let of_visits = plan.load.is_of_connections();
+                let each = plan.load.exchanges_per_arrival(&plan.protocol);
+                // How many connect at a time is what a rate of connections asks.
+                let most = match of_visits {
+                    true => u32::MAX,
+                    false => (CONNECTS_AT_ONCE / threads).max(1),
+                };
+                let each = of_visits.then_some(each);
+                let schedule = Schedule::new(rate, arrivals, each, slots, most);
+                Some(Box::new(schedule))
             }
         }
     }
@@ -82,7 +94,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let takes_one = slot.connection.takes_one();
         match slot.state {
             State::Open if slot.has_room(self.exchanges_per_connection) => {
-                match self.take_scheduled(index) {
+                match self.take_for_open(index) {
                     Some(due) if takes_one => self.ask(index, due),
                     Some(due) => {
                         self.open_exchange(index, due);
@@ -107,30 +119,84 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Nothing is due for this slot.
     fn lie_down(&mut self, index: u32) {
         let is_open = self.slots[index as usize].state == State::Open;
-        if let Some(schedule) = &mut self.schedule {
-            match is_open {
-                true => schedule.idle.push(index),
-                false => schedule.vacant.push(index),
+        let Some(schedule) = &mut self.schedule else {
+            return;
+        };
+        match is_open {
+            true if schedule.is_of_visits() => {
+                self.leave(index, Cut::Behind);
+                self.offer_freed(index, self.clock);
             }
+            true => schedule.idle.push(index),
+            false => schedule.vacant.push(index),
         }
     }
 
-    /// The first exchange that is due by now and was not assigned.
+    /// What is due for a slot with a connection: the visit's next exchange; or the first that waits for any.
+    fn take_for_open(&mut self, index: u32) -> Option<Pending> {
+        match self.schedule.as_ref()?.is_of_visits() {
+            true => self.take_promised(index),
+            false => self.take_scheduled(index),
+        }
+    }
+
+    /// The first that is due by now and was not assigned: an exchange, or the first of a visit.
     fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
-        let due = schedule.head;
-        if due > self.clock {
-            return None;
+        while schedule.head <= self.clock {
+            let due = schedule.head;
+            match self.pace.take_arrival(due, schedule.each) {
+                Some((belongs, left)) => {
+                    schedule.assign(index, due);
+                    schedule.receive(index, Visit { due, belongs, left });
+                    schedule.pass();
+                    self.books.note_arrival(belongs);
+                    return Some(self.begun(due, belongs));
+                }
+                // There is nothing left for it to ask, unless a visit ends early.
+                None if self.pace.is_promised(due) => schedule.pass(),
+                None => schedule.end(),
+            }
         }
-        let Some(belongs) = self.pace.take(due) else {
-            schedule.end();
-            return None;
-        };
+        None
+    }
+
+    /// The next exchange of the visit on this slot, due since the one before it was over.
+    fn take_promised(&mut self, index: u32) -> Option<Pending> {
+        let schedule = self.schedule.as_mut()?;
+        let due = schedule.free_since(index);
+        let visit = schedule.visit(index).filter(|visit| visit.left > 0)?;
+        let belongs = self.pace.take_promised(due)?;
+        visit.left -= 1;
         schedule.assign(index, due);
-        schedule.pass();
+        Some(self.begun(due, belongs))
+    }
+
+    fn begun(&mut self, due: Instant, belongs: bool) -> Pending {
         self.under_way += 1;
         self.books.tally.due += u64::from(belongs);
-        Some(Pending { due, belongs })
+        Pending { due, belongs }
+    }
+
+    /// The connection on this slot is closed, by `cut`, or could not be opened: if it was a visit, that is over, and what
+    /// it did not ask is for others.
+    #[inline(never)] // a closed loop is to carry nothing of it
+    pub(super) fn end_visit(&mut self, index: u32, cut: Option<Cut>) {
+        let visit = self.schedule.as_mut().and_then(|each| each.dismiss(index));
+        let Some(visit) = visit else { return };
+        self.pace.release(visit.left);
+        let ended = matches!(cut, Some(Cut::Behind | Cut::Dead(_) | Cut::Timeout));
+        let is_early = visit.left > 0 && self.pace.goes_on(self.clock);
+        if visit.belongs
+            && let Some(visits) = self.books.visits()
+        {
+            if visit.left == 0 && ended {
+                visits.time.record((self.clock - visit.due).as_nanos());
+            } else if is_early {
+                visits.ended_early += 1;
+                visits.forgone += visit.left;
+            }
+        }
     }
 
     /// Writes down what the exchange on this slot has waited for, once its first byte is sent.
@@ -166,9 +232,10 @@ impl<'p, R: Ring> Thread<'p, R> {
             return;
         };
         while schedule.head < limit {
-            let Some(belongs) = self.pace.take(schedule.head) else {
+            let Some((belongs, _)) = self.pace.take_arrival(schedule.head, 1) else {
                 break;
             };
+            self.books.note_arrival(belongs);
             if belongs {
                 self.books.never_sent(schedule.head, self.clock, blame);
             }

@@ -70,6 +70,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let retry = slot.failed_at(self.clock);
         if let Some(pending) = slot.pending.take() {
             self.under_way -= 1;
+            self.end_visit(index, None);
             if pending.belongs {
                 self.books.close_unsent(pending.due, fault, self.clock);
             }
@@ -144,6 +145,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         slot.vacate();
         if let Some(schedule) = &mut self.schedule {
             schedule.idle.remove(index);
+            self.end_visit(index, Some(cut));
         }
         self.open -= 1;
     }

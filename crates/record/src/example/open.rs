@@ -1,8 +1,9 @@
 //! Runs of an open loop: one server that takes what is due in turn, and a schedule that does not wait for it.
 
 use super::{Act, Draw, Script, connected};
-use crate::{Exchange, Outcome, Round, Run, SentTotal, Tally, Waits, Window};
+use crate::{Exchange, Outcome, Round, Run, SentTotal, Tally, Visits, Waits, Window};
 use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
+use stats::Histogram;
 use units::{Instant, Nanos, Rate};
 
 /// How long the generator takes from due to sent.
@@ -10,15 +11,65 @@ const LATE: Nanos = Nanos::from_micros(55);
 
 /// Three rounds of a second at 2000 requests/s, which the server has time for.
 pub fn open_loop() -> Run {
-    play(Rate::per_second(2_000), Nanos::from_micros(300), 1_000)
+    play(
+        exchanges(2_000, Arrivals::Poisson, 1_000),
+        Nanos::from_micros(300),
+    )
 }
 
 /// The same rate, of which the server can do 1250: the rest waits, and some of it for ever.
 pub fn overloaded() -> Run {
-    play(Rate::per_second(2_000), Nanos::from_micros(800), 1)
+    play(
+        exchanges(2_000, Arrivals::Poisson, 1),
+        Nanos::from_micros(800),
+    )
 }
 
-fn play(rate: Rate, service: Nanos, connections: u32) -> Run {
+/// Three rounds of a second at 200 connections/s of 10 requests each, evenly; the server ends one in fifty early.
+pub fn visits() -> Run {
+    const EACH: u64 = 10;
+    const FORGONE: u64 = 14;
+    let load = exchanges(200 * EACH - FORGONE, Arrivals::Constant, 1_000);
+    let mut run = play(load, Nanos::from_micros(300));
+    run.plan.load = Load::Open {
+        rate: Rate::per_second(200),
+        of: Arriving::Connections,
+        arrivals: Arrivals::Constant,
+        connections: 1_000,
+    };
+    run.plan.protocol.requests_per_connection = Some(EACH);
+    run.points[0].level.load = run.plan.load;
+    for round in &mut run.points[0].rounds {
+        let mut time = Histogram::default();
+        (0..196).for_each(|number| time.record(3_100_000 + number * 10_000));
+        let connects = &mut round.tally.connects;
+        (connects.attempted, connects.established) = (200, 200);
+        (connects.in_window, connects.open_peak) = (199, 3);
+        connects.open_at_start = 0;
+        if let Some(open) = &mut round.tally.open {
+            open.visits = Some(Visits {
+                due: 200,
+                ended_early: 4,
+                forgone: FORGONE,
+                time,
+            });
+        }
+    }
+    run.summarise();
+    run
+}
+
+/// A load of so many exchanges a second.
+fn exchanges(rate: u64, arrivals: Arrivals, connections: u32) -> Load {
+    Load::Open {
+        rate: Rate::per_second(rate),
+        of: Arriving::Exchanges,
+        arrivals,
+        connections,
+    }
+}
+
+fn play(load: Load, service: Nanos) -> Run {
     let mut run = Script {
         threads: 1,
         rounds: 3,
@@ -27,12 +78,7 @@ fn play(rate: Rate, service: Nanos, connections: u32) -> Run {
         ..Script::default()
     }
     .play();
-    run.plan.load = Load::Open {
-        rate,
-        of: Arriving::Exchanges,
-        arrivals: Arrivals::Poisson,
-        connections,
-    };
+    run.plan.load = load;
     run.plan.connect = Connect::Lazy;
     run.points[0].level.load = run.plan.load;
     for round in &mut run.points[0].rounds {

@@ -3,8 +3,8 @@
 use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
 use plan::{
-    Arrivals, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request, Requests,
-    RingKind, Spin, Stop, Sweep, Tolerance, Version,
+    Arrivals, Arriving, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request,
+    Requests, RingKind, Spin, Stop, Sweep, Tolerance, Version,
 };
 use record::{Point, Probe, Run};
 use units::Rate;
@@ -64,8 +64,18 @@ fn latency(load: Load) -> &'static str {
         Load::Closed { .. } => {
             "latency is service time (sent to last byte): a waiting closed loop asks nothing"
         }
-        Load::Open { .. } => {
+        Load::Open {
+            of: Arriving::Exchanges,
+            ..
+        } => {
             "latency is response time, from when an exchange was due to its last byte; service time is from sent"
+        }
+        Load::Open {
+            of: Arriving::Connections,
+            ..
+        } => {
+            "latency is response time, from when an exchange was due (on each connection the first when that arrived, the \
+             others when the one before was over) to its last byte; service time is from sent"
         }
     }
 }
@@ -74,18 +84,21 @@ fn latency(load: Load) -> &'static str {
 pub(super) fn level(point: &Point) -> Vec<Item> {
     vec![Item::strong(match point.level.load {
         Load::Closed { connections } => number(connections.into(), "connection", "connections"),
-        Load::Open { rate, .. } => per_second(rate),
+        Load::Open { rate, of, .. } => per_second(rate, of),
     })]
 }
 
-/// `1 000 requests/s`, `0.5 requests/s`: exactly what was asked for.
-fn per_second(rate: Rate) -> String {
+/// `1 000 requests/s`, `0.5 connections/s`: exactly what was asked for.
+fn per_second(rate: Rate, of: Arriving) -> String {
     let per_second = rate.as_f64();
     let shown = match per_second.fract() {
         0.0 => units::count(per_second as u64),
         _ => per_second.to_string(),
     };
-    format!("{shown} requests/s")
+    match of {
+        Arriving::Exchanges => format!("{shown} requests/s"),
+        Arriving::Connections => format!("{shown} connections/s"),
+    }
 }
 
 fn unfinished(run: &Run) -> Option<Vec<Item>> {
@@ -208,7 +221,9 @@ fn load(plan: &Plan) -> String {
     };
     match plan.load {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
-        Load::Open { rate, arrivals, .. } => {
+        Load::Open {
+            rate, of, arrivals, ..
+        } => {
             let law = match arrivals {
                 Arrivals::Poisson => "at random (Poisson)",
                 Arrivals::Constant => "evenly spaced",
@@ -218,11 +233,19 @@ fn load(plan: &Plan) -> String {
                 _ => None,
             }) {
                 Some((first, last)) => {
-                    format!("{} to {}", units::rate(first.as_f64()), per_second(*last))
+                    let last = per_second(*last, of);
+                    format!("{} to {last}", units::rate(first.as_f64()))
                 }
-                None => per_second(rate),
+                None => per_second(rate, of),
             };
-            format!("open loop, {rate} {law}, at most {connections} on {threads}")
+            let each = match of {
+                Arriving::Exchanges => String::new(),
+                Arriving::Connections => {
+                    let each = plan.load.exchanges_per_arrival(&plan.protocol);
+                    format!(" of {} each", number(each, "request", "requests"))
+                }
+            };
+            format!("open loop, {rate}{each} {law}, at most {connections} on {threads}")
         }
     }
 }
@@ -244,6 +267,7 @@ fn ends(values: &[u32]) -> String {
 
 fn connecting(plan: &Plan) -> &'static str {
     match plan.connect {
+        _ if plan.load.is_of_connections() => "connected when they arrive",
         Connect::Eager => "connected before the load",
         Connect::Lazy => "connected when first needed",
     }
@@ -257,6 +281,8 @@ fn protocol(plan: &Plan) -> Vec<String> {
     }
     words.push(
         match (protocol.keepalive, protocol.requests_per_connection) {
+            // How many on each is said with their rate.
+            _ if plan.load.is_of_connections() => "never used again".to_owned(),
             (false, _) => "a new connection for every exchange".to_owned(),
             (true, Some(most)) => format!(
                 "at most {} a connection",
@@ -487,7 +513,7 @@ mod tests {
     fn open(rate: &str, arrivals: Arrivals, connections: u32) -> Load {
         Load::Open {
             rate: rate.parse().unwrap(),
-            of: plan::Arriving::Exchanges,
+            of: Arriving::Exchanges,
             arrivals,
             connections,
         }
@@ -537,6 +563,21 @@ mod tests {
                 },
                 "open loop, 10 000 requests/s at random (Poisson), at most 1 000 connections on 1 thread, \
                  connected when first needed, keep-alive, 5 rounds of 1 s",
+            ),
+            (
+                |plan| {
+                    plan.load = Load::Open {
+                        rate: "150".parse().unwrap(),
+                        of: Arriving::Connections,
+                        arrivals: Arrivals::Constant,
+                        connections: 500,
+                    };
+                    plan.connect = Connect::Lazy;
+                    plan.protocol.requests_per_connection = Some(10);
+                    plan.stop = Stop::Requests(50_000);
+                },
+                "open loop, 150 connections/s of 10 requests each evenly spaced, at most 500 connections on 1 thread, \
+                 connected when they arrive, never used again, 5 rounds of 50 000 requests",
             ),
             (
                 |plan| plan.load = open("0.5", Arrivals::Constant, 1),

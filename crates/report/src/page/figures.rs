@@ -36,9 +36,10 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         tally.started
     };
     let beside = open(run, &summary);
+    let visits = visits(run, &summary);
     let above = [
         Some(rate(run, &summary.rps)),
-        offered(point, &summary, &tally),
+        offered(run, point, &summary, &tally),
         Some(latency(run, point.level.load, &summary)),
         spread(run, &summary.latency_us),
     ];
@@ -51,7 +52,7 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         generator(&point.rounds, started),
         server(&point.rounds, started),
     ];
-    let above = above.into_iter().flatten().chain(beside);
+    let above = above.into_iter().flatten().chain(beside).chain(visits);
     above.chain(below.into_iter().flatten()).collect()
 }
 
@@ -121,15 +122,20 @@ fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
 }
 
 /// What was due, what was sent of it, and at which rate it was asked for; in an open loop.
-fn offered(point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
-    let Load::Open { rate, .. } = point.level.load else {
-        return None;
-    };
-    let mut items = vec![Item::named(
-        "asked for",
-        Role::Plain,
-        format!("{}/s", per_second(rate.as_f64())),
-    )];
+fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
+    let protocol = &run.plan.protocol;
+    let rate = point.level.load.exchange_rate(protocol)?;
+    let asked = format!("{}/s", per_second(rate));
+    let mut asked = Item::named("asked for", Role::Plain, asked);
+    if let Load::Open { rate, .. } = point.level.load
+        && point.level.load.is_of_connections()
+    {
+        let each = point.level.load.exchanges_per_arrival(protocol);
+        let arrivals = per_second(rate.as_f64());
+        let product = format!(" ({arrivals} connections/s x {})", units::count(each));
+        asked = asked.and(Role::Plain, product);
+    }
+    let mut items = vec![asked];
     items.push(Item::named(
         "due",
         Role::Plain,
@@ -167,6 +173,33 @@ fn open(run: &Run, summary: &Summary) -> Vec<Row> {
         .filter(|(_, latency)| is_some(latency))
         .map(|(label, latency)| Row::new(label, wait(latency)));
     service.into_iter().chain(waits).collect()
+}
+
+/// Connections that arrive by a schedule: how many did, and how long each took with all that was asked on it.
+fn visits(run: &Run, summary: &Summary) -> Vec<Row> {
+    let Some(visits) = summary.open.as_ref().and_then(|open| open.visits.as_ref()) else {
+        return Vec::new();
+    };
+    let mut items = vec![
+        Item::strong(per_second(visits.per_second)),
+        Item::named("due", Role::Plain, units::count(visits.due)),
+        Item::named("opened", Role::Plain, units::count(visits.opened)),
+    ];
+    items.extend((visits.ended_early > 0).then(|| {
+        let forgone = number(visits.forgone, "request", "requests");
+        Item::wrong(format!("{} ended early", units::count(visits.ended_early)))
+            .and(Role::Plain, format!(" ({forgone} never due)"))
+    }));
+    let rate = demoted(run, Figure::Counts, "connections/s", items);
+    let time = (visits.time_us.count > 0 && !is_overloaded(run)).then(|| {
+        let mut items = times(&visits.time_us);
+        items.push(Item::dim(format!(
+            "of {}",
+            units::count(visits.time_us.count)
+        )));
+        demoted(run, Figure::Latency, "connection time", items)
+    });
+    [Some(rate), time].into_iter().flatten().collect()
 }
 
 /// What of a wait tells something in one line.
