@@ -37,6 +37,8 @@ pub(crate) struct Books<'p> {
 /// The current bin of the series, kept apart so that an ending costs a comparison and an addition.
 #[derive(Debug, Default)]
 struct Bin {
+    /// Its end, or the window's if that is sooner, so that one comparison holds an ending against both. Before the
+    /// first ending of the window it is long past.
     until: Instant,
     offset: Nanos,
     ok: u64,
@@ -82,11 +84,7 @@ impl<'p> Books<'p> {
     #[inline]
     fn close(&mut self, flight: &Flight, outcome: Outcome, bytes: u64) {
         let done = flight.exchange.done;
-        if done >= self.start && done < self.end {
-            self.note_ending(done, flight.exchange.sent, outcome == Outcome::Ok);
-        } else if done >= self.end {
-            self.note_behind(flight.exchange.sent);
-        }
+        self.note_ending(done, flight.exchange.sent, outcome == Outcome::Ok);
         if flight.belongs {
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
@@ -122,16 +120,16 @@ impl<'p> Books<'p> {
         self.sent.warmup += begun.warmup;
     }
 
+    /// Counts an ending, if it lies in the window.
     #[inline]
     fn note_ending(&mut self, done: Instant, sent: Instant, ok: bool) {
+        if done >= self.bin.until && !self.turn_bin(done, sent) {
+            return;
+        }
         if done - self.last_done > self.gaps.from {
             self.note_gap(sent, done);
         }
         self.last_done = done;
-        if done >= self.bin.until {
-            self.turn_bin(done);
-        }
-        self.tally.ok_in_window += u64::from(ok);
         self.bin.ok += u64::from(ok);
         self.bin.errors += u64::from(!ok);
     }
@@ -143,7 +141,6 @@ impl<'p> Books<'p> {
     }
 
     /// The first ending behind the window tells of the gap that it ended in.
-    #[cold]
     fn note_behind(&mut self, sent: Instant) {
         if self.end - self.last_done > self.gaps.from {
             self.note_gap(sent, self.end);
@@ -151,23 +148,39 @@ impl<'p> Books<'p> {
         self.last_done = self.last_done.max(self.end);
     }
 
+    /// Makes the bin current that holds an ending at `done`; false where it lies outside the window.
     #[cold]
-    fn turn_bin(&mut self, done: Instant) {
+    fn turn_bin(&mut self, done: Instant, sent: Instant) -> bool {
+        if done < self.start {
+            return false;
+        }
+        if done >= self.end {
+            self.note_behind(sent);
+            return false;
+        }
         self.flush_bin();
         let interval = self.tally.series.interval;
         let number = (done - self.start).as_nanos() / interval.as_nanos();
         self.bin.offset = interval * number;
-        self.bin.until = self.start + self.bin.offset + interval;
+        self.bin.until = self.end.min(self.start + self.bin.offset + interval);
+        true
+    }
+
+    /// The window ends at `cut`, if it does not end sooner.
+    pub(crate) fn cut_window(&mut self, cut: Instant) {
+        self.end = self.end.min(cut);
+        self.bin.until = self.bin.until.min(cut);
     }
 
     /// Puts what the current bin holds into the series.
     fn flush_bin(&mut self) {
-        if self.bin.ok + self.bin.errors > 0 {
-            self.tally
-                .series
-                .add(self.bin.offset, self.bin.ok, self.bin.errors);
+        let Bin {
+            offset, ok, errors, ..
+        } = std::mem::take(&mut self.bin);
+        if ok + errors > 0 {
+            self.tally.series.add(offset, ok, errors);
+            self.tally.ok_in_window += ok;
         }
-        self.bin = Bin::default();
     }
 
     /// What was counted, with a window that ended at `end`.
@@ -183,9 +196,7 @@ impl<'p> Books<'p> {
             done: now,
             ..Exchange::due(due)
         };
-        if now >= self.start && now < self.end {
-            self.note_ending(now, now, false);
-        }
+        self.note_ending(now, now, false);
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
     }
 

@@ -362,7 +362,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let cut = self.gate.cut(self.clock);
         self.abandon_backlog(cut, Blame::Generator);
         self.pace.give_up();
-        self.books.end = self.books.end.min(cut);
+        self.books.cut_window(cut);
         self.accounts.cut(cut);
     }
 
