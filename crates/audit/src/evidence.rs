@@ -3,7 +3,7 @@
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
 use plan::{Load, Plan, Stop};
-use record::{Machine, Point, Probe, Round, Run, Summary, Tally};
+use record::{Floor, Machine, Point, Probe, Round, Run, Summary, Tally};
 use std::borrow::Cow;
 
 /// What is known of one load level.
@@ -17,6 +17,8 @@ pub struct Evidence<'a> {
     pub machine: Option<&'a Machine>,
     /// What the server answered before the load.
     pub probe: Option<&'a Probe>,
+    /// The instrument's own floor, where it was measured.
+    pub floor: Option<&'a Floor>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,
     /// The rounds' tallies added up.
@@ -41,6 +43,7 @@ impl<'a> Evidence<'a> {
             load: Some(point.level.load),
             machine: Some(&run.machine),
             probe: run.probe.as_ref(),
+            floor: point.floor.as_ref(),
             rounds: Some(&point.rounds),
             tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
             summary: Summary::of(&point.rounds),

@@ -2,8 +2,8 @@
 
 use plan::{Arrivals, Arriving, Level, Load, Plan, Stop};
 use record::{
-    Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point, Round, Run, SentTotal, Step,
-    Tally, ThreadAccounts, Window,
+    Blame, Exchange, Fault, Floor, FloorTimes, Footprint, Kind, Machine, Outcome, Point, Round,
+    Run, SentTotal, Step, Tally, ThreadAccounts, Window,
 };
 use units::{Instant, Nanos, Rate};
 
@@ -33,6 +33,7 @@ pub(crate) fn healthy() -> Run {
             level: Level::of(plan.load),
             rounds: (0..plan.rounds).map(round).collect(),
             summary: None,
+            floor: None,
         }],
         plan,
         summary: None,
@@ -58,6 +59,7 @@ pub(crate) fn open_loop() -> Run {
         connections: CONNECTIONS,
     };
     run.points[0].level.load = run.plan.load;
+    run.points[0].floor = Some(floor());
     for round in &mut run.points[0].rounds {
         let mut tally = Tally {
             open: Some(Box::default()),
@@ -70,6 +72,27 @@ pub(crate) fn open_loop() -> Run {
     }
     run.summarise();
     run
+}
+
+/// What the self-test of the healthy open loop found: an instrument that hardly shows.
+fn floor() -> Floor {
+    Floor {
+        rate: Rate::per_second(1_000),
+        window: Nanos::from_millis(500),
+        exchanges: 500,
+        rps: 1_000.0,
+        threads: 1,
+        response_us: FloorTimes {
+            p50: Some(20.0),
+            p99: None,
+        },
+        generator_late_us: FloorTimes {
+            p50: Some(5.0),
+            p99: None,
+        },
+        cpu_per_exchange: Nanos::from_micros(10),
+        generator_busy: Some(0.01),
+    }
 }
 
 /// One healthy round: generator 40 % busy, server 97 %.

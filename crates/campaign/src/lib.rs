@@ -1,4 +1,4 @@
-//! Walks the cells of a campaign: starts the server if that is asked, finds out whether it answers, measures round
+//! Walks the cells of a campaign: finds out what the instrument itself takes, starts the server if that is asked, finds out whether it answers, measures round
 //! after round, and has every round on disk as soon as it is over.
 //!
 //! In scope: the order of things, what must be known before the load, what is kept when something goes wrong. Out of
@@ -19,10 +19,12 @@
 mod cells;
 mod course;
 mod foresight;
+mod selftest;
 mod server;
 mod walk;
 
 pub use cells::{Cell, cells};
 pub use foresight::{Foresight, foresee};
+pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};

@@ -4,13 +4,17 @@
 use crate::cells::Cell;
 use crate::course::Course;
 use crate::foresight::{Foresight, Shortage, foresee};
+use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
 use audit::Evidence;
 use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
 use host::Watch;
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
-use record::{Finding, Footprint, Journal, Point, Round, Run, SaveError, SentTotal, Summary};
+use record::{
+    Finding, Floor, Footprint, Journal, Point, Round, Run, SaveError, SentTotal, Summary,
+};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -24,6 +28,12 @@ pub enum CampaignError {
     /// The machine does not have what the plan needs.
     #[error(transparent)]
     Shortage(#[from] Shortage),
+    /// The generator cannot offer the rate.
+    #[error(transparent)]
+    BeyondReach(#[from] BeyondReach),
+    /// It was interrupted before anything was asked.
+    #[error("interrupted before the load began")]
+    Interrupted,
     /// The record could not be written, which is found before the load.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -66,6 +76,10 @@ pub struct Outcome {
 
 /// Looks on while a campaign is carried out.
 pub trait View {
+    /// The instrument's own floor is being measured: when that begins, and ten times a second.
+    fn self_test(&mut self) {}
+    /// The floor could not be measured; the load is carried out without.
+    fn without_floor(&mut self, _error: &SelfTestError) {}
     /// The server that was asked for is being started.
     fn starting(&mut self, _command: &str) {}
     /// The target answered; the load begins.
@@ -238,7 +252,12 @@ fn walk(
     let mut next = course.next(run);
     let first = next.expect("a plan that was checked has cells");
     let mut stage = None;
-    if let Err(error) = set(&mut stage, &plan.at(&first.level), run, stop, view) {
+    let mut floors = Floors::default();
+    let level = plan.at(&first.level);
+    let ready = floors
+        .of(&first, &level, run, stop, view)
+        .and_then(|_| set(&mut stage, &level, run, stop, view).map(drop));
+    if let Err(error) = ready {
         journal.discard();
         return Err(error);
     }
@@ -254,10 +273,13 @@ fn walk(
             break;
         }
         view.round(&cell);
-        let measured = set(&mut stage, &plan.at(&cell.level), run, stop, view)
-            .and_then(|stage| measure(stage, &cell, &mut seq, stop, view));
-        let round = match measured {
-            Ok(round) => round,
+        let level = plan.at(&cell.level);
+        let measured = floors.of(&cell, &level, run, stop, view).and_then(|floor| {
+            let stage = set(&mut stage, &level, run, stop, view)?;
+            Ok((floor, measure(stage, &cell, &mut seq, stop, view)?))
+        });
+        let (floor, round) = match measured {
+            Ok(measured) => measured,
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
                 return Err(error);
             }
@@ -267,11 +289,12 @@ fn walk(
                 break;
             }
         };
-        if let Err(error) = journal.append_round(cell.point, &cell.level, &round) {
+        let appended = journal.append_round(cell.point, &cell.level, floor.as_ref(), &round);
+        if let Err(error) = appended {
             view.unjournaled(&error);
         }
         view.measured(&round);
-        keep(run, &cell, round);
+        keep(run, &cell, floor.as_ref(), round);
         tell_point(run, cell.point, view);
         next = course.next(run);
     }
@@ -302,13 +325,15 @@ fn measure(
 }
 
 /// A round that was cut off before its window opened holds nothing.
-fn keep(run: &mut Run, cell: &Cell, round: Round) {
+fn keep(run: &mut Run, cell: &Cell, floor: Option<&Floor>, round: Round) {
     if run.points.len() <= cell.point {
         run.points.push(Point::new(cell.level));
     }
+    let point = &mut run.points[cell.point];
+    point.floor = floor.cloned();
     let measured = round.window.span() > units::Nanos::ZERO;
     if measured {
-        run.points[cell.point].rounds.push(round);
+        point.rounds.push(round);
     } else {
         run.sent_total.unopened += round.sent_total.sum();
     }
@@ -352,6 +377,57 @@ fn set<'s>(
     };
     let job = Job::new(plan.clone(), endpoint)?;
     Ok(stage.insert(Stage { server, job }))
+}
+
+/// The instrument's own floor at each point that was begun, by the point's place in the record.
+#[derive(Default)]
+struct Floors(BTreeMap<usize, Option<Floor>>);
+
+impl Floors {
+    /// The floor at the point of `cell`, whose plan is `plan`: measured before its first round, unless an earlier run has
+    /// begun the point. None where the load is no open loop, or the floor cannot be had, which is no reason not to measure.
+    ///
+    /// A rate beyond reach is refused as long as nothing is measured. Later, what there is shall not be lost for it: the load
+    /// is tried, and judged by what comes of it.
+    fn of(
+        &mut self,
+        cell: &Cell,
+        plan: &Plan,
+        run: &Run,
+        stop: &AtomicBool,
+        view: &mut dyn View,
+    ) -> Result<Option<Floor>, CampaignError> {
+        if let Some(known) = self.0.get(&cell.point) {
+            return Ok(known.clone());
+        }
+        let point = run.points.get(cell.point);
+        let mut floor = point.and_then(|point: &Point| point.floor.clone());
+        if floor.is_none() && plan.load.is_open() {
+            let is_first = run.points.iter().all(|point| point.rounds.is_empty());
+            floor = match selftest::floor(plan, stop, &mut Onlooker(view)) {
+                Ok(floor) => Some(floor),
+                Err(SelfTestError::BeyondReach(error)) if is_first => return Err(error.into()),
+                Err(SelfTestError::Interrupted) if is_first => {
+                    return Err(CampaignError::Interrupted);
+                }
+                Err(error) => {
+                    view.without_floor(&error);
+                    None
+                }
+            };
+        }
+        self.0.insert(cell.point, floor.clone());
+        Ok(floor)
+    }
+}
+
+/// Looks on at the self-test.
+struct Onlooker<'a>(&'a mut dyn View);
+
+impl Observer for Onlooker<'_> {
+    fn tick(&mut self, _: Progress) {
+        self.0.self_test();
+    }
 }
 
 /// The server, and its first answer; the first of all servers' is recorded.

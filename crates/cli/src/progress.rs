@@ -1,7 +1,7 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
-use campaign::{CampaignError, Cell, View};
+use campaign::{CampaignError, Cell, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
@@ -111,6 +111,19 @@ impl Bar {
 }
 
 impl View for Bar {
+    fn self_test(&mut self) {
+        self.bar.set_message("measuring the instrument's floor");
+        self.bar.tick();
+    }
+
+    fn without_floor(&mut self, error: &SelfTestError) {
+        self.bar.suspend(|| {
+            output::remark(&format!(
+                "weigh: the instrument's own floor could not be measured: {error}; the load goes on without it"
+            ))
+        });
+    }
+
     fn starting(&mut self, command: &str) {
         self.bar.set_message(format!("starting {command}"));
         self.bar.tick();

@@ -307,6 +307,7 @@ impl Script {
                 level: Level::of(plan.load),
                 rounds,
                 summary: None,
+                floor: None,
             }],
             plan,
             summary: None,

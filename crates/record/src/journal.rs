@@ -3,6 +3,7 @@
 //! ```text
 //! {"journal":1,"run":{...}}                        the Run as far as it is known before the load, without points
 //! {"point":0,"load":{...},"round":{...}}           one line a round, in the order in which they were measured
+//!                                                  (in an open loop with the "floor" of its point before the round)
 //! ```
 //!
 //! It lies beside the finished record as `<file>.journal` and goes when that is written. Lines, because the only damage
@@ -10,7 +11,7 @@
 //! easily told. (A database would survive more, but nobody could read it with `less`.)
 
 use crate::save::{self, Destination, SaveError};
-use crate::{Round, Run};
+use crate::{Floor, Round, Run};
 use plan::Level;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -37,6 +38,8 @@ struct Entry<'a> {
     point: usize,
     #[serde(flatten)]
     level: &'a Level,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    floor: Option<&'a Floor>,
     round: &'a Round,
 }
 
@@ -48,6 +51,9 @@ pub(crate) struct EntryRead {
     /// What held at the point.
     #[serde(flatten)]
     pub(crate) level: Level,
+    /// The point's floor: in each of its lines, so that no line is needed to read another.
+    #[serde(default)]
+    pub(crate) floor: Option<Floor>,
     /// The round.
     pub(crate) round: Round,
 }
@@ -123,7 +129,7 @@ impl Journal {
         resumed.begin(run)?;
         for (place, point) in run.points.iter().enumerate() {
             for round in &point.rounds {
-                resumed.append_round(place, &point.level, round)?;
+                resumed.append_round(place, &point.level, point.floor.as_ref(), round)?;
             }
         }
         fs::rename(&next, &journal).map_err(begin)?;
@@ -164,7 +170,7 @@ impl Journal {
         &self.path
     }
 
-    /// Adds a round of the point at place `point`; it is on disk when this returns.
+    /// Adds a round of the point at place `point`, which has this load and floor; it is on disk when this returns.
     ///
     /// # Errors
     /// [`SaveError::Append`]; the earlier rounds stay in the journal, and further ones can still be tried.
@@ -172,11 +178,13 @@ impl Journal {
         &mut self,
         point: usize,
         level: &Level,
+        floor: Option<&Floor>,
         round: &Round,
     ) -> Result<(), SaveError> {
         let appended = self.append(&Entry {
             point,
             level,
+            floor,
             round,
         });
         appended.map_err(|error| SaveError::Append {
@@ -302,7 +310,10 @@ mod tests {
     fn append_all(journal: &mut Journal, run: &Run) {
         for (place, point) in run.points.iter().enumerate() {
             for round in &point.rounds {
-                journal.append_round(place, &point.level, round).unwrap();
+                let floor = point.floor.as_ref();
+                journal
+                    .append_round(place, &point.level, floor, round)
+                    .unwrap();
             }
         }
     }
@@ -394,6 +405,23 @@ mod tests {
     }
 
     #[test]
+    fn a_killed_open_loop_keeps_its_floor_with_its_first_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = example::open_loop();
+        let (point, floor) = (&run.points[0], run.points[0].floor.as_ref());
+        assert!(floor.is_some());
+        let mut journal = begin(folder.path(), &run);
+        journal
+            .append_round(0, &point.level, floor, &point.rounds[0])
+            .unwrap();
+        let read = load(journal.path()).unwrap();
+        assert_eq!(
+            (read.points[0].floor.as_ref(), read.points[0].rounds.len()),
+            (floor, 1)
+        );
+    }
+
+    #[test]
     fn a_journal_without_rounds_is_an_empty_interrupted_run() {
         let folder = tempfile::tempdir().unwrap();
         let journal = begin(folder.path(), &example::ok());
@@ -421,12 +449,12 @@ mod tests {
         let point = &run.points[0];
         let mut journal = begin(folder.path(), &run);
         journal
-            .append_round(0, &point.level, &point.rounds[0])
+            .append_round(0, &point.level, None, &point.rounds[0])
             .unwrap();
         let unwritable = File::open(journal.path()).unwrap();
         let file = std::mem::replace(&mut journal.file, unwritable);
         let error = journal
-            .append_round(0, &point.level, &point.rounds[1])
+            .append_round(0, &point.level, None, &point.rounds[1])
             .unwrap_err();
         assert!(
             error.to_string().contains("the earlier rounds are in it"),
@@ -434,7 +462,7 @@ mod tests {
         );
         journal.file = file;
         journal
-            .append_round(0, &point.level, &point.rounds[1])
+            .append_round(0, &point.level, None, &point.rounds[1])
             .unwrap();
         assert_eq!(load(journal.path()).unwrap().points[0].rounds, point.rounds);
     }

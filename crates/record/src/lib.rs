@@ -38,6 +38,8 @@ mod tally;
 // what it and the server cost,
 mod footprint;
 mod generator;
+// and the generator at the least,
+mod floor;
 // on which machine;
 mod machine;
 // what is made of it,
@@ -63,6 +65,7 @@ pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
+pub use floor::{Floor, FloorTimes};
 pub use footprint::Footprint;
 pub use gaps::Gaps;
 pub use generator::{Awake, ThreadAccounts, Turns};

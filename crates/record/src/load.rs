@@ -170,7 +170,10 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
         run.points.push(Point::new(entry.level));
     }
     match run.points.get_mut(entry.point) {
-        Some(point) if point.level == entry.level => point.rounds.push(entry.round),
+        Some(point) if point.level == entry.level => {
+            point.floor = point.floor.take().or(entry.floor);
+            point.rounds.push(entry.round);
+        }
         Some(_) => return Err(Flaw::Other(format!("point {} has two loads", entry.point))),
         None => {
             return Err(Flaw::Other(format!(

@@ -1,7 +1,7 @@
 //! Points and their rounds.
 
 use crate::generator::is_none;
-use crate::{Footprint, Summary, Tally, ThreadAccounts};
+use crate::{Floor, Footprint, Summary, Tally, ThreadAccounts};
 use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,9 @@ pub struct Point {
     pub rounds: Vec<Round>,
     /// What follows from them.
     pub summary: Option<Summary>,
+    /// In an open loop: the instrument's own floor, measured before the first round; none where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
 }
 
 impl Point {
@@ -141,6 +144,7 @@ impl Point {
             level,
             rounds: Vec::new(),
             summary: None,
+            floor: None,
         }
     }
 }

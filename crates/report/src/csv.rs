@@ -6,7 +6,9 @@
 
 use crate::{Look, date};
 use plan::{Load, Requests};
-use record::{Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts, Visits};
+use record::{
+    FloorTimes, Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts, Visits,
+};
 use stats::Histogram;
 use units::Nanos;
 
@@ -277,6 +279,16 @@ pub const COLUMNS: &[Column] = &[
         value: |line| visits(line, |visits| of(Some(&visits.time), 0.99)),
     },
     Column {
+        name: "floor_p50_us",
+        doc: "median of response time of weigh itself, measured before the load; empty where it was not",
+        value: |line| floor(line, |times| times.p50),
+    },
+    Column {
+        name: "floor_p99_us",
+        doc: "99th percentile of it, likewise",
+        value: |line| floor(line, |times| times.p99),
+    },
+    Column {
         name: "findings",
         doc: "what is to be held against the run, as check:grade separated by spaces; notes left out",
         value: findings,
@@ -372,6 +384,12 @@ fn wait(line: &Line<'_>, p: f64, part: fn(&OpenTimes) -> &Histogram) -> String {
 fn of(times: Option<&Histogram>, p: f64) -> String {
     let nanos = times.and_then(|times| times.quantile_if_carried(p));
     micros(nanos.map(|nanos| nanos as f64 / 1e3))
+}
+
+/// A percentile of the instrument's own response time.
+fn floor(line: &Line<'_>, of: fn(&FloorTimes) -> Option<f64>) -> String {
+    let floor = line.point.floor.as_ref();
+    micros(floor.and_then(|floor| of(&floor.response_us)))
 }
 
 fn findings(line: &Line<'_>) -> String {

@@ -6,6 +6,7 @@ mod censored;
 mod clock;
 mod connections;
 mod conservation;
+mod floor;
 mod limit;
 mod offered;
 mod omission;
@@ -52,6 +53,7 @@ pub const CHECKS: &[Check] = &[
     suspended::CHECK,
     offered::CHECK,
     overload::CHECK,
+    floor::CHECK,
     limit::CHECK,
     waiting::CHECK,
     clock::CHECK,

@@ -159,3 +159,44 @@ fn a_server_that_closes_before_all_were_asked_is_told_and_the_number_is_exact_al
         said.out
     );
 }
+
+#[test]
+fn the_instruments_floor_is_recorded_and_none_of_it_went_to_the_server() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "http://{}/100.html --rate 2k --arrivals constant -d 200ms --warmup 0s --rounds 1 -c 10",
+        server.at()
+    );
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    assert_eq!(server.stop().requests(), record.sent());
+    let floor = record.at("/points/0/floor");
+    assert_eq!(
+        (&floor["rate"], &floor["exchanges"], &floor["window"]),
+        (&json!(2000.0), &json!(400), &json!(200_000_000))
+    );
+    assert!(floor["rps"].as_f64() > Some(0.0), "{floor}");
+    assert!(floor["cpu_per_exchange"].as_u64() > Some(0), "{floor}");
+    for times in ["response_us", "generator_late_us"] {
+        assert!(
+            floor[times]["p99"].is_null(),
+            "400 do not carry it: {floor}"
+        );
+    }
+    let p50 = &floor["response_us"]["p50"];
+    // Null where the machine was so busy that the self-test's server could not keep up.
+    let is_known = p50.as_f64().is_some_and(|p50| p50 > 0.0);
+    assert!(is_known || p50.is_null(), "{floor}");
+    assert_eq!(said.out.contains("of weigh itself, at 2 000/s"), is_known);
+}
+
+#[test]
+fn a_closed_loop_has_no_floor() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (said, record) = bench.run(&format!("http://{}/100.html -n 10 --rounds 1", server.at()));
+    said.ended(0);
+    assert!(record.0.pointer("/points/0/floor").is_none());
+    assert!(!said.out.contains("of weigh itself"), "{}", said.out);
+}

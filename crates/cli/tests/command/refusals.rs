@@ -54,6 +54,13 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["--rate 10 000 000 over 2 connections", "--connections"],
     ),
     (
+        &["@", "--rate", "50m"],
+        &[
+            "--rate 50 000 000 is more than this generator can offer, about ",
+            "lower --rate",
+        ],
+    ),
+    (
         &["@", "--rate", "5", "--pipeline", "2"],
         &["--pipeline contradicts --rate"],
     ),

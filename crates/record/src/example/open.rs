@@ -1,7 +1,9 @@
 //! Runs of an open loop: one server that takes what is due in turn, and a schedule that does not wait for it.
 
 use super::{Act, Draw, Script, connected};
-use crate::{Exchange, Outcome, Round, Run, SentTotal, Tally, Visits, Waits, Window};
+use crate::{
+    Exchange, Floor, FloorTimes, Outcome, Round, Run, SentTotal, Tally, Visits, Waits, Window,
+};
 use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
 use stats::Histogram;
 use units::{Instant, Nanos, Rate};
@@ -39,6 +41,7 @@ pub fn visits() -> Run {
     };
     run.plan.protocol.requests_per_connection = Some(EACH);
     run.points[0].level.load = run.plan.load;
+    run.points[0].floor = Some(floor(Rate::per_second(200)));
     for round in &mut run.points[0].rounds {
         let mut time = Histogram::default();
         (0..196).for_each(|number| time.record(3_100_000 + number * 10_000));
@@ -81,11 +84,35 @@ fn play(load: Load, service: Nanos) -> Run {
     run.plan.load = load;
     run.plan.connect = Connect::Lazy;
     run.points[0].level.load = run.plan.load;
+    if let Load::Open { rate, .. } = load {
+        run.points[0].floor = Some(floor(rate));
+    }
     for round in &mut run.points[0].rounds {
         refill(round, &run.plan, service);
     }
     run.summarise();
     run
+}
+
+/// What the self-test found: a thousand exchanges in half a second, each far quicker than the server is.
+fn floor(rate: Rate) -> Floor {
+    Floor {
+        rate,
+        window: Nanos::from_millis(500),
+        exchanges: 1_012,
+        rps: 2_024.0,
+        threads: 1,
+        response_us: FloorTimes {
+            p50: Some(48.5),
+            p99: Some(112.0),
+        },
+        generator_late_us: FloorTimes {
+            p50: Some(6.5),
+            p99: Some(31.0),
+        },
+        cpu_per_exchange: Nanos::from_nanos(14_200),
+        generator_busy: Some(0.031),
+    }
 }
 
 /// Fills a round with what the schedule makes of it.

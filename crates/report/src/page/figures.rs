@@ -42,6 +42,7 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         offered(run, point, &summary, &tally),
         Some(latency(run, point.level.load, &summary)),
         spread(run, &summary.latency_us),
+        floor(point),
     ];
     let below = [
         unwanted(run, "latency 4xx", &tally.service_4xx),
@@ -234,6 +235,25 @@ fn spread(run: &Run, latency: &Latency) -> Option<Row> {
     }
     items.push(rests);
     Some(Row::new("", items))
+}
+
+/// What the instrument itself took, before the load.
+fn floor(point: &Point) -> Option<Row> {
+    let floor = point.floor.as_ref()?;
+    let figures = [
+        ("p50", floor.response_us.p50),
+        ("p99", floor.response_us.p99),
+    ];
+    let named = |(name, value): (&str, Option<f64>)| {
+        value.map(|value| Item::named(name, Role::Plain, micros(value)))
+    };
+    let mut items: Vec<Item> = figures.into_iter().filter_map(named).collect();
+    if items.is_empty() {
+        return None;
+    }
+    let rate = per_second(floor.rate.as_f64());
+    items.push(Item::dim(format!("of weigh itself, at {rate}/s")));
+    Some(Row::new("floor", items))
 }
 
 /// A figure of latency, with a sign where it is a lower bound.

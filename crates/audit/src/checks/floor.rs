@@ -1,0 +1,200 @@
+//! Is a latency that of the server, or that of the instrument?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, list, note, qualified};
+use record::{Figure, Finding, Floor, Latency};
+use units::{Nanos, span};
+
+pub(super) const CHECK: Check = Check {
+    name: "floor",
+    title: "Does latency rise clear of what the instrument itself takes?",
+    doc: "Before an open loop weigh measures its own floor: the same load against its own small server, so that what comes \
+          out is the generator's time and the kernel's. Where p50 or p99 of response time is under twice that of the floor, \
+          less than half of it can be the server's, and latency is qualified. That the floor is not known is a note. Our \
+          own server is exempt: it is what the floor is measured with.",
+    judge,
+};
+
+/// Below so many times the floor less than half of a figure can be the server's. (Ten times, as is asked of a bare timer's
+/// lag, would be too much: this floor has the kernel's whole round trip in it, which every server pays.)
+const CLEAR_FROM: f64 = 2.0;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let is_open = evidence.load.is_some_and(plan::Load::is_open);
+    if !is_open || evidence.counterweight() {
+        return Vec::new();
+    }
+    match (evidence.floor, &evidence.summary) {
+        (Some(floor), _) if floor.response_us.p50.is_none() => vec![unknown(
+            "what the self-test asked could not keep up with the rate, so the instrument's own floor is not known",
+        )],
+        (Some(floor), Some(summary)) => near(floor, &summary.latency_us).into_iter().collect(),
+        (Some(_), None) => Vec::new(),
+        (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => Vec::new(),
+        (None, _) => vec![unknown(
+            "the instrument's own floor was not measured, so how much of latency is its own is not known",
+        )],
+    }
+}
+
+fn unknown(sentence: &str) -> Finding {
+    note(sentence.to_owned())
+}
+
+/// A percentile that does not rise clear of the floor's.
+struct Near {
+    name: &'static str,
+    latency: f64,
+    floor: f64,
+}
+
+fn near(floor: &Floor, latency: &Latency) -> Option<Finding> {
+    let pairs = [
+        ("p50", latency.p50, floor.response_us.p50),
+        ("p99", latency.p99, floor.response_us.p99),
+    ];
+    let is_bound = |name: &str| latency.at_least.iter().any(|known| known == name);
+    let near: Vec<Near> = pairs
+        .into_iter()
+        .filter(|(name, ..)| !is_bound(name))
+        .filter_map(|(name, latency, floor)| {
+            let (latency, floor) = (latency?, floor?);
+            (latency < CLEAR_FROM * floor).then_some(Near {
+                name,
+                latency,
+                floor,
+            })
+        })
+        .collect();
+    (!near.is_empty()).then(|| finding(&near))
+}
+
+fn finding(near: &[Near]) -> Finding {
+    let each = |near: &Near| format!("{} ({})", near.name, micros(near.latency));
+    let names: Vec<String> = near.iter().map(each).collect();
+    let floors: Vec<String> = near.iter().map(|near| micros(near.floor)).collect();
+    let sentence = format!(
+        "{} {} near the instrument's own floor ({}): less than half of it can be the server's, and differences smaller \
+         than the floor are the instrument's",
+        list(&names),
+        if near.len() == 1 { "is" } else { "are" },
+        list(&floors),
+    );
+    let mut found = qualified(&[Figure::Latency], sentence).remedy(
+        "compare such servers by CPU time per request, or by the rate they sustain; for latency ask them for more work",
+    );
+    for each in near {
+        let name = |what| format!("{what} {}, us", each.name);
+        found.evidence.push((name("response time"), each.latency));
+        found.evidence.push((name("floor"), each.floor));
+    }
+    found
+}
+
+fn micros(micros: f64) -> String {
+    span(Nanos::from_nanos((micros * 1e3).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{healthy, open_loop};
+    use record::{FloorTimes, Grade, Run};
+
+    /// The open loop (p50 150 µs, p99 199 µs) over a floor with these percentiles.
+    fn run(p50: f64, p99: f64) -> Run {
+        let mut run = open_loop();
+        floor(&mut run).response_us = FloorTimes {
+            p50: Some(p50),
+            p99: Some(p99),
+        };
+        run
+    }
+
+    fn floor(run: &mut Run) -> &mut Floor {
+        run.points[0].floor.as_mut().unwrap()
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_percentile_under_twice_the_floors_is_not_clear_of_it() {
+        let summary = open_loop().summary.unwrap();
+        let (p50, p99) = (
+            summary.latency_us.p50.unwrap(),
+            summary.latency_us.p99.unwrap(),
+        );
+        for (over_p50, over_p99, named) in [
+            (2.001, 2.001, ""),
+            (1.999, 2.001, "p50"),
+            (2.001, 1.999, "p99"),
+            (1.999, 0.5, "p50 p99"),
+        ] {
+            let found = found(&run(p50 / over_p50, p99 / over_p99));
+            let says = |name: &str| found.iter().any(|each| each.sentence.contains(name));
+            let said: Vec<&str> = ["p50", "p99"]
+                .into_iter()
+                .filter(|name| says(name))
+                .collect();
+            assert_eq!(said.join(" "), named, "{over_p50} {over_p99}");
+            assert!(found.iter().all(|each| each.grade == Grade::Qualified));
+        }
+    }
+
+    #[test]
+    fn the_figures_and_the_floor_are_said() {
+        let found = found(&run(100.0, 90.0));
+        let latency = open_loop().summary.unwrap().latency_us;
+        let wanted = format!(
+            "p50 ({}) is near the instrument's own floor (100 µs): less than half of it can be the server's",
+            micros(latency.p50.unwrap())
+        );
+        assert!(
+            found[0].sentence.starts_with(&wanted),
+            "{}",
+            found[0].sentence
+        );
+        assert_eq!(found[0].evidence.len(), 2);
+        assert_eq!(found[0].evidence[1], ("floor p50, us".to_owned(), 100.0));
+    }
+
+    #[test]
+    fn a_lower_bound_may_be_clear_of_the_floor() {
+        let mut run = run(1_000.0, 1_000.0);
+        assert_eq!(found(&run).len(), 1);
+        for round in &mut run.points[0].rounds {
+            let open = round.tally.open.as_mut().unwrap();
+            open.censored_from = Some(Nanos::from_nanos(1));
+        }
+        assert_eq!(found(&run), []);
+    }
+
+    #[test]
+    fn an_unknown_floor_is_a_note_and_a_closed_loop_has_none() {
+        let mut run = run(10.0, 20.0);
+        assert_eq!(found(&run), []);
+        floor(&mut run).response_us = FloorTimes::default();
+        assert_eq!(found(&run)[0].grade, Grade::Note);
+        run.points[0].floor = None;
+        let said = found(&run);
+        assert_eq!((said.len(), said[0].grade), (1, Grade::Note));
+        assert!(said[0].sentence.contains("was not measured"));
+        assert_eq!(found(&healthy()), []);
+    }
+
+    #[test]
+    fn our_own_server_is_exempt() {
+        let mut run = run(1_000.0, 1_000.0);
+        run.plan.server = Some(plan::ServerCommand {
+            argv: vec!["weigh".into(), "serve".into()],
+            ready_within: Nanos::from_secs(1),
+            counterweight: true,
+        });
+        assert_eq!(found(&run), []);
+        run.plan.server.as_mut().unwrap().counterweight = false;
+        assert_eq!(found(&run).len(), 1);
+    }
+}

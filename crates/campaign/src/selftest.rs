@@ -1,0 +1,571 @@
+//! The self-test: what the instrument itself takes at the planned rate, found before anything is asked of anybody.
+//!
+//! A short round of the very loop that will carry the load, on the same schedule, threads and ring, against our own small
+//! server in a thread of this process. What comes out is the floor of everything that is ours, with the kernel's loopback
+//! path: a server's response times near it say little of the server. (Timing empty events would be simpler, and would leave
+//! out nearly all that an exchange costs.)
+//!
+//! It also finds out what the generator can offer at most. Not by whether it kept up, which on a busy machine it may not do
+//! although it could: by the CPU time that each exchange took its threads, which waiting for a CPU does not change. A rate
+//! far beyond that is refused; what lies nearer is tried, and judged by what came of it.
+
+use counterweight::{Config, Limits, ServeError, Server};
+use engine::{Job, JobError, Observer, RoundError};
+use kernel::{Address, affinity};
+use plan::{Arriving, Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
+use record::{Floor, Round};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use thiserror::Error;
+use units::{Nanos, Rate};
+
+/// At lower rates than this half a second would hold too few exchanges for a median. The floor hardly depends on so low a
+/// rate: at each of them the threads sleep before nearly every exchange.
+const RATE_LEAST: Rate = Rate::per_second(200);
+/// Of fewer connections a second, half a second might see none arrive.
+const CONNECTIONS_LEAST: Rate = Rate::per_second(20);
+/// More than a thread can offer: an exchange over a socket takes it several microseconds. A rate beyond that finds the same
+/// ceiling, and would leave more behind than is soon put away.
+const RATE_MOST_OF_THREAD: f64 = 1e6;
+/// So many exchanges carry a p99 that a few disturbances do not decide.
+const EXCHANGES: u64 = 10_000;
+/// A median needs twenty, and random arrivals may be fewer than their mean.
+const EXCHANGES_LEAST: u64 = 50;
+/// Shorter, the accounts of CPU time would say too little.
+const SPAN_LEAST: Nanos = Nanos::from_millis(100);
+/// Longer, one would wait for it.
+const SPAN_MOST: Nanos = Nanos::from_millis(500);
+/// Opens connections and fills caches.
+const WARMUP: Nanos = Nanos::from_millis(50);
+/// How long a server that has nothing to do may take. It also bounds how long a backlog is worked off.
+const PATIENCE: Nanos = Nanos::from_millis(250);
+/// Connections of a thread: at 10 µs an exchange they carry three times what a thread can offer.
+const CONNECTIONS_OF_THREAD: u32 = 32;
+/// A worker of the server carries four times as much, so that it is not what one waits for.
+const RATE_OF_WORKER: f64 = 50_000.0;
+/// Connections that the server has places for: with `--no-keepalive` some are still closing.
+const PLACES: u32 = 4_096;
+/// A rate is refused when it is so many times what the generator can offer. CPU time for the same work varies by some ten
+/// per cent with clock frequency and with neighbours on the same core, and by a little more with what the machine takes from
+/// a virtual one; nothing of that makes a quarter.
+const BEYOND: f64 = 1.25;
+/// How often the generator may try before a rate is refused: a disturbance that lasts as long is not one.
+const TRIES: u32 = 3;
+
+/// Why there is no floor.
+#[derive(Debug, Error)]
+pub enum SelfTestError {
+    /// The generator cannot offer such a rate.
+    #[error(transparent)]
+    BeyondReach(BeyondReach),
+    /// It was interrupted.
+    #[error("interrupted before the load began")]
+    Interrupted,
+    /// Its server could not be had.
+    #[error(transparent)]
+    Server(#[from] ServeError),
+    /// Its plan could not be made ready.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// Its threads could not be had.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    /// The thread that watches over the server could not be had.
+    #[error("its server cannot be started: {0}")]
+    Thread(std::io::Error),
+    /// Some of its connections could not be had.
+    #[error("{} of its connections failed", units::count(*.0))]
+    Connections(u64),
+    /// No exchange ended well.
+    #[error("its server answered nothing")]
+    Silence,
+}
+
+/// A rate that the generator cannot offer, whoever is asked.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error(
+    "{flag} {rate} is more than this generator can offer, about {most} {what}/s with {threads} (an exchange takes it {each} \
+     of CPU, against a server that does next to nothing); {remedy}",
+    flag = .of.flag(),
+    what = what(*.of),
+    rate = units::rate(.rate.as_f64()),
+    most = units::rate(rounded(*.most)),
+    threads = threads_shown(*.threads),
+    each = units::span(*.cpu_per_exchange),
+    remedy = remedy(self)
+)]
+pub struct BeyondReach {
+    /// The rate that was asked for.
+    pub rate: Rate,
+    /// Of what.
+    pub of: Arriving,
+    /// What of it the generator could offer a second, if its threads did nothing else.
+    pub most: f64,
+    /// Its threads.
+    pub threads: u32,
+    /// CPUs' worth of time that this process may use.
+    pub cpus: f64,
+    /// CPU time of an exchange.
+    pub cpu_per_exchange: Nanos,
+}
+
+/// Two digits are what such an estimate is worth.
+fn rounded(rate: f64) -> f64 {
+    let unit = 10_f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
+    (rate / unit).floor() * unit
+}
+
+fn threads_shown(threads: u32) -> String {
+    match threads {
+        1 => "1 thread".to_owned(),
+        several => format!("{} threads", units::count(several.into())),
+    }
+}
+
+fn what(of: Arriving) -> &'static str {
+    match of {
+        Arriving::Exchanges => "requests",
+        Arriving::Connections => "connections",
+    }
+}
+
+fn remedy(beyond: &BeyondReach) -> String {
+    let flag = beyond.of.flag();
+    let cpus = beyond.cpus.ceil() as u32;
+    if beyond.threads < cpus {
+        format!("lower {flag}, or give up to --threads {cpus}")
+    } else {
+        format!("lower {flag}, or load from several machines")
+    }
+}
+
+/// Measures the floor for `plan`, which has an open loop. When `stop` becomes true it ends at once.
+///
+/// # Errors
+/// [`SelfTestError`]; only [`SelfTestError::BeyondReach`] says something of the plan.
+pub(crate) fn floor(
+    plan: &Plan,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Floor, SelfTestError> {
+    let cpus = cpus();
+    let server = Server::bind(&config(plan, cpus))?;
+    let Some(Address::Ip(at)) = server.addresses().first().cloned() else {
+        return Err(SelfTestError::Silence);
+    };
+    let job = Job::new(plan_of(plan, at), Endpoint::Ip(at))?;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _over = Raised(&over);
+        thread::Builder::new()
+            .spawn_scoped(scope, || server.run(&over))
+            .map_err(SelfTestError::Thread)?;
+        let attempt = |number| attempt(&job, number, stop, observer);
+        best(plan, cpus, attempt)
+    })
+}
+
+/// Raises a flag in the end, however that comes.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// CPUs' worth of time that this process may use.
+fn cpus() -> f64 {
+    let allowed = affinity::allowed().len().max(1) as f64;
+    affinity::quota().map_or(allowed, |quota| quota.min(allowed))
+}
+
+fn config(plan: &Plan, cpus: f64) -> Config {
+    let spare = (cpus as u32).saturating_sub(plan.threads()).max(1);
+    let exchanges = rate(plan).as_f64() * each(plan);
+    let wanted = (exchanges / RATE_OF_WORKER).ceil() as u32;
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    Config {
+        listen: vec![Address::Ip(any_port)],
+        workers: wanted.clamp(1, spare),
+        limits: Limits {
+            connections: PLACES,
+            connections_per_address: 0,
+            drain: PATIENCE,
+            ..Limits::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// The user's plan, changed only as far as it must be to be carried out against our own server at `at` and soon be over:
+/// whatever else it says, now or later, is said of the generator, and so of its floor.
+fn plan_of(plan: &Plan, at: SocketAddr) -> Plan {
+    let rate = rate(plan);
+    let threads = plan.threads();
+    let most = threads.saturating_mul(CONNECTIONS_OF_THREAD);
+    Plan {
+        target: Target {
+            scheme: "http".into(),
+            authority: at.to_string(),
+            endpoints: vec![Endpoint::Ip(at)],
+        },
+        requests: Requests::Listed(vec![Request::get("/100.html")]),
+        load: match plan.load {
+            Load::Open { of, arrivals, .. } => Load::Open {
+                rate,
+                of,
+                arrivals,
+                connections: plan.connections().min(most),
+            },
+            closed @ Load::Closed { .. } => closed,
+        },
+        stop: Stop::Duration(span(plan, rate)),
+        rounds: 1,
+        warmup: WARMUP,
+        threads,
+        timeouts: Timeouts {
+            exchange: PATIENCE,
+            connect: PATIENCE,
+        },
+        sources: Vec::new(),
+        expect: Expect::default(),
+        server: None,
+        ..plan.clone()
+    }
+}
+
+/// The rate that was asked for; none in a closed loop.
+fn asked(plan: &Plan) -> Option<Rate> {
+    match plan.load {
+        Load::Open { rate, .. } => Some(rate),
+        Load::Closed { .. } => None,
+    }
+}
+
+/// Exchanges of an arrival.
+fn each(plan: &Plan) -> f64 {
+    plan.load.exchanges_per_arrival(&plan.protocol) as f64
+}
+
+/// The rate at which the floor is measured: of arrivals, whose exchanges are what is held against its limits.
+fn rate(plan: &Plan) -> Rate {
+    let each = each(plan);
+    let of = |exchanges: f64| Rate::of_f64(exchanges / each).unwrap_or_default();
+    let least = of(RATE_LEAST.as_f64()).max(match plan.load.is_of_connections() {
+        true => CONNECTIONS_LEAST,
+        false => Rate::default(),
+    });
+    let most = of(f64::from(plan.threads()) * RATE_MOST_OF_THREAD).max(least);
+    asked(plan).unwrap_or_default().clamp(least, most)
+}
+
+/// How long is measured: not for longer than the load will last either, where that is short.
+fn span(plan: &Plan, rate: Rate) -> Nanos {
+    let second = rate.as_f64() * each(plan);
+    let exchanges = |number: u64| Nanos::from_nanos((number as f64 / second * 1e9) as u64);
+    let window = match plan.stop {
+        Stop::Duration(span) => span,
+        Stop::Requests(number) => exchanges(number),
+    };
+    let load = (plan.warmup + window) * u64::from(plan.rounds);
+    let least = exchanges(EXCHANGES_LEAST).clamp(SPAN_LEAST, SPAN_MOST);
+    exchanges(EXCHANGES).min(load).clamp(least, SPAN_MOST)
+}
+
+/// Measures once.
+fn attempt(
+    job: &Job,
+    number: u32,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Floor, SelfTestError> {
+    let measured = engine::round(job, number, 0, stop, observer);
+    if stop.load(Ordering::Relaxed) {
+        return Err(SelfTestError::Interrupted);
+    }
+    floor_of(&measured?.0, job.plan())
+}
+
+fn floor_of(round: &Round, plan: &Plan) -> Result<Floor, SelfTestError> {
+    match round.tally.connects.failed.total() {
+        0 => Floor::of(round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
+        failed => Err(SelfTestError::Connections(failed)),
+    }
+}
+
+/// What the first attempt finds, unless by that the rate is beyond the generator's reach: then it may try again, and what
+/// it reached at best counts.
+fn best(
+    plan: &Plan,
+    cpus: f64,
+    mut attempt: impl FnMut(u32) -> Result<Floor, SelfTestError>,
+) -> Result<Floor, SelfTestError> {
+    let mut beyond: Option<BeyondReach> = None;
+    for number in 0..TRIES {
+        let floor = attempt(number)?;
+        let Some(found) = beyond_reach(plan, &floor, cpus) else {
+            return Ok(floor);
+        };
+        beyond = Some(match beyond {
+            Some(best) if best.most >= found.most => best,
+            _ => found,
+        });
+    }
+    Err(SelfTestError::BeyondReach(
+        beyond.expect("it has tried at least once"),
+    ))
+}
+
+/// Whether the rate is clearly more than threads that take so long for an exchange could offer.
+fn beyond_reach(plan: &Plan, floor: &Floor, cpus: f64) -> Option<BeyondReach> {
+    let Load::Open { rate, of, .. } = plan.load else {
+        return None;
+    };
+    let at_once = f64::from(floor.threads).min(cpus);
+    let most = at_once * 1e9 / floor.cpu_per_exchange.as_nanos() as f64 / each(plan);
+    (rate.as_f64() > BEYOND * most).then_some(BeyondReach {
+        rate,
+        of,
+        most,
+        threads: floor.threads,
+        cpus,
+        cpu_per_exchange: floor.cpu_per_exchange,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{Progress, Silent};
+    use plan::{Arrivals, Arriving, Protocol, ServerCommand};
+    use record::FloorTimes;
+
+    fn open(rate: &str, connections: u32) -> Plan {
+        Plan {
+            load: Load::Open {
+                rate: rate.parse().unwrap(),
+                of: Arriving::Exchanges,
+                arrivals: Arrivals::Constant,
+                connections,
+            },
+            ..Plan::example("192.0.2.1:80".parse().unwrap())
+        }
+    }
+
+    fn costing(micros: u64, threads: u32) -> Floor {
+        Floor {
+            rate: Rate::per_second(1_000),
+            window: SPAN_MOST,
+            exchanges: 500,
+            rps: 1_000.0,
+            threads,
+            response_us: FloorTimes::default(),
+            generator_late_us: FloorTimes::default(),
+            cpu_per_exchange: Nanos::from_micros(micros),
+            generator_busy: None,
+        }
+    }
+
+    #[test]
+    fn the_plan_is_the_users_but_for_whom_it_asks_what_and_how_long() {
+        let mut plan = open("3k", 1_000);
+        plan.threads = 2;
+        plan.pin = true;
+        plan.seed = 77;
+        plan.sources = vec!["192.0.2.9".parse().unwrap()];
+        plan.protocol = Protocol {
+            keepalive: false,
+            ..Protocol::default()
+        };
+        plan.server = Some(ServerCommand {
+            argv: vec!["server".into()],
+            ready_within: Nanos::from_secs(1),
+            counterweight: false,
+        });
+        let at = SocketAddr::from(([127, 0, 0, 1], 9));
+        let own = plan_of(&plan, at);
+        assert_eq!(own.target.endpoints, [Endpoint::Ip(at)]);
+        assert!(own.sources.is_empty() && own.server.is_none());
+        assert_eq!(own.stop, Stop::Duration(SPAN_MOST));
+        let Load::Open { connections, .. } = own.load else {
+            panic!("{:?}", own.load)
+        };
+        assert_eq!(connections, 2 * CONNECTIONS_OF_THREAD);
+        // All the rest is the user's.
+        let restored = Plan {
+            target: plan.target.clone(),
+            requests: plan.requests.clone(),
+            load: plan.load,
+            stop: plan.stop,
+            rounds: plan.rounds,
+            warmup: plan.warmup,
+            timeouts: plan.timeouts,
+            sources: plan.sources.clone(),
+            server: plan.server.clone(),
+            ..own
+        };
+        assert_eq!(restored, plan);
+    }
+
+    #[test]
+    fn as_many_threads_work_as_in_the_load() {
+        let mut plan = open("3k", 1_000);
+        plan.threads = 4;
+        plan.stop = Stop::Requests(2);
+        let own = plan_of(&plan, SocketAddr::from(([127, 0, 0, 1], 9)));
+        assert_eq!(
+            (plan.threads(), own.threads(), own.connections()),
+            (2, 2, 2)
+        );
+    }
+
+    #[test]
+    fn rate_and_span_are_within_what_tells_something() {
+        // rate, the load's window in ms, threads; rate and span in ms of the self-test
+        let cases: &[(&str, u64, u32, u64, u64)] = &[
+            ("0.5", 100_000, 1, 200, 500),
+            ("200", 10_000, 1, 200, 500),
+            ("1k", 10_000, 1, 1_000, 500),
+            ("50k", 10_000, 1, 50_000, 200),
+            ("100k", 10_000, 1, 100_000, 100),
+            ("200k", 10_000, 1, 200_000, 100),
+            ("50m", 10_000, 1, 1_000_000, 100),
+            ("50m", 10_000, 3, 3_000_000, 100),
+            // A load that is short has a short self-test, but one that a median can be had of.
+            ("1k", 40, 1, 1_000, 200),
+            ("1k", 1, 1, 1_000, 100),
+            ("0.5", 1, 1, 200, 250),
+        ];
+        for &(rate_asked, window, threads, wanted, millis) in cases {
+            let mut plan = open(rate_asked, 100);
+            plan.stop = Stop::Duration(Nanos::from_millis(window));
+            plan.threads = threads;
+            let found = rate(&plan);
+            assert_eq!(found, Rate::per_second(wanted), "{rate_asked}");
+            assert_eq!(
+                span(&plan, found),
+                Nanos::from_millis(millis),
+                "{rate_asked} {window}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_rate_is_refused_from_a_quarter_beyond_the_ceiling_on() {
+        // 10 µs an exchange: a thread could offer 100 000 a second.
+        for (rate, threads, cpus, most) in [
+            ("125k", 1, 4.0, None),
+            ("125001", 1, 4.0, Some(100_000.0)),
+            ("250k", 2, 4.0, None),
+            ("250001", 2, 4.0, Some(200_000.0)),
+            ("250001", 4, 2.0, Some(200_000.0)),
+            ("100k", 2, 0.5, Some(50_000.0)),
+            ("0.5", 1, 4.0, None),
+        ] {
+            let found = beyond_reach(&open(rate, 100), &costing(10, threads), cpus);
+            assert_eq!(
+                found.map(|found| found.most.round()),
+                most,
+                "{rate} {threads} {cpus}"
+            );
+        }
+        let free = beyond_reach(&open("900m", 1_000), &costing(0, 1), 1.0);
+        assert_eq!(free, None, "where CPU time is not told, nothing is refused");
+    }
+
+    #[test]
+    fn the_sentence_names_the_rate_the_ceiling_and_what_to_do() {
+        let said = |threads, cpus| {
+            let found = beyond_reach(&open("50m", 100), &costing(7, threads), cpus);
+            found.unwrap().to_string()
+        };
+        assert_eq!(
+            said(1, 4.0),
+            "--rate 50 000 000 is more than this generator can offer, about 140 000 requests/s with 1 thread (an exchange \
+             takes it 7.00 µs of CPU, against a server that does next to nothing); lower --rate, or give up to --threads 4"
+        );
+        assert!(said(4, 4.0).contains("about 570 000 requests/s with 4 threads ("));
+        assert!(said(4, 4.0).ends_with("lower --rate, or load from several machines"));
+    }
+
+    #[test]
+    fn a_rate_of_connections_counts_their_exchanges() {
+        let mut plan = open("20k", 100);
+        let Load::Open { of, .. } = &mut plan.load else {
+            panic!("{:?}", plan.load)
+        };
+        *of = Arriving::Connections;
+        plan.protocol.requests_per_connection = Some(10);
+        let found = beyond_reach(&plan, &costing(10, 1), 4.0).unwrap();
+        assert_eq!(found.most, 10_000.0);
+        assert!(
+            found.to_string().starts_with(
+                "--connection-rate 20 000 is more than this generator can offer, about 10 000 connections/s with 1 thread ("
+            ),
+            "{found}"
+        );
+        assert_eq!(rate(&plan), Rate::per_second(20_000));
+        assert_eq!(span(&plan, rate(&plan)), SPAN_LEAST);
+        plan.protocol.requests_per_connection = Some(u64::MAX);
+        assert_eq!(rate(&plan), CONNECTIONS_LEAST);
+    }
+
+    #[test]
+    fn a_rate_is_refused_only_when_every_attempt_falls_short() {
+        let plan = open("100k", 100);
+        for (costs, tried, wanted) in [
+            (&[10][..], 1, Ok(10)),
+            (&[30, 10], 2, Ok(10)),
+            (&[30, 40, 11], 3, Ok(11)),
+            (&[30, 20, 40], 3, Err(50_000.0)),
+        ] {
+            let mut attempts = 0;
+            let found = best(&plan, 4.0, |number| {
+                attempts += 1;
+                Ok(costing(costs[number as usize], 1))
+            });
+            let found = match found {
+                Ok(floor) => Ok(floor.cpu_per_exchange.as_nanos() / 1_000),
+                Err(SelfTestError::BeyondReach(beyond)) => Err(beyond.most),
+                Err(other) => panic!("{other}"),
+            };
+            assert_eq!((found, attempts), (wanted, tried), "{costs:?}");
+        }
+    }
+
+    #[test]
+    fn a_floor_is_measured_and_rests_on_what_was_due() {
+        let mut plan = open("2k", 100);
+        plan.stop = Stop::Duration(SPAN_LEAST);
+        plan.rounds = 1;
+        let stop = AtomicBool::new(false);
+        let floor = floor(&plan, &stop, &mut Silent).unwrap();
+        assert_eq!((floor.exchanges, floor.threads), (200, 1));
+        assert_eq!(
+            (floor.rate, floor.window),
+            (Rate::per_second(2_000), SPAN_LEAST)
+        );
+        assert!(floor.rps > 0.0 && floor.cpu_per_exchange > Nanos::ZERO);
+    }
+
+    /// Raises a flag as soon as it is told that something goes on.
+    struct Impatient<'a>(&'a AtomicBool);
+
+    impl Observer for Impatient<'_> {
+        fn tick(&mut self, _: Progress) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_it_and_it_says_nothing_of_the_rate() {
+        let stop = AtomicBool::new(false);
+        let ended = floor(&open("50m", 100), &stop, &mut Impatient(&stop));
+        assert!(
+            matches!(ended, Err(SelfTestError::Interrupted)),
+            "{ended:?}"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! The instrument's own floor: what an exchange costs when next to nothing is weighed.
+
+use crate::{Round, ThreadAccounts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Histogram;
+use units::{Nanos, Rate};
+
+/// What the self-test found before the first round of an open loop: the same generator, on the same schedule, against our
+/// own small server on loopback. So its times are those of the generator, of the kernel's loopback path and of the least of
+/// servers together; its exchanges went nowhere else, and are in no other count of the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// The rate at which it was measured: the load's, but no less than 200/s and no more than any generator could offer.
+    pub rate: Rate,
+    /// How long was measured.
+    pub window: Nanos,
+    /// Exchanges that were due in it.
+    pub exchanges: u64,
+    /// Those of them that ended well before it closed, per second of it: the rate that was offered and answered.
+    pub rps: f64,
+    /// Generator threads.
+    pub threads: u32,
+    /// Response time (done - due), in microseconds; null where the self-test's server could not keep up, so that it is not
+    /// the floor of anything.
+    pub response_us: FloorTimes,
+    /// What the generator itself took to send, in microseconds; likewise.
+    pub generator_late_us: FloorTimes,
+    /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded.
+    pub cpu_per_exchange: Nanos,
+    /// The busiest generator thread's share of the window; null where it was too short for shares of time.
+    pub generator_busy: Option<f64>,
+}
+
+/// Two percentiles of the self-test, in microseconds; null where the samples do not carry them (ten must lie beyond).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FloorTimes {
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// Of what was due in the self-test so much may be unanswered at the window's end, beside one exchange a connection:
+/// otherwise somebody could not keep up.
+const BEHIND_MOST: f64 = 0.01;
+
+/// A generator that is less busy than this was not what could not keep up (as in "who was the limit").
+const BUSY_FROM: f64 = 0.85;
+
+impl Floor {
+    /// What follows from the self-test's only round, at `rate` over `connections`; none where no exchange ended well.
+    pub fn of(round: &Round, rate: Rate, connections: u32) -> Option<Floor> {
+        let ended = round.tally.ok_in_window;
+        let open = round.tally.open.as_ref()?;
+        if ended == 0 {
+            return None;
+        }
+        let worked = |thread: &ThreadAccounts| thread.cpu.saturating_sub(thread.spun);
+        let cpu: Nanos = round.threads.iter().map(worked).sum();
+        let busy = round.generator_busy();
+        let due = round.tally.due;
+        let behind = due.saturating_sub(ended) as f64;
+        let kept_up = behind <= BEHIND_MOST * due as f64 + f64::from(connections);
+        let is_ours = kept_up || busy.is_some_and(|busy| busy > BUSY_FROM);
+        let times = |times: &Histogram| match is_ours {
+            true => FloorTimes::of(times),
+            false => FloorTimes::default(),
+        };
+        Some(Floor {
+            rate,
+            window: round.window.span(),
+            exchanges: due,
+            rps: round.rps(),
+            threads: round.threads.len() as u32,
+            response_us: times(&open.response),
+            generator_late_us: times(&open.generator_late),
+            cpu_per_exchange: cpu / ended,
+            generator_busy: busy,
+        })
+    }
+}
+
+impl FloorTimes {
+    fn of(times: &Histogram) -> FloorTimes {
+        let micros = |p| Some(times.quantile_if_carried(p)? as f64 / 1e3);
+        FloorTimes {
+            p50: micros(0.5),
+            p99: micros(0.99),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpenTimes, Window};
+    use units::Instant;
+
+    /// A second at 2000/s on one thread that was this busy; `ended` of the 2000 due ended in it, each 50 µs after its due.
+    fn round(ended: u64, busy: f64) -> Round {
+        let mut round = Round {
+            window: Window {
+                start: Instant::from_nanos(7),
+                end: Instant::from_nanos(1_000_000_007),
+            },
+            threads: vec![ThreadAccounts {
+                wall: Nanos::from_secs(1),
+                cpu: Nanos::from_nanos((busy * 1e9) as u64),
+                ..ThreadAccounts::default()
+            }],
+            ..Round::default()
+        };
+        let mut open = OpenTimes::default();
+        open.response.record_n(50_000, ended);
+        open.generator_late.record_n(5_000, ended);
+        (round.tally.due, round.tally.ok_in_window) = (2_000, ended);
+        round.tally.open = Some(Box::new(open));
+        round
+    }
+
+    fn floor(round: &Round) -> Option<Floor> {
+        Floor::of(round, Rate::per_second(2_000), 10)
+    }
+
+    #[test]
+    fn times_cost_and_rate_follow_from_the_round() {
+        let floor = floor(&round(2_000, 0.02)).unwrap();
+        assert_eq!(
+            (floor.exchanges, floor.rps, floor.threads),
+            (2_000, 2_000.0, 1)
+        );
+        assert_eq!(floor.cpu_per_exchange, Nanos::from_micros(10));
+        assert_eq!(floor.generator_busy, Some(0.02));
+        let near = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
+        assert!(near(floor.response_us.p50, 50.0) && near(floor.response_us.p99, 50.0));
+        assert!(near(floor.generator_late_us.p99, 5.0));
+    }
+
+    #[test]
+    fn spinning_on_purpose_costs_no_exchange_anything() {
+        let mut round = round(2_000, 0.9);
+        round.threads[0].spun = Nanos::from_millis(880);
+        let floor = floor(&round).unwrap();
+        assert_eq!(floor.cpu_per_exchange, Nanos::from_micros(10));
+    }
+
+    #[test]
+    fn a_percentile_that_the_samples_do_not_carry_is_none() {
+        let mut round = round(999, 0.02);
+        round.tally.due = 999;
+        let times = floor(&round).unwrap().response_us;
+        assert!(times.p50.is_some() && times.p99.is_none());
+    }
+
+    #[test]
+    fn times_of_a_server_that_could_not_keep_up_are_no_floor_and_those_of_a_busy_generator_are() {
+        // Of 2000 due one in a hundred may be behind, and one for each of ten connections.
+        for (ended, busy, known) in [
+            (1_970, 0.5, true),
+            (1_969, 0.5, false),
+            (1_969, 0.86, true),
+            (1_969, 0.84, false),
+            (5, 0.99, false), // too few samples
+        ] {
+            let floor = floor(&round(ended, busy)).unwrap();
+            assert_eq!(floor.response_us.p50.is_some(), known, "{ended} {busy}");
+            assert_eq!(
+                floor.generator_late_us.p50.is_some(),
+                known,
+                "{ended} {busy}"
+            );
+            assert!(floor.cpu_per_exchange > Nanos::ZERO);
+        }
+    }
+
+    #[test]
+    fn nothing_follows_from_a_round_in_which_nothing_ended_well_or_of_a_closed_loop() {
+        assert_eq!(floor(&round(0, 0.5)), None);
+        let mut closed = round(2_000, 0.5);
+        closed.tally.open = None;
+        assert_eq!(floor(&closed), None);
+    }
+}
