@@ -6,9 +6,7 @@
 
 use crate::{Look, date};
 use plan::{Load, Requests};
-use record::{
-    FloorTimes, Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts, Visits,
-};
+use record::{FloorTimes, Grade, Latency, OpenTimes, Point, Round, Run, ThreadAccounts, Visits};
 use stats::Histogram;
 use units::Nanos;
 
