@@ -74,7 +74,7 @@ fn introduction(setting: &Setting) -> String {
          what the host took away. weigh ran with one thread and `--spin auto`, connections opened beforehand, a warm-up \
          of half a second; the server with `--spin auto`: its own lateness is in the truth.\n\n\
          Where a case was looked at by packets, too, their truth is the kernel's time stamp of the packet with the \
-         answer, less when it was due (others: less that of the request).\n\n\
+         answer, less when it was due (others: less that of the request); weigh ran with `--spin always` there.\n\n\
          - machine: {machine}\n\
          - priority of server and tools over everything else: {priority}\n\
          - source: {commit}\n\n\

@@ -78,6 +78,11 @@ impl Server {
         self.child.id()
     }
 
+    /// Bytes of its log so far; nothing where it has none yet. It is written some hundred requests behind.
+    pub fn log_length(&self) -> u64 {
+        std::fs::metadata(&self.log).map_or(0, |file| file.len())
+    }
+
     /// Ends it, and reads its log.
     ///
     /// # Errors

@@ -30,9 +30,11 @@ const LOOK: Duration = Duration::from_millis(5);
 /// By how much a request may seem to arrive before it was due: the kernel's stamps are of another clock, and the
 /// difference between the two moves a little while one of them is disciplined.
 const SLACK: Nanos = Nanos::from_micros(50);
-/// How long the server stays stopped, and how long after the tool's start that begins.
+/// How long the server stays stopped, and after how many seconds' worth of answers that begins.
 const STOPPED: Duration = Duration::from_secs(1);
-const STOPPED_AFTER: Duration = Duration::from_millis(1500);
+const STOPPED_AFTER: u64 = 1;
+/// Bytes of a record in the log.
+const LOGGED: u64 = 48;
 
 /// What one run has shown.
 #[derive(Debug)]
@@ -162,11 +164,10 @@ impl Order<'_> {
             false => None,
         };
         let before = noise::before();
-        let stopped = (case.nature == Nature::Stopped).then(|| stop_for_a_while(server.pid()));
-        let (text, succeeded) = run(&words, folder, Duration::from_secs(self.seconds.into()))?;
-        if let Some(stopped) = stopped {
-            stopped.join().expect("it does not panic")?;
-        }
+        let mut pause = Pause::of(case);
+        let length = Duration::from_secs(self.seconds.into());
+        let (text, succeeded) = run(&words, folder, length, &mut || pause.look(&server))?;
+        pause.end(&server)?;
         let noise = before.since();
         let packets = capture.map(Capture::stop).transpose()?;
         Ok(Happened {
@@ -243,6 +244,10 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
     add("--duration", format!("{}s", ask.seconds));
     add("--rounds", "1".to_owned());
     add("--seed", seed.to_string());
+    if case.packets {
+        // What is held against packets is how soon a thread that is awake notices an answer.
+        add("--spin", "always".to_owned());
+    }
     if case.nature == Nature::Timeouts {
         add("--timeout", format!("{}ms", TIMEOUT.as_nanos() / 1_000_000));
         add("--max-errors", "100%".to_owned());
@@ -251,8 +256,13 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
     words
 }
 
-/// Runs a command to its end: all that it said, and whether it ended well.
-fn run(words: &[String], folder: &std::path::Path, length: Duration) -> Result<(String, bool)> {
+/// Runs a command to its end, and calls `look` now and then: all that it said, and whether it ended well.
+fn run(
+    words: &[String],
+    folder: &std::path::Path,
+    length: Duration,
+    look: &mut dyn FnMut() -> Result<()>,
+) -> Result<(String, bool)> {
     let path = folder.join("tool.words");
     let start = Start {
         command: words.iter().map(Into::into).collect(),
@@ -270,6 +280,7 @@ fn run(words: &[String], folder: &std::path::Path, length: Duration) -> Result<(
         if begun.elapsed() > length + GRACE {
             bail!("{} has not ended", typed(words));
         }
+        look()?;
         // The standard library has no wait with a limit; this is short against the runs.
         thread::sleep(LOOK);
     };
@@ -280,16 +291,45 @@ fn run(words: &[String], folder: &std::path::Path, length: Duration) -> Result<(
     ))
 }
 
-/// Stops a process for a while, in the middle of a run.
-fn stop_for_a_while(pid: u32) -> thread::JoinHandle<Result<()>> {
-    thread::spawn(move || {
-        // Not to wait for anything: this is the disturbance itself.
-        thread::sleep(STOPPED_AFTER);
-        signal("STOP", pid)?;
-        // This is how long the server stands still.
-        thread::sleep(STOPPED);
-        signal("CONT", pid)
-    })
+/// The server's standing still in the middle of a run.
+enum Pause {
+    /// When its log holds so many bytes: by what was answered, and not by a clock, since tools take their time before
+    /// they begin.
+    Before(u64),
+    /// Since then.
+    Since(Wall),
+    /// Not, or not any more.
+    Over,
+}
+
+impl Pause {
+    fn of(case: &Case) -> Pause {
+        match case.nature {
+            Nature::Stopped => Pause::Before(case.rate * STOPPED_AFTER * LOGGED),
+            _ => Pause::Over,
+        }
+    }
+
+    /// To be called now and then.
+    fn look(&mut self, server: &Server) -> Result<()> {
+        match self {
+            Pause::Before(length) if server.log_length() >= *length => {
+                signal("STOP", server.pid())?;
+                *self = Pause::Since(Wall::now());
+                Ok(())
+            }
+            Pause::Since(begun) if begun.elapsed() >= STOPPED => self.end(server),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets it go on.
+    fn end(&mut self, server: &Server) -> Result<()> {
+        match std::mem::replace(self, Pause::Over) {
+            Pause::Since(_) => signal("CONT", server.pid()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What became of everything that was due in the window.
