@@ -1,8 +1,14 @@
-//! One row a round, for spreadsheets and scripts.
+//! Rows for spreadsheets and scripts: one a point, or, with all that is known, one a round (the columns here).
 //!
-//! Fields are separated by commas and quoted where they must be (RFC 4180), lines end with a bare newline as other
-//! Unix tools expect, numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
+//! Lines end with a bare newline as other Unix tools expect, numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
 //! The last column carries what is to be held against the run, so that no number leaves without it.
+
+mod manual;
+mod points;
+mod sheet;
+
+pub use manual::manual;
+pub(crate) use sheet::Sheet;
 
 use crate::{Look, date};
 use plan::{Load, Requests};
@@ -293,9 +299,29 @@ pub const COLUMNS: &[Column] = &[
     },
 ];
 
+/// One row a point, separated by commas.
+pub(crate) fn csv(runs: &[Run], _: &Look) -> String {
+    points::render(runs, Sheet::Commas)
+}
+
+/// One row a point, separated by tabs.
+pub(crate) fn tsv(runs: &[Run], _: &Look) -> String {
+    points::render(runs, Sheet::Tabs)
+}
+
+/// One row a round, separated by commas.
+pub(crate) fn csv_rounds(runs: &[Run], _: &Look) -> String {
+    render(runs, Sheet::Commas)
+}
+
+/// One row a round, separated by tabs.
+pub(crate) fn tsv_rounds(runs: &[Run], _: &Look) -> String {
+    render(runs, Sheet::Tabs)
+}
+
 /// The header row and one row a round.
-pub(crate) fn render(runs: &[Run], _: &Look) -> String {
-    let mut csv = row(COLUMNS.iter().map(|column| column.name.to_owned()));
+fn render(runs: &[Run], sheet: Sheet) -> String {
+    let mut csv = sheet.row(COLUMNS.iter().map(|column| column.name.to_owned()));
     for run in runs {
         for point in &run.points {
             for round in &point.rounds {
@@ -305,30 +331,20 @@ pub(crate) fn render(runs: &[Run], _: &Look) -> String {
                     round,
                     latency: Latency::of(&round.tally),
                 };
-                csv.push_str(&row(COLUMNS.iter().map(|column| (column.value)(&line))));
+                csv.push_str(&sheet.row(COLUMNS.iter().map(|column| (column.value)(&line))));
             }
         }
     }
     csv
 }
 
-fn row(fields: impl Iterator<Item = String>) -> String {
-    let fields: Vec<String> = fields.map(quoted).collect();
-    format!("{}\n", fields.join(","))
-}
-
-/// In double quotes where the field holds a comma, a quote or a line's end; quotes in it are doubled.
-fn quoted(field: String) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field
-    }
-}
-
 fn url(line: &Line<'_>) -> String {
-    let target = &line.run.plan.target;
-    let path = match &line.run.plan.requests {
+    target_url(line.run)
+}
+
+fn target_url(run: &Run) -> String {
+    let target = &run.plan.target;
+    let path = match &run.plan.requests {
         Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
         Requests::File { .. } => "",
     };
@@ -391,12 +407,20 @@ fn floor(line: &Line<'_>, of: fn(&FloorTimes) -> Option<f64>) -> String {
 }
 
 fn findings(line: &Line<'_>) -> String {
-    let graded = line
+    let place = line
         .run
-        .findings
+        .points
         .iter()
-        .filter(|finding| finding.grade > Grade::Note);
-    let words: Vec<String> = graded
+        .position(|point| std::ptr::eq(point, line.point));
+    held(line.run, place.unwrap_or_default())
+}
+
+/// What is to be held against the point at `place`, notes left out.
+fn held(run: &Run, place: usize) -> String {
+    let touching = run.findings.iter().filter(|finding| {
+        finding.grade > Grade::Note && finding.point.is_none_or(|point| point == place)
+    });
+    let words: Vec<String> = touching
         .map(|finding| format!("{}:{}", finding.check, finding.grade).to_lowercase())
         .collect();
     words.join(" ")
@@ -441,20 +465,6 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_quoted_where_they_must_be() {
-        let cases: &[(&str, &str)] = &[
-            ("plain text", "plain text"),
-            ("a,b", "\"a,b\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("two\nlines", "\"two\nlines\""),
-            ("", ""),
-        ];
-        for (field, wanted) in cases {
-            assert_eq!(quoted((*field).to_owned()), *wanted);
-        }
-    }
-
-    #[test]
     fn there_is_a_row_a_round_and_every_row_has_every_column() {
         let runs = [example::ok(), example::empty(), example::errors()];
         let rounds: usize = runs
@@ -462,7 +472,7 @@ mod tests {
             .flat_map(|run| &run.points)
             .map(|point| point.rounds.len())
             .sum();
-        let csv = render(&runs, &Look::default());
+        let csv = csv_rounds(&runs, &Look::default());
         assert_eq!(csv.lines().count(), rounds + 1);
         assert!(
             csv.lines()

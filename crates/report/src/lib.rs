@@ -70,8 +70,23 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "csv",
-        doc: "for tables: one row a round, with a header row",
-        render: csv::render,
+        doc: "for tables: one row a point, with a header row",
+        render: csv::csv,
+    },
+    Format {
+        name: "csv-rounds",
+        doc: "for tables: one row a round, with all that is known of it",
+        render: csv::csv_rounds,
+    },
+    Format {
+        name: "tsv",
+        doc: "as csv, separated by tabs",
+        render: csv::tsv,
+    },
+    Format {
+        name: "tsv-rounds",
+        doc: "as csv-rounds, separated by tabs",
+        render: csv::tsv_rounds,
     },
 ];
 

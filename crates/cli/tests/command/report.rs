@@ -39,11 +39,11 @@ fn json_on_standard_output_is_the_file_and_the_report_of_it() {
 }
 
 #[test]
-fn csv_has_a_row_a_round_with_the_records_counts() {
+fn csv_of_rounds_has_a_row_a_round_with_the_records_counts() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let (_, record) = bench.run(&format!("{}/100.html -n 50 --rounds 3", server.at()));
-    let said = bench.say("report run.json --format csv");
+    let said = bench.say("report run.json --format csv-rounds");
     let lines: Vec<&str> = said.ended(0).out.lines().collect();
     assert_eq!(lines.len(), 1 + record.rounds().len());
     let names: Vec<&str> = lines[0].split(',').collect();
@@ -53,6 +53,32 @@ fn csv_has_a_row_a_round_with_the_records_counts() {
         assert_eq!(cells.len(), names.len(), "{line}");
         assert_eq!(cells[column("round")], (number + 1).to_string());
         assert_eq!((cells[column("ok")], cells[column("errors")]), ("50", "0"));
+    }
+}
+
+#[test]
+fn csv_and_tsv_have_a_row_a_point_of_a_sweep() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/100.html -c 1,3,2 -n 20 --rounds 2 -o s.json",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    for (format, separator) in [("csv", ','), ("tsv", '\t')] {
+        let said = bench.say(&format!("report s.json --format {format}"));
+        let rows: Vec<Vec<&str>> = said
+            .ended(0)
+            .out
+            .lines()
+            .map(|line| line.split(separator).collect())
+            .collect();
+        let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let of =
+            |name: &str| -> Vec<&str> { rows[1..].iter().map(|row| row[column(name)]).collect() };
+        assert_eq!(of("connections"), ["1", "3", "2"]);
+        assert_eq!(of("ok"), ["40"; 3]);
+        assert_eq!(of("rounds"), ["2"; 3]);
     }
 }
 
@@ -92,9 +118,11 @@ fn what_is_no_record_is_refused_with_its_name() {
         bench.say(&format!("report {file}")).refused(&[words]);
     }
     bench.say("report").refused(&["there is no record yet"]);
-    bench
-        .say("report --format xml text")
-        .refused(&["--format", "`xml`", "text, json, csv"]);
+    bench.say("report --format xml text").refused(&[
+        "--format",
+        "`xml`",
+        "text, json, csv, csv-rounds, tsv, tsv-rounds",
+    ]);
 }
 
 #[test]
