@@ -29,11 +29,13 @@ pub(crate) fn healthy() -> Run {
             ..Machine::default()
         },
         probe: None,
+        observed: None,
         points: vec![Point {
             level: Level::of(plan.load),
             rounds: (0..plan.rounds).map(round).collect(),
             summary: None,
             floor: None,
+            footprint: None,
         }],
         plan,
         summary: None,
@@ -142,6 +144,7 @@ pub(crate) fn busy_server(share: f64) -> Footprint {
         cpus: vec![0],
         wall: Nanos::from_secs(1),
         lower_bound: false,
+        ..Footprint::default()
     }
 }
 

@@ -22,9 +22,11 @@ mod foresight;
 mod selftest;
 mod server;
 mod walk;
+mod witness;
 
 pub use cells::{Cell, cells};
 pub use foresight::{Foresight, foresee};
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};
+pub use witness::ObserveError;

@@ -6,14 +6,12 @@ use crate::course::Course;
 use crate::foresight::{Foresight, Shortage, foresee};
 use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
+use crate::witness::{ObserveError, Subject, Witness};
 use audit::Evidence;
-use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
-use host::Watch;
+use engine::{Job, JobError, ProbeError, Progress, RoundError};
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
-use record::{
-    Finding, Floor, Footprint, Journal, Point, Round, Run, SaveError, SentTotal, Summary,
-};
+use record::{Cost, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, Summary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +58,9 @@ pub enum CampaignError {
     /// There is nothing to go on with.
     #[error("{} has every round of its plan already; see it with `weigh report`", .0.display())]
     Complete(PathBuf),
+    /// The server that was to be observed is not there.
+    #[error(transparent)]
+    Nobody(#[from] ObserveError),
     /// No ring to probe with.
     #[error("the kernel gives no epoll instance: {0}")]
     Ring(Errno),
@@ -228,6 +229,7 @@ fn new_run(plan: Plan) -> Run {
         started_unix: kernel::clock::realtime().as_secs(),
         machine: host::machine(),
         probe: None,
+        observed: None,
         points: Vec::new(),
         summary: None,
         sent_total: SentTotal::default(),
@@ -311,16 +313,10 @@ fn measure(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Round, CampaignError> {
-    let mut witness = Witness {
-        cell: *cell,
-        view,
-        server: stage.server.as_mut(),
-        watch: None,
-        footprint: None,
-    };
+    let mut witness = Witness::of(*cell, &mut stage.subject, view);
     let (mut round, next) = engine::round(&stage.job, cell.round, *seq, stop, &mut witness)?;
     *seq = next;
-    round.footprint = witness.footprint.take();
+    witness.tell(&mut round);
     Ok(round)
 }
 
@@ -347,6 +343,7 @@ fn tell_point(run: &mut Run, index: usize, view: &mut dyn View) {
     if is_whole {
         point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
         point.summary = Summary::of(&point.rounds);
+        point.footprint = Cost::of(&point.rounds);
         let evidence = Evidence::of(run, &run.points[index]);
         view.point(run, index, &audit::judge_evidence(&evidence));
     }
@@ -354,7 +351,7 @@ fn tell_point(run: &mut Run, index: usize, view: &mut dyn View) {
 
 /// What the rounds of a point are measured with.
 struct Stage {
-    server: Option<Running>,
+    subject: Subject,
     job: Job,
 }
 
@@ -370,13 +367,13 @@ fn set<'s>(
     let kept = stage
         .take()
         .filter(|stage| stage.job.plan().server == plan.server);
-    let (server, endpoint) = match kept {
+    let (subject, endpoint) = match kept {
         Some(kept) if kept.job.plan() == plan => return Ok(stage.insert(kept)),
-        Some(kept) => (kept.server, kept.job.endpoint().clone()),
+        Some(kept) => (kept.subject, kept.job.endpoint().clone()),
         None => prepare(plan, run, stop, view)?,
     };
     let job = Job::new(plan.clone(), endpoint)?;
-    Ok(stage.insert(Stage { server, job }))
+    Ok(stage.insert(Stage { subject, job }))
 }
 
 /// The instrument's own floor at each point that was begun, by the point's place in the record.
@@ -431,12 +428,13 @@ impl Observer for Onlooker<'_> {
 }
 
 /// The server, and its first answer; the first of all servers' is recorded.
+/// The server, its first answer, and whose footprint is taken; the first of all servers' is recorded.
 fn prepare(
     plan: &Plan,
     run: &mut Run,
     stop: &AtomicBool,
     view: &mut dyn View,
-) -> Result<(Option<Running>, Endpoint), CampaignError> {
+) -> Result<(Subject, Endpoint), CampaignError> {
     let (server, ready) = match &plan.server {
         None => {
             let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
@@ -453,33 +451,7 @@ fn prepare(
     let endpoint = ready.probe.endpoint.clone();
     run.sent_total.probe += ready.probes;
     run.probe.get_or_insert(ready.probe);
-    Ok((server, endpoint))
-}
-
-/// Looks on for the engine: at the clock of the server's processes, and for whoever looks at us.
-struct Witness<'a> {
-    cell: Cell,
-    view: &'a mut dyn View,
-    server: Option<&'a mut Running>,
-    watch: Option<Watch>,
-    footprint: Option<Footprint>,
-}
-
-impl Observer for Witness<'_> {
-    fn opened(&mut self) {
-        self.watch = self
-            .server
-            .as_mut()
-            .map(|server| Watch::start(server.child()));
-    }
-
-    fn closed(&mut self) {
-        if let (Some(watch), Some(server)) = (self.watch.take(), &mut self.server) {
-            self.footprint = Some(watch.stop(server.child()));
-        }
-    }
-
-    fn tick(&mut self, progress: Progress) {
-        self.view.progress(&self.cell, progress);
-    }
+    let (subject, observed) = Subject::of(plan, server, &endpoint)?;
+    run.observed.get_or_insert(observed);
+    Ok((subject, endpoint))
 }

@@ -229,6 +229,15 @@ pub struct RunFlags {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span, help_heading = "Connections")]
     pub ready_within: Nanos,
 
+    /// Whose CPU time and memory are taken: a process (1234), a name (nginx), whoever listens on a port (:8080), or
+    /// cgroup:PATH [default: COMMAND, or whoever listens where the target is, if that is this machine].
+    #[arg(
+        long,
+        value_name = "PID|NAME|:PORT|cgroup:PATH",
+        help_heading = "Judgement"
+    )]
+    pub server: Option<plan::Observe>,
+
     /// Start this server first, wait until it answers, and stop it afterwards with everything it started.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

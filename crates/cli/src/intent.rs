@@ -177,6 +177,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
             ready_within: flags.ready_within,
             counterweight: false,
         }),
+        observe: flags.server.clone(),
         target,
     })
 }

@@ -3,6 +3,7 @@
 //! A stage opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
 //! Inside a window threads only read `stopped`, a line of memory that nobody writes.
 
+use crate::linger::Linger;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use units::{Instant, Nanos};
 
@@ -30,6 +31,7 @@ pub struct Gate<'a> {
     window: [AtomicU64; 2],
     left: AtomicU32,
     ended: AtomicU32,
+    linger: Linger,
     pulses: Vec<Pulse>,
     /// Who looks on, to be woken when there is something to see.
     onlooker: std::thread::Thread,
@@ -70,6 +72,7 @@ impl<'a> Gate<'a> {
             window: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
             left: AtomicU32::new(0),
             ended: AtomicU32::new(0),
+            linger: Linger::default(),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
             onlooker: std::thread::current(),
         }
@@ -156,6 +159,28 @@ impl<'a> Gate<'a> {
     pub(crate) fn leave(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
         self.onlooker.unpark();
+    }
+
+    /// Somebody looks at the open connections when all have drained, and says so with [`Gate::release`].
+    pub(crate) fn expect_look(&self) {
+        self.linger.is_watched();
+    }
+
+    /// A thread has drained, with `open` connections; it waits until the onlooker, if there is one, has looked.
+    pub(crate) fn drained(&self, open: u64) {
+        self.linger.drained(open);
+        self.onlooker.unpark();
+        self.linger.wait(|| self.stopped());
+    }
+
+    /// How many connections are open, once every thread has drained.
+    pub(crate) fn open_connections(&self) -> Option<u64> {
+        self.linger.open(self.threads)
+    }
+
+    /// The onlooker has looked: connections may be closed.
+    pub(crate) fn release(&self) {
+        self.linger.release();
     }
 
     /// A thread has nothing more to do but to hand over its books.

@@ -24,6 +24,7 @@ mod gaps;
 mod gate;
 mod job;
 mod lines;
+mod linger;
 mod pace;
 mod probe;
 mod round;

@@ -43,6 +43,9 @@ pub trait Observer {
     fn opened(&mut self) {}
     /// The window has just closed.
     fn closed(&mut self) {}
+    /// Every thread has drained; `open` connections are still open, and stay so until this returns, or for two seconds.
+    /// Not called of a round that is stopped before.
+    fn drained(&mut self, _open: u64) {}
     /// Ten times a second: how far it has come.
     fn tick(&mut self, _: Progress) {}
 }
@@ -71,6 +74,7 @@ pub fn round(
     let threads = job.plan().threads();
     let setup = |error: String| RoundError::Setup { threads, error };
     let gate = Gate::new(threads, stop);
+    gate.expect_look();
     let suspension = Suspension::begin(kernel::clock::suspended);
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
@@ -163,7 +167,7 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 
 /// Tells the observer what happens until every thread has ended.
 fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
-    let (mut opened, mut closed) = (false, false);
+    let (mut opened, mut closed, mut drained) = (false, false, false);
     while !gate.is_over() {
         let now = kernel::clock::now();
         let (start, end) = gate.window();
@@ -174,6 +178,11 @@ fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
         if opened && !closed && (now >= end || gate.all_left()) {
             closed = true;
             observer.closed();
+        }
+        if let Some(open) = gate.open_connections().filter(|_| !drained) {
+            drained = true;
+            observer.drained(open);
+            gate.release();
         }
         observer.tick(gate.progress());
         let edge = if opened { end } else { start };

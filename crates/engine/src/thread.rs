@@ -195,6 +195,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.accounts.close(self.clock);
         self.gate.leave();
         self.drain();
+        self.gate.drained(self.open);
         self.finish()
     }
 

@@ -3,12 +3,15 @@
 //! All of them are read below a root, which is `/` in earnest and a folder of fixtures in tests, and only up to a limit:
 //! a file of /proc has no length that could be asked for first.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The most that is read of a file. The longest we look at, cpuinfo, has about 2 KB a CPU.
 const MOST_BYTES: u64 = 4 << 20;
+/// The most names that are taken of a folder: more than a process may have descriptors by default, or a machine has
+/// processes.
+const MOST_ENTRIES: usize = 1 << 20;
 /// The longest fact in characters; what is longer is no name.
 const MOST_CHARS: usize = 200;
 
@@ -28,13 +31,34 @@ impl Root {
         Root(folder.into())
     }
 
+    /// Where the file lies that from the root is at `path`.
+    fn place(&self, path: &Path) -> PathBuf {
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
     /// The text of the file at `path`, from the root; none when it cannot be read.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
-        let path = path.as_ref();
-        let file = File::open(self.0.join(path.strip_prefix("/").unwrap_or(path))).ok()?;
+        let file = File::open(self.place(path.as_ref())).ok()?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The names in the folder at `path` that are text.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn entries(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ErrorKind> {
+        let entries = fs::read_dir(self.place(path.as_ref())).map_err(|error| error.kind())?;
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        Ok(names.take(MOST_ENTRIES).collect())
+    }
+
+    /// Where the link at `path` leads; none when there is none, or it may not be read.
+    pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        fs::read_link(self.place(path.as_ref())).ok()
     }
 
     /// The one fact that the file at `path` states.

@@ -16,11 +16,20 @@ mod files;
 // What the machine is,
 mod cpus;
 mod machine;
-// and what a server costs on it.
+// and what was counted on it;
+mod counters;
+// who is a server,
+mod cgroup;
+mod found;
+mod sockets;
+// and what it costs.
+mod ledger;
+mod memory;
 mod observer;
 
+pub use found::{Door, Found};
 pub use machine::machine;
-pub use observer::Watch;
+pub use observer::{Costs, Server, Watch};
 
 #[cfg(test)]
 mod tests {
@@ -30,7 +39,14 @@ mod tests {
     /// A tree of files that goes when it is dropped.
     pub(crate) struct Fixture {
         pub(crate) root: Root,
-        _folder: tempfile::TempDir,
+        folder: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        /// Where the file at `path` lies.
+        pub(crate) fn path(&self, path: &str) -> std::path::PathBuf {
+            self.folder.path().join(path)
+        }
     }
 
     /// A tree with these files, by path and text.
@@ -43,7 +59,7 @@ mod tests {
         }
         Fixture {
             root: Root::at(folder.path()),
-            _folder: folder,
+            folder,
         }
     }
 }

@@ -1,166 +1,366 @@
-//! What a server costs between two moments.
+//! What a server costs over a round, and the machine beside it.
 //!
-//! It looks twice, not ten times a second: the clocks of processes only rise, so the difference is exact, and nothing of
-//! the observing happens while the load runs.
+//! Within the window it looks ten times a second, and then only at clocks that it knows and for processes that have
+//! come: what was there and has gone is then known to a tenth of a second, however its parents treat its account. At the
+//! window's edges it looks for everybody; what is dear to read, memory and descriptors, it reads around the round.
 
+use crate::cgroup::{Accounts, Cgroup};
+use crate::counters::Span;
 use crate::cpus;
 use crate::files::Root;
-use kernel::process::Child;
-use record::Footprint;
+use crate::found::Found;
+use crate::ledger::{Ledger, Look, Sight, Taken, divided};
+use crate::memory;
+use kernel::accounts::{Usage, process_cpu, thread_cpu};
+use kernel::process::{Child, Stat, newest, pids, ticks_of};
+use record::{Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Switches};
+use std::collections::BTreeSet;
 use units::{Instant, Nanos};
 
-/// A server whose footprint is being taken.
+/// The signal that tells a parent of its child's end; whoever ignores it has no accounts of its children kept.
+const CHILD_SIGNAL: u32 = 17;
+
+/// Processes that are observed as one server.
 #[derive(Debug)]
-pub struct Watch {
-    cpus_allowed: f64,
-    cpus: Vec<u32>,
-    start: Reading,
+pub enum Server<'a> {
+    /// We started it: whoever is left behind, we reap.
+    Started(&'a mut Child),
+    /// Somebody else did.
+    Found(&'a mut Found),
 }
 
-/// What the server's processes have cost so far, and which they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Reading {
+impl Server<'_> {
+    fn stats(&mut self) -> Vec<Stat> {
+        match self {
+            Server::Started(child) => child.look(),
+            Server::Found(found) => found.look(),
+        }
+    }
+
+    fn reaped(&self) -> Usage {
+        match self {
+            Server::Started(child) => child.reaped(),
+            Server::Found(_) => Usage::default(),
+        }
+    }
+
+    fn look(&mut self) -> Look {
+        let sights = self.stats().into_iter().map(Sight::of).collect();
+        Look {
+            sights,
+            reaped: self.reaped(),
+        }
+    }
+
+    fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
+        match self {
+            Server::Started(child) => child.owns(stat, members),
+            Server::Found(_) => members.contains(&stat.parent),
+        }
+    }
+
+    /// All living processes.
+    fn pids(&mut self) -> Vec<u32> {
+        let stats = self.stats().into_iter().filter(|stat| !stat.zombie);
+        stats.map(|stat| stat.process.pid).collect()
+    }
+
+    /// The group whose clock is the server's: the one that was named, or one that holds nobody else.
+    fn group(&self, root: &Root, members: &[u32]) -> Option<Cgroup> {
+        if let Server::Found(found) = self
+            && let Some(group) = found.group()
+        {
+            return Some(group.clone());
+        }
+        let group = Cgroup::of(root, *members.first()?)?;
+        let inside = group.pids(root);
+        let is_alone = inside.iter().all(|pid| members.contains(pid));
+        let is_whole = members.iter().all(|pid| inside.contains(pid));
+        (is_alone && is_whole).then_some(group)
+    }
+
+    /// Whose footprint this is, as it is now; `by` says how it was known.
+    pub fn observed(&mut self, by: Known) -> Observed {
+        let root = Root::machine();
+        let pids = self.pids();
+        let named = pids.iter().take(Observed::MOST);
+        Observed {
+            by,
+            processes: named
+                .filter_map(|pid| memory::process(&root, *pid))
+                .collect(),
+            count: pids.len() as u32,
+            cgroup: self.group(&root, &pids).map(|group| group.name()),
+            why_not: None,
+        }
+    }
+
+    /// Its memory now as PSS, in bytes; none where that may not be read.
+    pub fn memory(&mut self) -> Option<u64> {
+        memory::pss(&Root::machine(), &self.pids())
+    }
+}
+
+/// One round under observation.
+#[derive(Debug)]
+pub struct Watch {
+    root: Root,
+    memory: Memory,
+    window: Option<Window>,
+    footprint: Option<Footprint>,
+    budget: Option<Budget>,
+    kernel: Option<KernelCounters>,
+    observing: Nanos,
+}
+
+/// What is known while the window is open.
+#[derive(Debug)]
+struct Window {
     at: Instant,
-    cpu: Nanos,
-    /// Ascending.
-    pids: Vec<u32>,
+    span: Span,
+    observing: Nanos,
+    server: Option<Open>,
+}
+
+/// The server while the window is open.
+#[derive(Debug)]
+struct Open {
+    ledger: Ledger,
+    /// The group whose clock is read, with what it showed at first.
+    group: Option<(Cgroup, Accounts)>,
+    switches: Option<Vec<(u32, Switches)>>,
+    /// Who was there at the last look, of all processes of the machine.
+    strangers: BTreeSet<u32>,
+    newest: Option<u32>,
+}
+
+/// What a round cost.
+#[derive(Debug, Default)]
+pub struct Costs {
+    /// The server, where it was observed.
+    pub footprint: Option<Footprint>,
+    /// The machine.
+    pub budget: Option<Budget>,
+    /// Its network.
+    pub kernel: Option<KernelCounters>,
 }
 
 impl Watch {
-    /// Begins to take the footprint of `server` and of all that it started.
-    pub fn start(server: &mut Child) -> Watch {
-        // Its control group is taken for ours, as it is unless the command itself moved elsewhere.
-        let quota = kernel::affinity::quota();
-        let cpus = cpus::allowed(&Root::machine(), server.id());
+    /// Begins before the round; `rest` is what the server held before the campaign's load, in bytes.
+    pub fn before(server: Option<Server<'_>>, rest: Option<u64>) -> Watch {
+        let memory = Memory {
+            rest,
+            before: server.and_then(|mut server| server.memory()),
+            ..Memory::default()
+        };
+        Watch {
+            root: Root::machine(),
+            memory,
+            window: None,
+            footprint: None,
+            budget: None,
+            kernel: None,
+            observing: Nanos::ZERO,
+        }
+    }
+
+    /// The window has opened.
+    pub fn opened(&mut self, server: Option<Server<'_>>) {
+        let began = thread_cpu();
+        let span = Span::open(&self.root);
+        let at = kernel::clock::now();
+        let server = server.map(|server| Open::new(&self.root, server));
+        self.window = Some(Window {
+            at,
+            span,
+            observing: Nanos::ZERO,
+            server,
+        });
+        self.charge(began);
+    }
+
+    /// Some while into the window.
+    pub fn tick(&mut self, server: Option<Server<'_>>) {
+        let began = thread_cpu();
+        let open = self
+            .window
+            .as_mut()
+            .and_then(|window| window.server.as_mut());
+        if let (Some(open), Some(server)) = (open, server) {
+            open.tick(&server);
+        }
+        self.charge(began);
+    }
+
+    /// The window has closed.
+    pub fn closed(&mut self, server: Option<Server<'_>>) {
+        let began = thread_cpu();
+        let Some(window) = self.window.take() else {
+            return;
+        };
+        if let (Some(open), Some(server)) = (window.server, server) {
+            self.footprint = Some(open.close(&self.root, server, window.at));
+        }
+        let cpu = self.footprint.as_ref().map(|print| print.cpu);
+        let (budget, kernel) = window.span.close(&self.root, cpu);
+        (self.budget, self.kernel) = (budget, Some(kernel));
+        self.observing = window.observing + thread_cpu().saturating_sub(began);
+    }
+
+    /// The drain is over, and `connections` are still open.
+    pub fn drained(&mut self, server: Option<Server<'_>>, connections: u64) {
+        let (Some(print), Some(mut server)) = (&mut self.footprint, server) else {
+            return;
+        };
+        let pids = server.pids();
+        self.memory.after = memory::pss(&self.root, &pids);
+        self.memory.connections = connections;
+        print.descriptors = memory::descriptors(&self.root, &pids);
+    }
+
+    /// What the round cost, after it.
+    pub fn costs(self) -> Costs {
+        let is_known = self.memory.peak().is_some();
+        let memory = is_known.then_some(self.memory);
+        Costs {
+            footprint: self.footprint.map(|print| Footprint { memory, ..print }),
+            budget: self.budget.map(|budget| Budget {
+                observing: self.observing,
+                ..budget
+            }),
+            kernel: self.kernel,
+        }
+    }
+
+    /// Adds what this look took of the calling thread's time since `began`.
+    fn charge(&mut self, began: Nanos) {
+        if let Some(window) = &mut self.window {
+            window.observing += thread_cpu().saturating_sub(began);
+        }
+    }
+}
+
+impl Open {
+    fn new(root: &Root, mut server: Server<'_>) -> Open {
+        let newest = newest();
+        let strangers = pids().into_iter().collect();
+        let uptime = ticks_of(uptime(root));
+        let look = server.look();
+        let members = living(&look);
+        let group = server.group(root, &members);
+        let group = group.and_then(|group| group.accounts(root).map(|accounts| (group, accounts)));
+        Open {
+            ledger: Ledger::open(look, uptime),
+            switches: memory::switches(root, &members),
+            group,
+            strangers,
+            newest,
+        }
+    }
+
+    /// Reads the clocks that are known, and looks for newcomers if there are any. A group keeps its own accounts.
+    fn tick(&mut self, server: &Server<'_>) {
+        if self.group.is_some() {
+            return;
+        }
+        for pid in self.ledger.living() {
+            self.ledger.read(pid, process_cpu(pid));
+        }
+        let newest = newest();
+        if newest.is_some() && newest == self.newest {
+            return;
+        }
+        self.newest = newest;
+        let there: BTreeSet<u32> = pids().into_iter().collect();
+        let mut members: BTreeSet<u32> = self.ledger.living().into_iter().collect();
+        // A parent has the lower number, until numbers begin anew; what is missed so is found at the next look.
+        for pid in there.difference(&self.strangers) {
+            let Some(stat) = Stat::read(*pid) else {
+                continue;
+            };
+            if server.owns(&stat, &members) {
+                members.insert(*pid);
+                self.ledger.meet(&Sight::of(stat));
+            }
+        }
+        self.strangers = there;
+    }
+
+    fn close(self, root: &Root, mut server: Server<'_>, opened: Instant) -> Footprint {
+        let look = server.look();
+        let wall = kernel::clock::now() - opened;
+        let members = living(&look);
+        let threads = look.sights.iter().filter(|sight| !sight.stat.zombie);
+        let threads = threads.map(|sight| sight.stat.threads).sum();
+        let last = memory::switches(root, &members);
+        let switches = self.switches.as_ref().zip(last);
+        let cpus = members.first().and_then(|pid| cpus::allowed(root, *pid));
         // One that has just ended may use what it was given: what we may use.
         let cpus = cpus.unwrap_or_else(kernel::affinity::allowed);
+        let quota = match &self.group {
+            Some((group, _)) => group.quota(root),
+            // Its control group is taken for ours, as it is unless it moved elsewhere.
+            None => kernel::affinity::quota(),
+        };
+        let keeps_all = matches!(server, Server::Started(_)) && !refuses_accounts(root, &members);
+        let of_group = self.group.as_ref().and_then(|group| taken_by(root, group));
+        let clock = match of_group {
+            Some(_) => CpuClock::Cgroup,
+            None => CpuClock::Processes,
+        };
+        let taken = of_group.unwrap_or_else(|| self.ledger.close(&look, keeps_all));
         let allowed = cpus.len() as f64;
-        Watch {
+        Footprint {
+            cpu: taken.cpu,
+            cpu_user: taken.split.map(|(user, _)| user),
+            cpu_kernel: taken.split.map(|(_, kernel)| kernel),
+            clock,
+            processes: members.len() as u32,
+            threads: Some(threads),
+            switches: switches.map(|(first, last)| memory::switched(first, &last)),
             cpus_allowed: quota.map_or(allowed, |quota| quota.min(allowed)),
             cpus,
-            start: Reading::of(server),
-        }
-    }
-
-    /// What `server` has cost since [`Watch::start`].
-    pub fn stop(self, server: &mut Child) -> Footprint {
-        let footprint = Reading::of(server).since(&self.start, self.cpus_allowed);
-        Footprint {
-            cpus: self.cpus,
-            ..footprint
+            wall,
+            lower_bound: taken.lower_bound,
+            ..Footprint::default()
         }
     }
 }
 
-impl Reading {
-    fn of(server: &mut Child) -> Reading {
-        let (pids, cpu) = (server.pids(), server.cpu());
-        Reading {
-            at: kernel::clock::now(),
-            cpu,
-            pids,
-        }
-    }
-
-    fn since(&self, start: &Reading, cpus_allowed: f64) -> Footprint {
-        Footprint {
-            cpu: self.cpu.saturating_sub(start.cpu),
-            processes: self.pids.len() as u32,
-            cpus_allowed,
-            cpus: Vec::new(),
-            wall: self.at - start.at,
-            // One that came and went within the window is seen only by its parent's accounts, in ticks; and one that
-            // went may have taken its last ticks with it.
-            lower_bound: self.pids != start.pids,
-        }
-    }
+/// What a group took since it was first read; none where it keeps no accounts any more.
+fn taken_by(root: &Root, (group, first): &(Cgroup, Accounts)) -> Option<Taken> {
+    let last = group.accounts(root)?;
+    let cpu = last.cpu.saturating_sub(first.cpu);
+    let split = first.split.zip(last.split);
+    Some(Taken {
+        cpu,
+        split: split.and_then(|(first, last)| divided(cpu, last, first)),
+        lower_bound: false,
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kernel::process::Start;
+fn living(look: &Look) -> Vec<u32> {
+    let living = look.sights.iter().filter(|sight| !sight.stat.zombie);
+    living.map(|sight| sight.stat.process.pid).collect()
+}
 
-    fn reading(at: u64, cpu: u64, pids: &[u32]) -> Reading {
-        Reading {
-            at: Instant::from_nanos(at),
-            cpu: Nanos::from_nanos(cpu),
-            pids: pids.to_vec(),
-        }
-    }
+/// How long the machine has been up: what processes' starts are counted from.
+fn uptime(root: &Root) -> Nanos {
+    let text = root.text("/proc/uptime").unwrap_or_default();
+    let seconds = text
+        .split(' ')
+        .next()
+        .and_then(|word| word.parse::<f64>().ok());
+    let seconds = seconds.filter(|seconds| *seconds >= 0.0 && *seconds < 1e10);
+    Nanos::from_millis((seconds.unwrap_or(0.0) * 1e3) as u64)
+}
 
-    #[test]
-    fn a_footprint_is_the_difference_of_two_readings() {
-        let footprint = reading(1_100, 70, &[4, 5]).since(&reading(100, 20, &[4, 5]), 2.0);
-        let wanted = Footprint {
-            cpu: Nanos::from_nanos(50),
-            processes: 2,
-            cpus_allowed: 2.0,
-            cpus: Vec::new(),
-            wall: Nanos::from_nanos(1_000),
-            lower_bound: false,
-        };
-        assert_eq!(footprint, wanted);
-        assert!((footprint.busy() - 0.025).abs() < 1e-12);
-    }
-
-    #[test]
-    fn processes_that_came_or_went_make_it_a_lower_bound() {
-        let start = reading(100, 20, &[4, 5]);
-        let cases: &[(&[u32], bool)] = &[
-            (&[4, 5], false),
-            (&[4], true),
-            (&[4, 5, 6], true),
-            (&[4, 6], true),
-            (&[], true),
-        ];
-        for (pids, wanted) in cases {
-            let footprint = reading(200, 10, pids).since(&start, 1.0);
-            assert_eq!(footprint.lower_bound, *wanted, "{pids:?}");
-            assert_eq!(
-                footprint.cpu,
-                Nanos::ZERO,
-                "a clock that seems to run back is no cost"
-            );
-        }
-    }
-
-    fn shell(script: &str) -> Child {
-        let command = ["sh", "-c", script].map(Into::into).to_vec();
-        Child::start(Start {
-            command,
-            ..Start::default()
-        })
-        .unwrap()
-    }
-
-    #[test]
-    fn what_a_busy_process_burns_is_in_its_footprint() {
-        let mut child = shell("while :; do :; done");
-        let watch = Watch::start(&mut child);
-        let (before, deadline) = (child.cpu(), kernel::clock::now() + Nanos::from_secs(20));
-        let wanted = Nanos::from_millis(30);
-        while child.cpu().saturating_sub(before) < wanted && kernel::clock::now() < deadline {
-            std::thread::yield_now();
-        }
-        let footprint = watch.stop(&mut child);
-        child.stop(Nanos::from_millis(100));
-        assert!(footprint.cpu >= wanted, "{footprint:?}");
-        assert!(
-            footprint.cpu <= footprint.wall + Nanos::from_millis(10),
-            "{footprint:?}"
-        );
-        assert_eq!((footprint.processes, footprint.lower_bound), (1, false));
-        assert!(footprint.cpus_allowed > 0.0);
-        assert!(footprint.cpus_allowed <= kernel::affinity::allowed().len() as f64);
-    }
-
-    #[test]
-    fn a_server_that_ended_meanwhile_is_seen_to_be_gone() {
-        let mut child = shell("while :; do :; done");
-        let watch = Watch::start(&mut child);
-        child.stop(Nanos::from_secs(5));
-        let footprint = watch.stop(&mut child);
-        assert_eq!((footprint.processes, footprint.lower_bound), (0, true));
-    }
+/// Whether one of `pids` ignores the end of its children, so that the kernel forgets what they took.
+fn refuses_accounts(root: &Root, pids: &[u32]) -> bool {
+    pids.iter().any(|pid| {
+        let status = root.text(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = crate::files::field(&status, "SigIgn")
+            .and_then(|mask| u64::from_str_radix(mask, 16).ok());
+        mask.is_some_and(|mask| mask >> (CHILD_SIGNAL - 1) & 1 == 1)
+    })
 }

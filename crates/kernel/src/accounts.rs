@@ -64,7 +64,7 @@ impl ThreadMeter {
     pub fn read(&self) -> ThreadAccounts {
         let usage = usage(libc::RUSAGE_THREAD);
         ThreadAccounts {
-            cpu: Nanos::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)),
+            cpu: thread_cpu(),
             user: span(usage.ru_utime),
             system: span(usage.ru_stime),
             run_queue_wait: self.run_queue_wait(),
@@ -112,6 +112,46 @@ pub fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// CPU time of somebody, divided by the kernel as in [`ThreadAccounts::user`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In code of its own.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
+impl Usage {
+    pub(crate) fn of(usage: &libc::rusage) -> Usage {
+        Usage {
+            user: span(usage.ru_utime),
+            system: span(usage.ru_stime),
+        }
+    }
+
+    /// Both together.
+    pub fn cpu(self) -> Nanos {
+        self.user + self.system
+    }
+
+    /// Adds another's.
+    pub(crate) fn add(&mut self, other: Usage) {
+        self.user += other.user;
+        self.system += other.system;
+    }
+}
+
+/// What this process has taken so far, and what its children had that it has waited for.
+pub fn own_and_children() -> (Usage, Usage) {
+    let of = |whose| Usage::of(&usage(whose));
+    (of(libc::RUSAGE_SELF), of(libc::RUSAGE_CHILDREN))
+}
+
+/// The CPU time of the calling thread.
+pub fn thread_cpu() -> Nanos {
+    Nanos::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0))
+}
+
 fn usage(whose: libc::c_int) -> libc::rusage {
     // SAFETY: rusage is plain old data; all zeroes is a valid value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -121,7 +161,7 @@ fn usage(whose: libc::c_int) -> libc::rusage {
 }
 
 /// A timeval as a span.
-pub(crate) fn span(time: libc::timeval) -> Nanos {
+fn span(time: libc::timeval) -> Nanos {
     Nanos::from_secs(time.tv_sec as u64) + Nanos::from_micros(time.tv_usec as u64)
 }
 

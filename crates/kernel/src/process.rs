@@ -15,8 +15,9 @@
 
 mod family;
 
+use crate::accounts::Usage;
 use crate::{clock, limits};
-use family::{Process, Stat};
+pub use family::{Process, Stat, Ticks, all, newest, pids, span_of, ticks_of};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -71,7 +72,7 @@ pub struct Child {
     known: BTreeSet<Process>,
     status: Option<ExitStatus>,
     /// CPU time of those that we have reaped.
-    reaped: Nanos,
+    reaped: Usage,
     stopped: bool,
 }
 
@@ -95,7 +96,7 @@ impl Child {
             mark,
             known: BTreeSet::from([stat.process]),
             status: None,
-            reaped: Nanos::ZERO,
+            reaped: Usage::default(),
             stopped: false,
         })
     }
@@ -114,7 +115,25 @@ impl Child {
     /// reaped themselves (that in ticks, of 10 ms as a rule), and of those that we have reaped.
     pub fn cpu(&mut self) -> Nanos {
         let there: Nanos = self.look().iter().map(Stat::cpu).sum();
-        there + self.reaped
+        there + self.reaped.cpu()
+    }
+
+    /// What those took in all who were of the family and whom we have reaped; with all that they had waited for.
+    pub fn reaped(&self) -> Usage {
+        self.reaped
+    }
+
+    /// Whether a process belongs to the family of which `members` are known: cheaper than [`Child::look`] for one that
+    /// has just come.
+    pub fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
+        let related = || {
+            members.contains(&stat.parent)
+                || stat.group == self.leader.pid
+                || stat.session == self.leader.pid
+                || family::mark(stat.process.pid) == Some(self.mark)
+        };
+        let younger = stat.process.start_ticks >= self.leader.start_ticks;
+        self.known.contains(&stat.process) || (younger && related())
     }
 
     /// How the process that was started has ended; none while it lives. A server that daemonises ends here and lives
@@ -168,17 +187,17 @@ impl Child {
     fn finish(&mut self) {
         if let Some((status, cost)) = family::reap(self.id()) {
             self.status = Some(status);
-            self.reaped += cost;
+            self.reaped.add(cost);
         }
         self.stopped = true;
     }
 
     /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
-    fn look(&mut self) -> Vec<Stat> {
+    pub fn look(&mut self) -> Vec<Stat> {
         if self.stopped {
             return Vec::new();
         }
-        let mut members = self.members(&family::all());
+        let mut members = self.members(&all());
         members.retain(|stat| !self.reap_orphan(stat));
         self.known = members.iter().map(|stat| stat.process).collect();
         members
@@ -203,24 +222,15 @@ impl Child {
         }
     }
 
-    fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
-        let related = || {
-            members.contains(&stat.parent)
-                || stat.group == self.leader.pid
-                || stat.session == self.leader.pid
-                || family::mark(stat.process.pid) == Some(self.mark)
-        };
-        let younger = stat.process.start_ticks >= self.leader.start_ticks;
-        self.known.contains(&stat.process) || (younger && related())
-    }
-
     fn reap_orphan(&mut self, stat: &Stat) -> bool {
         let orphan = stat.zombie && stat.process != self.leader;
         if !orphan || stat.parent != std::process::id() {
             return false;
         }
         let reaped = family::reap(stat.process.pid);
-        self.reaped += reaped.map_or(Nanos::ZERO, |(_, cost)| cost);
+        if let Some((_, cost)) = reaped {
+            self.reaped.add(cost);
+        }
         reaped.is_some()
     }
 }

@@ -1,7 +1,8 @@
 //! The plan itself.
 
 use crate::{
-    Conditions, Connect, Endpoint, Expect, Load, Protocol, Request, Requests, Stop, Sweep, Target,
+    Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Stop, Sweep,
+    Target,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,10 @@ pub struct Plan {
     /// What must hold: then the sweep's rates are searched for the highest at which it does, and not all are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Conditions>,
+    /// Whose footprint is taken; where nobody is named, that of the server that we start, or of whoever listens where
+    /// the target is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observe: Option<Observe>,
 }
 
 /// The kernel's interfaces for many sockets in one thread.
@@ -169,6 +174,7 @@ impl Plan {
             server: None,
             sweep: None,
             slo: None,
+            observe: None,
         }
     }
 

@@ -303,11 +303,13 @@ impl Script {
             started_unix: 1_750_000_000,
             machine: machine(),
             probe: Some(probe),
+            observed: None,
             points: vec![Point {
                 level: Level::of(plan.load),
                 rounds,
                 summary: None,
                 floor: None,
+                footprint: None,
             }],
             plan,
             summary: None,
@@ -530,6 +532,7 @@ fn footprint(percent: u64, wall: Nanos) -> Footprint {
         cpus: vec![0, 1],
         wall,
         lower_bound: false,
+        ..Footprint::default()
     }
 }
 

@@ -36,8 +36,11 @@ mod open;
 mod series;
 mod tally;
 // what it and the server cost,
+mod budget;
+mod cost;
 mod footprint;
 mod generator;
+mod observed;
 // and the generator at the least,
 mod floor;
 // on which machine;
@@ -60,19 +63,22 @@ mod state;
 pub mod example;
 
 pub use answers::{Answer, Answers};
+pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Verdict};
+pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use floor::{Floor, FloorTimes};
-pub use footprint::Footprint;
+pub use footprint::{CpuClock, Footprint, Memory, Switches};
 pub use gaps::Gaps;
 pub use generator::{Awake, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::Journal;
 pub use load::{LoadError, load};
 pub use machine::Machine;
+pub use observed::{Known, Observed, Process};
 pub use omission::Omission;
 pub use open::{OpenTimes, Visits, Waits};
 pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};

@@ -1,7 +1,7 @@
 //! Points and their rounds.
 
 use crate::generator::is_none;
-use crate::{Floor, Footprint, Summary, Tally, ThreadAccounts};
+use crate::{Budget, Cost, Floor, Footprint, KernelCounters, Summary, Tally, ThreadAccounts};
 use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,12 @@ pub struct Round {
     pub threads: Vec<ThreadAccounts>,
     /// What the server cost, where it was observed; none of a window so short that nobody looked in time.
     pub footprint: Option<Footprint>,
+    /// Where the machine's CPU time went meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// What the kernel's network counted meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelCounters>,
     /// Exchanges sent in each phase.
     pub sent_total: SentTotal,
     /// Whether it was cut short: its counts stand, but it does not enter intervals.
@@ -135,6 +141,9 @@ pub struct Point {
     /// In an open loop: the instrument's own floor, measured before the first round; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
+    /// What the server cost over these rounds, where it was observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Cost>,
 }
 
 impl Point {
@@ -145,6 +154,7 @@ impl Point {
             rounds: Vec::new(),
             summary: None,
             floor: None,
+            footprint: None,
         }
     }
 }

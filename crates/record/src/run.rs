@@ -1,6 +1,6 @@
 //! The recorded artefact.
 
-use crate::{Curve, Finding, Machine, Point, SentTotal, Summary};
+use crate::{Cost, Curve, Finding, Machine, Observed, Point, SentTotal, Summary};
 use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct Run {
     pub machine: Machine,
     /// What the server answered before the load; none when there was no probe.
     pub probe: Option<Probe>,
+    /// Whose footprint was taken, or why nobody's; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// Load levels and their rounds.
     pub points: Vec<Point>,
     /// The summary of the only point of a single run; none when there are several, or no round was measured.
@@ -122,10 +125,11 @@ impl Run {
         }
     }
 
-    /// Recomputes every point's summary, and the top one, from the rounds.
+    /// Recomputes every point's summary and footprint, and the top summary, from the rounds.
     pub fn summarise(&mut self) {
         for point in &mut self.points {
             point.summary = Summary::of(&point.rounds);
+            point.footprint = Cost::of(&point.rounds);
         }
         self.summary = match &self.points[..] {
             [only] => only.summary.clone(),

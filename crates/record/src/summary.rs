@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Omission, Round, Tally};
+use crate::{Omission, PerRequest, Round, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -32,6 +32,9 @@ pub struct Summary {
     /// What a closed loop did not see, and which percentiles are withheld for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omission: Option<Omission>,
+    /// What a request cost the server, where it was observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_request: Option<PerRequest>,
     /// Raw bytes of responses.
     pub bytes_received: u64,
     /// Raw bytes of requests.
@@ -310,6 +313,7 @@ impl Summary {
             latency_us: Latency::of(&tally),
             open: OpenFigures::of(&tally, duration_s),
             omission: Omission::of(&tally),
+            per_request: PerRequest::of(rounds),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
         })

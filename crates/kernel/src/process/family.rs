@@ -1,7 +1,7 @@
 //! Processes as /proc shows them, and as the system calls on them want them.
 
-use crate::accounts::span;
-use crate::{Errno, accounts};
+use crate::Errno;
+use crate::accounts::{self, Usage};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -11,10 +11,11 @@ use units::Nanos;
 
 /// A process beyond doubt: a number that is given away again has another start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Process {
+pub struct Process {
     /// Since boot, in ticks of the kernel.
-    pub(super) start_ticks: u64,
-    pub(super) pid: u32,
+    pub start_ticks: u64,
+    /// Its number.
+    pub pid: u32,
 }
 
 impl Process {
@@ -54,25 +55,49 @@ impl Process {
 
 /// What /proc says about a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub(super) process: Process,
-    pub(super) parent: u32,
-    pub(super) group: u32,
-    pub(super) session: u32,
+pub struct Stat {
+    /// Which one it is.
+    pub process: Process,
+    /// Whoever started it, or whoever it was left to.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
+    /// Its session.
+    pub session: u32,
     /// It has ended, and nobody has asked how.
-    pub(super) zombie: bool,
-    /// CPU time in ticks: of its own, and of the children that it has waited for.
-    own_ticks: u64,
-    children_ticks: u64,
+    pub zombie: bool,
+    /// Its threads; of a zombie one.
+    pub threads: u32,
+    /// Its own CPU time in ticks, divided by the kernel.
+    pub own: Ticks,
+    /// That of the children that it has waited for, and of those that they had.
+    pub children: Ticks,
+}
+
+/// CPU time in ticks of 10 ms as a rule, each part cut off below.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ticks {
+    /// In code of its own.
+    pub user: u64,
+    /// In the kernel.
+    pub system: u64,
+}
+
+impl Ticks {
+    /// Both parts as a span.
+    pub fn cpu(self) -> Nanos {
+        span_of(self.user.saturating_add(self.system))
+    }
 }
 
 impl Stat {
-    pub(super) fn read(pid: u32) -> Option<Stat> {
+    /// What /proc says about process `pid`; none when there is none.
+    pub fn read(pid: u32) -> Option<Stat> {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// One line of proc_pid_stat(5). The name, in brackets, may contain anything, brackets and spaces too.
-    fn parse(text: &str) -> Option<Stat> {
+    pub fn parse(text: &str) -> Option<Stat> {
         let (pid, _) = text.split_once(' ')?;
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -86,32 +111,65 @@ impl Stat {
             group: number(2)? as u32,
             session: number(3)? as u32,
             zombie: matches!(*fields.first()?, "Z" | "X"),
-            own_ticks: number(11)? + number(12)?,
-            children_ticks: number(13)? + number(14)?,
+            threads: number(17)? as u32,
+            own: Ticks {
+                user: number(11)?,
+                system: number(12)?,
+            },
+            children: Ticks {
+                user: number(13)?,
+                system: number(14)?,
+            },
         })
     }
 
-    /// Its own CPU time, exact where it can be had, and that of the children it has waited for.
+    /// Its own CPU time, exact where it can be had.
+    pub fn own_cpu(&self) -> Nanos {
+        accounts::process_cpu(self.process.pid).unwrap_or_else(|| self.own.cpu())
+    }
+
+    /// Its own CPU time and that of the children it has waited for.
     pub(super) fn cpu(&self) -> Nanos {
-        let own = accounts::process_cpu(self.process.pid).unwrap_or_else(|| ticks(self.own_ticks));
-        own + ticks(self.children_ticks)
+        self.own_cpu() + self.children.cpu()
     }
 }
 
-fn ticks(count: u64) -> Nanos {
+/// So many ticks as a span.
+pub fn span_of(ticks: u64) -> Nanos {
     // SAFETY: takes no memory of ours.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-    Nanos::from_secs(1) * count / per_second
+    Nanos::from_nanos(
+        (u128::from(ticks) * 1_000_000_000 / u128::from(per_second)).min(u128::from(u64::MAX))
+            as u64,
+    )
 }
 
-/// All processes that can be seen.
-pub(super) fn all() -> Vec<Stat> {
+/// How many ticks a span is, cut off below.
+pub fn ticks_of(span: Nanos) -> u64 {
+    let tick = span_of(1).as_nanos().max(1);
+    span.as_nanos() / tick
+}
+
+/// The process or thread that was started last, wherever on the machine (or in this namespace of processes): while it
+/// stays the same, nobody has come. None where the kernel does not tell.
+pub fn newest() -> Option<u32> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let newest = text.split_ascii_whitespace().nth(4)?.parse().ok()?;
+    (newest > 0).then_some(newest)
+}
+
+/// The numbers of all processes that can be seen.
+pub fn pids() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-    let pids = entries.flatten().filter_map(pid);
-    pids.filter_map(Stat::read).collect()
+    entries.flatten().filter_map(pid).collect()
+}
+
+/// All processes that can be seen.
+pub fn all() -> Vec<Stat> {
+    pids().into_iter().filter_map(Stat::read).collect()
 }
 
 /// The mark that a process bears: its soft RLIMIT_RSS, if it has one.
@@ -167,14 +225,13 @@ pub(super) fn peek(pid: u32) -> Option<ExitStatus> {
 }
 
 /// Reaps our child `pid`, if it has ended: how, and what it and all it had waited for have cost.
-pub(super) fn reap(pid: u32) -> Option<(ExitStatus, Nanos)> {
+pub(super) fn reap(pid: u32) -> Option<(ExitStatus, Usage)> {
     let mut status = 0;
     // SAFETY: rusage is plain old data; all zeroes is a valid value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `status` and `usage` outlive the call and are what the call fills.
     let reaped = unsafe { libc::wait4(pid as libc::pid_t, &mut status, libc::WNOHANG, &mut usage) };
-    let cost = span(usage.ru_utime) + span(usage.ru_stime);
-    (reaped > 0).then(|| (ExitStatus::from_raw(status), cost))
+    (reaped > 0).then(|| (ExitStatus::from_raw(status), Usage::of(&usage)))
 }
 
 #[cfg(test)]
@@ -183,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_name_full_of_brackets_does_not_shift_the_fields() {
-        let text = "17 (a) Z (b 9 9) S 3 4 5 0 -1 0 0 0 0 0 10 20 30 40 20 0 1 0 777 0 0\n";
+        let text = "17 (a) Z (b 9 9) S 3 4 5 0 -1 0 0 0 0 0 10 20 30 40 20 0 8 0 777 0 0\n";
         let wanted = Stat {
             process: Process {
                 start_ticks: 777,
@@ -193,8 +250,15 @@ mod tests {
             group: 4,
             session: 5,
             zombie: false,
-            own_ticks: 30,
-            children_ticks: 70,
+            threads: 8,
+            own: Ticks {
+                user: 10,
+                system: 20,
+            },
+            children: Ticks {
+                user: 30,
+                system: 40,
+            },
         };
         assert_eq!(Stat::parse(text), Some(wanted));
         assert_eq!(Stat::parse("17 (a) S 3 4"), None);

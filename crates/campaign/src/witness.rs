@@ -1,0 +1,196 @@
+//! Whose footprint is taken, and who takes it while the engine measures.
+//!
+//! Whoever is named by `--server` has to be there, or nothing is measured. Nobody being named, a server that we started
+//! is known, and of any other whoever listens where the target is; if that cannot be told, the measurement stands
+//! without it, and the record says why.
+
+use crate::cells::Cell;
+use crate::server::Running;
+use crate::walk::View;
+use engine::{Observer, Progress};
+use host::{Door, Found, Server, Watch};
+use plan::{Endpoint, Observe, Plan};
+use record::{Known, Observed, Round};
+use thiserror::Error;
+
+/// Whoever was named is not to be observed.
+#[derive(Debug, Error)]
+#[error("--server {name} {why}; name its process, its port as :PORT, or its group as cgroup:PATH")]
+pub struct ObserveError {
+    name: String,
+    why: String,
+}
+
+/// The server of some rounds, and whose footprint is taken.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    running: Option<Running>,
+    /// Somebody whom we did not start.
+    found: Option<Found>,
+    /// What it held before the load, in bytes.
+    rest: Option<u64>,
+}
+
+impl Subject {
+    /// Whose footprint is taken under `plan`, where the target is at `endpoint`; with what the record says of it.
+    pub(crate) fn of(
+        plan: &Plan,
+        running: Option<Running>,
+        endpoint: &Endpoint,
+    ) -> Result<(Subject, Observed), ObserveError> {
+        let mut subject = Subject {
+            running,
+            found: None,
+            rest: None,
+        };
+        let known = match &plan.observe {
+            Some(named) => {
+                subject.found = Some(find(named)?);
+                Known::Named
+            }
+            None if subject.running.is_some() => Known::Started,
+            None => match listener(endpoint) {
+                Ok(found) => {
+                    subject.found = Some(found);
+                    Known::Listens
+                }
+                Err(why) => return Ok((subject, Observed::nobody(why))),
+            },
+        };
+        let observed = subject.server().map(|mut server| server.observed(known));
+        subject.rest = subject.server().and_then(|mut server| server.memory());
+        Ok((subject, observed.unwrap_or_default()))
+    }
+
+    /// Whose footprint is taken, if anybody's.
+    fn server(&mut self) -> Option<Server<'_>> {
+        match (&mut self.found, &mut self.running) {
+            (Some(found), _) => Some(Server::Found(found)),
+            (None, Some(running)) => Some(Server::Started(running.child())),
+            (None, None) => None,
+        }
+    }
+}
+
+fn find(named: &Observe) -> Result<Found, ObserveError> {
+    let found = match named {
+        Observe::Pid(pid) => Found::by_pid(*pid),
+        Observe::Name(name) => Found::by_name(name),
+        Observe::Port(port) => Found::by_port(*port),
+        Observe::Cgroup(path) => Found::by_cgroup(path),
+    };
+    found.map_err(|why| ObserveError {
+        name: named.to_string(),
+        why,
+    })
+}
+
+/// Whoever listens where the target is, or why that is not known: a sentence without its subject, `the server`.
+fn listener(endpoint: &Endpoint) -> Result<Found, String> {
+    if !endpoint.is_local() {
+        return Err(format!(
+            "{endpoint} is not on this machine, as far as weigh can tell"
+        ));
+    }
+    let door = match endpoint {
+        Endpoint::Ip(address) => Door::Tcp(*address),
+        Endpoint::Unix(path) => Door::Unix(path),
+    };
+    Found::by_door(door).map_err(|why| format!("{endpoint} {why}"))
+}
+
+/// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.
+pub(crate) struct Witness<'a> {
+    cell: Cell,
+    view: &'a mut dyn View,
+    subject: &'a mut Subject,
+    watch: Watch,
+}
+
+impl<'a> Witness<'a> {
+    /// Looks on at the round of `cell`, which has not begun.
+    pub(crate) fn of(cell: Cell, subject: &'a mut Subject, view: &'a mut dyn View) -> Self {
+        let rest = subject.rest;
+        Witness {
+            cell,
+            view,
+            watch: Watch::before(subject.server(), rest),
+            subject,
+        }
+    }
+
+    /// Adds what the round cost to it.
+    pub(crate) fn tell(self, round: &mut Round) {
+        let costs = self.watch.costs();
+        round.footprint = costs.footprint;
+        round.budget = costs.budget;
+        round.kernel = costs.kernel;
+    }
+}
+
+impl Observer for Witness<'_> {
+    fn opened(&mut self) {
+        self.watch.opened(self.subject.server());
+    }
+
+    fn closed(&mut self) {
+        self.watch.closed(self.subject.server());
+    }
+
+    fn drained(&mut self, open: u64) {
+        self.watch.drained(self.subject.server(), open);
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        self.watch.tick(self.subject.server());
+        self.view.progress(&self.cell, progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(plan: &Plan) -> Result<(Subject, Observed), ObserveError> {
+        Subject::of(plan, None, &plan.target.endpoints[0])
+    }
+
+    #[test]
+    fn a_target_elsewhere_is_not_observed_and_that_is_said() {
+        let plan = Plan::example("192.0.2.1:80".parse().unwrap());
+        let (mut subject, observed) = of(&plan).unwrap();
+        assert!(subject.server().is_none());
+        assert_eq!(
+            observed.why_not.as_deref(),
+            Some("192.0.2.1:80 is not on this machine, as far as weigh can tell")
+        );
+    }
+
+    #[test]
+    fn whoever_is_named_must_be_there() {
+        let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
+        plan.observe = Some(Observe::Pid(std::process::id()));
+        let refused = of(&plan).unwrap_err().to_string();
+        let wanted = format!("--server {} is weigh itself; name", std::process::id());
+        assert!(refused.starts_with(&wanted), "{refused}");
+    }
+
+    #[test]
+    fn a_process_that_is_named_is_observed_wherever_the_target_is() {
+        let mut other = std::process::Command::new("tail")
+            .args(["-f", "/dev/null"])
+            .spawn()
+            .unwrap();
+        let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
+        plan.observe = Some(Observe::Pid(other.id()));
+        let (subject, observed) = of(&plan).unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(
+            (observed.by, observed.count, observed.why_not),
+            (Known::Named, 1, None)
+        );
+        assert_eq!(observed.processes[0].pid, other.id());
+        assert!(subject.rest > Some(0) && observed.processes[0].pss_bytes > Some(0));
+    }
+}

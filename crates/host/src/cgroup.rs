@@ -1,0 +1,216 @@
+//! Control groups: what they have cost, and who is in them.
+//!
+//! A group's clock keeps what ended processes took, which no process's clock does. There are two kinds: version 2, with
+//! one tree for everything (`cpu.stat`), and version 1, with a tree for each matter (`cpuacct.usage`).
+
+use crate::files::{Root, field};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use units::Nanos;
+
+/// Where groups are mounted, by every distribution's custom.
+const MOUNT: &str = "/sys/fs/cgroup";
+/// Where version 1 mounts its accounts of CPU time.
+const ACCOUNTS: [&str; 2] = ["cpuacct", "cpu,cpuacct"];
+/// The most groups below one that are looked into.
+const MOST_GROUPS: usize = 1024;
+
+/// A control group that keeps accounts of CPU time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cgroup {
+    folder: PathBuf,
+    is_v2: bool,
+}
+
+/// What a group has cost so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Accounts {
+    /// In all.
+    pub(crate) cpu: Nanos,
+    /// In code of its own, and in the kernel; none where the group does not divide.
+    pub(crate) split: Option<(Nanos, Nanos)>,
+}
+
+impl Cgroup {
+    /// The group that is called `path`: a folder of its own, or its name below where groups are mounted.
+    pub(crate) fn named(root: &Root, path: &Path) -> Option<Cgroup> {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let mount = Path::new(MOUNT);
+        let places = [
+            path.to_owned(),
+            mount.join(below),
+            mount.join("unified").join(below),
+        ];
+        let accounts = ACCOUNTS.map(|name| mount.join(name).join(below));
+        places
+            .into_iter()
+            .chain(accounts)
+            .find_map(|folder| Cgroup::at(root, folder))
+    }
+
+    fn at(root: &Root, folder: PathBuf) -> Option<Cgroup> {
+        let v2 = Cgroup {
+            folder,
+            is_v2: true,
+        };
+        let v1 = Cgroup {
+            is_v2: false,
+            ..v2.clone()
+        };
+        [v2, v1]
+            .into_iter()
+            .find(|group| group.accounts(root).is_some())
+    }
+
+    /// The group that process `pid` is in, unless that is the one of everybody.
+    pub(crate) fn of(root: &Root, pid: u32) -> Option<Cgroup> {
+        let text = root.text(format!("/proc/{pid}/cgroup"))?;
+        text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (matters, path) = rest.split_once(':')?;
+            let keeps = matters.is_empty() || matters.split(',').any(|matter| matter == "cpuacct");
+            let path = path.trim_start_matches('/');
+            // What lies outside of our own namespace of groups begins with `..`.
+            let is_own = keeps && !path.is_empty() && !path.starts_with("..");
+            is_own.then(|| Cgroup::named(root, Path::new(path)))?
+        })
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    /// What it has cost so far; none when it has gone, or keeps no accounts.
+    pub(crate) fn accounts(&self, root: &Root) -> Option<Accounts> {
+        if self.is_v2 {
+            let text = root.text(self.folder.join("cpu.stat"))?;
+            let value = |name: &str| {
+                let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+                let (_, value) = lines.find(|(key, _)| *key == name)?;
+                value.trim().parse().ok().map(Nanos::from_micros)
+            };
+            return Some(Accounts {
+                cpu: value("usage_usec")?,
+                split: value("user_usec").zip(value("system_usec")),
+            });
+        }
+        let value = |name: &str| root.number(self.folder.join(name)).map(Nanos::from_nanos);
+        Some(Accounts {
+            cpu: value("cpuacct.usage")?,
+            split: value("cpuacct.usage_user").zip(value("cpuacct.usage_sys")),
+        })
+    }
+
+    /// Everybody in it and in the groups below it.
+    pub(crate) fn pids(&self, root: &Root) -> BTreeSet<u32> {
+        let mut pids = BTreeSet::new();
+        let mut folders = vec![self.folder.clone()];
+        let mut left = MOST_GROUPS;
+        while let Some(folder) = folders.pop() {
+            let text = root.text(folder.join("cgroup.procs")).unwrap_or_default();
+            pids.extend(
+                text.lines()
+                    .filter_map(|line| line.trim().parse::<u32>().ok()),
+            );
+            for name in root.entries(&folder).unwrap_or_default() {
+                let below = folder.join(name);
+                if left > 0 && root.entries(&below).is_ok() {
+                    left -= 1;
+                    folders.push(below);
+                }
+            }
+        }
+        pids
+    }
+
+    /// The CPUs' worth of time that it is limited to; none where it is not.
+    pub(crate) fn quota(&self, root: &Root) -> Option<f64> {
+        if !self.is_v2 {
+            return None; // another tree, `cpu`, keeps it
+        }
+        let text = root.text(self.folder.join("cpu.max"))?;
+        let (quota, period) = text.trim().split_once(' ')?;
+        let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    }
+}
+
+/// What one number of KiB is in bytes, as `field` of a file such as smaps_rollup has it.
+pub(crate) fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let number: u64 = field(text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
+    number.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixture;
+
+    #[test]
+    fn a_group_of_either_kind_is_found_by_either_name_and_read() {
+        let tree = fixture(&[
+            (
+                "sys/fs/cgroup/web/cpu.stat",
+                "usage_usec 1500\nuser_usec 500\nsystem_usec 1000\nnr_periods 0\n",
+            ),
+            ("sys/fs/cgroup/web/cgroup.procs", "7\n8\n"),
+            ("sys/fs/cgroup/web/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/web/below/cgroup.procs", "9\nnonsense\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/old/cpuacct.usage", "77\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/old/cgroup.procs", ""),
+            ("sys/fs/cgroup/bare/cgroup.procs", "1\n"),
+        ]);
+        let of = |path: &str| Cgroup::named(&tree.root, Path::new(path));
+        for path in ["/web", "web", "/sys/fs/cgroup/web", "/web/"] {
+            let group = of(path).unwrap();
+            let wanted = Accounts {
+                cpu: Nanos::from_micros(1_500),
+                split: Some((Nanos::from_micros(500), Nanos::from_micros(1_000))),
+            };
+            assert_eq!(group.accounts(&tree.root), Some(wanted), "{path}");
+            assert_eq!(group.pids(&tree.root), [7, 8, 9].into());
+            assert_eq!(group.quota(&tree.root), Some(1.5));
+        }
+        let old = of("/old").unwrap().accounts(&tree.root);
+        assert_eq!(
+            old,
+            Some(Accounts {
+                cpu: Nanos::from_nanos(77),
+                split: None
+            })
+        );
+        assert_eq!((of("/bare"), of("/none")), (None, None));
+    }
+
+    #[test]
+    fn the_group_of_a_process_is_its_own_and_never_everybodys() {
+        let files = [
+            ("sys/fs/cgroup/web/cpu.stat", "usage_usec 1\n"),
+            ("sys/fs/cgroup/cpu.stat", "usage_usec 1\n"),
+            ("sys/fs/cgroup/cpuacct/old/cpuacct.usage", "1\n"),
+            ("proc/1/cgroup", "0::/\n"),
+            ("proc/2/cgroup", "0::/web\n"),
+            ("proc/3/cgroup", "4:memory:/web\n3:cpu,cpuacct:/old\n0::/\n"),
+            ("proc/4/cgroup", "0::/../other\n"),
+            ("proc/5/cgroup", "nonsense\n0:/web\n"),
+            ("proc/6/cgroup", "4:memory:/web\n"),
+        ];
+        let tree = fixture(&files);
+        let of = |pid| Cgroup::of(&tree.root, pid).map(|group| group.name());
+        let found: Vec<Option<String>> = (1..=7).map(of).collect();
+        let some = |name: &str| Some(format!("/sys/fs/cgroup/{name}"));
+        assert_eq!(
+            found,
+            [
+                None,
+                some("web"),
+                some("cpuacct/old"),
+                None,
+                None,
+                None,
+                None
+            ]
+        );
+    }
+}

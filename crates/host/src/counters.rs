@@ -1,0 +1,308 @@
+//! The machine's own accounts: where its CPU time went, and what its network counted.
+
+use crate::files::Root;
+use kernel::process::span_of;
+use record::{Budget, KernelCounters};
+use units::{Instant, Nanos};
+
+/// The first line of /proc/stat, in ticks since boot (proc_stat(5)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    user: u64,
+    system: u64,
+    idle: u64,
+    irq: u64,
+    softirq: u64,
+    steal: u64,
+    cpus: u32,
+}
+
+impl Ticks {
+    /// As it is now; none where it cannot be read.
+    pub(crate) fn read(root: &Root) -> Option<Ticks> {
+        Ticks::parse(&root.text("/proc/stat")?)
+    }
+
+    fn parse(text: &str) -> Option<Ticks> {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let numbers: Vec<u64> = line
+            .split_ascii_whitespace()
+            .map_while(|word| word.parse().ok())
+            .collect();
+        let number = |index: usize| numbers.get(index).copied();
+        let is_cpu = |line: &&str| {
+            let digits = line
+                .strip_prefix("cpu")
+                .and_then(|rest| rest.split(' ').next());
+            digits.is_some_and(|digits| {
+                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        };
+        Some(Ticks {
+            user: number(0)?.saturating_add(number(1)?), // of virtual machines' guests too, who are in it already
+            system: number(2)?,
+            idle: number(3)?.saturating_add(number(4)?),
+            irq: number(5)?,
+            softirq: number(6)?,
+            steal: number(7).unwrap_or(0), // since Linux 2.6.11
+            cpus: text.lines().filter(is_cpu).count() as u32,
+        })
+    }
+
+    /// What the machine did since `first`, `wall` ago. The clocks of processes are left to the caller.
+    pub(crate) fn since(&self, first: &Ticks, wall: Nanos) -> Budget {
+        // A CPU that was taken away takes its ticks with it.
+        let part = |of: fn(&Ticks) -> u64| span_of(of(self).saturating_sub(of(first)));
+        Budget {
+            wall,
+            cpus: self.cpus,
+            user: part(|ticks| ticks.user),
+            system: part(|ticks| ticks.system),
+            softirq: part(|ticks| ticks.softirq),
+            irq: part(|ticks| ticks.irq),
+            steal: part(|ticks| ticks.steal),
+            idle: part(|ticks| ticks.idle),
+            ..Budget::default()
+        }
+    }
+}
+
+/// Whether the kernel keeps interrupts out of the clocks of those it interrupts: CONFIG_IRQ_TIME_ACCOUNTING, as it was
+/// built. None where its configuration does not lie about.
+pub(crate) fn irq_apart(root: &Root) -> Option<bool> {
+    let release = root.fact("/proc/sys/kernel/osrelease")?;
+    let places = [
+        format!("/boot/config-{release}"),
+        format!("/lib/modules/{release}/config"),
+    ];
+    let config = places.iter().find_map(|place| root.text(place))?;
+    let line = config
+        .lines()
+        .any(|line| line == "CONFIG_IRQ_TIME_ACCOUNTING=y");
+    let is_switched_off = root
+        .text("/proc/cmdline")
+        .is_some_and(|words| words.contains("tsc=noirqtime"));
+    Some(line && !is_switched_off)
+}
+
+/// What the network has counted since boot, and holds now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Net {
+    listen_overflows: Option<u64>,
+    listen_drops: Option<u64>,
+    syn_retransmits: Option<u64>,
+    retransmits: Option<u64>,
+    time_wait: Option<u64>,
+    tcp_pages: Option<u64>,
+}
+
+/// A page of memory as /proc/net/sockstat counts them. Linux counts them in units of 4 KiB whatever its own pages are
+/// (SK_MEM_QUANTUM until 6.0; since then its pages).
+const PAGE: u64 = 4096;
+
+impl Net {
+    /// As it is now.
+    pub(crate) fn read(root: &Root) -> Net {
+        let netstat = root.text("/proc/net/netstat").unwrap_or_default();
+        let snmp = root.text("/proc/net/snmp").unwrap_or_default();
+        let sockstat = root.text("/proc/net/sockstat").unwrap_or_default();
+        Net {
+            listen_overflows: counter(&netstat, "TcpExt:", "ListenOverflows"),
+            listen_drops: counter(&netstat, "TcpExt:", "ListenDrops"),
+            syn_retransmits: counter(&netstat, "TcpExt:", "TCPSynRetrans"),
+            retransmits: counter(&snmp, "Tcp:", "RetransSegs"),
+            time_wait: gauge(&sockstat, "TCP:", "tw"),
+            tcp_pages: gauge(&sockstat, "TCP:", "mem"),
+        }
+    }
+
+    /// What was counted since `first`, and what is held, first and last.
+    pub(crate) fn since(&self, first: &Net) -> KernelCounters {
+        let more = |of: fn(&Net) -> Option<u64>| Some(of(self)?.saturating_sub(of(first)?));
+        let both = |of: fn(&Net) -> Option<u64>| of(first).zip(of(self));
+        let bytes = |pages: u64| pages.saturating_mul(PAGE);
+        KernelCounters {
+            listen_overflows: more(|net| net.listen_overflows),
+            listen_drops: more(|net| net.listen_drops),
+            syn_retransmits: more(|net| net.syn_retransmits),
+            retransmits: more(|net| net.retransmits),
+            time_wait: both(|net| net.time_wait),
+            tcp_memory: both(|net| net.tcp_pages).map(|(then, now)| (bytes(then), bytes(now))),
+        }
+    }
+}
+
+/// A counter of a file such as /proc/net/netstat, where a line of names goes before a line of numbers.
+fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(group));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let mut pairs = names
+        .split_ascii_whitespace()
+        .zip(numbers.split_ascii_whitespace());
+    pairs.find(|(known, _)| *known == name)?.1.parse().ok()
+}
+
+/// A number of a line such as `TCP: inuse 5 orphan 0 tw 7`.
+fn gauge(text: &str, group: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(group))?;
+    let mut words = line.split_ascii_whitespace();
+    words.find(|word| *word == name)?;
+    words.next()?.parse().ok()
+}
+
+/// Between two looks at the machine.
+#[derive(Debug)]
+pub(crate) struct Span {
+    at: Instant,
+    ticks: Option<Ticks>,
+    net: Net,
+    generator: Nanos,
+}
+
+impl Span {
+    /// The first look.
+    pub(crate) fn open(root: &Root) -> Span {
+        Span {
+            at: kernel::clock::now(),
+            generator: own_cpu(),
+            ticks: Ticks::read(root),
+            net: Net::read(root),
+        }
+    }
+
+    /// The second: where CPU time went, and what the network counted. The first is none where /proc/stat cannot be read.
+    pub(crate) fn close(
+        &self,
+        root: &Root,
+        server: Option<Nanos>,
+    ) -> (Option<Budget>, KernelCounters) {
+        let wall = kernel::clock::now() - self.at;
+        let generator = own_cpu().saturating_sub(self.generator);
+        let ticks = self.ticks.zip(Ticks::read(root));
+        let budget = ticks.map(|(first, last)| Budget {
+            generator,
+            server,
+            irq_apart: irq_apart(root),
+            ..last.since(&first, wall)
+        });
+        (budget, Net::read(root).since(&self.net))
+    }
+}
+
+fn own_cpu() -> Nanos {
+    kernel::accounts::process_cpu(std::process::id()).unwrap_or(Nanos::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixture;
+
+    const STAT: &str = "cpu  10 5 20 100 7 1 2 3 0 0\ncpu0 1 1\ncpu11 1 1\ncpufreq 5\nintr 12\n";
+
+    #[test]
+    fn the_budget_is_the_difference_of_two_looks_in_ticks() {
+        let first = Ticks::parse(STAT).unwrap();
+        let last = Ticks::parse("cpu  110 5 70 150 7 3 12 4\ncpu0 1\n").unwrap();
+        let budget = last.since(&first, Nanos::from_secs(1));
+        let ticks = |budget: Budget| {
+            [
+                budget.user,
+                budget.system,
+                budget.softirq,
+                budget.irq,
+                budget.steal,
+                budget.idle,
+            ]
+        };
+        assert_eq!(ticks(budget), [100, 50, 10, 2, 1, 50].map(span_of));
+        assert_eq!((first.cpus, budget.cpus), (2, 1));
+        let back = first.since(&last, Nanos::ZERO);
+        assert_eq!(
+            back.user,
+            Nanos::ZERO,
+            "a counter that seems to run back is no cost"
+        );
+    }
+
+    #[test]
+    fn odd_text_gives_no_budget() {
+        let most = u64::MAX;
+        for text in [
+            "",
+            "cpu \n",
+            "cpu  1 2 x 4 5 6 7\n",
+            "cpus  1 2 3 4 5 6 7\n",
+        ] {
+            assert_eq!(Ticks::parse(text), None, "{text:?}");
+        }
+        assert!(Ticks::parse(&format!("cpu  {most} {most} 1 {most} {most} 1 1\n")).is_some());
+    }
+
+    #[test]
+    fn counters_are_found_by_name_and_what_is_missing_is_not_known() {
+        let netstat = "IpExt: a\nIpExt: 1\nTcpExt: SyncookiesSent ListenOverflows ListenDrops TCPSynRetrans\n\
+            TcpExt: 1 20 21 -1\n";
+        let tree = fixture(&[
+            ("proc/net/netstat", netstat),
+            ("proc/net/snmp", "Tcp: RtoAlgorithm RetransSegs\nTcp: 1 9\n"),
+            (
+                "proc/net/sockstat",
+                "sockets: used 9\nTCP: inuse 5 orphan 0 tw 7 alloc 8 mem 3\nUDP: mem 1\n",
+            ),
+        ]);
+        let first = Net::read(&fixture(&[]).root);
+        let last = Net::read(&tree.root);
+        let none = last.since(&first);
+        assert_eq!(none, KernelCounters::default());
+        let early = Net {
+            listen_overflows: Some(5),
+            listen_drops: Some(30),
+            time_wait: Some(1),
+            ..last
+        };
+        let wanted = KernelCounters {
+            listen_overflows: Some(15),
+            listen_drops: Some(0),
+            syn_retransmits: None,
+            retransmits: Some(0),
+            time_wait: Some((1, 7)),
+            tcp_memory: Some((3 * PAGE, 3 * PAGE)),
+        };
+        assert_eq!(last.since(&early), wanted);
+    }
+
+    #[test]
+    fn whether_interrupts_are_kept_apart_is_said_by_the_kernels_configuration() {
+        let release = ("proc/sys/kernel/osrelease", "6.1\n");
+        let config = |text| ("boot/config-6.1", text);
+        let (yes, no) = (
+            "CONFIG_IRQ_TIME_ACCOUNTING=y\n",
+            "# CONFIG_IRQ_TIME_ACCOUNTING is not set\n",
+        );
+        let off = ("proc/cmdline", "ro tsc=noirqtime quiet\n");
+        type Case<'a> = (&'a [(&'a str, &'a str)], Option<bool>);
+        let cases: &[Case<'_>] = &[
+            (&[release, config(yes)], Some(true)),
+            (&[release, config(yes), off], Some(false)),
+            (&[release, config(no)], Some(false)),
+            (&[release], None),
+            (&[config(yes)], None),
+        ];
+        for (files, wanted) in cases {
+            assert_eq!(irq_apart(&fixture(files).root), *wanted, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn this_machine_has_a_budget_of_which_we_are_part() {
+        let root = Root::machine();
+        let span = Span::open(&root);
+        let (budget, _) = span.close(&root, Some(Nanos::ZERO));
+        let budget = budget.unwrap();
+        assert!(
+            budget.cpus > 0 && budget.generator > Nanos::ZERO,
+            "{budget:?}"
+        );
+    }
+}

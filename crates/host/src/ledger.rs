@@ -1,0 +1,345 @@
+//! What a tree of processes took between two moments, while some of them come and go.
+//!
+//! Two sums are kept, and the larger is the answer. The first is of the *edges*: everybody's own clock, what everybody
+//! keeps of the children it has waited for (in ticks), and what those took whom we have reaped ourselves, at the end
+//! less at the start. Whoever ends moves from its own clock into its parent's account, so that this sum loses nothing,
+//! as long as somebody of the tree waits for each that ends. The second is of the clocks *seen*: of everybody who was
+//! there at one of the looks, the last reading less the first. It needs nobody to wait for anybody, but what ended took
+//! after the last look is not in it.
+//!
+//! Where an account can have been lost (whoever ended was left to somebody outside of the tree, or a parent does not
+//! want to know), the sum is a lower bound, and says so.
+
+use kernel::accounts::Usage;
+use kernel::process::{Process, Stat, span_of};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// How far the two sums may lie apart by what ticks cut off: of user and kernel, of each process that keeps accounts.
+const CUT_OFF_TICKS: u64 = 2;
+/// Fewer ticks than this cannot be divided into user and kernel.
+const DIVISIBLE_TICKS: u64 = 10;
+
+/// A process, with its exact clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sight {
+    pub(crate) stat: Stat,
+    pub(crate) cpu: Nanos,
+}
+
+impl Sight {
+    pub(crate) fn of(stat: Stat) -> Sight {
+        Sight {
+            stat,
+            cpu: stat.own_cpu(),
+        }
+    }
+}
+
+/// Everybody at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Look {
+    pub(crate) sights: Vec<Sight>,
+    /// What those took whom we have reaped so far.
+    pub(crate) reaped: Usage,
+}
+
+/// What a tree took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) cpu: Nanos,
+    /// In code of its own, and in the kernel, where there are ticks enough to say.
+    pub(crate) split: Option<(Nanos, Nanos)>,
+    pub(crate) lower_bound: bool,
+}
+
+/// One process of the tree: its clock when it was first met, and when it was last seen.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    process: Process,
+    base: Nanos,
+    last: Nanos,
+    is_gone: bool,
+}
+
+/// A tree between two moments.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    first: Look,
+    /// When it was opened, in ticks since boot: whoever started later took nothing before.
+    opened_ticks: u64,
+    entries: BTreeMap<u32, Entry>,
+    /// What those took whose number was given to another.
+    buried: Nanos,
+    /// What those had taken before who are older than the window and joined in it.
+    brought: Nanos,
+    is_changed: bool,
+}
+
+impl Ledger {
+    /// Opens the account of everybody in `first`, at `opened_ticks` since boot.
+    pub(crate) fn open(first: Look, opened_ticks: u64) -> Ledger {
+        let entry = |sight: &Sight| {
+            let entry = Entry {
+                process: sight.stat.process,
+                base: sight.cpu,
+                last: sight.cpu,
+                is_gone: false,
+            };
+            (entry.process.pid, entry)
+        };
+        Ledger {
+            entries: first.sights.iter().map(entry).collect(),
+            first,
+            opened_ticks,
+            buried: Nanos::ZERO,
+            brought: Nanos::ZERO,
+            is_changed: false,
+        }
+    }
+
+    /// Those that were there when last seen.
+    pub(crate) fn living(&self) -> Vec<u32> {
+        let living = self.entries.iter().filter(|(_, entry)| !entry.is_gone);
+        living.map(|(pid, _)| *pid).collect()
+    }
+
+    /// The clock of `pid` shows `cpu`, or there is none any more.
+    pub(crate) fn read(&mut self, pid: u32, cpu: Option<Nanos>) {
+        let Some(entry) = self.entries.get_mut(&pid) else {
+            return;
+        };
+        match cpu {
+            Some(cpu) if cpu >= entry.last => entry.last = cpu,
+            // Gone, or gone and its number given to another whose clock shows less.
+            _ => {
+                entry.is_gone = true;
+                self.is_changed = true;
+            }
+        }
+    }
+
+    /// Somebody is of the tree: known already, or come.
+    pub(crate) fn meet(&mut self, sight: &Sight) {
+        let Process { pid, start_ticks } = sight.stat.process;
+        match self.entries.get_mut(&pid) {
+            Some(entry) if entry.process == sight.stat.process => {
+                (entry.last, entry.is_gone) = (entry.last.max(sight.cpu), false);
+                return;
+            }
+            Some(entry) => self.buried += entry.last.saturating_sub(entry.base),
+            None => {}
+        }
+        let is_new = start_ticks >= self.opened_ticks;
+        if !is_new {
+            self.brought += sight.cpu + sight.stat.children.cpu();
+        }
+        let entry = Entry {
+            process: sight.stat.process,
+            base: if is_new { Nanos::ZERO } else { sight.cpu },
+            last: sight.cpu,
+            is_gone: false,
+        };
+        self.entries.insert(pid, entry);
+        self.is_changed = true;
+    }
+
+    /// Closes the account: `last` is everybody now. `keeps_all` says that we reap whoever is left behind, and that nobody
+    /// of the tree refuses its children's accounts.
+    pub(crate) fn close(mut self, last: &Look, keeps_all: bool) -> Taken {
+        for sight in &last.sights {
+            self.meet(sight);
+        }
+        let is_there = |process: Process| {
+            last.sights
+                .iter()
+                .any(|sight| sight.stat.process == process)
+        };
+        self.is_changed |= self.entries.values().any(|entry| !is_there(entry.process));
+        let differences = self
+            .entries
+            .values()
+            .map(|entry| entry.last.saturating_sub(entry.base));
+        let seen = differences.sum::<Nanos>() + self.buried;
+        let edges = edge(last).saturating_sub(edge(&self.first) + self.brought);
+        let cpu = edges.max(seen);
+        let keepers = self.entries.len() as u64;
+        let slack = span_of(CUT_OFF_TICKS * keepers);
+        let is_lost = if keeps_all {
+            edges + slack < seen
+        } else {
+            self.is_changed || kept(last) != kept(&self.first)
+        };
+        Taken {
+            cpu,
+            split: divided(cpu, parts(last), parts(&self.first)),
+            lower_bound: is_lost,
+        }
+    }
+}
+
+/// The sum at an edge.
+fn edge(look: &Look) -> Nanos {
+    let sights = look.sights.iter();
+    let there: Nanos = sights
+        .map(|sight| sight.cpu + sight.stat.children.cpu())
+        .sum();
+    there + look.reaped.cpu()
+}
+
+/// What parents keep of their children, in ticks.
+fn kept(look: &Look) -> u64 {
+    let each = |sight: &Sight| sight.stat.children.user + sight.stat.children.system;
+    look.sights.iter().map(each).sum()
+}
+
+/// User's and the kernel's parts at an edge.
+fn parts(look: &Look) -> (Nanos, Nanos) {
+    let sum = |of: fn(&Stat) -> u64| span_of(look.sights.iter().map(|sight| of(&sight.stat)).sum());
+    let user = sum(|stat| stat.own.user + stat.children.user);
+    let system = sum(|stat| stat.own.system + stat.children.system);
+    (user + look.reaped.user, system + look.reaped.system)
+}
+
+/// `cpu` divided as the difference of the parts is, where there is enough of it.
+pub(crate) fn divided(
+    cpu: Nanos,
+    last: (Nanos, Nanos),
+    first: (Nanos, Nanos),
+) -> Option<(Nanos, Nanos)> {
+    if last.0 < first.0 || last.1 < first.1 {
+        return None; // an account was lost
+    }
+    let (user, system) = (
+        last.0.saturating_sub(first.0),
+        last.1.saturating_sub(first.1),
+    );
+    if user + system < span_of(DIVISIBLE_TICKS) {
+        return None;
+    }
+    let share = user.as_secs_f64() / (user + system).as_secs_f64();
+    let user = Nanos::from_nanos((cpu.as_nanos() as f64 * share).round() as u64).min(cpu);
+    Some((user, cpu.saturating_sub(user)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::process::Ticks;
+
+    /// A process that started at tick `start`, whose clock shows `cpu` ms and which keeps `kept` ticks of its children.
+    fn sight(pid: u32, start: u64, cpu: u64, kept: u64) -> Sight {
+        let text = format!(
+            "{pid} (x) S 1 1 1 0 0 0 0 0 0 0 {} 0 0 {kept} 0 0 1 0 {start} 0",
+            cpu / 10
+        );
+        let stat = Stat::parse(&text).unwrap();
+        Sight {
+            stat,
+            cpu: Nanos::from_millis(cpu),
+        }
+    }
+
+    fn look(sights: &[Sight]) -> Look {
+        Look {
+            sights: sights.to_vec(),
+            ..Look::default()
+        }
+    }
+
+    fn millis(taken: Taken) -> (u64, bool) {
+        (taken.cpu.as_nanos() / 1_000_000, taken.lower_bound)
+    }
+
+    #[test]
+    fn those_that_stay_are_charged_the_difference_of_their_clocks() {
+        for keeps_all in [true, false] {
+            let ledger = Ledger::open(look(&[sight(7, 1, 100, 50), sight(8, 1, 30, 0)]), 100);
+            let last = look(&[sight(7, 1, 350, 50), sight(8, 1, 90, 0)]);
+            assert_eq!(millis(ledger.close(&last, keeps_all)), (310, false));
+        }
+    }
+
+    #[test]
+    fn a_child_that_came_and_went_is_in_what_its_parent_keeps() {
+        for (keeps_all, lower_bound) in [(true, false), (false, true)] {
+            let ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
+            let last = look(&[sight(7, 1, 110, 20)]);
+            assert_eq!(millis(ledger.close(&last, keeps_all)), (210, lower_bound));
+        }
+    }
+
+    #[test]
+    fn a_child_that_was_there_before_counts_from_then_on_even_when_it_is_reaped() {
+        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0), sight(8, 1, 900, 0)]), 100);
+        ledger.read(8, Some(Nanos::from_millis(950)));
+        ledger.read(8, None);
+        // 1000 ms were its whole life, of which 100 fell into the window.
+        let last = look(&[sight(7, 1, 110, 100)]);
+        assert_eq!(millis(ledger.close(&last, true)), (110, false));
+    }
+
+    #[test]
+    fn what_nobody_kept_is_known_from_the_last_look_and_is_a_lower_bound() {
+        for keeps_all in [true, false] {
+            let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
+            ledger.meet(&sight(9, 120, 40, 0));
+            ledger.read(9, Some(Nanos::from_millis(300)));
+            ledger.read(9, None);
+            let last = look(&[sight(7, 1, 150, 0)]);
+            assert_eq!(
+                millis(ledger.close(&last, keeps_all)),
+                (350, true),
+                "{keeps_all}"
+            );
+        }
+    }
+
+    #[test]
+    fn whoever_is_older_than_the_window_is_charged_from_when_it_was_met() {
+        let mut ledger = Ledger::open(look(&[]), 100);
+        ledger.meet(&sight(9, 99, 5_000, 0));
+        let last = look(&[sight(9, 99, 5_030, 0)]);
+        assert_eq!(millis(ledger.close(&last, false)), (30, true));
+    }
+
+    #[test]
+    fn a_number_that_is_given_to_another_does_not_take_the_first_ones_time() {
+        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
+        ledger.read(7, Some(Nanos::from_millis(180)));
+        let last = look(&[sight(7, 150, 20, 0)]);
+        assert_eq!(millis(ledger.close(&last, false)), (100, true));
+    }
+
+    #[test]
+    fn those_whom_we_reaped_are_charged_once() {
+        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
+        ledger.meet(&sight(9, 120, 60, 0));
+        ledger.read(9, None);
+        let mut last = look(&[sight(7, 1, 150, 0)]);
+        last.reaped = Usage {
+            user: Nanos::from_millis(50),
+            system: Nanos::from_millis(20),
+        };
+        assert_eq!(millis(ledger.close(&last, true)), (120, false));
+    }
+
+    #[test]
+    fn the_division_follows_the_ticks_where_there_are_enough() {
+        let ticks = |user, system| (span_of(user), span_of(system));
+        let cpu = Nanos::from_millis(1_000);
+        let cases = [
+            (ticks(60, 20), ticks(0, 0), Some(750)),
+            (ticks(70, 20), ticks(10, 0), Some(750)),
+            (ticks(0, 10), ticks(0, 0), Some(0)),
+            (ticks(6, 3), ticks(0, 0), None),
+            (ticks(6, 90), ticks(7, 0), None),
+        ];
+        for (last, first, wanted) in cases {
+            let found = divided(cpu, last, first);
+            assert_eq!(found.map(|(user, _)| user.as_nanos() / 1_000_000), wanted);
+            assert!(found.is_none_or(|(user, system)| user + system == cpu));
+        }
+        assert_eq!(Ticks::default().cpu(), Nanos::ZERO);
+    }
+}

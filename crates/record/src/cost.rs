@@ -1,0 +1,336 @@
+//! What the server cost at a point: its footprints of all rounds, as figures.
+//!
+//! Every name here is part of the record's contract. A request is one that ended well inside its window, as for
+//! requests/s: CPU time is counted over windows, and what failed is work that nobody wanted.
+
+use crate::{Footprint, Memory, Point, Round};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Line;
+use units::Nanos;
+
+/// What the server cost at one point, over the rounds in which it was observed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Its CPU time in its own code, in seconds; roughly right, as the kernel samples it.
+    pub cpu_user_s: Option<f64>,
+    /// Its CPU time in the kernel, likewise.
+    pub cpu_kernel_s: Option<f64>,
+    /// Its CPU time, in seconds.
+    pub cpu_s: f64,
+    /// `cpu_s` by the requests that ended well inside the same windows, in microseconds; null where none did.
+    pub cpu_us_per_request: Option<f64>,
+    /// Its memory, as PSS.
+    pub pss_bytes: PssBytes,
+    /// Whether some CPU time may be missing.
+    pub lower_bound: bool,
+}
+
+/// Memory over the rounds of a point, in bytes; null where it may not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PssBytes {
+    /// Before the campaign's load.
+    pub rest: Option<u64>,
+    /// Before a round: the median over rounds (the lower of two in the middle).
+    pub before: Option<u64>,
+    /// After its drain, while connections were still open, likewise.
+    pub after: Option<u64>,
+    /// The largest of all that were read.
+    pub peak: Option<u64>,
+}
+
+/// A figure of which each round has its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Over all rounds together, a partial one too.
+    pub mean: f64,
+    /// The least of the complete rounds.
+    pub min: Option<f64>,
+    /// The median of the complete rounds.
+    pub median: Option<f64>,
+    /// The most of the complete rounds.
+    pub max: Option<f64>,
+    /// The geometric mean of the complete rounds: what `low` and `high` are around.
+    pub geometric_mean: Option<f64>,
+    /// Lower end of the 95 % interval; null under two rounds, or with a round of zero.
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    pub high: Option<f64>,
+    /// Complete rounds that the interval rests on; under five it is indicative.
+    pub rounds: u32,
+}
+
+/// What a request costs in CPU time, and the same the other way round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PerRequest {
+    /// The server's CPU time by request, in microseconds.
+    pub cpu_us: Spread,
+    /// Requests by second of its CPU time.
+    pub requests_per_cpu_s: Spread,
+    /// Whether some CPU time may be missing: then the first is a lower bound, the second an upper one.
+    pub lower_bound: bool,
+}
+
+impl Cost {
+    /// What `rounds` cost; none where the server was observed in none of them.
+    pub fn of(rounds: &[Round]) -> Option<Cost> {
+        let observed: Vec<(&Round, &Footprint)> = observed(rounds).collect();
+        if observed.is_empty() {
+            return None;
+        }
+        let prints = || observed.iter().map(|(_, print)| *print);
+        let sum = |part: fn(&Footprint) -> Option<Nanos>| {
+            let parts: Option<Vec<Nanos>> = prints().map(part).collect();
+            parts.map(|parts| parts.into_iter().sum::<Nanos>().as_secs_f64())
+        };
+        let cpu: Nanos = prints().map(|print| print.cpu).sum();
+        let requests: u64 = observed
+            .iter()
+            .map(|(round, _)| round.tally.ok_in_window)
+            .sum();
+        Some(Cost {
+            cpu_user_s: sum(|print| print.cpu_user),
+            cpu_kernel_s: sum(|print| print.cpu_kernel),
+            cpu_s: cpu.as_secs_f64(),
+            cpu_us_per_request: (requests > 0).then(|| cpu.as_micros_f64() / requests as f64),
+            pss_bytes: PssBytes::of(prints().filter_map(|print| print.memory)),
+            lower_bound: prints().any(|print| print.lower_bound),
+        })
+    }
+}
+
+/// The rounds in which the server was observed, with their footprints.
+fn observed(rounds: &[Round]) -> impl Iterator<Item = (&Round, &Footprint)> {
+    rounds
+        .iter()
+        .flat_map(|round| round.footprint.iter().map(move |print| (round, print)))
+}
+
+impl PssBytes {
+    fn of(memories: impl Iterator<Item = Memory>) -> PssBytes {
+        let memories: Vec<Memory> = memories.collect();
+        let known = |part: fn(&Memory) -> Option<u64>| -> Vec<u64> {
+            let mut known: Vec<u64> = memories.iter().filter_map(part).collect();
+            known.sort_unstable();
+            known
+        };
+        let median = |part| {
+            let known = known(part);
+            known.get(known.len().saturating_sub(1) / 2).copied()
+        };
+        PssBytes {
+            rest: median(|memory| memory.rest),
+            before: median(|memory| memory.before),
+            after: median(|memory| memory.after),
+            peak: known(Memory::peak).last().copied(),
+        }
+    }
+}
+
+impl PerRequest {
+    /// What a request cost in `rounds`; none where the server was not observed, where nothing ended well, and where the
+    /// server took no time that could be measured.
+    pub fn of(rounds: &[Round]) -> Option<PerRequest> {
+        let cost = Cost::of(rounds)?;
+        let mean = cost.cpu_us_per_request.filter(|mean| *mean > 0.0)?;
+        let each = |(round, print): (&Round, &Footprint)| {
+            print.cpu.as_micros_f64() / round.tally.ok_in_window as f64
+        };
+        let complete = observed(rounds).filter(|(round, _)| !round.partial);
+        let costs: Vec<f64> = complete.map(each).collect();
+        let inverse: Vec<f64> = costs.iter().map(|cost| 1e6 / cost).collect();
+        Some(PerRequest {
+            cpu_us: Spread::of(mean, &costs),
+            requests_per_cpu_s: Spread::of(1e6 / mean, &inverse),
+            lower_bound: cost.lower_bound,
+        })
+    }
+}
+
+impl Spread {
+    /// The spread of the complete rounds' `values`, whose mean over all rounds is `mean`. A value that is no number (of
+    /// a round in which nothing ended well) leaves no spread.
+    pub fn of(mean: f64, values: &[f64]) -> Spread {
+        let interval = stats::log_t_interval(values);
+        let extremes = stats::min_max(values);
+        Spread {
+            mean,
+            min: extremes.map(|extremes| extremes.min),
+            median: stats::median(values),
+            max: extremes.map(|extremes| extremes.max),
+            geometric_mean: interval.map(|interval| interval.centre),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            rounds: values.len() as u32,
+        }
+    }
+}
+
+/// What one more connection takes of the server's memory, in bytes: the straight line through what its processes held
+/// after each round, over the connections that were open then. It is the server's own memory alone: what the kernel
+/// holds for a connection is in no process. None of one number of connections only, or where memory is not known.
+pub fn memory_per_connection(points: &[Point]) -> Option<Line> {
+    let memories = points
+        .iter()
+        .flat_map(|point| &point.rounds)
+        .filter_map(|round| round.footprint.as_ref()?.memory);
+    let pairs =
+        memories.filter_map(|memory| Some((memory.connections as f64, memory.after? as f64)));
+    stats::fit_line(&pairs.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tally;
+    use plan::{Level, Load};
+
+    fn round(cpu_ms: u64, ok: u64, memory: Option<Memory>) -> Round {
+        let footprint = Footprint {
+            cpu: Nanos::from_millis(cpu_ms),
+            cpu_user: Some(Nanos::from_millis(cpu_ms / 4)),
+            cpu_kernel: Some(Nanos::from_millis(cpu_ms - cpu_ms / 4)),
+            memory,
+            ..Footprint::default()
+        };
+        Round {
+            tally: Tally {
+                ok_in_window: ok,
+                ..Tally::default()
+            },
+            footprint: Some(footprint),
+            ..Round::default()
+        }
+    }
+
+    fn memory(rest: u64, before: u64, after: u64) -> Option<Memory> {
+        let memory = Memory {
+            rest: Some(rest),
+            before: Some(before),
+            after: Some(after),
+            connections: after,
+        };
+        Some(memory)
+    }
+
+    #[test]
+    fn the_cost_of_two_rounds_is_what_is_computed_by_hand() {
+        let rounds = [
+            round(400, 10_000, memory(1, 2, 9)),
+            round(600, 10_000, memory(1, 3, 8)),
+        ];
+        let wanted = Cost {
+            cpu_user_s: Some(0.25),
+            cpu_kernel_s: Some(0.75),
+            cpu_s: 1.0,
+            cpu_us_per_request: Some(50.0),
+            pss_bytes: PssBytes {
+                rest: Some(1),
+                before: Some(2),
+                after: Some(8),
+                peak: Some(9),
+            },
+            lower_bound: false,
+        };
+        assert_eq!(Cost::of(&rounds), Some(wanted));
+        let per = PerRequest::of(&rounds).unwrap();
+        assert_eq!(
+            (per.cpu_us.mean, per.cpu_us.min, per.cpu_us.max),
+            (50.0, Some(40.0), Some(60.0))
+        );
+        assert_eq!(per.requests_per_cpu_s.mean, 20_000.0);
+        let (low, high) = (
+            per.cpu_us.low.unwrap(),
+            per.requests_per_cpu_s.high.unwrap(),
+        );
+        assert!(
+            (1e6 / low / high - 1.0).abs() < 1e-9,
+            "one is the other upside down"
+        );
+    }
+
+    #[test]
+    fn its_names_are_those_that_scripts_rely_on() {
+        let cost = serde_json::to_value(Cost::of(&[round(4, 1, memory(1, 2, 3))])).unwrap();
+        let mut names: Vec<&str> = cost
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        names.sort_unstable();
+        let wanted = [
+            "cpu_kernel_s",
+            "cpu_s",
+            "cpu_us_per_request",
+            "cpu_user_s",
+            "lower_bound",
+            "pss_bytes",
+        ];
+        assert_eq!(names, wanted);
+        for name in ["rest", "before", "after", "peak"] {
+            assert!(cost["pss_bytes"][name].is_u64(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_number() {
+        assert_eq!(Cost::of(&[Round::default()]), None);
+        let cost = Cost::of(&[round(400, 0, None)]).unwrap();
+        assert_eq!(
+            (cost.cpu_us_per_request, cost.pss_bytes),
+            (None, PssBytes::default())
+        );
+        assert_eq!(PerRequest::of(&[round(400, 0, None)]), None);
+        assert_eq!(PerRequest::of(&[round(0, 10, None)]), None);
+        let mut unsplit = round(400, 10, None);
+        unsplit.footprint.as_mut().unwrap().cpu_user = None;
+        assert_eq!(
+            Cost::of(&[round(4, 1, None), unsplit]).unwrap().cpu_user_s,
+            None
+        );
+    }
+
+    #[test]
+    fn a_round_in_which_nobody_looked_is_in_neither_part_of_the_quotient() {
+        let blind = Round {
+            footprint: None,
+            ..round(400, 90_000, None)
+        };
+        let cost = Cost::of(&[round(400, 10_000, None), blind]).unwrap();
+        assert_eq!(cost.cpu_us_per_request, Some(40.0));
+    }
+
+    #[test]
+    fn a_round_without_a_request_leaves_no_interval() {
+        let per = PerRequest::of(&[round(400, 10, None), round(400, 0, None)]).unwrap();
+        assert_eq!((per.cpu_us.low, per.cpu_us.mean), (None, 80_000.0));
+    }
+
+    #[test]
+    fn one_missing_share_makes_the_whole_a_lower_bound() {
+        let mut rounds = [round(4, 1, None), round(4, 1, None)];
+        rounds[1].footprint.as_mut().unwrap().lower_bound = true;
+        assert!(
+            Cost::of(&rounds).unwrap().lower_bound && PerRequest::of(&rounds).unwrap().lower_bound
+        );
+    }
+
+    #[test]
+    fn memory_per_connection_is_the_slope_over_all_rounds() {
+        let point = |connections: u64, after: u64| {
+            let memory = Memory {
+                after: Some(after),
+                connections,
+                ..Memory::default()
+            };
+            let mut point = Point::new(Level::of(Load::Closed { connections: 1 }));
+            point.rounds.push(round(1, 1, Some(memory)));
+            point
+        };
+        let points = [point(0, 1_000), point(100, 51_000), point(200, 101_000)];
+        let line = memory_per_connection(&points).unwrap();
+        assert!((line.slope - 500.0).abs() < 1e-9 && (line.intercept - 1_000.0).abs() < 1e-6);
+        assert_eq!(memory_per_connection(&points[..1]), None);
+    }
+}
