@@ -3,7 +3,7 @@
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
 use plan::{Load, Plan, Stop};
-use record::{Floor, Machine, Point, Probe, Round, Run, Summary, Tally};
+use record::{Floor, Machine, Observed, Point, Probe, Round, Run, Summary, Tally};
 use std::borrow::Cow;
 
 /// What is known of one load level.
@@ -19,6 +19,8 @@ pub struct Evidence<'a> {
     pub probe: Option<&'a Probe>,
     /// The instrument's own floor, where it was measured.
     pub floor: Option<&'a Floor>,
+    /// Whose footprint was taken, or why nobody's.
+    pub observed: Option<&'a Observed>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,
     /// The rounds' tallies added up.
@@ -44,6 +46,7 @@ impl<'a> Evidence<'a> {
             machine: Some(&run.machine),
             probe: run.probe.as_ref(),
             floor: point.floor.as_ref(),
+            observed: run.observed.as_ref(),
             rounds: Some(&point.rounds),
             tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
             summary: Summary::of(&point.rounds),

@@ -8,7 +8,7 @@ use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
 use crate::witness::{ObserveError, Subject, Witness};
 use audit::Evidence;
-use engine::{Job, JobError, ProbeError, Progress, RoundError};
+use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
 use record::{Cost, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, Summary};
@@ -427,7 +427,6 @@ impl Observer for Onlooker<'_> {
     }
 }
 
-/// The server, and its first answer; the first of all servers' is recorded.
 /// The server, its first answer, and whose footprint is taken; the first of all servers' is recorded.
 fn prepare(
     plan: &Plan,

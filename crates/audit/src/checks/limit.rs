@@ -14,8 +14,8 @@ pub(super) const CHECK: Check = Check {
           median over the complete rounds is judged. Generator over 85 % and server not over 90 %: the generator was \
           the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
-          Neither: latency or the number of connections was the limit. The server's side is known only for servers \
-          that weigh started; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
+          Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
+          it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
           which shares of time say nothing. Our own reference server is exempt. Where \
           generator and server may use one CPU only, and it is the same, each waits for the other, the shares say \
           nothing, and both requests/s and latency are qualified.",
@@ -254,8 +254,15 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
              server was the limit is unknown"
         ),
     };
+    let why = evidence
+        .observed
+        .and_then(|observed| observed.why_not.as_ref());
+    let sentence = match why {
+        Some(why) => format!("{sentence} ({why})"),
+        None => sentence,
+    };
     qualified(&[Figure::Rps], sentence)
-        .remedy("let weigh start the server: weigh run URL -- COMMAND")
+        .remedy("let weigh start the server: weigh run URL -- COMMAND, or name it with --server")
 }
 
 fn too_short() -> Finding {

@@ -7,6 +7,7 @@ mod clock;
 mod connections;
 mod conservation;
 mod floor;
+mod kernel;
 mod limit;
 mod offered;
 mod omission;
@@ -56,6 +57,7 @@ pub const CHECKS: &[Check] = &[
     floor::CHECK,
     limit::CHECK,
     waiting::CHECK,
+    kernel::CHECK,
     clock::CHECK,
     window::CHECK,
     samples::CHECK,

@@ -11,6 +11,7 @@ mod injected;
 mod interrupts;
 mod judgement;
 mod manual;
+mod observed;
 mod open_loop;
 mod output;
 mod protocol;

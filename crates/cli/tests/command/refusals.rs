@@ -120,6 +120,11 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["@", "-n", "5", "-d", "1s"],
         &["--requests", "--duration", "cannot be used"],
     ),
+    (&["@", "--server", ":0"], &["--server", "`:0` is neither"]),
+    (
+        &["@", "--server", "cgroup:/"],
+        &["--server", "every process", "the server's own"],
+    ),
     (&["@", "-d", "0s"], &["--duration is 0"]),
     (
         &["@", "-d", "5x"],

@@ -1,7 +1,7 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
 use super::findings::{grade, is_generator_bound, is_overloaded, is_void};
-use super::{Item, Role, Row};
+use super::{Item, Role, Row, cost as costs};
 use crate::phrase::{micros, number, rate as per_second};
 use plan::{Connect, Load};
 use record::{
@@ -54,7 +54,11 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         server(&point.rounds, started),
     ];
     let above = above.into_iter().flatten().chain(beside).chain(visits);
-    above.chain(below.into_iter().flatten()).collect()
+    let below = below.into_iter().flatten();
+    above
+        .chain(below)
+        .chain(costs::rows(&point.rounds))
+        .collect()
 }
 
 /// A labelled row; where a finding voids the figure, only that is said.

@@ -4,6 +4,7 @@
 //! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
 
 mod asked;
+mod cost;
 pub(crate) mod curve;
 mod figures;
 mod findings;

@@ -1,0 +1,207 @@
+//! Did the kernel's network and the machine beside us behave?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, note, number, qualified};
+use record::{Budget, Figure, Finding, KernelCounters, Round};
+use units::percent;
+
+pub(super) const CHECK: Check = Check {
+    name: "kernel",
+    title: "Did the kernel's network lose connections, or something else take the machine's CPUs?",
+    doc: "The kernel counts connections that came while a listener's queue was full: each waits a second or more until \
+          it is sent again, which is in its latency as if the server had taken it. Any of them during a window \
+          qualifies requests/s and latency; handshakes and segments that were sent again are noted. The counters are of \
+          the whole network namespace, so another program's connections may be among them. From 5 % of the machine's CPU time on \
+          (the median over rounds), what the hypervisor gave to others qualifies requests/s and latency, and what other \
+          programs took is noted: that is the difference of ticks and clocks, so it is rough.",
+    judge,
+};
+
+/// From this share of the machine's CPU time on, others are in the figures.
+const OTHERS_MOST: f64 = 0.05;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.rounds.unwrap_or_default();
+    let found = [
+        overflows(rounds),
+        resent(rounds),
+        stolen(rounds),
+        others(rounds),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The sum of a counter over the rounds that know it.
+fn total(rounds: &[Round], of: fn(&KernelCounters) -> Option<u64>) -> u64 {
+    let counters = rounds.iter().filter_map(|round| round.kernel.as_ref());
+    counters.filter_map(of).fold(0, u64::saturating_add)
+}
+
+fn overflows(rounds: &[Round]) -> Option<Finding> {
+    let overflows = total(rounds, |kernel| kernel.listen_overflows);
+    let sentence = format!(
+        "{} while a listener's queue was full, and had to come again after a second or more",
+        number(overflows, "connection came", "connections came")
+    );
+    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence)
+        .remedy("raise the server's backlog (and net.core.somaxconn), or let it accept sooner")
+        .evidence([
+            ("listen overflows", overflows as f64),
+            (
+                "listen drops",
+                total(rounds, |kernel| kernel.listen_drops) as f64,
+            ),
+        ]);
+    (overflows > 0).then_some(finding)
+}
+
+fn resent(rounds: &[Round]) -> Option<Finding> {
+    let segments = total(rounds, |kernel| kernel.retransmits);
+    let handshakes = total(rounds, |kernel| kernel.syn_retransmits);
+    let sentence = format!(
+        "{} sent again ({} of handshakes): what each was part of took 200 ms longer, or a second",
+        number(segments, "segment of TCP was", "segments of TCP were"),
+        units::count(handshakes)
+    );
+    let finding = note(sentence).evidence([
+        ("retransmits", segments as f64),
+        ("handshakes sent again", handshakes as f64),
+    ]);
+    (segments > 0).then_some(finding)
+}
+
+/// The median over rounds of what `part` is of the machine's CPU time, where it is too much.
+fn too_much(rounds: &[Round], part: impl Fn(&Budget) -> Option<units::Nanos>) -> Option<f64> {
+    let share = |round: &Round| {
+        let budget = round
+            .budget
+            .as_ref()
+            .filter(|budget| budget.wall >= Round::SHARES_FROM)?;
+        Some(budget.share(part(budget)?))
+    };
+    Round::typical(rounds, share).filter(|share| *share >= OTHERS_MOST)
+}
+
+fn stolen(rounds: &[Round]) -> Option<Finding> {
+    let share = too_much(rounds, |budget| Some(budget.steal))?;
+    let sentence = format!(
+        "the hypervisor gave {} of the CPUs' time to others",
+        percent(share)
+    );
+    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence);
+    Some(
+        finding
+            .remedy("measure on a machine of your own")
+            .evidence([("steal", share)]),
+    )
+}
+
+fn others(rounds: &[Round]) -> Option<Finding> {
+    let share = too_much(rounds, Budget::other)?;
+    let sentence = format!(
+        "something else took {} of the machine's CPU time: neither the generator nor the server",
+        percent(share)
+    );
+    let finding = note(sentence);
+    Some(
+        finding
+            .remedy("stop what else runs; `top` shows it")
+            .evidence([("other", share)]),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::healthy;
+    use record::{Grade, Run};
+    use units::Nanos;
+
+    fn run(change: impl Fn(&mut KernelCounters, &mut Budget)) -> Run {
+        let mut run = healthy();
+        for round in &mut run.points[0].rounds {
+            let mut kernel = KernelCounters {
+                listen_overflows: Some(0),
+                listen_drops: Some(0),
+                ..KernelCounters::default()
+            };
+            let mut budget = Budget {
+                wall: Nanos::from_secs(1),
+                cpus: 4,
+                generator: Nanos::from_millis(400),
+                server: Some(Nanos::from_millis(970)),
+                user: Nanos::from_millis(500),
+                system: Nanos::from_millis(870),
+                ..Budget::default()
+            };
+            change(&mut kernel, &mut budget);
+            (round.kernel, round.budget) = (Some(kernel), Some(budget));
+        }
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_quiet_machine_passes_and_so_does_one_of_which_nothing_is_known() {
+        assert_eq!(found(&healthy()), []);
+        assert_eq!(found(&run(|_, _| {})), []);
+    }
+
+    #[test]
+    fn one_connection_before_a_full_queue_qualifies() {
+        let found = found(&run(|kernel, _| kernel.listen_overflows = Some(1)));
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
+        assert!(
+            found[0].sentence.starts_with("5 connections came while"),
+            "{}",
+            found[0].sentence
+        );
+    }
+
+    #[test]
+    fn segments_that_were_sent_again_are_noted() {
+        let found = found(&run(|kernel, _| {
+            (kernel.retransmits, kernel.syn_retransmits) = (Some(2), Some(1));
+        }));
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert!(
+            found[0]
+                .sentence
+                .starts_with("10 segments of TCP were sent again (5 of")
+        );
+    }
+
+    #[test]
+    fn what_others_took_is_told_from_a_twentieth_of_the_machine_on() {
+        type Change = fn(&mut KernelCounters, &mut Budget);
+        let cases: &[(Change, usize)] = &[
+            (|_, budget| budget.steal = Nanos::from_millis(199), 0),
+            (|_, budget| budget.steal = Nanos::from_millis(200), 1),
+            (|_, budget| budget.user += Nanos::from_millis(199), 0),
+            (|_, budget| budget.user += Nanos::from_millis(200), 1),
+            (
+                |_, budget| (budget.user, budget.server) = (Nanos::from_secs(3), None),
+                0,
+            ),
+            (
+                |_, budget| {
+                    (budget.wall, budget.steal) = (Nanos::from_millis(9), Nanos::from_secs(1))
+                },
+                0,
+            ),
+        ];
+        for (index, (change, wanted)) in cases.iter().enumerate() {
+            let found = found(&run(change));
+            assert_eq!(found.len(), *wanted, "case {index}: {found:?}");
+            let grade = |each: &Finding| match each.sentence.contains("hypervisor") {
+                true => Grade::Qualified,
+                false => Grade::Note,
+            };
+            assert!(found.iter().all(|each| each.grade == grade(each)));
+        }
+    }
+}

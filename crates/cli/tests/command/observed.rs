@@ -1,0 +1,80 @@
+//! Servers that weigh did not start: found, charged, or said not to be observed.
+
+use crate::bench::{Bench, Reference};
+use std::net::TcpListener;
+
+#[test]
+fn a_server_that_listens_where_the_target_is_is_found_and_charged() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!("{}/100.html -d 300ms --rounds 2", server.at());
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    assert_eq!(record.at("/observed/by"), "listens");
+    assert_eq!(
+        record.count("/observed/processes/0/pid"),
+        u64::from(server.id())
+    );
+    let cost = record.at("/points/0/footprint");
+    assert!(cost["cpu_s"].as_f64() > Some(0.0), "{cost}");
+    assert!(cost["cpu_us_per_request"].as_f64() > Some(0.0), "{cost}");
+    for name in ["rest", "before", "after", "peak"] {
+        assert!(cost["pss_bytes"][name].as_u64() > Some(0), "{name}: {cost}");
+    }
+    for round in record.rounds() {
+        assert_eq!(
+            round["footprint"]["memory"]["connections"], 10,
+            "they were open"
+        );
+        assert!(round["budget"]["generator"].as_u64() > Some(0), "{round}");
+        assert!(round["kernel"]["listen_overflows"].is_u64(), "{round}");
+    }
+    for label in ["CPU/request", "memory"] {
+        assert!(said.out.contains(label), "{}", said.out);
+    }
+    assert!(!said.out.contains("not observed"), "{}", said.out);
+}
+
+#[test]
+fn a_server_is_observed_by_every_way_of_naming_it() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let port = server.at().rsplit(':').next().unwrap();
+    for name in [server.id().to_string(), format!(":{port}")] {
+        let line = format!("{}/100.html -n 100 --rounds 1 --server {name}", server.at());
+        let (said, record) = bench.run(&line);
+        said.ended(0);
+        assert_eq!(record.at("/observed/by"), "named");
+        assert_eq!(
+            record.count("/observed/processes/0/pid"),
+            u64::from(server.id())
+        );
+        std::fs::remove_file(bench.path("run.json")).unwrap();
+    }
+}
+
+#[test]
+fn whoever_is_named_has_to_be_there() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let cases = [
+        ("no-such-server".to_owned(), "is the name of no process"),
+        (format!(":{free}"), "has no listener"),
+        ("999999999".to_owned(), "is no process here"),
+        (
+            "cgroup:no/such/group".to_owned(),
+            "is no control group here",
+        ),
+    ];
+    for (name, why) in cases {
+        let line = format!("run {}/0.html -n 10 --server {name}", server.at());
+        bench
+            .say(&line)
+            .refused(&[&format!("--server {name}"), why]);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the server cost at one load level: CPU time by request, memory, and where the machine's time went.
+
+use super::{Item, Role, Row};
+use crate::phrase::{number, rate as per_second};
+use record::{Budget, Cost, Footprint, KernelCounters, PerRequest, Round};
+use units::{Nanos, percent};
+
+/// Under this many rounds the interval is indicative.
+const ROUNDS_ENOUGH: u32 = 5;
+
+/// Every row that has something to say; none where the server was not observed.
+pub(super) fn rows(rounds: &[Round]) -> Vec<Row> {
+    let rows = [cpu(rounds), memory(rounds), budget(rounds), network(rounds)];
+    rows.into_iter().flatten().collect()
+}
+
+/// CPU time by request, with its interval, and the same the other way round.
+fn cpu(rounds: &[Round]) -> Option<Row> {
+    let per = PerRequest::of(rounds)?;
+    let cost = Cost::of(rounds)?;
+    let micros = |value: f64| units::span(Nanos::from_nanos((value * 1e3).round() as u64));
+    let (least, most) = if per.lower_bound {
+        (">= ", "<= ")
+    } else {
+        ("", "")
+    };
+    let mut items = vec![Item::strong(format!("{least}{}", micros(per.cpu_us.mean)))];
+    if let (Some(low), Some(high)) = (per.cpu_us.low, per.cpu_us.high) {
+        let ends = format!("{} .. {}", micros(low), micros(high));
+        let mut item = Item::named("95 % interval", Role::Plain, ends);
+        if per.cpu_us.rounds < ROUNDS_ENOUGH {
+            item = item.and(Role::Warning, " indicative");
+        }
+        items.push(item);
+    }
+    let inverse = per_second(per.requests_per_cpu_s.mean);
+    items.push(Item::plain(format!(
+        "{most}{inverse} requests per CPU-second"
+    )));
+    if let (Some(user), Some(kernel)) = (cost.cpu_user_s, cost.cpu_kernel_s) {
+        let own = user / (user + kernel);
+        let split = format!("own code {}, kernel {}", percent(own), percent(1.0 - own));
+        items.push(Item::dim(split));
+    }
+    Some(Row::new("CPU/request", items))
+}
+
+fn memory(rounds: &[Round]) -> Option<Row> {
+    let pss = Cost::of(rounds)?.pss_bytes;
+    let named = |(name, bytes): (&str, Option<u64>)| {
+        bytes.map(|bytes| Item::named(name, Role::Plain, units::bytes(bytes)))
+    };
+    let parts = [
+        ("at rest", pss.rest),
+        ("before", pss.before),
+        ("after", pss.after),
+        ("peak", pss.peak),
+    ];
+    let mut items: Vec<Item> = parts.into_iter().filter_map(named).collect();
+    if items.is_empty() {
+        return None;
+    }
+    let last = rounds
+        .iter()
+        .rev()
+        .find_map(|round| round.footprint.as_ref())?;
+    items.extend(held(last));
+    Some(Row::new("memory", items))
+}
+
+/// What else a server holds.
+fn held(print: &Footprint) -> Vec<Item> {
+    let threads = print
+        .threads
+        .map(|threads| number(threads.into(), "thread", "threads"));
+    let files = print
+        .descriptors
+        .map(|files| number(files, "descriptor", "descriptors"));
+    threads.into_iter().chain(files).map(Item::plain).collect()
+}
+
+/// Where the machine's CPU time went: the medians over rounds. Not of windows too short for ticks.
+fn budget(rounds: &[Round]) -> Option<Row> {
+    let share = |of: fn(&Budget) -> Option<Nanos>| {
+        let each = |round: &Round| {
+            let budget = round
+                .budget
+                .as_ref()
+                .filter(|budget| budget.wall >= SHOWN_FROM)?;
+            Some(budget.share(of(budget)?))
+        };
+        Round::typical(rounds, each)
+    };
+    let parts = [
+        ("generator", share(|budget| Some(budget.generator))),
+        ("server", share(|budget| budget.server)),
+        ("softirq", share(|budget| Some(budget.softirq + budget.irq))),
+        ("steal", share(|budget| Some(budget.steal))),
+        ("other", share(Budget::other)),
+    ];
+    let named = |(name, share): (&str, Option<f64>)| {
+        share.map(|share| Item::named(name, Role::Plain, percent(share)))
+    };
+    let items: Vec<Item> = parts.into_iter().filter_map(named).collect();
+    (!items.is_empty()).then(|| Row::new("machine", items))
+}
+
+/// Ticks are 10 ms each: over less than a hundred of them shares are off by more than one per cent.
+const SHOWN_FROM: Nanos = Nanos::from_secs(1);
+
+/// What the kernel's network had to say, where it did.
+fn network(rounds: &[Round]) -> Option<Row> {
+    let counters = || rounds.iter().filter_map(|round| round.kernel.as_ref());
+    let sum = |of: fn(&KernelCounters) -> Option<u64>| counters().filter_map(of).sum::<u64>();
+    let counts = [
+        ("listen overflows", sum(|kernel| kernel.listen_overflows)),
+        ("listen drops", sum(|kernel| kernel.listen_drops)),
+        (
+            "handshakes sent again",
+            sum(|kernel| kernel.syn_retransmits),
+        ),
+        ("segments sent again", sum(|kernel| kernel.retransmits)),
+    ];
+    let shown = counts.into_iter().filter(|(_, count)| *count > 0);
+    let items: Vec<Item> = shown
+        .map(|(name, count)| Item::named(name, Role::Warning, units::count(count)))
+        .collect();
+    (!items.is_empty()).then(|| Row::new("network", items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Memory, example};
+
+    fn shown(rounds: &[Round], label: &str) -> Option<String> {
+        let row = rows(rounds).into_iter().find(|row| row.label == label)?;
+        let words =
+            |item: &Item| -> String { item.0.iter().map(|span| span.text.as_str()).collect() };
+        Some(row.items.iter().map(words).collect::<Vec<_>>().join("  "))
+    }
+
+    fn rounds() -> Vec<Round> {
+        let mut rounds = example::ok().points.remove(0).rounds;
+        for round in &mut rounds {
+            let wall = round.window.span();
+            let print = round.footprint.as_mut().unwrap();
+            print.threads = Some(12);
+            print.memory = Some(Memory {
+                rest: Some(1 << 20),
+                before: Some(2 << 20),
+                after: Some(3 << 20),
+                connections: 10,
+            });
+            round.budget = Some(Budget {
+                wall,
+                cpus: 4,
+                generator: wall / 5,
+                server: Some(wall),
+                user: wall,
+                system: wall / 5,
+                ..Budget::default()
+            });
+        }
+        rounds
+    }
+
+    #[test]
+    fn nothing_is_shown_of_a_server_that_was_not_observed() {
+        let rounds = example::errors().points.remove(0).rounds;
+        assert!(rows(&rounds).is_empty());
+    }
+
+    #[test]
+    fn memory_threads_and_the_machine_stand_beside_what_a_request_costs() {
+        let mut rounds = rounds();
+        let memory = shown(&rounds, "memory").unwrap();
+        assert_eq!(
+            memory,
+            "at rest 1.00 MiB  before 2.00 MiB  after 3.00 MiB  peak 3.00 MiB  12 threads"
+        );
+        let machine = shown(&rounds, "machine").unwrap();
+        assert_eq!(
+            machine,
+            "generator 5.0 %  server 25 %  softirq 0 %  steal 0 %  other 0 %"
+        );
+        rounds
+            .iter_mut()
+            .for_each(|round| round.budget.as_mut().unwrap().wall = Nanos::from_millis(999));
+        assert_eq!(shown(&rounds, "machine"), None);
+    }
+
+    #[test]
+    fn a_lower_bound_of_what_a_request_costs_is_an_upper_one_of_requests() {
+        let mut rounds = rounds();
+        let cpu = shown(&rounds, "CPU/request").unwrap();
+        assert!(
+            cpu.contains("requests per CPU-second") && !cpu.contains('='),
+            "{cpu}"
+        );
+        rounds[0].footprint.as_mut().unwrap().lower_bound = true;
+        let cpu = shown(&rounds, "CPU/request").unwrap();
+        assert!(cpu.starts_with(">= ") && cpu.contains("<= "), "{cpu}");
+    }
+
+    #[test]
+    fn the_network_is_shown_only_where_it_had_something_to_say() {
+        let mut rounds = rounds();
+        rounds[0].kernel = Some(KernelCounters {
+            listen_overflows: Some(0),
+            ..KernelCounters::default()
+        });
+        assert_eq!(shown(&rounds, "network"), None);
+        rounds[1].kernel = Some(KernelCounters {
+            listen_overflows: Some(7),
+            ..KernelCounters::default()
+        });
+        assert_eq!(
+            shown(&rounds, "network").as_deref(),
+            Some("listen overflows 7")
+        );
+    }
+}
