@@ -243,8 +243,11 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     }
     let mut rows = vec![Row::new("whole sweep", whole)];
     if let Some(elapsed) = run.elapsed {
-        let shown = Item::plain(units::span(elapsed));
-        rows.push(Row::new("elapsed", vec![shown]));
+        let mut items = vec![Item::plain(units::span(elapsed))];
+        items.extend(aside(run, curve, elapsed).map(|share| {
+            Item::dim(format!("{} of it outside warm-up and windows", percent(share)))
+        }));
+        rows.push(Row::new("elapsed", items));
     }
     if let Some(peak) = curve.peak
         && let Some(point) = run.points.get(peak.point)
@@ -259,6 +262,14 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     rows.extend(knees(run, curve).filter(|_| !run.plan.is_search()));
     rows.extend(curve.scaling.as_ref().map(scaling));
     rows
+}
+
+/// The share of the time that went into neither warm-up nor windows: connecting, draining, starting servers, writing.
+fn aside(run: &Run, curve: &Curve, elapsed: Nanos) -> Option<f64> {
+    let rounds: usize = run.points.iter().map(|point| point.rounds.len()).sum();
+    let loaded = curve.measured_s + run.plan.warmup.as_secs_f64() * rounds as f64;
+    let share = 1.0 - loaded / elapsed.as_secs_f64();
+    share.is_finite().then(|| share.max(0.0))
 }
 
 /// The highest rate at which what was demanded held.
