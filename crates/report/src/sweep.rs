@@ -29,7 +29,7 @@ pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> Strin
 /// What all points come to, and what is to be held against them.
 pub fn foot(run: &Run, look: &Look) -> String {
     let mut page = Page::of(run);
-    page.blocks.drain(..page.blocks.len().min(1)); // the head
+    page.blocks.drain(..Page::head(run).blocks.len());
     page.blocks
         .retain(|block| !matches!(block, Block::Table(_)));
     format!("\n{}", render(&page, look))

@@ -60,7 +60,7 @@ pub fn render(page: &Page, look: &Look) -> String {
 }
 
 /// What a column of numbers is wide at least where later lines are not known yet.
-const COLUMN_LEAST: usize = 10;
+const COLUMN_LEAST: usize = 7;
 
 /// The headings of a table whose lines come one after the other.
 pub(crate) fn headings(columns: &[Column], look: &Look) -> String {

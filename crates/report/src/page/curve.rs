@@ -4,8 +4,8 @@ use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load};
 use record::{
-    Capacity, Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling, Summary,
-    Verdict,
+    Capacity, Cost, Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling,
+    Summary, Verdict,
 };
 use units::{Nanos, percent};
 
@@ -19,13 +19,44 @@ struct Place<'a> {
 /// One column of the curve.
 struct Kind {
     title: &'static str,
+    /// Of which runs it is shown.
+    applies: fn(&Run) -> bool,
     cell: fn(&Place<'_>) -> Span,
 }
+
+/// Of every run.
+const ALWAYS: fn(&Run) -> bool = |_| true;
+/// Of those whose load is connections that arrive.
+const ARRIVING: fn(&Run) -> bool = |run| run.plan.load.is_of_connections();
+/// Of those whose server was observed, as far as is known yet.
+const OBSERVED: fn(&Run) -> bool = |run| {
+    let observed = run.observed.as_ref();
+    observed.is_some_and(|observed| observed.why_not.is_none())
+};
 
 /// What is shown of each point, after what differs between them.
 const KINDS: &[Kind] = &[
     Kind {
+        title: "connections/s",
+        applies: ARRIVING,
+        cell: |place| {
+            let open = place.summary.open.as_ref();
+            let visits = open.and_then(|open| open.visits.as_ref());
+            let shown = visits.map_or("-".to_owned(), |visits| rate(visits.per_second));
+            Span::new(Role::Plain, shown)
+        },
+    },
+    Kind {
+        title: "demanded",
+        applies: ARRIVING,
+        cell: |place| {
+            let demanded = place.summary.requests as f64 / place.summary.duration_s;
+            Span::new(Role::Plain, rate(demanded))
+        },
+    },
+    Kind {
         title: "requests/s",
+        applies: ALWAYS,
         cell: |place| {
             let bound = if is_bound(place.findings) { ">= " } else { "" };
             let shown = format!("{bound}{}", rate(place.summary.rps.mean));
@@ -34,22 +65,27 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         title: "min",
+        applies: ALWAYS,
         cell: |place| rounds_rate(place, place.summary.rps.min),
     },
     Kind {
         title: "max",
+        applies: ALWAYS,
         cell: |place| rounds_rate(place, place.summary.rps.max),
     },
     Kind {
         title: "p50",
+        applies: ALWAYS,
         cell: |place| time(place, "p50", place.summary.latency_us.p50),
     },
     Kind {
         title: "p99",
+        applies: ALWAYS,
         cell: |place| time(place, "p99", place.summary.latency_us.p99),
     },
     Kind {
         title: "errors",
+        applies: ALWAYS,
         cell: |place| {
             let errors = place.summary.errors.total;
             let role = if errors > 0 { Role::Wrong } else { Role::Dim };
@@ -58,14 +94,54 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         title: "generator",
+        applies: ALWAYS,
         cell: |place| share(Round::typical(&place.point.rounds, Round::generator_busy)),
     },
     Kind {
         title: "server",
+        applies: OBSERVED,
         cell: |place| share(Round::typical(&place.point.rounds, Round::server_busy)),
     },
     Kind {
+        title: "user",
+        applies: OBSERVED,
+        cell: |place| cost(place, |cost| cost.cpu_user_s.map(span_of)),
+    },
+    Kind {
+        title: "kernel",
+        applies: OBSERVED,
+        cell: |place| cost(place, |cost| cost.cpu_kernel_s.map(span_of)),
+    },
+    Kind {
+        title: "CPU/request",
+        applies: OBSERVED,
+        cell: |place| {
+            let bound = |cost: &Cost| if cost.lower_bound { ">= " } else { "" };
+            cost(place, |cost| {
+                let each = cost.cpu_us_per_request?;
+                Some(format!("{}{}", bound(cost), micros(each)))
+            })
+        },
+    },
+    Kind {
+        title: "memory",
+        applies: OBSERVED,
+        cell: |place| cost(place, |cost| cost.pss_bytes.after.map(units::bytes)),
+    },
+    Kind {
+        title: "TCP memory",
+        applies: ALWAYS,
+        cell: |place| {
+            let rounds = place.point.rounds.iter();
+            let held = rounds
+                .filter_map(|round| Some(round.kernel?.tcp_memory?.1))
+                .max();
+            Span::new(Role::Dim, held.map_or("-".to_owned(), units::bytes))
+        },
+    },
+    Kind {
         title: "time",
+        applies: ALWAYS,
         cell: |place| {
             let nanos = (place.summary.duration_s * 1e9) as u64;
             Span::new(Role::Dim, units::span(Nanos::from_nanos(nanos)))
@@ -73,11 +149,22 @@ const KINDS: &[Kind] = &[
     },
 ];
 
+/// What is shown of this run's points.
+fn kinds(run: &Run) -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter().filter(|kind| (kind.applies)(run))
+}
+
+/// What the server cost at a point.
+fn cost(place: &Place<'_>, of: impl Fn(&Cost) -> Option<String>) -> Span {
+    let shown = place.point.footprint.as_ref().and_then(of);
+    Span::new(Role::Plain, shown.unwrap_or_else(|| "-".to_owned()))
+}
+
 /// The headings for a run's points.
 pub(crate) fn columns(run: &Run) -> Vec<Column> {
     let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
     let mut titles: Vec<&'static str> = axes.map(Axis::name).collect();
-    titles.extend(KINDS.iter().map(|kind| kind.title));
+    titles.extend(kinds(run).map(|kind| kind.title));
     let mut columns: Vec<Column> = titles
         .into_iter()
         .map(|title| Column {
@@ -105,11 +192,11 @@ pub(crate) fn cells(run: &Run, point: &Point, findings: &[Finding]) -> Vec<Span>
                 summary,
                 findings,
             };
-            cells.extend(KINDS.iter().map(|kind| (kind.cell)(&place)));
+            cells.extend(kinds(run).map(|kind| (kind.cell)(&place)));
             cells.push(Span::new(Role::Wrong, remark(&place, run)));
         }
         None => {
-            cells.extend(KINDS.iter().map(|_| Span::new(Role::Dim, "-")));
+            cells.extend(kinds(run).map(|_| Span::new(Role::Dim, "-")));
             cells.push(Span::new(Role::Wrong, "nothing was measured"));
         }
     }
@@ -245,7 +332,10 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     if let Some(elapsed) = run.elapsed {
         let mut items = vec![Item::plain(units::span(elapsed))];
         items.extend(aside(run, curve, elapsed).map(|share| {
-            Item::dim(format!("{} of it outside warm-up and windows", percent(share)))
+            Item::dim(format!(
+                "{} of it outside warm-up and windows",
+                percent(share)
+            ))
         }));
         rows.push(Row::new("elapsed", items));
     }
@@ -258,10 +348,27 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         ];
         rows.push(Row::new("peak", items));
     }
+    rows.extend(memory(run));
     rows.extend(curve.capacity.and_then(|found| capacity(run, &found)));
     rows.extend(knees(run, curve).filter(|_| !run.plan.is_search()));
     rows.extend(curve.scaling.as_ref().map(scaling));
     rows
+}
+
+/// What the server's memory grows by with each connection.
+fn memory(run: &Run) -> Option<Row> {
+    let line = record::memory_per_connection(&run.points)?;
+    let shown = |bytes: f64| match bytes < 0.0 {
+        true => format!("-{}", units::bytes(-bytes as u64)),
+        false => units::bytes(bytes as u64),
+    };
+    let mut items =
+        vec![Item::plain(shown(line.slope)).and(Role::Dim, " of the server's own memory")];
+    if let Some((low, high)) = line.slope_interval {
+        let ends = format!("{} .. {}", shown(low), shown(high));
+        items.push(Item::named("95 % interval", Role::Plain, ends));
+    }
+    Some(Row::new("per connection", items))
 }
 
 /// The share of the time that went into neither warm-up nor windows: connecting, draining, starting servers, writing.

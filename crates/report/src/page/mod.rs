@@ -9,6 +9,7 @@ pub(crate) mod curve;
 mod figures;
 mod findings;
 mod place;
+mod server;
 mod tables;
 
 pub use asked::plan_lines;
@@ -93,11 +94,14 @@ pub struct Column {
 }
 
 impl Page {
-    /// Of whom what was asked.
+    /// Of whom what was asked; of a sweep also who that is.
     pub(crate) fn head(run: &Run) -> Page {
-        Page {
-            blocks: vec![Block::Lines(asked::head(run))],
+        let mut blocks = vec![Block::Lines(asked::head(run))];
+        if run.is_sweep() {
+            blocks.push(Block::Rows(server::rows(run)));
         }
+        blocks.retain(|block| !block.is_empty());
+        Page { blocks }
     }
 
     /// What is to be shown of `run`: of a run its points one after the other, of a sweep the curve.
