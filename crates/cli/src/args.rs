@@ -1,5 +1,6 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
+use crate::chart::Picture;
 use crate::serve::ServeFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -212,6 +213,9 @@ pub struct RunFlags {
     /// Where the record goes [default: a new file in the state directory].
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Draw a chart into this file, whose name ends in .svg or .png: of a sweep its curves, of a run its rounds over time.
+    #[arg(long, value_name = "FILE", value_parser = Picture::named, help_heading = "Output")]
+    pub chart: Option<Picture>,
     /// Print the record itself, as JSON.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -321,6 +325,9 @@ pub struct ReportFlags {
     /// How to lay them out: text, json or csv.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
     pub format: &'static report::Format,
+    /// Draw a chart of the record into this file, whose name ends in .svg or .png, instead of printing the record.
+    #[arg(long, value_name = "FILE", value_parser = Picture::named, conflicts_with = "format")]
+    pub chart: Option<Picture>,
 }
 
 /// `weigh completions`

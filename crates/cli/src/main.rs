@@ -6,6 +6,7 @@
 
 mod address;
 mod args;
+mod chart;
 mod demo;
 mod exit;
 mod intent;

@@ -1,9 +1,20 @@
 //! `weigh report`: records again, in another form or just again.
 
 use crate::args::ReportFlags;
+use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::output;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use record::Run;
+
+/// Draws the only record.
+fn chart(picture: &Picture, runs: &[Run]) -> Result<Exit> {
+    let [run] = runs else {
+        bail!("--chart draws one record at a time; name one");
+    };
+    picture.draw(run)?;
+    Ok(Exit::Measured)
+}
 
 /// Prints the records that `flags` name.
 pub fn report(flags: &ReportFlags) -> Result<Exit> {
@@ -19,6 +30,9 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         .iter()
         .map(|file| record::load(file))
         .collect::<Result<Vec<_>, _>>()?;
+    if let Some(picture) = &flags.chart {
+        return chart(picture, &runs);
+    }
     output::print(&(flags.format.render)(&runs, &output::look()))?;
     Ok(Exit::Measured)
 }

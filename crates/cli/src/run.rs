@@ -1,6 +1,7 @@
 //! `weigh run`: one server, one load, some rounds.
 
 use crate::args::RunFlags;
+use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{intent, output};
@@ -20,9 +21,12 @@ pub fn run(flags: &RunFlags) -> Result<Exit> {
     if flags.show_exchange {
         return show_exchange(plan, flags);
     }
+    let mut chart = flags.chart.iter();
+    chart.try_for_each(|chart| chart.try_place(flags.output.as_deref()))?;
     let outcome = carry_out(plan, flags.output.clone(), flags.quiet)?;
     let format = if flags.json { "json" } else { "text" };
     let shown = show(&outcome, format, flags.quiet);
+    let shown = Picture::drawn(flags.chart.as_ref(), &outcome.run, flags.quiet) && shown;
     Ok(Exit::of(
         &outcome.run,
         shown && outcome.saved.is_ok(),

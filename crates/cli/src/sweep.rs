@@ -1,6 +1,7 @@
 //! `weigh sweep`: one server, many load levels; a line for each as it is measured.
 
 use crate::args::SweepFlags;
+use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{intent, output, run};
@@ -23,6 +24,10 @@ pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
     if run.dry_run {
         return run::dry_run(&plan.published());
     }
+    let record = run.output.as_deref().or(flags.resume.as_deref());
+    run.chart
+        .iter()
+        .try_for_each(|chart| chart.try_place(record))?;
     let mut lines = Lines {
         bar: Bar::new(run.quiet),
         look: output::look(),
@@ -40,6 +45,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
         true => run::show(&outcome, "json", run.quiet),
         false => lines.conclude(&outcome.run) && run::tell_record(&outcome, run.quiet),
     };
+    let shown = Picture::drawn(run.chart.as_ref(), &outcome.run, run.quiet) && shown;
     Ok(Exit::of(
         &outcome.run,
         shown && outcome.saved.is_ok(),

@@ -251,6 +251,21 @@ impl Plan {
         }
     }
 
+    /// What a level is called by all axes but the last, which changes fastest; empty where there is no other.
+    pub fn name_of_slower(&self, level: &Level) -> String {
+        let axes = self
+            .sweep
+            .as_ref()
+            .and_then(|sweep| sweep.axes.split_last());
+        let slower = axes.map_or(&[][..], |(_, slower)| slower);
+        let names: Vec<String> = slower
+            .iter()
+            .rev()
+            .map(|axis| axis.name_at(level))
+            .collect();
+        names.join(", ")
+    }
+
     /// Whether its points are found while measuring, and not known before.
     pub fn is_search(&self) -> bool {
         self.slo.is_some()

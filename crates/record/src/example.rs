@@ -12,8 +12,10 @@ use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
 
 mod open;
+mod sweep;
 
 pub use open::{open_loop, overloaded, visits};
+pub use sweep::sweep;
 
 const HEAD_BYTES: u64 = 238;
 const REQUEST_BYTES: u64 = 74;
@@ -171,6 +173,8 @@ struct Script {
     requests: Option<u64>,
     /// How the exchange of this number ends.
     act: fn(&mut Draw, u64) -> Act,
+    /// How long each takes, as a share of what `act` says, in percent.
+    percent: u64,
     /// Exchanges of each thread's round that are due but never sent.
     unsent: u64,
     /// The server does nothing for the first, at the middle of every second.
@@ -192,6 +196,7 @@ impl Default for Script {
             window: Nanos::from_millis(300),
             requests: None,
             act: |draw, _| Act::ok(draw),
+            percent: 100,
             unsent: 0,
             stall: None,
             generator: 12,
@@ -485,7 +490,8 @@ impl Stage<'_> {
     /// Plays one exchange and returns when it was over.
     fn exchange(&mut self, tally: &mut Tally, due: Instant, act: &Act, fresh: bool) -> Instant {
         let sent = due + TURNAROUND;
-        let done = sent + act.service + self.stalled(sent, act.service);
+        let service = act.service * self.script.percent / 100;
+        let done = sent + service + self.stalled(sent, service);
         let first = if act.status == 0 { Instant::ZERO } else { done };
         tally.observe(
             &Exchange {

@@ -14,6 +14,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod csv;
 mod date;
 mod json;

@@ -281,17 +281,23 @@ fn held(place: &Place<'_>, figure: Figure, role: Role, shown: String) -> Span {
 }
 
 fn grade(place: &Place<'_>, figure: Figure) -> Option<Grade> {
-    let touching = place
-        .findings
-        .iter()
-        .filter(|each| each.touches.contains(&figure));
+    worst(place.findings, figure)
+}
+
+/// The worst that `findings` say of a figure.
+pub(crate) fn worst<'a>(
+    findings: impl IntoIterator<Item = &'a Finding>,
+    figure: Figure,
+) -> Option<Grade> {
+    let touching = findings.into_iter();
+    let touching = touching.filter(|each| each.touches.contains(&figure));
     touching.map(|each| each.grade).max()
 }
 
 /// Whether requests/s is a lower bound, because the generator was the limit and nothing else is wrong with it.
-fn is_bound(findings: &[Finding]) -> bool {
+pub(crate) fn is_bound<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> bool {
     let mut invalid = findings
-        .iter()
+        .into_iter()
         .filter(|each| each.grade == Grade::Invalid && each.touches.contains(&Figure::Rps))
         .peekable();
     invalid.peek().is_some() && invalid.all(|each| each.check == "limit")

@@ -1,0 +1,184 @@
+//! From where to where an axis goes, and what is written along it.
+
+use super::{Axis, Scale, Unit};
+use crate::phrase;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use std::ops::Range;
+use units::Nanos;
+
+/// About so many values are written along an axis.
+const TICKS: f64 = 6.0;
+/// The most places of a sweep that are each written along a logarithmic axis.
+const PLACES: usize = 12;
+/// Room beyond the outermost values, as a share of what lies between them.
+const ROOM: f64 = 0.04;
+
+/// An axis with its ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Extent {
+    scale: Scale,
+    unit: Unit,
+    low: f64,
+    high: f64,
+    /// What is written along it, ascending.
+    ticks: Vec<f64>,
+}
+
+/// The steps of one, two and five in each power of ten.
+const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
+
+impl Extent {
+    /// To the right: room on both sides of `values`, and from 0 where that is not far.
+    pub fn across(axis: &Axis, values: &[f64]) -> Extent {
+        let (least, most) = ends(axis.scale, values);
+        match axis.scale {
+            Scale::Linear => {
+                let low = if least <= 0.4 * most { 0.0 } else { least };
+                let room = (most - low) * ROOM;
+                let start = if low == 0.0 { 0.0 } else { low - room };
+                Extent::linear(axis.unit, start, most + room)
+            }
+            Scale::Log => {
+                let room = (most / least).powf(ROOM).max(1.05);
+                let mut extent = Extent::log(axis.unit, least / room, most * room);
+                let mut places = values.to_vec();
+                places.sort_by(f64::total_cmp);
+                places.dedup();
+                if places.len() <= PLACES {
+                    extent.ticks = places;
+                }
+                extent
+            }
+        }
+    }
+
+    /// Upwards: from 0, or on a logarithmic axis from a round value below to one above.
+    pub fn upwards(axis: &Axis, values: &[f64]) -> Extent {
+        let (least, most) = ends(axis.scale, values);
+        match axis.scale {
+            Scale::Linear => Extent::linear(axis.unit, 0.0, most * (1.0 + 2.0 * ROOM)),
+            Scale::Log => Extent::log(axis.unit, round_below(least), round_above(most * 1.02)),
+        }
+    }
+
+    fn linear(unit: Unit, low: f64, high: f64) -> Extent {
+        let high = if high > low { high } else { low + 1.0 };
+        let step = step(unit, (high - low) / TICKS);
+        let first = (low / step).ceil() as i64;
+        let last = (high / step).floor() as i64;
+        Extent {
+            scale: Scale::Linear,
+            unit,
+            low,
+            high,
+            ticks: (first..=last).map(|at| at as f64 * step).collect(),
+        }
+    }
+
+    fn log(unit: Unit, low: f64, high: f64) -> Extent {
+        let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+        let fine = high / low < 1e3;
+        let steps: &[f64] = if fine { &STEPS } else { &STEPS[..1] };
+        let all = decades.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        Extent {
+            scale: Scale::Log,
+            unit,
+            low,
+            high,
+            // a hair of room, since the ends are computed too
+            ticks: all
+                .filter(|tick| (low * 0.999..=high * 1.001).contains(tick))
+                .collect(),
+        }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+        }
+    }
+}
+
+/// The least and the most of what has a place on such an axis; 1 and 1 of nothing.
+fn ends(scale: Scale, values: &[f64]) -> (f64, f64) {
+    let has_place = |value: &&f64| value.is_finite() && (scale == Scale::Linear || **value > 0.0);
+    let placed = values.iter().filter(has_place);
+    let ends = placed.fold(None, |ends: Option<(f64, f64)>, &value| {
+        Some(ends.map_or((value, value), |(least, most)| {
+            (least.min(value), most.max(value))
+        }))
+    });
+    ends.unwrap_or((1.0, 1.0))
+}
+
+/// A round distance between values that is not under `least`.
+fn step(unit: Unit, least: f64) -> f64 {
+    match unit {
+        Unit::Bytes => least.max(1.0).log2().ceil().exp2(),
+        Unit::Count => round_above(least).max(1.0),
+        _ => round_above(least),
+    }
+}
+
+fn decade(value: f64) -> f64 {
+    10f64.powi(value.log10().floor() as i32)
+}
+
+fn round_above(value: f64) -> f64 {
+    let decade = decade(value);
+    let found = STEPS
+        .iter()
+        .find(|step| **step * decade >= value * 0.999_999);
+    found.map_or(10.0 * decade, |step| step * decade)
+}
+
+fn round_below(value: f64) -> f64 {
+    let decade = decade(value);
+    let found = STEPS
+        .iter()
+        .rev()
+        .find(|step| **step * decade <= value * 1.000_001);
+    found.map_or(decade, |step| step * decade)
+}
+
+impl Ranged for Extent {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let span = f64::from(limit.1 - limit.0);
+        limit.0 + (self.share(*value).clamp(0.0, 1.0) * span).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Extent {
+    fn format_ext(&self, value: &f64) -> String {
+        written(self.unit, *value)
+    }
+}
+
+/// A value as it is written along an axis: no more digits than it has.
+fn written(unit: Unit, value: f64) -> String {
+    let nanos = |value: f64| phrase::asked(Nanos::from_nanos(value.round() as u64));
+    match unit {
+        _ if value == 0.0 => "0".to_owned(),
+        Unit::Count => units::count(value.round() as u64),
+        Unit::Number if value >= 100.0 => units::count(value.round() as u64),
+        Unit::Number => format!("{}", (value * 1e6).round() / 1e6),
+        Unit::Micros => nanos(value * 1e3),
+        Unit::Seconds => nanos(value * 1e9),
+        Unit::Bytes => {
+            let shown = units::bytes(value.round() as u64);
+            shown.replace(".00 ", " ").replace(".0 ", " ")
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Charts: what is drawn of a Run, and the pictures that it is drawn as.
+//!
+//! A [`Chart`] is data without a pixel in it: panels with their axes, and on them series that are lines, bands or marks.
+//! It is computed from the Run alone, like a page, so that every picture shows the same, in this file or in another. The
+//! pictures are drawn through plotters; nothing else here knows of it than `draw`, `extent` and `picture`.
+
+mod draw;
+mod extent;
+mod picture;
+mod reading;
+mod sweep;
+mod time;
+
+pub use picture::{KINDS, Kind, Undrawn, kind};
+
+use crate::page::{Block, Page};
+use crate::{date, phrase};
+use record::Run;
+
+/// The most lines of one kind in a panel: more could not be told apart.
+pub const MOST_LINES: usize = 8;
+
+/// What is drawn of a Run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Of whom what was asked.
+    pub title: String,
+    /// How it was asked.
+    pub subtitle: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+    /// Where and when it was measured, and by what.
+    pub source: String,
+}
+
+/// One diagram.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// What is drawn upwards, with its unit.
+    pub title: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// From the lowest layer to the highest.
+    pub series: Vec<Series>,
+    /// What is to be said of it in words.
+    pub notes: Vec<String>,
+}
+
+/// One direction of a panel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// What it counts.
+    pub title: String,
+    /// Of what.
+    pub unit: Unit,
+    /// How values lie on it.
+    pub scale: Scale,
+}
+
+/// How values lie on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences at equal distances.
+    Linear,
+    /// Equal factors at equal distances; what is not above 0 has no place on it.
+    Log,
+}
+
+/// What a value is, and so how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole things.
+    Count,
+    /// So many a second, or so many CPUs: a number with a fraction where it is small.
+    Number,
+    /// Microseconds.
+    Micros,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// What is drawn in one colour and one manner.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; none where another series stands there for it.
+    pub name: Option<String>,
+    /// Which of the colours and forms it has; none for what is only a help to the eye.
+    pub number: Option<usize>,
+    /// Where.
+    pub shape: Shape,
+}
+
+/// Where something is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Through these points in turn, with a gap where there is none.
+    Line(Vec<Option<(f64, f64)>>, Stroke),
+    /// Between two values over each place, likewise: the place, the lower and the upper.
+    Band(Vec<Option<(f64, f64, f64)>>),
+    /// At these points.
+    Marks(Vec<(f64, f64)>, Mark),
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    /// Whole.
+    Solid,
+    /// Thin and broken.
+    Dashed,
+}
+
+/// What stands at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A figure that stands: the number's own form, filled.
+    Sound,
+    /// A figure that stands with a reservation: the same, hollow.
+    Qualified,
+    /// A lower bound: an arrow upwards.
+    AtLeast,
+    /// A figure that is worthless: a cross.
+    Invalid,
+    /// Something remarkable: a ring around what is there.
+    Ring,
+    /// Something else that is remarkable: a wider one.
+    WideRing,
+}
+
+impl Chart {
+    /// What is to be drawn of `run`: of a sweep its curves, of a run its rounds over time. It has no panel where nothing
+    /// was measured.
+    ///
+    /// ```
+    /// let chart = report::chart::Chart::of(&record::example::sweep());
+    /// assert_eq!(chart.panels[0].title, "requests/s");
+    /// ```
+    pub fn of(run: &Run) -> Chart {
+        let mut lines = head(run).into_iter();
+        let panels = match sweep::panels(run) {
+            panels if panels.is_empty() => time::panel(run).into_iter().collect(),
+            panels => panels,
+        };
+        Chart {
+            title: lines.next().unwrap_or_default(),
+            subtitle: lines.next().unwrap_or_default(),
+            panels,
+            source: source(run),
+        }
+    }
+
+    /// Whether there is nothing on it.
+    pub fn is_empty(&self) -> bool {
+        self.panels.is_empty()
+    }
+}
+
+/// The first lines of the page, as plain text.
+fn head(run: &Run) -> Vec<String> {
+    let blocks = Page::head(run).blocks;
+    let lines = blocks.into_iter().flat_map(|block| match block {
+        Block::Lines(lines) => lines,
+        _ => Vec::new(),
+    });
+    let text = lines.map(|items| {
+        let item = |item: crate::page::Item| -> String {
+            item.0.into_iter().map(|span| span.text).collect()
+        };
+        items.into_iter().map(item).collect::<Vec<_>>().join(", ")
+    });
+    text.collect()
+}
+
+fn source(run: &Run) -> String {
+    const LONGEST: usize = 80;
+    let machine = &run.machine;
+    let mut facts = vec![
+        format!("weigh {}", phrase::clean(&run.weigh, LONGEST)),
+        date::minute(run.started_unix),
+    ];
+    let model = machine.cpu_model.as_deref();
+    facts.extend(model.map(|model| phrase::clean(model, LONGEST)));
+    let cpus = machine.cpus_allowed.len() as u64;
+    facts.push(phrase::number(cpus, "CPU", "CPUs"));
+    facts.join(", ")
+}
