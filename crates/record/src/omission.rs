@@ -85,8 +85,9 @@ fn index(gaps: &Gaps, endings: u64, limit: Nanos) -> f64 {
         low.midpoint(most.map_or(each.high, |most| each.high.min(most)))
     };
     let beyond = longer(&gaps.length, limit)
-        .map(|each| (middle(&each) as f64 - mean).max(0.0) * each.count as f64);
-    (beyond.sum::<f64>() / time).min(1.0)
+        .map(|each| (middle(&each) as f64 - mean).max(0.0) * each.count as f64)
+        .fold(0.0, |sum, each| sum + each); // an empty `sum` of floats is -0.0
+    (beyond / time).min(1.0)
 }
 
 /// The buckets of which every value is above `limit`.
@@ -194,5 +195,7 @@ mod tests {
         assert_eq!(Omission::of(&timeless).unwrap().index, 0.0);
         timeless.gaps.as_mut().unwrap().time = MS;
         assert_eq!(Omission::of(&timeless).unwrap().index, 1.0);
+        let quiet = Omission::of(&tally(1_000, MS / 10, &[], 1)).unwrap();
+        assert!(quiet.index == 0.0 && quiet.index.is_sign_positive());
     }
 }

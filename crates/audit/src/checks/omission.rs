@@ -15,8 +15,9 @@ pub(super) const CHECK: Check = Check {
           the median service time. The omission index is the share of the time that they take (less what lies between \
           two endings anyway), and so the probability that whoever comes at random meets one. Percentiles that would \
           show the gaps to him, and that the loop's few samples of them do not reach, are withheld; where the index is \
-          above 0.1 %, a p99.9 that is printed is qualified. Not in an open loop: everything that was due meanwhile is \
-          in its percentiles.",
+          above 0.1 %, a p99.9 that is printed is qualified. With one request in flight on a thread a gap may as well \
+          be an answer that is slow for itself and would have held up nobody else; which it is, one connection cannot \
+          tell, and that is said. Not in an open loop: everything that was due meanwhile is in its percentiles.",
     judge,
 };
 
@@ -36,25 +37,44 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> Option<Finding> {
     let longest = omission.longest_us?;
     let consequence = consequence(summary, omission)?;
-    let own_wait = own_wait(evidence);
-    let sentence = format!(
-        "{}, and a closed loop asks nothing meanwhile: whoever comes at random meets that with a probability of {}, \
-         its own samples hardly do; {consequence}{}",
-        standstill(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64)),
-        percent(omission.index),
-        own_wait.map_or(String::new(), |wait| format!(
+    let single = is_single(evidence);
+    let standstill = standstill(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64));
+    let index = percent(omission.index);
+    let reason = if single {
+        format!(
+            "{standstill}, and one connection cannot tell a server that stands still from one that is slow to answer \
+             that request alone; if it stands still, whoever comes at random meets that with a probability of {index}, \
+             and its own samples hardly do"
+        )
+    } else {
+        format!(
+            "{standstill}, and a closed loop asks nothing meanwhile: whoever comes at random meets that with a \
+             probability of {index}, its own samples hardly do"
+        )
+    };
+    let left_out = own_wait(evidence).map_or(String::new(), |wait| {
+        format!(
             " ({} in which the generator itself had to wait for a CPU are left out)",
             units::span(wait)
-        ))
+        )
+    });
+    let finding = qualified(
+        &[Figure::Latency],
+        format!("{reason}; {consequence}{left_out}"),
     );
-    let finding = qualified(&[Figure::Latency], sentence);
-    Some(finding.remedy(remedy(summary)).evidence([
+    Some(finding.remedy(remedy(summary, single)).evidence([
         ("omission index", omission.index),
         ("gaps", omission.gaps as f64),
         ("longest gap, ms", longest / 1e3),
         ("blind from", omission.blind_from.unwrap_or(1.0)),
         ("blind to", omission.blind_to.unwrap_or(1.0)),
     ]))
+}
+
+/// Whether no thread had more than one request in flight, so that each gap is a single exchange.
+fn is_single(evidence: &Evidence<'_>) -> bool {
+    let plan = evidence.plan();
+    plan.is_some_and(|plan| plan.connections() <= plan.threads() && plan.protocol.pipeline <= 1)
 }
 
 fn standstill(gaps: u64, longest: Nanos) -> String {
@@ -96,8 +116,9 @@ fn own_wait(evidence: &Evidence<'_>) -> Option<Nanos> {
         .then_some(gaps.own_wait)
 }
 
-/// Half of what the server did leaves it room, so that the stalls are what is seen.
-fn remedy(summary: &Summary) -> String {
+/// Half of what the server did leaves it room, so that the stalls are what is seen. Of several connections, one answer
+/// that is slow for itself holds only one.
+fn remedy(summary: &Summary, single: bool) -> String {
     let half = summary.rps.mean / 2.0;
     let rate = match half {
         half if half >= 10.0 => {
@@ -107,7 +128,12 @@ fn remedy(summary: &Summary) -> String {
         half if half > 0.05 => format!("{half:.1}"),
         _ => "1".to_owned(),
     };
-    format!("ask at a rate, whatever the server does: --rate {rate}")
+    let ask = format!("ask at a rate, whatever the server does: --rate {rate}");
+    if single {
+        format!("{ask}; or over more connections (-c 10), which one slow answer does not hold all")
+    } else {
+        ask
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +196,31 @@ mod tests {
     }
 
     #[test]
+    fn of_one_connection_a_thread_it_is_said_that_a_slow_answer_looks_the_same() {
+        // Connections, threads, depth of the pipeline, and whether gaps may be single answers.
+        for (connections, threads, pipeline, single) in [
+            (1, 1, 1, true),
+            (3, 3, 1, true),
+            (2, 1, 1, false),
+            (1, 1, 2, false),
+        ] {
+            let mut run = run(4, 20_000);
+            run.plan.load = plan::Load::Closed { connections };
+            run.plan.threads = threads;
+            run.plan.protocol.pipeline = pipeline;
+            run.points[0].level.load = run.plan.load;
+            let found = found(&run);
+            let said = found[0]
+                .sentence
+                .contains("slow to answer that request alone");
+            assert_eq!(said, single, "{}", found[0].sentence);
+            assert!(found[0].sentence.ends_with("; p99 and p99.9 are withheld"));
+            let more = found[0].remedy.as_ref().unwrap().contains("-c 10");
+            assert_eq!(more, single);
+        }
+    }
+
+    #[test]
     fn above_a_thousandth_of_the_time_a_printed_p999_is_not_to_be_trusted() {
         // Six gaps catch sixty samples of fifty thousand, more than one in a thousand: p99.9 is among them.
         for (micros, findings) in [(900, 0), (930, 0), (1_100, 1)] {
@@ -212,9 +263,9 @@ mod tests {
         ] {
             summary.rps.mean = rps;
             assert!(
-                remedy(&summary).ends_with(&format!("--rate {wanted}")),
+                remedy(&summary, false).ends_with(&format!("--rate {wanted}")),
                 "{}",
-                remedy(&summary)
+                remedy(&summary, false)
             );
         }
     }

@@ -1,7 +1,7 @@
 //! `--rate` and `--connection-rate`: what is due is what the schedule says, and all of it is asked and counted, however the machine was disturbed
 //! meanwhile. Nothing here depends on how long anything took.
 
-use crate::bench::{Bench, Reference};
+use crate::bench::{Bench, Record, Reference};
 use crate::scripted::{OK, Scripted};
 use serde_json::json;
 
@@ -199,4 +199,56 @@ fn a_closed_loop_has_no_floor() {
     said.ended(0);
     assert!(record.0.pointer("/points/0/floor").is_none());
     assert!(!said.out.contains("of weigh itself"), "{}", said.out);
+}
+
+#[test]
+fn what_a_closed_loop_omits_of_a_server_that_stands_still_is_withheld_and_an_open_loop_prints_it() {
+    let bench = Bench::new();
+    // It stands still for three tenths of the time: however slow the machine is, more only comes on top.
+    let server = Reference::with(
+        &bench,
+        &["127.0.0.1:0"],
+        &["--truth", "--stall", "150ms/500ms"],
+    );
+    let run = |load: &str| {
+        let line = format!("http://{}/hello {load} -d 1s --rounds 1", server.at());
+        let (said, record) = bench.run(&line);
+        said.ended(0);
+        record.assert_conserved();
+        (said, record)
+    };
+    let told = |record: &Record| {
+        let findings = record.at("/findings").as_array().unwrap().clone();
+        let found = findings.into_iter().find(|it| it["check"] == "omission");
+        found.map(|found| found["sentence"].as_str().unwrap().to_owned())
+    };
+
+    for (connections, reason) in [
+        (4, "a closed loop asks nothing meanwhile"),
+        (1, "slow to answer that request alone"),
+    ] {
+        let (said, record) = run(&format!("-c {connections}"));
+        let index = record.at("/summary/omission/index").as_f64().unwrap();
+        assert!(index > 0.2, "{index}");
+        let withheld = record.at("/summary/omission/withheld").clone();
+        let withheld = withheld.as_array().unwrap();
+        assert!(withheld.contains(&json!("p90")), "{withheld:?}");
+        for name in withheld {
+            let path = format!("/summary/latency_us/{}", name.as_str().unwrap());
+            assert!(record.at(&path).is_null(), "{path}");
+        }
+        assert!(said.out.contains("blind to stalls"), "{}", said.out);
+        let sentence = told(&record).expect("a finding");
+        assert!(sentence.contains(reason), "{sentence}");
+        assert!(sentence.contains("withheld"), "{sentence}");
+    }
+
+    let (said, record) = run("--rate 1500");
+    assert!(!said.out.contains("blind to stalls"), "{}", said.out);
+    assert_eq!(told(&record), None);
+    // A fifth of all arrivals come in the first hundred milliseconds of a stall, and wait for at least fifty.
+    let p90 = record.at("/summary/latency_us/p90").as_f64().unwrap();
+    assert!(p90 > 50_000.0, "{p90} us");
+    let p99 = record.at("/summary/latency_us/p99").as_f64().unwrap();
+    assert!(p99 >= p90, "{p99} us");
 }
