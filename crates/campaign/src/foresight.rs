@@ -258,7 +258,7 @@ mod tests {
             let said = foreseen.err().map(|error| error.to_string());
             let wanted = wanted.map(|most| {
                 format!(
-                    "--connection-rate {rate} takes more local ports than come free again after 60 s; use \
+                    "--connection-rate {rate} takes more local ports than come free again after 1 min; use \
                      --connection-rate {most}, or more addresses with --source (1 now)"
                 )
             });

@@ -3,7 +3,7 @@
 use super::Check;
 use crate::Evidence;
 use crate::verdict::{Substantiate, invalid};
-use plan::{Load, Stop};
+use plan::{Arrivals, Load, Stop};
 use record::{Blame, Figure, Finding, Kind, Tally};
 use units::percent;
 
@@ -22,6 +22,9 @@ pub(super) const CHECK: Check = Check {
 
 /// Under this share of what was due the rate was not sustained.
 const SUSTAINED_LEAST: f64 = 0.99;
+/// How far chance may lead the time that a number of random arrivals takes away from its mean, in standard deviations:
+/// once in some hundred runs it leads further, and then response time must have grown too.
+const DEVIATIONS: f64 = 3.0;
 /// At least this share of the growth that the missing rate makes must be seen.
 const GROWTH_LEAST: f64 = 0.5;
 /// At least this share of what was due must have been left over.
@@ -33,18 +36,25 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
     let (load, plan) = (evidence.load?, evidence.plan()?);
-    let Load::Open { rate, of, .. } = load else {
+    let Load::Open {
+        rate, of, arrivals, ..
+    } = load
+    else {
         return None;
     };
     let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
     let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
-    let arrivals = match plan.stop {
-        Stop::Requests(_) => rate.as_f64(),
-        Stop::Duration(_) => arrived(tally) as f64 / summary.duration_s,
+    // Of a number that arrives at random only the mean of the rate is known: so few may have come later by chance.
+    let (each_second, chance) = match (plan.stop, arrivals) {
+        (Stop::Duration(_), _) => (arrived(tally) as f64 / summary.duration_s, 0.0),
+        (Stop::Requests(_), Arrivals::Constant) => (rate.as_f64(), 0.0),
+        (Stop::Requests(_), Arrivals::Poisson) => {
+            (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt())
+        }
     };
-    let offered = arrivals * brought;
+    let offered = each_second * brought;
     let sustained = summary.rps.mean;
-    if sustained <= 0.0 || sustained >= SUSTAINED_LEAST * offered {
+    if sustained <= 0.0 || sustained >= (SUSTAINED_LEAST - chance) * offered {
         return None;
     }
     let slope = tally.open.as_ref()?.growth.slope().unwrap_or(0.0);
@@ -172,7 +182,7 @@ mod tests {
         run.points[0].level.load = Load::Open {
             rate: units::Rate::per_second(100),
             of: plan::Arriving::Connections,
-            arrivals: plan::Arrivals::Constant,
+            arrivals: Arrivals::Constant,
             connections: 10,
         };
         run.plan.load = run.points[0].level.load;
@@ -212,6 +222,25 @@ mod tests {
                 .unwrap()
                 .ends_with("--connection-rate")
         );
+    }
+
+    #[test]
+    fn what_chance_makes_of_a_number_of_arrivals_is_no_overload() {
+        // 500 connections in all: three standard deviations are 13 %.
+        for (law, sustained, findings) in [
+            (Arrivals::Constant, 980, 1),
+            (Arrivals::Poisson, 860, 0),
+            (Arrivals::Poisson, 850, 1),
+        ] {
+            let mut run = of_visits(sustained, 100, 0);
+            run.plan.stop = Stop::Requests(5_000);
+            let Load::Open { arrivals, .. } = &mut run.points[0].level.load else {
+                panic!("it is an open loop")
+            };
+            *arrivals = law;
+            let found = found(&mut run);
+            assert_eq!(found.len(), findings, "{law} {sustained}: {found:?}");
+        }
     }
 
     #[test]
