@@ -326,7 +326,7 @@ mod tests {
         let mut journal = begin(folder.path(), &run);
         let point = &run.points[0];
         journal
-            .append_round(0, &point.level, &point.rounds[0], None)
+            .append_round(0, &point.level, None, &point.rounds[0])
             .unwrap();
         let refused = Journal::resume(&path, &run).unwrap_err();
         assert!(matches!(refused, SaveError::StillGoing(_)), "{refused}");
@@ -336,7 +336,7 @@ mod tests {
         left.reopen(7);
         let mut journal = Journal::resume(&path, &left).unwrap();
         journal
-            .append_round(0, &point.level, &point.rounds[1], None)
+            .append_round(0, &point.level, None, &point.rounds[1])
             .unwrap();
         drop(journal);
         let both = load(&path).unwrap();
