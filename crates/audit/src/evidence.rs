@@ -3,7 +3,7 @@
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
 use plan::{Load, Plan, Stop};
-use record::{Floor, Machine, Observed, Point, Probe, Round, Run, Summary, Tally};
+use record::{Floor, Machine, Observed, Point, Probe, Round, Run, Summary, Tally, Twin};
 use std::borrow::Cow;
 
 /// What is known of one load level.
@@ -23,6 +23,8 @@ pub struct Evidence<'a> {
     pub observed: Option<&'a Observed>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,
+    /// The same load by two generators, where that was measured.
+    pub twin: Option<&'a Twin>,
     /// The rounds' tallies added up.
     pub tally: Option<Tally>,
     /// The figures: computed from the rounds where they are known, else as stated.
@@ -48,6 +50,7 @@ impl<'a> Evidence<'a> {
             floor: point.floor.as_ref(),
             observed: run.observed.as_ref(),
             rounds: Some(&point.rounds),
+            twin: point.twin.as_deref(),
             tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
             summary: Summary::of(&point.rounds),
             stated: point.summary.iter().chain(repeated).collect(),

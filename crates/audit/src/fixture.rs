@@ -31,11 +31,8 @@ pub(crate) fn healthy() -> Run {
         probe: None,
         observed: None,
         points: vec![Point {
-            level: Level::of(plan.load),
             rounds: (0..plan.rounds).map(round).collect(),
-            summary: None,
-            floor: None,
-            footprint: None,
+            ..Point::new(Level::of(plan.load))
         }],
         plan,
         summary: None,

@@ -12,6 +12,17 @@ pub struct Cell {
     pub level: Level,
     /// The round's number within the point.
     pub round: u32,
+    /// Who measures it.
+    pub by: Generators,
+}
+
+/// Who generates a round's load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generators {
+    /// This process.
+    One,
+    /// Two processes, half the load each.
+    Two,
 }
 
 /// The cells of `plan` in the order in which they are measured.
@@ -37,12 +48,26 @@ pub fn cells(plan: &Plan) -> Vec<Cell> {
             .flat_map(|round| pass(round, round..round + 1))
             .collect(),
     };
-    let cell = |(point, round): (usize, u32)| Cell {
-        point,
-        level: levels[point],
-        round,
+    let cells = |(point, round): (usize, u32)| {
+        let level = levels[point];
+        by(plan.two_generators, round).iter().map(move |&by| Cell {
+            point,
+            level,
+            round,
+            by,
+        })
     };
-    order.into_iter().map(cell).collect()
+    order.into_iter().flat_map(cells).collect()
+}
+
+/// Who measures round `round`, in order. Where one and two generators are compared they take turns in going first (one,
+/// two, two, one, ...): what drifts steadily from round to round favours neither.
+fn by(two_generators: bool, round: u32) -> &'static [Generators] {
+    match (two_generators, round.is_multiple_of(2)) {
+        (false, _) => &[Generators::One],
+        (true, true) => &[Generators::One, Generators::Two],
+        (true, false) => &[Generators::Two, Generators::One],
+    }
 }
 
 /// The places of `number` points in the order in which pass number `pass` goes through them.
@@ -125,5 +150,28 @@ mod tests {
             .map(|(point, _)| point)
             .collect();
         assert_ne!(points[..5], points[5..]);
+    }
+
+    #[test]
+    fn one_and_two_generators_measure_each_round_and_take_turns_in_going_first() {
+        use Generators::{One, Two};
+        let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
+        plan.rounds = 4;
+        plan.two_generators = true;
+        let order: Vec<(u32, Generators)> = cells(&plan)
+            .iter()
+            .map(|cell| (cell.round, cell.by))
+            .collect();
+        let wanted = [
+            (0, One),
+            (0, Two),
+            (1, Two),
+            (1, One),
+            (2, One),
+            (2, Two),
+            (3, Two),
+            (3, One),
+        ];
+        assert_eq!(order, wanted);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
 
-use crate::cells::{Cell, cells};
+use crate::cells::{Cell, Generators, cells};
 use plan::{Axis, Level, Plan};
 use record::{Capacity, Point, Run};
 use units::Rate;
@@ -47,7 +47,10 @@ impl<'a> Course<'a> {
 /// Whether `run` has this round, whole.
 fn is_measured(run: &Run, cell: &Cell) -> bool {
     let point = run.points.iter().find(|point| point.level == cell.level);
-    let mut rounds = point.iter().flat_map(|point| &point.rounds);
+    let mut rounds = point.iter().flat_map(|point| match cell.by {
+        Generators::One => point.rounds.as_slice(),
+        Generators::Two => point.twin.as_ref().map_or(&[][..], |twin| &twin.rounds),
+    });
     rounds.any(|round| round.index == cell.round && !round.partial)
 }
 
@@ -123,6 +126,7 @@ fn cell(plan: &Plan, run: &Run, rate: Rate) -> Option<Cell> {
         point: known.unwrap_or(run.points.len()),
         level,
         round: next.unwrap_or(0),
+        by: Generators::One,
     })
 }
 

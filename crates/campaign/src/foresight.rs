@@ -125,7 +125,8 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
         Arriving::Exchanges => plan.protocol.exchanges_per_connection() as f64,
         Arriving::Connections => 1.0,
     };
-    let rounds = f64::from(plan.rounds);
+    let measured = if plan.two_generators { 2 } else { 1 };
+    let rounds = f64::from(plan.rounds.saturating_mul(measured));
     let span = match plan.stop {
         Stop::Duration(span) => (plan.warmup + span).as_secs_f64() * rounds,
         Stop::Requests(number) => number as f64 / exchanges.unwrap_or(f64::MAX) * rounds,

@@ -10,7 +10,8 @@
 //!
 //! let plan = plan::Plan::example("127.0.0.1:8080".parse().unwrap());
 //! let stop = AtomicBool::new(false);
-//! let outcome = carry_out(plan, "run.json".as_ref(), &stop, &mut Quiet)?;
+//! let generator = ["weigh".into(), "generate".into()]; // a command that calls campaign::generate
+//! let outcome = carry_out(plan, "run.json".as_ref(), &generator, &stop, &mut Quiet)?;
 //! println!("{} rounds measured", outcome.run.points[0].rounds.len());
 //! # Ok::<(), campaign::CampaignError>(())
 //! ```
@@ -19,13 +20,16 @@
 mod cells;
 mod course;
 mod foresight;
+mod generator;
 mod selftest;
 mod server;
+mod twin;
 mod walk;
 mod witness;
 
-pub use cells::{Cell, cells};
+pub use cells::{Cell, Generators, cells};
 pub use foresight::{Foresight, foresee};
+pub use generator::{GenerateError, generate};
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};

@@ -1,18 +1,22 @@
 //! The walk itself: everything that can go wrong before the load is found before it; everything that was measured
 //! is kept, whatever happens later.
 
-use crate::cells::Cell;
+use crate::cells::{Cell, Generators};
 use crate::course::Course;
 use crate::foresight::{Foresight, Shortage, foresee};
 use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
+use crate::twin;
 use crate::witness::{ObserveError, Subject, Witness};
 use audit::Evidence;
-use engine::{Job, JobError, Observer, ProbeError, Progress, RoundError};
+use engine::{Job, JobError, Observer, ProbeError, Progress, Rep, RoundError};
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
-use record::{Cost, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, Summary};
+use record::{
+    Cost, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, Summary, Twin,
+};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -95,6 +99,8 @@ pub trait View {
     fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
     /// A round could not be begun, and none comes after it.
     fn broken_off(&mut self, _error: &CampaignError) {}
+    /// The load could not be measured with two generators, and will not be again; the rounds by one go on.
+    fn twin_failed(&mut self, _why: &str) {}
     /// A round could not be journaled; it is kept in memory, and the next is tried again.
     fn unjournaled(&mut self, _error: &SaveError) {}
     /// The load is over.
@@ -107,7 +113,8 @@ pub struct Quiet;
 
 impl View for Quiet {}
 
-/// Carries `plan` out and leaves the record at `output`. When `stop` becomes true the round is cut short, and what was
+/// Carries `plan` out and leaves the record at `output`. `generator` is the command that starts a generator process of
+/// its own, where the plan has two of them: a program that calls [`crate::generate`]. When `stop` becomes true the round is cut short, and what was
 /// measured is judged and saved all the same.
 ///
 /// # Errors
@@ -115,13 +122,14 @@ impl View for Quiet {}
 pub fn carry_out(
     plan: Plan,
     output: &Path,
+    generator: &[OsString],
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
     check(&plan)?;
     let run = new_run(plan.published());
     let journal = Keeping::New(Journal::create(output, &run)?);
-    carry_on(&plan, run, journal, stop, view)
+    carry_on(&plan, run, journal, generator, stop, view)
 }
 
 /// Goes on with `earlier`, the record of a campaign at `output` that was stopped: what it lacks of `plan` is measured.
@@ -132,6 +140,7 @@ pub fn resume(
     plan: Plan,
     mut earlier: Run,
     output: &Path,
+    generator: &[OsString],
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
@@ -151,7 +160,7 @@ pub fn resume(
         return Err(CampaignError::Complete(output.into()));
     }
     let journal = Keeping::Old(output.into());
-    carry_on(&plan, earlier, journal, stop, view)
+    carry_on(&plan, earlier, journal, generator, stop, view)
 }
 
 /// What must hold before anything is begun.
@@ -203,6 +212,7 @@ fn carry_on(
     plan: &Plan,
     mut run: Run,
     journal: Keeping,
+    generator: &[OsString],
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
@@ -212,7 +222,7 @@ fn carry_on(
         true => Some(units::Nanos::ZERO),
         false => run.elapsed,
     };
-    let walked = walk(plan, &mut run, journal, stop, view);
+    let walked = walk(plan, &mut run, journal, generator, stop, view);
     view.ends();
     let journal = walked?;
     run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
@@ -247,6 +257,7 @@ fn walk(
     plan: &Plan,
     run: &mut Run,
     journal: Keeping,
+    generator: &[OsString],
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Journal, CampaignError> {
@@ -274,14 +285,30 @@ fn walk(
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        if cell.by == Generators::Two && twin::is_given_up(run, &cell) {
+            next = course.next(run);
+            continue;
+        }
         view.round(&cell);
         let level = plan.at(&cell.level);
-        let measured = floors.of(&cell, &level, run, stop, view).and_then(|floor| {
-            let stage = set(&mut stage, &level, run, stop, view)?;
-            Ok((floor, measure(stage, &cell, &mut seq, stop, view)?))
-        });
+        let measured = match cell.by {
+            Generators::One => floors.of(&cell, &level, run, stop, view).and_then(|floor| {
+                let stage = set(&mut stage, &level, run, stop, view)?;
+                Ok(Some((floor, measure(stage, &cell, &mut seq, stop, view)?)))
+            }),
+            Generators::Two => set(&mut stage, &level, run, stop, view).map(|stage| {
+                let round = measure_twin(stage, generator, &cell, &mut seq, stop, view);
+                twin::keep(run, &mut journal, &cell, round, view);
+                None
+            }),
+        };
         let (floor, round) = match measured {
-            Ok(measured) => measured,
+            Ok(Some(measured)) => measured,
+            Ok(None) => {
+                tell_point(run, cell.point, view);
+                next = course.next(run);
+                continue;
+            }
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
                 return Err(error);
             }
@@ -320,14 +347,31 @@ fn measure(
     Ok(round)
 }
 
+/// One round by two generators at what is set.
+fn measure_twin(
+    stage: &mut Stage,
+    generator: &[OsString],
+    cell: &Cell,
+    seq: &mut u64,
+    stop: &AtomicBool,
+    view: &mut dyn View,
+) -> Result<Round, twin::TwinError> {
+    let mut witness = Witness::of(*cell, &mut stage.subject, view);
+    let rep = Rep {
+        index: cell.round,
+        seq: *seq,
+    };
+    let (mut round, next) = twin::round(generator, &stage.job, rep, stop, &mut witness)?;
+    *seq = next;
+    witness.tell(&mut round);
+    Ok(round)
+}
+
 /// A round that was cut off before its window opened holds nothing.
 fn keep(run: &mut Run, cell: &Cell, floor: Option<&Floor>, round: Round) {
-    if run.points.len() <= cell.point {
-        run.points.push(Point::new(cell.level));
-    }
-    let point = &mut run.points[cell.point];
-    point.floor = floor.cloned();
     let measured = round.window.span() > units::Nanos::ZERO;
+    let point = place(run, cell);
+    point.floor = floor.cloned();
     if measured {
         point.rounds.push(round);
     } else {
@@ -335,12 +379,22 @@ fn keep(run: &mut Run, cell: &Cell, floor: Option<&Floor>, round: Round) {
     }
 }
 
+/// Where the rounds of `cell` are kept.
+pub(crate) fn place<'a>(run: &'a mut Run, cell: &Cell) -> &'a mut Point {
+    if run.points.len() <= cell.point {
+        run.points.push(Point::new(cell.level));
+    }
+    &mut run.points[cell.point]
+}
+
 /// A point whose rounds are all measured is told at once, judged by itself; of a search each round is news.
 fn tell_point(run: &mut Run, index: usize, view: &mut dyn View) {
     let point = &mut run.points[index];
-    let rounds = point.rounds.len() as u32;
-    let is_whole = rounds == run.plan.rounds || rounds > 0 && run.plan.is_search();
-    if is_whole {
+    let rounds = point.rounds.len();
+    let all = run.plan.rounds as usize;
+    let has_twins = |twin: &Twin| twin.failed.is_some() || twin.rounds.len() == all;
+    let is_whole = rounds == all || rounds > 0 && run.plan.is_search();
+    if is_whole && (!run.plan.two_generators || point.twin.as_deref().is_some_and(has_twins)) {
         point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
         point.summary = Summary::of(&point.rounds);
         point.footprint = Cost::of(&point.rounds);

@@ -43,6 +43,9 @@ pub enum Verb {
     Completions(CompletionFlags),
     /// Prints the man page.
     Man,
+    /// Measures half of a round for a `weigh run --two-generators`, which tells it what to do.
+    #[command(hide = true)]
+    Generate,
 }
 
 /// The name under which this program is the server alone.
@@ -65,6 +68,7 @@ pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
         "serve",
         "completions",
         "man",
+        "generate",
         "help",
     ];
     let first = argv.get(1).and_then(|word| word.to_str());
@@ -138,6 +142,10 @@ pub struct RunFlags {
     /// CPU. docs/run.md says when to use which.
     #[arg(long, value_enum, default_value = "auto", help_heading = "Load")]
     pub spin: SpinFlag,
+    /// Measure each round once more with the load split over two generator processes, and say whether they got more than
+    /// one: then one generator was the limit.
+    #[arg(long, help_heading = "Load")]
+    pub two_generators: bool,
     /// Seed of everything random [default: from the clock; the record holds it].
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub seed: Option<u64>,

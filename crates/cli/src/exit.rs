@@ -44,6 +44,11 @@ impl Exit {
         }
     }
 
+    /// Ends the process with this status, at once.
+    pub fn now(self) -> ! {
+        std::process::exit(i32::from(self.status()))
+    }
+
     fn status(self) -> u8 {
         match self {
             Exit::Measured => 0,
@@ -85,7 +90,7 @@ pub fn own_bugs() {
         tell(panic);
         let bug = "weigh: this is a bug in weigh, and the run is void; please report it with the lines above\n";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), bug.as_bytes());
-        std::process::exit(i32::from(Exit::Bug.status()));
+        Exit::Bug.now()
     }));
 }
 

@@ -165,6 +165,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
             SpinFlag::Always => Spin::Always,
             SpinFlag::Never => Spin::Never,
         },
+        two_generators: flags.two_generators,
         expect: expect(&flags.expect)?,
         tolerance: flags.max_errors,
         seed: flags

@@ -9,6 +9,7 @@ mod args;
 mod chart;
 mod demo;
 mod exit;
+mod generate;
 mod intent;
 mod manual;
 mod output;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Some(Verb::Serve(flags)) => serve::serve(&flags),
         Some(Verb::Completions(flags)) => manual::completions(&flags),
         Some(Verb::Man) => manual::man(),
+        Some(Verb::Generate) => generate::generate(),
     };
     match result {
         Ok(exit) => exit.into(),

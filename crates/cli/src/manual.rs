@@ -14,7 +14,7 @@ pub fn man() -> Result<Exit> {
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
     for verb in command
         .get_subcommands()
-        .filter(|verb| verb.get_name() != "help")
+        .filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
     {
         let page = clap_mangen::Man::new(verb.clone());
         page.render_name_section(&mut text)?;

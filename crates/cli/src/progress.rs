@@ -1,7 +1,7 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
-use campaign::{CampaignError, Cell, SelfTestError, View};
+use campaign::{CampaignError, Cell, Generators, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
@@ -133,7 +133,7 @@ impl View for Bar {
         self.rounds = run.plan.rounds;
         self.points = run.plan.levels().len();
         self.is_search = run.plan.is_search();
-        self.after = u64::from(self.rounds) * self.points as u64;
+        self.after = campaign::cells(&run.plan).len() as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;
     }
@@ -158,10 +158,14 @@ impl View for Bar {
         };
         let left = self.left(progress, now);
         self.bar.set_message(format!(
-            "{}round {}/{}{phase}{}   {} errors{}",
+            "{}round {}/{}{}{phase}{}   {} errors{}",
             self.place(cell),
             cell.round + 1,
             self.rounds,
+            match cell.by {
+                Generators::One => "",
+                Generators::Two => ", two generators",
+            },
             self.rate.shown(),
             units::count(self.errors + progress.errors),
             left.map_or(String::new(), |left| format!("   {} left", seconds(left))),
@@ -176,6 +180,11 @@ impl View for Bar {
     fn broken_off(&mut self, error: &CampaignError) {
         self.bar
             .suspend(|| output::remark(&format!("weigh: {error}; the rounds before it stand")));
+    }
+
+    fn twin_failed(&mut self, why: &str) {
+        let remark = format!("weigh: no further round with two generators: {why}");
+        self.bar.suspend(|| output::remark(&remark));
     }
 
     fn unjournaled(&mut self, error: &SaveError) {

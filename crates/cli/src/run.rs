@@ -4,7 +4,7 @@ use crate::args::RunFlags;
 use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use crate::{intent, output};
+use crate::{generate, intent, output};
 use anyhow::{Context, Result, bail};
 use campaign::{Outcome, View};
 use kernel::signals;
@@ -56,7 +56,8 @@ pub fn carry_out_under(
         Some(path) => path,
         None => default_path()?,
     };
-    let outcome = campaign::carry_out(plan, &path, stop.flag(), view);
+    let generator = generate::command(&plan)?;
+    let outcome = campaign::carry_out(plan, &path, &generator, stop.flag(), view);
     Ok(outcome?)
 }
 

@@ -4,7 +4,7 @@ use crate::args::SweepFlags;
 use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use crate::{intent, output, run};
+use crate::{generate, intent, output, run};
 use anyhow::{Error, Result, bail};
 use campaign::{CampaignError, Cell, View};
 use engine::Progress;
@@ -37,7 +37,8 @@ pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
     let outcome = match earlier {
         Some((earlier, path)) => {
             let stop = kernel::signals::interrupts();
-            campaign::resume(plan, earlier, &path, stop.flag(), &mut lines)?
+            let generator = generate::command(&plan)?;
+            campaign::resume(plan, earlier, &path, &generator, stop.flag(), &mut lines)?
         }
         None => run::carry_out_under(plan, run.output.clone(), &mut lines)?,
     };

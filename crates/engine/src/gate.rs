@@ -12,11 +12,43 @@ const NOTICE: Nanos = Nanos::from_millis(3);
 
 /// What all threads wait for before they go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// Connections are up (or have been tried): the load begins.
     Ready,
     /// The warm-up's last exchange has ended: exactly N become due now.
     Settled,
+}
+
+impl Stage {
+    /// Every stage, in the order in which threads come to them.
+    pub const ALL: [Stage; 2] = [Stage::Ready, Stage::Settled];
+}
+
+/// Moments that somebody outside decides, where several processes carry out one round: a stage then opens when that is
+/// known, and for all of them at once.
+#[derive(Debug)]
+pub struct Rendezvous {
+    opens: [AtomicU64; 2],
+}
+
+impl Default for Rendezvous {
+    /// Nothing is decided yet.
+    fn default() -> Self {
+        Rendezvous {
+            opens: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
+        }
+    }
+}
+
+impl Rendezvous {
+    /// `stage` opens at `at`, on the monotonic clock: a few milliseconds ahead, so that everybody hears of it before.
+    pub fn open(&self, stage: Stage, at: Instant) {
+        self.opens[stage as usize].store(at.as_nanos(), Ordering::Release);
+    }
+
+    fn opens(&self, stage: Stage) -> Instant {
+        Instant::from_nanos(self.opens[stage as usize].load(Ordering::Acquire))
+    }
 }
 
 /// The meeting place of one round's threads.
@@ -35,6 +67,8 @@ pub struct Gate<'a> {
     pulses: Vec<Pulse>,
     /// Who looks on, to be woken when there is something to see.
     onlooker: std::thread::Thread,
+    /// Where further processes take part: when stages open for all of them.
+    rendezvous: Option<&'a Rendezvous>,
 }
 
 /// What one thread lets others see while it works; alone on its cache line.
@@ -75,6 +109,17 @@ impl<'a> Gate<'a> {
             linger: Linger::default(),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
             onlooker: std::thread::current(),
+            rendezvous: None,
+        }
+    }
+
+    /// The same gate for `here` of its threads, of which further processes have the others: stages open when
+    /// `rendezvous` says.
+    pub(crate) fn shared(self, here: u32, rendezvous: &'a Rendezvous) -> Gate<'a> {
+        Gate {
+            threads: here,
+            rendezvous: Some(rendezvous),
+            ..self
         }
     }
 
@@ -83,15 +128,27 @@ impl<'a> Gate<'a> {
         let stage = stage as usize;
         if self.arrived[stage].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.opened[stage].store((now + NOTICE).as_nanos(), Ordering::Release);
+            self.onlooker.unpark();
         }
     }
 
-    /// When `stage` opens; none while threads are missing.
+    /// When `stage` opens; none while threads are missing, here or in another process.
     pub(crate) fn opened(&self, stage: Stage) -> Option<Instant> {
-        match self.opened[stage as usize].load(Ordering::Acquire) {
-            0 => None,
-            nanos => Some(Instant::from_nanos(nanos)),
+        let here = match self.opened[stage as usize].load(Ordering::Acquire) {
+            0 => return None,
+            nanos => Instant::from_nanos(nanos),
+        };
+        let everywhere = self.rendezvous.map(|others| others.opens(stage));
+        match everywhere {
+            Some(Instant::NEVER) => None,
+            Some(at) => Some(at),
+            None => Some(here),
         }
+    }
+
+    /// Whether every thread of this process has come as far as `stage`.
+    pub(crate) fn all_arrived(&self, stage: Stage) -> bool {
+        self.opened[stage as usize].load(Ordering::Acquire) != 0
     }
 
     /// Whether everybody is to leave: an interrupt, or another thread's panic.
@@ -213,5 +270,58 @@ impl Drop for Guard<'_> {
         if std::thread::panicking() {
             self.0.fail();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_stage_opens_shortly_after_the_last_thread_has_come() {
+        let stop = AtomicBool::new(false);
+        let gate = Gate::new(2, &stop);
+        gate.arrive(Stage::Ready, at(10));
+        assert_eq!(gate.opened(Stage::Ready), None);
+        gate.arrive(Stage::Ready, at(20));
+        assert_eq!(gate.opened(Stage::Ready), Some(at(20) + NOTICE));
+        assert_eq!(gate.opened(Stage::Settled), None);
+    }
+
+    #[test]
+    fn where_another_process_takes_part_a_stage_opens_when_that_is_said_and_not_before_its_own_threads_have_come()
+     {
+        let stop = AtomicBool::new(false);
+        let rendezvous = Rendezvous::default();
+        let gate = Gate::new(3, &stop).shared(1, &rendezvous);
+        for stage in Stage::ALL {
+            gate.arrive(stage, at(10));
+            assert!(gate.all_arrived(stage));
+            assert_eq!(gate.opened(stage), None);
+            rendezvous.open(stage, at(7_000_000));
+            assert_eq!(gate.opened(stage), Some(at(7_000_000)));
+        }
+        let early = Gate::new(3, &stop).shared(2, &rendezvous);
+        early.arrive(Stage::Ready, at(10));
+        assert_eq!(early.opened(Stage::Ready), None);
+    }
+
+    #[test]
+    fn counts_of_the_threads_that_are_here_are_added_whatever_their_numbers() {
+        let stop = AtomicBool::new(false);
+        let rendezvous = Rendezvous::default();
+        let gate = Gate::new(4, &stop).shared(2, &rendezvous);
+        gate.publish(1, 5, 1, 7);
+        gate.publish(3, 4, 0, 4);
+        let progress = gate.progress();
+        assert_eq!((progress.ok, progress.errors, progress.due), (9, 1, 11));
+        gate.end();
+        assert!(!gate.is_over());
+        gate.end();
+        assert!(gate.is_over());
     }
 }

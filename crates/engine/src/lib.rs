@@ -38,8 +38,8 @@ mod thread;
 mod verdict;
 mod vigil;
 
-pub use gate::{Gate, Progress};
+pub use gate::{Gate, Progress, Rendezvous, Stage};
 pub use job::{Job, JobError};
 pub use probe::{ProbeError, Shown, probe};
-pub use round::{Observer, RoundError, Silent, assemble, round};
+pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};
 pub use thread::{Ledger, Thread};

@@ -1,6 +1,6 @@
 //! One round on real threads: started together, watched while they work, added up at the end.
 
-use crate::gate::{Gate, Progress};
+use crate::gate::{Gate, Progress, Rendezvous, Stage};
 use crate::job::Job;
 use crate::suspension::Suspension;
 use crate::thread::{Ledger, Thread};
@@ -39,6 +39,8 @@ pub enum RoundError {
 
 /// Looks on while a round is measured, from a thread that takes no part in it.
 pub trait Observer {
+    /// Every thread of this process has come as far as `stage`.
+    fn arrived(&mut self, _: Stage) {}
     /// The window has just opened.
     fn opened(&mut self) {}
     /// The window has just closed.
@@ -71,20 +73,75 @@ pub fn round(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
+    let gate = Gate::new(job.plan().threads(), stop);
+    gate.expect_look();
+    on_threads(job, &gate, 0, 1, Rep { index, seq }, observer)
+}
+
+/// Which of several processes that carry out one round together this one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// As [`round`], for one of several processes that do it together: of the plan's threads it lives every `part.of`-th,
+/// from number `part.index` on. What is shared out over threads (connections, schedule, numbers, lines of files) is so
+/// shared out over processes, and together they do what one process with all the threads would do. Stages open when
+/// `rendezvous` says, after [`Observer::arrived`].
+///
+/// # Errors
+/// As of [`round`].
+///
+/// # Panics
+/// As of [`round`]; and when there is no thread for this part.
+pub fn round_in_part(
+    job: &Job,
+    part: Part,
+    rep: Rep,
+    rendezvous: &Rendezvous,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(Round, u64), RoundError> {
+    let threads = job.plan().threads();
+    let here = plan::share(u64::from(threads), part.index, part.of) as u32;
+    assert!(here > 0, "there is no thread for this process");
+    let gate = Gate::new(threads, stop).shared(here, rendezvous);
+    on_threads(job, &gate, part.index, part.of, rep, observer)
+}
+
+/// Which repetition a round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rep {
+    /// Its number, from which its schedule follows.
+    pub index: u32,
+    /// The first `{seq}` that no earlier round has used.
+    pub seq: u64,
+}
+
+/// Carries a round out on every `step`-th of the plan's threads, from number `first` on.
+fn on_threads(
+    job: &Job,
+    gate: &Gate<'_>,
+    first: u32,
+    step: u32,
+    Rep { index, seq }: Rep,
+    observer: &mut dyn Observer,
+) -> Result<(Round, u64), RoundError> {
     let threads = job.plan().threads();
     let setup = |error: String| RoundError::Setup { threads, error };
-    let gate = Gate::new(threads, stop);
-    gate.expect_look();
     let suspension = Suspension::begin(kernel::clock::suspended);
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
-        for thread in 0..threads {
+        for thread in (first..threads).step_by(step as usize) {
             let place = Place {
                 round: index,
                 thread,
                 seq,
             };
-            match spawn(scope, job, &gate, place) {
+            match spawn(scope, job, gate, place) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     gate.fail();
@@ -92,7 +149,7 @@ pub fn round(
                 }
             }
         }
-        watch(&gate, observer);
+        watch(gate, observer);
         let ledgers: Result<Vec<Ledger>, Errno> = handles.into_iter().map(join).collect();
         ledgers.map_err(|errno| match job.plan().ring {
             RingKind::Epoll => setup(errno.to_string()),
@@ -168,7 +225,11 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 /// Tells the observer what happens until every thread has ended.
 fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
     let (mut opened, mut closed, mut drained) = (false, false, false);
+    let mut stages = Stage::ALL.into_iter().peekable();
     while !gate.is_over() {
+        if let Some(stage) = stages.next_if(|stage| gate.all_arrived(*stage)) {
+            observer.arrived(stage);
+        }
         let now = kernel::clock::now();
         let (start, end) = gate.window();
         if !opened && now >= start {

@@ -14,6 +14,9 @@
 //! that its number cannot be given away meanwhile.
 
 mod family;
+mod helper;
+
+pub use helper::{Heard, Helper};
 
 use crate::accounts::Usage;
 use crate::{clock, limits};

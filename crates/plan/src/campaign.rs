@@ -43,6 +43,10 @@ pub struct Plan {
     /// How a generator thread waits; auto where nothing is said.
     #[serde(default, skip_serializing_if = "Spin::is_default")]
     pub spin: Spin,
+    /// Whether each round is measured once more with the load split over two generator processes, to see whether one was
+    /// the limit.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub two_generators: bool,
     /// What a right response is.
     pub expect: Expect,
     /// How many faults are tolerated before the exit status says so.
@@ -61,6 +65,11 @@ pub struct Plan {
     /// the target is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
+}
+
+/// Whether there is nothing to write down: records of what was not asked for need not name it.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The kernel's interfaces for many sockets in one thread.
@@ -168,6 +177,7 @@ impl Plan {
             pin: false,
             ring: RingKind::Epoll,
             spin: Spin::Auto,
+            two_generators: false,
             expect: Expect::default(),
             tolerance: Tolerance::Share(0.01),
             seed: 1,
@@ -209,6 +219,15 @@ impl Plan {
                 connections.min(u32::try_from(requests.div_ceil(each)).unwrap_or(u32::MAX))
             }
             Stop::Duration(_) => connections,
+        }
+    }
+
+    /// The same load for two generator processes, of as many threads each: the threads of both are those of this plan.
+    pub fn for_two_generators(&self) -> Plan {
+        let threads = self.threads.saturating_mul(2);
+        Plan {
+            threads,
+            ..self.clone()
         }
     }
 

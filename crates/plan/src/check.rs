@@ -95,6 +95,15 @@ pub enum PlanError {
         level: String,
         error: Box<PlanError>,
     },
+    #[error(
+        "--two-generators splits the load over two processes, and 1 connection cannot be split; give --connections (and \
+         --requests) of 2 or more, or leave it away"
+    )]
+    OneCannotBeSplit,
+    #[error(
+        "--two-generators contradicts --slo, which looks for a rate and not for who was the limit; leave one of them away"
+    )]
+    TwoGeneratorsInSearch,
 }
 
 fn number_of(number: u32) -> String {
@@ -197,6 +206,14 @@ impl Plan {
             (
                 self.requests == Requests::Listed(Vec::new()),
                 PlanError::NoRequest,
+            ),
+            (
+                self.two_generators && self.connections() < 2,
+                PlanError::OneCannotBeSplit,
+            ),
+            (
+                self.two_generators && self.is_search(),
+                PlanError::TwoGeneratorsInSearch,
             ),
         ];
         match rules.into_iter().find(|(broken, _)| *broken) {
@@ -375,6 +392,14 @@ mod tests {
             (
                 |plan| plan.requests = Requests::Listed(Vec::new()),
                 PlanError::NoRequest,
+            ),
+            (
+                |plan| {
+                    plan.two_generators = true;
+                    plan.load = Load::Closed { connections: 2 };
+                    plan.stop = Stop::Requests(1);
+                },
+                PlanError::OneCannotBeSplit,
             ),
             (
                 |plan| plan.load = open("0", 1),

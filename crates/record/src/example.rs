@@ -123,8 +123,23 @@ pub fn stalled() -> Run {
     .play()
 }
 
+/// Five rounds by one generator, and each of them by two, which are a little quicker in two of them.
+pub fn two_generators() -> Run {
+    let mut run = ok();
+    run.plan.two_generators = true;
+    let mut rounds = run.points[0].rounds.clone();
+    for round in &mut rounds {
+        let shorter = Nanos::from_millis(1_000 - u64::from(round.index % 3) * 10);
+        round.window.end = round.window.start + shorter;
+        round.threads.extend_from_within(..);
+    }
+    run.points[0].twin_mut().rounds = rounds;
+    run.summarise();
+    run
+}
+
 /// All of them.
-pub fn all() -> [Run; 12] {
+pub fn all() -> [Run; 13] {
     [
         ok(),
         errors(),
@@ -138,6 +153,7 @@ pub fn all() -> [Run; 12] {
         open_loop(),
         overloaded(),
         visits(),
+        two_generators(),
     ]
 }
 
@@ -310,11 +326,8 @@ impl Script {
             probe: Some(probe),
             observed: None,
             points: vec![Point {
-                level: Level::of(plan.load),
                 rounds,
-                summary: None,
-                floor: None,
-                footprint: None,
+                ..Point::new(Level::of(plan.load))
             }],
             plan,
             summary: None,

@@ -4,6 +4,8 @@
 //! {"journal":1,"run":{...}}                        the Run as far as it is known before the load, without points
 //! {"point":0,"load":{...},"round":{...}}           one line a round, in the order in which they were measured
 //!                                                  (in an open loop with the "floor" of its point before the round)
+//! {"point":0,"load":{...},"twin":{"round":{...}}}  likewise, of a round with two generators
+//! {"point":0,"load":{...},"twin":{"failed":"..."}} why there are no more of those
 //! ```
 //!
 //! It lies beside the finished record as `<file>.journal` and goes when that is written. Lines, because the only damage
@@ -40,7 +42,20 @@ struct Entry<'a> {
     level: &'a Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     floor: Option<&'a Floor>,
-    round: &'a Round,
+    round: Option<&'a Round>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    twin: Option<TwinEntry<&'a Round>>,
+}
+
+/// What a line says of two generators. It stands under a name of its own, so that a reader that does not know of them
+/// refuses the line instead of taking it for a round of the point.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TwinEntry<R = Box<Round>> {
+    /// A round of theirs.
+    Round(R),
+    /// Why there are no more.
+    Failed(String),
 }
 
 /// Every other line, as it is read.
@@ -54,8 +69,10 @@ pub(crate) struct EntryRead {
     /// The point's floor: in each of its lines, so that no line is needed to read another.
     #[serde(default)]
     pub(crate) floor: Option<Floor>,
-    /// The round.
-    pub(crate) round: Round,
+    /// A round of the point; or else
+    pub(crate) round: Option<Round>,
+    /// what there is of two generators.
+    pub(crate) twin: Option<TwinEntry>,
 }
 
 /// A journal that is being written.
@@ -131,6 +148,9 @@ impl Journal {
             for round in &point.rounds {
                 resumed.append_round(place, &point.level, point.floor.as_ref(), round)?;
             }
+            for round in point.twin.iter().flat_map(|twin| &twin.rounds) {
+                resumed.append_twin(place, &point.level, Ok(round))?;
+            }
         }
         fs::rename(&next, &journal).map_err(begin)?;
         resumed.path = journal;
@@ -181,13 +201,40 @@ impl Journal {
         floor: Option<&Floor>,
         round: &Round,
     ) -> Result<(), SaveError> {
-        let appended = self.append(&Entry {
+        self.append_entry(&Entry {
             point,
             level,
             floor,
-            round,
-        });
-        appended.map_err(|error| SaveError::Append {
+            round: Some(round),
+            twin: None,
+        })
+    }
+
+    /// Adds what came of a round of the point at place `point` with two generators: the round, or why there is none.
+    ///
+    /// # Errors
+    /// As of [`Journal::append_round`].
+    pub fn append_twin(
+        &mut self,
+        point: usize,
+        level: &Level,
+        twin: Result<&Round, &str>,
+    ) -> Result<(), SaveError> {
+        let twin = match twin {
+            Ok(round) => TwinEntry::Round(round),
+            Err(why) => TwinEntry::Failed(why.to_owned()),
+        };
+        self.append_entry(&Entry {
+            point,
+            level,
+            floor: None,
+            round: None,
+            twin: Some(twin),
+        })
+    }
+
+    fn append_entry(&mut self, entry: &Entry<'_>) -> Result<(), SaveError> {
+        self.append(entry).map_err(|error| SaveError::Append {
             path: self.path.clone(),
             error,
         })
@@ -301,7 +348,7 @@ fn is_ours(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{example, load};
+    use crate::{Twin, example, load};
 
     fn begin(folder: &Path, run: &Run) -> Journal {
         Journal::create(&folder.join("run.json"), run).unwrap()
@@ -314,6 +361,11 @@ mod tests {
                 journal
                     .append_round(place, &point.level, floor, round)
                     .unwrap();
+            }
+            let Some(twin) = &point.twin else { continue };
+            let rounds = twin.rounds.iter().map(Ok);
+            for each in rounds.chain(twin.failed.as_deref().map(Err)) {
+                journal.append_twin(place, &point.level, each).unwrap();
             }
         }
     }
@@ -419,6 +471,25 @@ mod tests {
             (read.points[0].floor.as_ref(), read.points[0].rounds.len()),
             (floor, 1)
         );
+    }
+
+    #[test]
+    fn rounds_of_two_generators_come_back_from_the_journal_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = example::few_samples();
+        let rounds = run.points[0].rounds.clone();
+        *run.points[0].twin_mut() = Twin {
+            rounds,
+            failed: Some("one of them died".into()),
+            ..Twin::default()
+        };
+        run.summarise();
+        assert_eq!(run.sent_total.twin, run.sent_total.measure);
+        let mut journal = begin(folder.path(), &run);
+        append_all(&mut journal, &run);
+        let read = load(journal.path()).unwrap();
+        assert_eq!(read.points, run.points);
+        assert_eq!(read.sent_total, run.sent_total);
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod omission;
 mod round;
 mod run;
 mod summary;
+mod twin;
 // and how that comes to a file and back.
 mod journal;
 mod load;
@@ -90,3 +91,4 @@ pub use series::Series;
 pub use state::{default_path, latest};
 pub use summary::{Errors, Latency, OpenFigures, Rps, Summary, VisitFigures};
 pub use tally::{Connects, Statuses, Tally};
+pub use twin::{Ratio, Twin};

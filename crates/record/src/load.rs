@@ -3,7 +3,7 @@
 //! A record is handed around: mailed, edited, cut off, made by a later version. So nothing in it is believed that later
 //! arithmetic relies on, and every refusal says what is wrong with which file.
 
-use crate::journal::{self, EntryRead, Header};
+use crate::journal::{self, EntryRead, Header, TwinEntry};
 use crate::{Point, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
@@ -172,7 +172,12 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
     match run.points.get_mut(entry.point) {
         Some(point) if point.level == entry.level => {
             point.floor = point.floor.take().or(entry.floor);
-            point.rounds.push(entry.round);
+            match (entry.round, entry.twin) {
+                (Some(round), None) => point.rounds.push(round),
+                (None, Some(TwinEntry::Round(round))) => point.twin_mut().rounds.push(*round),
+                (None, Some(TwinEntry::Failed(why))) => point.twin_mut().failed = Some(why),
+                _ => return Err(Flaw::Other("a line of the journal holds no round".into())),
+            }
         }
         Some(_) => return Err(Flaw::Other(format!("point {} has two loads", entry.point))),
         None => {
@@ -187,7 +192,12 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
 
 /// Refuses what would upset arithmetic later. Whether the counts add up is another question, and audit's.
 fn sound(run: &Run) -> Result<(), Flaw> {
-    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+    let rounds = || {
+        run.points.iter().flat_map(|point| {
+            let twins = point.twin.iter().flat_map(|twin| &twin.rounds);
+            point.rounds.iter().chain(twins)
+        })
+    };
     let checks = [
         (
             rounds().count() <= MOST_ROUNDS,

@@ -1,7 +1,7 @@
 //! Points and their rounds.
 
 use crate::generator::is_none;
-use crate::{Budget, Cost, Floor, Footprint, KernelCounters, Summary, Tally, ThreadAccounts};
+use crate::{Budget, Cost, Floor, Footprint, KernelCounters, Summary, Tally, ThreadAccounts, Twin};
 use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,27 @@ impl Round {
     /// A window shorter than this says nothing of shares: the accounts are read some ten microseconds beside its edges.
     pub const SHARES_FROM: Nanos = Nanos::from_millis(10);
 
+    /// Adds another generator's half of the same round, with a window of the same clock; one that never opened adds nothing
+    /// to it.
+    pub fn merge(&mut self, other: &Round) {
+        let windows = [self.window, other.window];
+        let mut open = windows
+            .into_iter()
+            .filter(|window| window.span() > Nanos::ZERO);
+        if let Some(first) = open.next() {
+            self.window = open.fold(first, |sum, window| Window {
+                start: sum.start.min(window.start),
+                end: sum.end.max(window.end),
+            });
+        }
+        self.tally.merge(&other.tally);
+        self.threads.extend_from_slice(&other.threads);
+        self.threads.sort_by_key(|accounts| accounts.thread);
+        self.sent_total.merge(&other.sent_total);
+        self.suspended = self.suspended.max(other.suspended);
+        self.partial |= other.partial;
+    }
+
     /// The busiest generator thread's share of the window; none where threads were not accounted for, or the window
     /// was too short.
     pub fn generator_busy(&self) -> Option<f64> {
@@ -103,6 +124,9 @@ pub struct SentTotal {
     /// By rounds that were cut off before their window opened, of which nothing else is kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unopened: u64,
+    /// By the rounds with two generators, in all of their phases; 0 in a round's own counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub twin: u64,
 }
 
 /// Whether there is nothing to write down: counts that are rare stand in a record only where there are any.
@@ -117,6 +141,7 @@ impl SentTotal {
             .saturating_add(self.warmup)
             .saturating_add(self.measure)
             .saturating_add(self.unopened)
+            .saturating_add(self.twin)
     }
 
     /// Adds another's counts.
@@ -125,6 +150,7 @@ impl SentTotal {
         self.warmup = self.warmup.saturating_add(other.warmup);
         self.measure = self.measure.saturating_add(other.measure);
         self.unopened = self.unopened.saturating_add(other.unopened);
+        self.twin = self.twin.saturating_add(other.twin);
     }
 }
 
@@ -144,6 +170,9 @@ pub struct Point {
     /// What the server cost over these rounds, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Cost>,
+    /// The same load by two generators, where that was asked for; never mixed into the point's own figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<Box<Twin>>,
 }
 
 impl Point {
@@ -155,6 +184,12 @@ impl Point {
             summary: None,
             floor: None,
             footprint: None,
+            twin: None,
         }
+    }
+
+    /// What is known of the same load by two generators, to be added to.
+    pub fn twin_mut(&mut self) -> &mut Twin {
+        self.twin.get_or_insert_default()
     }
 }

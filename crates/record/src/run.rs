@@ -87,6 +87,10 @@ impl Run {
         self.expect_points();
         for mut point in measured {
             point.rounds.retain(|round| !round.partial);
+            if let Some(twin) = &mut point.twin {
+                twin.rounds.retain(|round| !round.partial);
+                twin.failed = None;
+            }
             let place = self
                 .points
                 .iter_mut()
@@ -104,7 +108,10 @@ impl Run {
     /// A `{seq}` that no round has used: each exchange took one at most, and each thread left a gap of fewer than there
     /// are threads.
     pub fn unused_seq(&self) -> u64 {
+        let twins = self.points.iter().filter_map(|point| point.twin.as_ref());
+        let twins = twins.flat_map(|twin| &twin.rounds);
         let rounds = self.points.iter().flat_map(|point| &point.rounds);
+        let rounds = rounds.chain(twins);
         let used = rounds.map(|round| {
             let threads = round.threads.len() as u64;
             let sent = round.sent_total.sum().saturating_add(round.tally.due);
@@ -130,6 +137,9 @@ impl Run {
         for point in &mut self.points {
             point.summary = Summary::of(&point.rounds);
             point.footprint = Cost::of(&point.rounds);
+            if let Some(twin) = &mut point.twin {
+                twin.compare(&point.rounds);
+            }
         }
         self.summary = match &self.points[..] {
             [only] => only.summary.clone(),
@@ -149,6 +159,10 @@ impl Run {
             sum
         });
         (sent.probe, sent.unopened) = (probe, unopened); // so that summarising twice counts them once
+        let twins = self.points.iter().filter_map(|point| point.twin.as_ref());
+        sent.twin = twins.flat_map(|twin| &twin.rounds).fold(0, |sum, round| {
+            u64::saturating_add(sum, round.sent_total.sum())
+        });
         self.sent_total = sent;
     }
 }

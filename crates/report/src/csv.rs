@@ -31,6 +31,8 @@ struct Line<'a> {
     run: &'a Run,
     point: &'a Point,
     round: &'a Round,
+    /// Whether two generators measured it.
+    by_two: bool,
     latency: Latency,
 }
 
@@ -69,7 +71,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "threads",
         doc: "generator threads",
-        value: |line| line.run.plan.threads().to_string(),
+        value: threads,
     },
     Column {
         name: "round",
@@ -293,6 +295,11 @@ pub const COLUMNS: &[Column] = &[
         value: |line| floor(line, |times| times.p99),
     },
     Column {
+        name: "generators",
+        doc: "processes that generated the load: 1, or 2 in the rounds that --two-generators adds",
+        value: |line| if line.by_two { "2" } else { "1" }.to_owned(),
+    },
+    Column {
         name: "findings",
         doc: "what is to be held against the run, as check:grade separated by spaces; notes left out",
         value: findings,
@@ -324,11 +331,14 @@ fn render(runs: &[Run], sheet: Sheet) -> String {
     let mut csv = sheet.row(COLUMNS.iter().map(|column| column.name.to_owned()));
     for run in runs {
         for point in &run.points {
-            for round in &point.rounds {
+            let twins = point.twin.iter().flat_map(|twin| &twin.rounds);
+            let by_one = point.rounds.iter().map(|round| (round, false));
+            for (round, by_two) in by_one.chain(twins.map(|round| (round, true))) {
                 let line = Line {
                     run,
                     point,
                     round,
+                    by_two,
                     latency: Latency::of(&round.tally),
                 };
                 csv.push_str(&sheet.row(COLUMNS.iter().map(|column| (column.value)(&line))));
@@ -353,6 +363,16 @@ fn target_url(run: &Run) -> String {
 
 fn connections(line: &Line<'_>) -> String {
     line.point.level.load.connections().to_string()
+}
+
+fn threads(line: &Line<'_>) -> String {
+    let plan = &line.run.plan;
+    let threads = if line.by_two {
+        plan.for_two_generators().threads()
+    } else {
+        plan.threads()
+    };
+    threads.to_string()
 }
 
 fn asked_rate(line: &Line<'_>) -> String {
@@ -493,6 +513,7 @@ mod tests {
                 run,
                 point,
                 round,
+                by_two: false,
                 latency,
             })
         };

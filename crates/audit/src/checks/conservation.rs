@@ -27,8 +27,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .filter(|round| !round.tally.conserved())
         .map(unaccounted);
     let surplus = rounds.iter().filter_map(too_many_statuses);
+    let twins = evidence.twin.map_or(&[][..], |twin| &twin.rounds);
+    let broken_twins = twins.iter().filter(|round| !round.tally.conserved());
     broken
         .chain(surplus)
+        .chain(broken_twins.map(unaccounted_twin))
         .chain(contradicted(evidence))
         .collect()
 }
@@ -50,6 +53,15 @@ fn unaccounted(round: &Round) -> Finding {
     )
     .remedy("measure again; if it happens again, report it as an error of weigh, with the record")
     .evidence([("due", tally.due as f64), ("ended", ended as f64)])
+}
+
+/// The same, of two generators.
+fn unaccounted_twin(round: &Round) -> Finding {
+    let finding = unaccounted(round);
+    Finding {
+        sentence: format!("with two generators {}", finding.sentence),
+        ..finding
+    }
 }
 
 /// Responses that came in completely, whatever was thought of them.
@@ -273,6 +285,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn rounds_of_two_generators_must_add_up_too() {
+        let mut run = healthy();
+        let mut round = run.points[0].rounds[1].clone();
+        round.tally.due += 1;
+        run.points[0].twin_mut().rounds = vec![round];
+        let found = found(&run);
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Invalid));
+        let sentence = &found[0].sentence;
+        assert!(
+            sentence.starts_with("with two generators round 2 does not add up"),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod clock;
 mod connections;
 mod conservation;
 mod floor;
+mod generators;
 mod kernel;
 mod limit;
 mod offered;
@@ -56,6 +57,7 @@ pub const CHECKS: &[Check] = &[
     overload::CHECK,
     floor::CHECK,
     limit::CHECK,
+    generators::CHECK,
     waiting::CHECK,
     kernel::CHECK,
     clock::CHECK,

@@ -195,6 +195,9 @@ fn sentence(plan: &Plan) -> String {
     words.extend(protocol(plan));
     words.extend(sent_along(plan));
     words.push(rounds(plan));
+    if plan.two_generators {
+        words.push("each by one generator and by two".to_owned());
+    }
     words.join(", ")
 }
 
@@ -366,6 +369,10 @@ pub fn plan_lines(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
         format!("{}, {}", connecting(plan), protocol(plan).join(", ")),
     ));
     rows.push(row("rounds", rounds(plan)));
+    if plan.two_generators {
+        let twice = "each once more with the load split over two generator processes";
+        rows.push(row("", twice.to_owned()));
+    }
     rows.push(row("timeouts", timeouts(plan)));
     rows.push(row("right is", expectation(plan)));
     rows.push(row("tolerated", tolerance(plan.tolerance)));

@@ -24,7 +24,8 @@ pub(super) fn is_generator_bound(run: &Run) -> bool {
     let mut invalid = touching(run, Figure::Rps)
         .filter(|finding| finding.grade == Grade::Invalid)
         .peekable();
-    invalid.peek().is_some() && invalid.all(|finding| finding.check == "limit")
+    let says_so = |finding: &Finding| ["limit", "generators"].contains(&finding.check.as_str());
+    invalid.peek().is_some() && invalid.all(says_so)
 }
 
 /// Whether latency is invalid for no other reason than that more was asked than the server can do.
@@ -123,10 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_limit_alone_makes_a_lower_bound() {
+    fn only_who_was_the_limit_makes_a_lower_bound() {
         let cases: &[(&[(&str, Grade)], bool)] = &[
             (&[], false),
             (&[("limit", Grade::Invalid)], true),
+            (
+                &[("limit", Grade::Invalid), ("generators", Grade::Invalid)],
+                true,
+            ),
+            (&[("generators", Grade::Invalid)], true),
             (&[("limit", Grade::Qualified)], false),
             (
                 &[("limit", Grade::Invalid), ("answers", Grade::Qualified)],

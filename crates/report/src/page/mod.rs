@@ -11,6 +11,7 @@ mod findings;
 mod place;
 mod server;
 mod tables;
+mod twin;
 
 pub use asked::plan_lines;
 
@@ -116,6 +117,7 @@ impl Page {
                 blocks.push(Block::Lines(vec![asked::level(point)]));
             }
             blocks.push(Block::Rows(figures::rows(run, point)));
+            blocks.push(Block::Rows(twin::rows(point)));
             blocks.extend(tables::errors(run, point).map(Block::Table));
             blocks.extend(tables::rounds(run, point).map(Block::Table));
         }

@@ -1,0 +1,236 @@
+//! One of two generator processes: told by the campaign what to do, it measures its half of a round and hands it over.
+//!
+//! ```text
+//!   campaign                          generator
+//!   Order          ------------->     makes the plan ready, opens its connections
+//!                  <-------------     Arrived(ready)
+//!   Open(ready)    ------------->     (once both have said so) the load begins in both at that instant
+//!                  <-------------     Opened, Progress ..., Closed: what an onlooker sees of the window
+//!                  <-------------     Done, with the round; or Failed, with the reason
+//! ```
+//!
+//! Each message is one line of JSON. With a number of requests and a warm-up there is a second meeting before the window.
+//! When the campaign says Stop the round is cut short and handed over; when its line ends, so that nobody is there to
+//! hand anything over to, the generator is to end at once.
+
+use crate::twin::LONGEST;
+use engine::{Job, Observer, Part, Progress, Rendezvous, Rep, Stage};
+use plan::{Endpoint, Plan};
+use record::Round;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+use units::Instant;
+
+/// What a generator is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The plan for both.
+    pub(crate) plan: Plan,
+    /// The address that the campaign uses.
+    pub(crate) endpoint: Endpoint,
+    /// The round's number.
+    pub(crate) round: u32,
+    /// The first `{seq}` that no earlier round has used.
+    pub(crate) seq: u64,
+    /// Which of the generators it is.
+    pub(crate) part: u32,
+    /// How many there are.
+    pub(crate) of: u32,
+}
+
+/// What a generator is told after its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Told {
+    /// The stage of this number opens at that instant.
+    Open(usize, Instant),
+    /// The round is to be cut short.
+    Stop,
+}
+
+/// What a generator says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Said {
+    /// All of its threads have come to the stage of this number.
+    Arrived(usize),
+    /// Its window has just opened.
+    Opened,
+    /// Its window has just closed.
+    Closed,
+    /// How far it has come.
+    Progress {
+        ok: u64,
+        errors: u64,
+        due: u64,
+        window_start: Option<Instant>,
+    },
+    /// What it measured, and the first `{seq}` that it did not use.
+    Done(Box<Round>, u64),
+    /// Why it measured nothing.
+    Failed(String),
+}
+
+/// Why a generator could do nothing.
+#[derive(Debug, Error)]
+pub enum GenerateError {
+    /// Nobody told it anything that it understands.
+    #[error("this command is for weigh itself, which tells it what to do: {0}")]
+    NoOrder(io::Error),
+    /// No thread to listen with.
+    #[error("no thread could be started: {0}")]
+    NoThread(io::Error),
+}
+
+/// Does what a campaign says on `input`, and says on `output` what came of it. `stop` ends the round early; `forsaken` is
+/// called, from another thread, when the campaign is not there any more.
+///
+/// # Errors
+/// There was no order. Whatever happens after that is told to the campaign.
+pub fn generate(
+    input: impl Read + Send + 'static,
+    output: &mut dyn Write,
+    stop: &'static AtomicBool,
+    forsaken: impl FnOnce() + Send + 'static,
+) -> Result<(), GenerateError> {
+    let mut input = BufReader::new(input);
+    let order: Order = next(&mut input).map_err(GenerateError::NoOrder)?;
+    let rendezvous = Arc::new(Rendezvous::default());
+    let heard = Arc::clone(&rendezvous);
+    let listen = move || {
+        while let Ok(told) = next(&mut input) {
+            match told {
+                Told::Open(stage, at) => {
+                    let stage = Stage::ALL.get(stage);
+                    stage.into_iter().for_each(|stage| heard.open(*stage, at));
+                }
+                Told::Stop => stop.store(true, Ordering::Relaxed),
+            }
+        }
+        forsaken();
+    };
+    let thread = std::thread::Builder::new().name("weigh-ears".to_owned());
+    thread.spawn(listen).map_err(GenerateError::NoThread)?;
+    let mut voice = Voice(output);
+    let said = measure(order, &rendezvous, stop, &mut voice);
+    voice.say(&said);
+    Ok(())
+}
+
+/// The next line of JSON.
+fn next<T: for<'a> Deserialize<'a>>(input: &mut impl BufRead) -> io::Result<T> {
+    let mut line = Vec::new();
+    input.take(LONGEST + 1).read_until(b'\n', &mut line)?;
+    serde_json::from_slice(&line).map_err(io::Error::from)
+}
+
+fn measure(
+    order: Order,
+    rendezvous: &Rendezvous,
+    stop: &AtomicBool,
+    voice: &mut Voice<'_>,
+) -> Said {
+    let Order {
+        plan,
+        endpoint,
+        round: index,
+        seq,
+        part: place,
+        of,
+    } = order;
+    let job = match Job::new(plan, endpoint) {
+        Ok(job) => job,
+        Err(error) => return Said::Failed(error.to_string()),
+    };
+    let part = Part { index: place, of };
+    let rep = Rep { index, seq };
+    match engine::round_in_part(&job, part, rep, rendezvous, stop, voice) {
+        Ok((round, seq)) => Said::Done(Box::new(round), seq),
+        Err(error) => Said::Failed(error.to_string()),
+    }
+}
+
+/// Tells the campaign what an onlooker sees.
+struct Voice<'a>(&'a mut dyn Write);
+
+impl Voice<'_> {
+    /// A campaign that has gone does not hear it; that is found out by listening.
+    fn say(&mut self, said: &Said) {
+        let mut line = serde_json::to_vec(said).expect("what is said is plain JSON");
+        line.push(b'\n');
+        let _ = self.0.write_all(&line).and_then(|()| self.0.flush());
+    }
+}
+
+impl Observer for Voice<'_> {
+    fn arrived(&mut self, stage: Stage) {
+        self.say(&Said::Arrived(stage as usize));
+    }
+
+    fn opened(&mut self) {
+        self.say(&Said::Opened);
+    }
+
+    fn closed(&mut self) {
+        self.say(&Said::Closed);
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        self.say(&Said::Progress {
+            ok: progress.ok,
+            errors: progress.errors,
+            due: progress.due,
+            window_start: progress.window_start,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_one_line_that_says_the_same_when_it_is_read() {
+        let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
+        plan.load = plan::Load::Open {
+            rate: "0.123457".parse().unwrap(),
+            arrivals: plan::Arrivals::Poisson,
+            connections: 3,
+        };
+        plan.two_generators = true;
+        let order = Order {
+            endpoint: plan.target.endpoints[0].clone(),
+            plan,
+            round: 3,
+            seq: u64::MAX,
+            part: 1,
+            of: 2,
+        };
+        let line = serde_json::to_string(&order).unwrap();
+        assert!(!line.contains('\n'));
+        assert_eq!(next::<Order>(&mut line.as_bytes()).unwrap(), order);
+        let round = record::example::errors().points[0].rounds[0].clone();
+        for said in [
+            Said::Arrived(1),
+            Said::Done(Box::new(round), 7),
+            Said::Failed("two\nlines".into()),
+        ] {
+            let mut line = Vec::new();
+            Voice(&mut line).say(&said);
+            assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+            assert_eq!(next::<Said>(&mut &line[..]).unwrap(), said);
+        }
+    }
+
+    #[test]
+    fn without_an_order_that_it_understands_it_does_nothing() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        for input in ["", "hello\n", "{}\n"] {
+            let mut output = Vec::new();
+            let result = generate(input.as_bytes(), &mut output, &STOP, || ());
+            assert!(matches!(result, Err(GenerateError::NoOrder(_))), "{input}");
+            assert_eq!(output, b"");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A round by two generators: two processes of this program, half the load each, that open their windows together.
+//!
+//! Processes and not only more threads, because what a process's threads share (its address space, its descriptors, the
+//! allocator, a mistake of ours) may be the limit too. What became of them is told in lines, see `generator`.
+
+use crate::generator::{Order, Said, Told};
+use crate::walk::place;
+use crate::{Cell, View};
+use engine::{Job, Observer, Progress, Rep};
+use kernel::process::{Heard, Helper};
+use record::{Journal, Round, Run};
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+use thiserror::Error;
+use units::{Instant, Nanos};
+
+/// How many generators there are.
+const GENERATORS: usize = 2;
+/// The longest message: a plan with every body in it, or a round with every histogram filled and some to spare.
+pub(crate) const LONGEST: u64 = 1 << 28;
+/// How far ahead a common start lies: enough for a line to be written, read, and seen by threads that look once a
+/// millisecond, on a machine that is busy.
+const LEAD: Nanos = Nanos::from_millis(50);
+/// How often the user's wish to stop is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a generator, which says ten times a second how far it is, may say nothing.
+const SILENCE: Nanos = Nanos::from_secs(20);
+/// How long a generator may take to end once it has handed over its round.
+const GRACE: Nanos = Nanos::from_secs(1);
+
+/// Why there was no round by two generators.
+#[derive(Debug, Error)]
+pub(crate) enum TwinError {
+    #[error("a generator process could not be started: {0}")]
+    Start(std::io::Error),
+    #[error("a generator process ended ({0}) before it had handed over its round")]
+    Ended(String),
+    #[error("a generator process said nothing for {}", units::span(SILENCE))]
+    Silent,
+    #[error("a generator process said what nobody understands: {0}")]
+    Garbled(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Whether no more rounds by two generators are tried at the point of `cell`, because one could not be measured.
+pub(crate) fn is_given_up(run: &Run, cell: &Cell) -> bool {
+    let twin = run
+        .points
+        .get(cell.point)
+        .and_then(|point| point.twin.as_ref());
+    twin.is_some_and(|twin| twin.failed.is_some())
+}
+
+/// Keeps what came of `cell` in `run` and `journal`: a round by two generators, or why there is none. That costs no round
+/// by one.
+pub(crate) fn keep(
+    run: &mut Run,
+    journal: &mut Journal,
+    cell: &Cell,
+    measured: Result<Round, TwinError>,
+    view: &mut dyn View,
+) {
+    let measured = measured.map_err(|error| error.to_string());
+    let entry = measured.as_ref().map_err(String::as_str);
+    if let Err(error) = journal.append_twin(cell.point, &cell.level, entry) {
+        view.unjournaled(&error);
+    }
+    match measured {
+        Ok(round) => {
+            view.measured(&round);
+            if round.window.span() > Nanos::ZERO {
+                place(run, cell).twin_mut().rounds.push(round);
+            } else {
+                run.sent_total.unopened += round.sent_total.sum();
+            }
+        }
+        Err(why) => {
+            view.twin_failed(&why);
+            place(run, cell).twin_mut().failed = Some(why);
+        }
+    }
+}
+
+/// Measures repetition `rep` of the load of `job` by two generators, each started by `command`; returns the round, and the
+/// first `{seq}` that was not used.
+pub(crate) fn round(
+    command: &[OsString],
+    job: &Job,
+    rep: Rep,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(Round, u64), TwinError> {
+    let (tell, heard) = channel();
+    let mut helpers = Vec::new();
+    for part in 0..GENERATORS {
+        let helper = Helper::start(command, LONGEST, part, tell.clone());
+        helpers.push(helper.map_err(TwinError::Start)?);
+    }
+    let plan = job.plan().for_two_generators();
+    for (part, helper) in helpers.iter().enumerate() {
+        helper.say(line(&Order {
+            plan: plan.clone(),
+            endpoint: job.endpoint().clone(),
+            round: rep.index,
+            seq: rep.seq,
+            part: part as u32,
+            of: GENERATORS as u32,
+        }));
+    }
+    Pair::new(helpers, heard).follow(stop, observer)
+}
+
+fn line(message: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages are plain JSON")
+}
+
+/// Two generators at work on one round.
+struct Pair {
+    helpers: Vec<Helper>,
+    heard: Receiver<(usize, Heard)>,
+    each: [Half; GENERATORS],
+    is_told_to_stop: bool,
+}
+
+/// What is known of one of them.
+#[derive(Debug, Default)]
+struct Half {
+    heard_at: Instant,
+    /// Stages that all of its threads have come to.
+    arrived: usize,
+    is_opened: bool,
+    is_closed: bool,
+    progress: Progress,
+    done: Option<(Box<Round>, u64)>,
+}
+
+impl Pair {
+    fn new(helpers: Vec<Helper>, heard: Receiver<(usize, Heard)>) -> Pair {
+        let now = kernel::clock::now();
+        let half = || Half {
+            heard_at: now,
+            ..Half::default()
+        };
+        Pair {
+            helpers,
+            heard,
+            each: [half(), half()],
+            is_told_to_stop: false,
+        }
+    }
+
+    /// Follows both until each has handed over its half.
+    fn follow(
+        mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(Round, u64), TwinError> {
+        while self.each.iter().any(|half| half.done.is_none()) {
+            if stop.load(Ordering::Relaxed) && !self.is_told_to_stop {
+                self.is_told_to_stop = true;
+                self.tell(&Told::Stop);
+            }
+            match self.heard.recv_timeout(LOOK) {
+                Ok((part, Heard::Line(line))) => self.hear(part, &line, observer)?,
+                Ok((part, Heard::End)) => self.ended(part)?,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let now = kernel::clock::now();
+            let is_silent = |half: &Half| half.done.is_none() && now - half.heard_at > SILENCE;
+            if self.each.iter().any(is_silent) {
+                return Err(TwinError::Silent);
+            }
+        }
+        for helper in &mut self.helpers {
+            let _ = helper.end(GRACE); // it has handed over all that it had
+        }
+        let halves = self.each.into_iter().filter_map(|half| half.done);
+        let sum = halves.reduce(|(mut sum, first), (half, other)| {
+            sum.merge(&half);
+            (sum, first.max(other))
+        });
+        let (round, seq) = sum.expect("there are two halves");
+        Ok((*round, seq))
+    }
+
+    fn tell(&self, told: &Told) {
+        self.helpers
+            .iter()
+            .for_each(|helper| helper.say(line(told)));
+    }
+
+    /// One of them has ended, which is well only when it has handed over its half.
+    fn ended(&mut self, part: usize) -> Result<(), TwinError> {
+        if self.each[part].done.is_some() {
+            return Ok(());
+        }
+        let status = match self.helpers[part].end(GRACE) {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(TwinError::Ended(status))
+    }
+
+    fn hear(
+        &mut self,
+        part: usize,
+        line: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Result<(), TwinError> {
+        let said: Said =
+            serde_json::from_slice(line).map_err(|error| TwinError::Garbled(error.to_string()))?;
+        let half = &mut self.each[part];
+        half.heard_at = kernel::clock::now();
+        match said {
+            Said::Arrived(stage) => {
+                half.arrived = stage + 1;
+                if self.each.iter().all(|half| half.arrived > stage) {
+                    self.tell(&Told::Open(stage, kernel::clock::now() + LEAD));
+                }
+            }
+            Said::Opened => {
+                half.is_opened = true;
+                let opened = self.each.iter().filter(|half| half.is_opened).count();
+                if opened == 1 {
+                    observer.opened();
+                }
+            }
+            Said::Closed => {
+                half.is_closed = true;
+                if self.each.iter().all(|half| half.is_closed) {
+                    observer.closed();
+                }
+            }
+            Said::Progress {
+                ok,
+                errors,
+                due,
+                window_start,
+            } => {
+                half.progress = Progress {
+                    ok,
+                    errors,
+                    due,
+                    window_start,
+                };
+                observer.tick(self.progress());
+            }
+            Said::Done(round, seq) => half.done = Some((round, seq)),
+            Said::Failed(why) => return Err(TwinError::Failed(why)),
+        }
+        Ok(())
+    }
+
+    /// How far both have come.
+    fn progress(&self) -> Progress {
+        let sum =
+            |count: fn(&Progress) -> u64| self.each.iter().map(|half| count(&half.progress)).sum();
+        let starts = self
+            .each
+            .iter()
+            .filter_map(|half| half.progress.window_start);
+        Progress {
+            ok: sum(|progress| progress.ok),
+            errors: sum(|progress| progress.errors),
+            due: sum(|progress| progress.due),
+            window_start: starts.min(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! One generator or two: what two of them did with the same load, beside what one did.
+
+use super::{Item, Role, Row};
+use crate::phrase::{clean, micros, number, rate};
+use record::{Point, Ratio, Summary};
+
+/// Under this many pairs of rounds a comparison is indicative.
+const PAIRS_ENOUGH: u32 = 3;
+/// The longest reason that is shown whole.
+const LONGEST: usize = 300;
+
+/// What is to be said of two generators; nothing where there was one.
+pub(super) fn rows(point: &Point) -> Vec<Row> {
+    let Some(twin) = &point.twin else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    if let Some(summary) = Summary::of(&twin.rounds) {
+        let mut got = vec![Item::strong(rate(summary.rps.mean)).and(Role::Plain, " requests/s")];
+        got.extend(twin.rps(&point.rounds).iter().flat_map(beside));
+        rows.push(Row::new("two generators", got));
+        let p99 = summary.latency_us.p99;
+        rows.extend(p99.map(|p99| {
+            let mut items = vec![Item::named("p99", Role::Plain, micros(p99))];
+            items.extend(twin.latency_p99(&point.rounds).iter().flat_map(beside));
+            Row::new("", items)
+        }));
+        let errors = summary.errors.total;
+        let counted = format!(
+            "{} ok, {}",
+            units::count(summary.ok),
+            number(errors, "error", "errors")
+        );
+        let last = rows.last_mut().map(|row| &mut row.items);
+        last.into_iter()
+            .for_each(|items| items.push(Item::dim(&counted)));
+    }
+    rows.extend(twin.failed.as_ref().map(|why| {
+        let label = if rows.is_empty() {
+            "two generators"
+        } else {
+            ""
+        };
+        Row::new(label, vec![Item::wrong(clean(why, LONGEST))])
+    }));
+    rows
+}
+
+/// How it compares with one generator.
+fn beside(ratio: &Ratio) -> Vec<Item> {
+    let times = Item::named("by one", Role::Plain, format!("{:.3} times", ratio.centre));
+    let interval = ratio.low.zip(ratio.high).map(|(low, high)| {
+        let shown = format!("{low:.3} .. {high:.3}");
+        let item = Item::named("95 % interval", Role::Plain, shown);
+        if ratio.pairs < PAIRS_ENOUGH {
+            item.and(Role::Warning, " indicative")
+        } else {
+            item
+        }
+    });
+    std::iter::once(times).chain(interval).collect()
+}
