@@ -24,3 +24,4 @@ mod serving;
 mod started;
 mod sweeping;
 mod truth;
+mod two_generators;

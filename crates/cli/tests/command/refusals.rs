@@ -114,6 +114,14 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["--requests-per-connection is 0"],
     ),
     (&["@", "-t", "0"], &["--threads is 0"]),
+    (
+        &["@", "--two-generators", "-c", "1"],
+        &["--two-generators", "cannot be split", "--connections"],
+    ),
+    (
+        &["@", "--two-generators", "-n", "1"],
+        &["--two-generators", "cannot be split"],
+    ),
     (&["@", "-n", "0"], &["--requests is 0"]),
     (&["@", "-n", "1.5"], &["--requests", "`1.5`"]),
     (
