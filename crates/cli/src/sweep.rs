@@ -150,6 +150,10 @@ impl View for Lines {
         self.bar.broken_off(error);
     }
 
+    fn twin_failed(&mut self, why: &str) {
+        self.bar.twin_failed(why);
+    }
+
     fn unjournaled(&mut self, error: &SaveError) {
         self.bar.unjournaled(error);
     }
