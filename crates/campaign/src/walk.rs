@@ -318,12 +318,7 @@ fn walk(
                 break;
             }
         };
-        let appended = journal.append_round(cell.point, &cell.level, floor.as_ref(), &round);
-        if let Err(error) = appended {
-            view.unjournaled(&error);
-        }
-        view.measured(&round);
-        keep(run, &cell, floor.as_ref(), round);
+        keep(run, &mut journal, &cell, floor.as_ref(), round, view);
         tell_point(run, cell.point, view);
         next = course.next(run);
     }
@@ -367,8 +362,19 @@ fn measure_twin(
     Ok(round)
 }
 
-/// A round that was cut off before its window opened holds nothing.
-fn keep(run: &mut Run, cell: &Cell, floor: Option<&Floor>, round: Round) {
+/// Keeps a round; one that was cut off before its window opened holds nothing.
+fn keep(
+    run: &mut Run,
+    journal: &mut Journal,
+    cell: &Cell,
+    floor: Option<&Floor>,
+    round: Round,
+    view: &mut dyn View,
+) {
+    if let Err(error) = journal.append_round(cell.point, &cell.level, floor, &round) {
+        view.unjournaled(&error);
+    }
+    view.measured(&round);
     let measured = round.window.span() > units::Nanos::ZERO;
     let point = place(run, cell);
     point.floor = floor.cloned();
