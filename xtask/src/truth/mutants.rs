@@ -59,7 +59,8 @@ static MUTANTS: &[Mutant] = &[
         name: "timeouts are dropped",
         file: "crates/record/src/tally.rs",
         text: "            open.censor(exchange.response());\n",
-        replacement: "",
+        // Counted, as the books demand, but as if they had taken no time.
+        replacement: "            open.censor(Nanos::ZERO);\n",
         case: "timeouts",
         sign: "p99 is outside its bound",
     },
@@ -92,8 +93,14 @@ pub fn run() -> Result<()> {
             calm.join("; ")
         );
         let spoilt = bench.build(mutant)?;
-        let found = complaints(&sound.with(spoilt), case)?;
-        let is_dead = shows(&found, mutant);
+        let (found, is_dead) = match complaints(&sound.with(spoilt), case) {
+            Ok(found) => {
+                let is_dead = shows(&found, mutant);
+                (found, is_dead)
+            }
+            // Its own books did not balance: it has found itself out.
+            Err(error) => (vec![format!("{error:#}")], true),
+        };
         let verdict = if is_dead { "found out" } else { "ALIVE" };
         println!(
             "{verdict:<10} {:<36} {:<16} {}",

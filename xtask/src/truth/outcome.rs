@@ -58,7 +58,8 @@ impl Outcome {
         [0, 1, 2, 3, 4].map(|figure| deciding(runs.iter().map(|cells| cells[figure]).collect()))
     }
 
-    /// What is wrong with weigh's runs: a figure is outside its bound, or most runs have something else.
+    /// What is wrong with weigh's runs: a figure is outside its bound, an exchange was lost or said twice in any of them, or
+    /// most were sent otherwise than they were due.
     pub fn wrongs(&self) -> Vec<String> {
         let mut wrongs = Vec::new();
         for (figure, cell) in self.row("weigh").iter().enumerate() {
@@ -75,13 +76,18 @@ impl Outcome {
         if error.is_some_and(|error| error.unsigned_abs() > BOUND_OF_PACKETS.as_nanos()) {
             wrongs.push("p50 is outside its bound by packets".to_owned());
         }
+        if self.case.packets && self.row_by_packets("weigh").is_none() {
+            wrongs.push("its packets were not looked at; is tcpdump installed?".to_owned());
+        }
+        // No disturbance explains a wrong count: once is too often.
+        wrongs.extend(self.of("weigh").flat_map(Trial::miscounts));
         wrongs.extend(self.frequent());
         wrongs
     }
 
-    /// What most of weigh's runs have shown to be wrong beside the figures, as the last of them has it.
+    /// What most of weigh's runs have shown to be wrong with when they were sent, as the last of them has it.
     fn frequent(&self) -> Vec<String> {
-        let runs: Vec<Vec<String>> = self.of("weigh").map(Trial::all_wrongs).collect();
+        let runs: Vec<Vec<String>> = self.of("weigh").map(Trial::ill_sent).collect();
         let bad = runs.iter().filter(|wrongs| !wrongs.is_empty()).count();
         match bad * 2 > runs.len() {
             true => runs
@@ -94,19 +100,21 @@ impl Outcome {
 }
 
 impl Trial {
+    /// What is wrong with the run's counts and words, and with the queue's truth.
+    fn miscounts(&self) -> Vec<String> {
+        let queue = self.queue.iter().flat_map(super::lindley::Queue::wrongs);
+        self.wrongs.iter().cloned().chain(queue).collect()
+    }
+
+    /// What is wrong with when the requests were sent, which a busy machine can be the reason of.
+    fn ill_sent(&self) -> Vec<String> {
+        let sending = self.sending.iter();
+        sending.flat_map(super::sending::Sending::wrongs).collect()
+    }
+
     /// All that is wrong with the run beside its figures.
     pub fn all_wrongs(&self) -> Vec<String> {
-        let sending = self
-            .sending
-            .iter()
-            .flat_map(super::sending::Sending::wrongs);
-        let queue = self.queue.iter().flat_map(super::lindley::Queue::wrongs);
-        self.wrongs
-            .iter()
-            .cloned()
-            .chain(sending)
-            .chain(queue)
-            .collect()
+        [self.miscounts(), self.ill_sent()].concat()
     }
 }
 
@@ -126,8 +134,8 @@ impl Outcome {
                 tool,
                 round,
                 typed: ["weigh serve --truth".to_owned(), format!("{tool} run")],
+                packets: case.packets.then(|| truth.clone()),
                 truth,
-                packets: None,
                 said: said.into(),
                 at_least: [false; 5],
                 sending: None,
@@ -162,12 +170,25 @@ mod tests {
         assert_eq!(far.len(), 4);
         let mut once = Outcome::example(0, 0);
         once.trials[0].said.p50 = Some(Nanos::from_millis(900));
-        once.trials[0].wrongs = vec!["spoilt".to_owned()];
         assert_eq!(once.wrongs(), Vec::<String>::new());
-        for trial in &mut once.trials {
-            trial.wrongs = vec!["spoilt".to_owned()];
-        }
-        assert_eq!(once.wrongs(), ["spoilt"]);
+    }
+
+    #[test]
+    fn a_wrong_count_in_a_single_run_is_wrong() {
+        let mut once = Outcome::example(0, 0);
+        once.trials[2].wrongs = vec!["2 came twice".to_owned()];
+        assert_eq!(once.wrongs(), ["2 came twice"]);
+    }
+
+    #[test]
+    fn packets_that_nobody_looked_at_are_no_proof() {
+        let mut outcome = Outcome::example(3, 0);
+        assert!(outcome.case.packets);
+        outcome
+            .trials
+            .iter_mut()
+            .for_each(|trial| trial.packets = None);
+        assert!(outcome.wrongs()[0].starts_with("its packets were not looked at"));
     }
 
     #[test]

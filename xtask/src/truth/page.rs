@@ -31,7 +31,12 @@ pub struct Setting {
 
 /// The whole page.
 pub fn text(setting: &Setting, outcomes: &[Outcome]) -> String {
-    let mut parts = vec![introduction(setting), figures(outcomes), nearer(outcomes)];
+    let mut parts = vec![
+        introduction(setting),
+        figures(outcomes),
+        wrongs(outcomes),
+        nearer(outcomes),
+    ];
     parts.push(sending(outcomes));
     parts.push(queues(outcomes));
     parts.extend(setting.sections.iter().cloned());
@@ -111,24 +116,28 @@ fn lines(outcome: &Outcome) -> Vec<String> {
             tool,
             &outcome.row(tool),
             (!is_ours).then_some(&ours),
-            outcome.case,
+            outcome,
         ));
         if let Some(row) = outcome.row_by_packets(tool) {
             let by = format!("{tool}, by packets");
-            lines.push(line("", &by, &row, Some(&[None; 5]), outcome.case));
+            lines.push(line("", &by, &row, Some(&[None; 5]), outcome));
         }
     }
     lines
 }
 
 /// A line of the table: weigh's is judged, another's is held against `ours`.
-fn line(name: &str, tool: &str, row: &Row, ours: Option<&Row>, case: &Case) -> String {
+fn line(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcome) -> String {
     let name = match name {
         "" => String::new(),
         name => format!("`{name}`"),
     };
     let cell = |figure: usize| match (row[figure], ours) {
-        (None, _) if case.nature == Nature::Overload => "OVERLOAD".to_owned(),
+        // What the page said: a case in which it did not has that among its wrongs.
+        (None, _) if outcome.case.nature == Nature::Overload => {
+            let said = outcome.wrongs().is_empty();
+            if said { "OVERLOAD" } else { OUTSIDE }.to_owned()
+        }
         (None, _) => "–".to_owned(),
         (Some(cell), None) => judged(&cell, figure),
         (Some(cell), Some(ours)) => {
@@ -204,13 +213,31 @@ fn sending(outcomes: &[Outcome]) -> String {
         .to_owned();
     for trial in outcomes.iter().flat_map(|outcome| &outcome.trials) {
         if let Some(sending) = &trial.sending {
-            let wrong = if sending.wrongs().is_empty() { "" } else { " " };
-            let mark = if wrong.is_empty() { "" } else { OUTSIDE };
+            let mark = match sending.wrongs().is_empty() {
+                true => "",
+                false => " (disturbed)", // what most runs of a case show is among its wrongs
+            };
             let (name, round) = (trial.case.name, trial.round + 1);
-            text += &format!("| {name} | {round} | {}{wrong}{mark} |\n", sending.text());
+            text += &format!("| {name} | {round} | {}{mark} |\n", sending.text());
         }
     }
     text
+}
+
+/// What is wrong with weigh in any case: the same that the chore fails by.
+fn wrongs(outcomes: &[Outcome]) -> String {
+    let lines: String = outcomes
+        .iter()
+        .flat_map(|outcome| {
+            let name = outcome.case.name;
+            let wrongs = outcome.wrongs().into_iter();
+            wrongs.map(move |wrong| format!("| {name} | {wrong} {OUTSIDE} |\n"))
+        })
+        .collect();
+    match lines.is_empty() {
+        true => "## What is wrong\n\nNothing is outside its bounds, and no exchange was lost or said twice.\n".to_owned(),
+        false => format!("## What is wrong\n\n| Case | |\n|---|---|\n{lines}"),
+    }
 }
 
 /// What went through queues, in every run.
