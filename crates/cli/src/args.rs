@@ -222,7 +222,7 @@ pub struct RunFlags {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Draw a chart into this file, whose name ends in .svg or .png: of a sweep its curves, of a run its rounds over time.
-    #[arg(long, value_name = "FILE", value_parser = Picture::named, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = Picture::named, conflicts_with_all = ["dry_run", "show_exchange"], help_heading = "Output")]
     pub chart: Option<Picture>,
     /// Print the record itself, as JSON.
     #[arg(long, help_heading = "Output")]

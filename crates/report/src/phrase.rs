@@ -17,7 +17,7 @@ pub(crate) fn clean(text: &str, most: usize) -> String {
 }
 
 fn is_harmless(c: char) -> bool {
-    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
     !c.is_control() && !invisible
 }
 

@@ -358,3 +358,32 @@ fn more_connections_than_descriptors_are_foreseen_and_the_number_named_works() {
         .to_owned();
     limited(&most).ended(0);
 }
+
+#[test]
+fn a_chart_that_cannot_be_drawn_is_found_before_the_load() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "--chart curve.gif",
+            &["--chart", ".svg or .png", "curve.gif"],
+        ),
+        ("--chart svg", &["--chart", ".svg or .png"]),
+        ("--chart none/curve.svg", &["--chart", "no folder none"]),
+        ("--chart /proc/curve.png", &["--chart", "cannot be written"]),
+        (
+            "--chart run.svg -o run.svg",
+            &["--chart and --output both name"],
+        ),
+        ("--chart curve.svg --dry-run", &["--chart", "--dry-run"]),
+    ];
+    for (rest, words) in cases {
+        for (verb, connections) in [("run", "1"), ("sweep", "1,2")] {
+            let at = server.at();
+            let line = format!("{verb} {at}/0.html -n 5 --rounds 1 -c {connections} {rest}");
+            bench.say(&line).refused(words);
+        }
+    }
+    assert!(!bench.path("curve.svg").exists());
+    assert_eq!(server.stop().of("connections"), 0);
+}

@@ -348,3 +348,26 @@ fn a_search_never_finds_more_than_the_server_can_do_and_goes_on_where_it_was_sto
     let again = bench.record("c.json");
     assert!(again.at("/curve/capacity/fails").is_u64());
 }
+
+#[test]
+fn a_sweep_is_drawn_when_it_ends_and_again_from_its_record() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at();
+    let line = format!("sweep {at}/0.html -c 1,2,4 -n 40 --rounds 2 -o a.json --chart a.svg");
+    let said = bench.say(&line);
+    assert!(said.ended(0).err.contains("chart   a.svg"), "{}", said.err);
+    let drawn = fs::read_to_string(bench.path("a.svg")).unwrap();
+    assert!(drawn.starts_with("<svg ") && drawn.contains("requests/s"));
+    let again = bench.say("report a.json --chart b.svg");
+    assert_eq!(again.ended(0).out, "");
+    assert_eq!(fs::read_to_string(bench.path("b.svg")).unwrap(), drawn);
+    bench.say("report a.json --chart c.PNG").ended(0);
+    assert!(
+        fs::read(bench.path("c.PNG"))
+            .unwrap()
+            .starts_with(b"\x89PNG")
+    );
+    let two = bench.say("report a.json a.json --chart d.svg");
+    two.refused(&["--chart draws one record at a time"]);
+}

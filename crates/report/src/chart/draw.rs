@@ -21,7 +21,7 @@ const WIDE: i32 = 900;
 /// Around everything.
 const MARGIN: i32 = 16;
 /// The title, the subtitle and the room below them.
-const HEAD: i32 = 62;
+const HEAD: i32 = 74;
 /// The source.
 const FOOT: i32 = 24;
 /// A panel's diagram with what is written along its axes.
@@ -97,7 +97,10 @@ pub(super) fn size(chart: &Chart) -> (u32, u32) {
 pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Chart) -> Drawn<B> {
     area.fill(&WHITE)?;
     text(area, &chart.title, (MARGIN, MARGIN), LARGE, INK)?;
-    text(area, &chart.subtitle, (MARGIN, MARGIN + 28), SMALL, FAINT)?;
+    for (line, words) in (0..).zip(subtitle(chart)) {
+        let top = MARGIN + 28 + line * LEGEND_LINE;
+        text(area, &words, (MARGIN, top), SMALL, FAINT)?;
+    }
     let mut top = MARGIN + HEAD;
     for block in blocks(chart) {
         panel(area, &block, top)?;
@@ -112,7 +115,8 @@ fn panel<B: DrawingBackend>(area: &Area<B>, block: &Block<'_>, mut top: i32) -> 
     for line in &block.legend {
         let mut left = MARGIN;
         for series in line {
-            sample(area, series, (left, top + LEGEND_LINE / 2))?;
+            let place = (left, top + LEGEND_LINE / 2);
+            sample(area, series, block.panel.is_marked(series.number), place)?;
             let name = series.name.as_deref().unwrap_or_default();
             text(area, name, (left + SAMPLE, top + 3), SMALL, INK)?;
             left += SAMPLE + width(name, SMALL) + GAP;
@@ -229,15 +233,20 @@ fn pieces<T>(points: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
 }
 
 /// What stands for a series in the legend, around a place at its left.
-fn sample<B: DrawingBackend>(area: &Area<B>, series: &Series, (x, y): Place) -> Drawn<B> {
+fn sample<B: DrawingBackend>(
+    area: &Area<B>,
+    series: &Series,
+    is_marked: bool,
+    (x, y): Place,
+) -> Drawn<B> {
     let (left, middle, right) = (x * FINE, (x + 11) * FINE, (x + 22) * FINE);
     let y = y * FINE;
     match &series.shape {
         Shape::Line(_, manner) => {
             line(area, &[(left, y), (right, y)], *manner, series.number)?;
-            match series.number {
-                Some(_) => mark(area, (middle, y), Mark::Sound, series.number),
-                None => Ok(()),
+            match is_marked {
+                true => mark(area, (middle, y), Mark::Sound, series.number),
+                false => Ok(()),
             }
         }
         Shape::Band(_) => {
@@ -373,6 +382,21 @@ fn colour(number: Option<usize>) -> RGBColor {
 
 fn stroke(colour: RGBColor, pixels: i32) -> ShapeStyle {
     colour.stroke_width((pixels * FINE) as u32)
+}
+
+/// The subtitle in two lines at most, broken where its parts end.
+fn subtitle(chart: &Chart) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in chart.subtitle.split_inclusive(", ") {
+        let last = lines.len() - 1;
+        let longer = format!("{}{part}", lines[last]);
+        let fits = width(longer.trim_end(), SMALL) <= WIDE - 2 * MARGIN;
+        match fits || lines.len() == 2 {
+            true => lines[last] = longer,
+            false => lines.push(part.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The named series of a panel, as many in a line as there is room for.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use units::Nanos;
 
 /// About so many values are written along an axis.
-const TICKS: f64 = 6.0;
+const TICKS: f64 = 7.0;
 /// The most places of a sweep that are each written along a logarithmic axis.
 const PLACES: usize = 12;
 /// Room beyond the outermost values, as a share of what lies between them.
@@ -30,7 +30,8 @@ const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 impl Extent {
     /// To the right: room on both sides of `values`, and from 0 where that is not far.
     pub fn across(axis: &Axis, values: &[f64]) -> Extent {
-        let (least, most) = ends(axis.scale, values);
+        let values = [values, &axis.places].concat();
+        let (least, most) = ends(axis.scale, &values);
         match axis.scale {
             Scale::Linear => {
                 let low = if least <= 0.4 * most { 0.0 } else { least };
@@ -41,11 +42,8 @@ impl Extent {
             Scale::Log => {
                 let room = (most / least).powf(ROOM).max(1.05);
                 let mut extent = Extent::log(axis.unit, least / room, most * room);
-                let mut places = values.to_vec();
-                places.sort_by(f64::total_cmp);
-                places.dedup();
-                if places.len() <= PLACES {
-                    extent.ticks = places;
+                if (1..=PLACES).contains(&axis.places.len()) {
+                    extent.ticks = axis.places.clone();
                 }
                 extent
             }
@@ -178,7 +176,111 @@ fn written(unit: Unit, value: f64) -> String {
         Unit::Seconds => nanos(value * 1e9),
         Unit::Bytes => {
             let shown = units::bytes(value.round() as u64);
-            shown.replace(".00 ", " ").replace(".0 ", " ")
+            match shown.split_once(' ') {
+                Some((number, unit)) if number.contains('.') => {
+                    let number = number.trim_end_matches('0').trim_end_matches('.');
+                    format!("{number} {unit}")
+                }
+                _ => shown,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(unit: Unit, scale: Scale, places: &[f64]) -> Axis {
+        Axis {
+            title: String::new(),
+            unit,
+            scale,
+            places: places.to_vec(),
+        }
+    }
+
+    fn labels(extent: &Extent) -> Vec<String> {
+        let ticks = extent.ticks.iter();
+        ticks.map(|tick| extent.format_ext(tick)).collect()
+    }
+
+    #[test]
+    fn what_is_written_along_an_axis_is_round_and_has_its_unit() {
+        use Scale::{Linear, Log};
+        use Unit::{Bytes, Count, Micros, Number};
+        let cases: &[(Unit, Scale, &[f64], &[&str])] = &[
+            (
+                Number,
+                Linear,
+                &[812.0, 24_000.0],
+                &["0", "5 000", "10 000", "15 000", "20 000", "25 000"],
+            ),
+            (
+                Number,
+                Linear,
+                &[0.31],
+                &["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3"],
+            ),
+            (Count, Linear, &[1.0, 2.0], &["0", "1", "2"]),
+            (
+                Micros,
+                Log,
+                &[180.0, 1_900.0],
+                &["100 µs", "200 µs", "500 µs", "1 ms", "2 ms"],
+            ),
+            (
+                Micros,
+                Log,
+                &[9.0, 90_000.0],
+                &["10 µs", "100 µs", "1 ms", "10 ms", "0.1 s"],
+            ),
+            (
+                Bytes,
+                Linear,
+                &[3_000_000.0],
+                &[
+                    "0", "512 KiB", "1 MiB", "1.5 MiB", "2 MiB", "2.5 MiB", "3 MiB",
+                ],
+            ),
+        ];
+        for (unit, scale, values, wanted) in cases {
+            let extent = Extent::upwards(&axis(*unit, *scale, &[]), values);
+            assert_eq!(labels(&extent), *wanted, "{unit:?} {scale:?} {values:?}");
+        }
+    }
+
+    #[test]
+    fn every_value_lies_between_the_ends_and_in_its_order() {
+        for scale in [Scale::Linear, Scale::Log] {
+            for values in [&[1.0, 10.0, 1000.0][..], &[7.0], &[19_000.0, 21_000.0]] {
+                let extent = Extent::across(&axis(Unit::Count, scale, values), &[]);
+                let places: Vec<i32> = values.iter().map(|at| extent.map(at, (0, 1000))).collect();
+                assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+                assert!(
+                    places.iter().all(|at| (0..=1000).contains(at)),
+                    "{places:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_places_of_a_short_logarithmic_axis_are_each_written() {
+        let axis = axis(Unit::Count, Scale::Log, &[1.0, 3.0, 9.0, 27.0]);
+        assert_eq!(labels(&Extent::across(&axis, &[])), ["1", "3", "9", "27"]);
+    }
+
+    #[test]
+    fn of_nothing_and_of_what_is_no_number_there_is_still_an_axis() {
+        for scale in [Scale::Linear, Scale::Log] {
+            for values in [&[][..], &[f64::NAN], &[0.0], &[f64::INFINITY, -1.0]] {
+                let extent = Extent::upwards(&axis(Unit::Number, scale, &[]), values);
+                assert!(
+                    extent.high > extent.low && extent.ticks.len() < 20,
+                    "{extent:?}"
+                );
+            }
         }
     }
 }

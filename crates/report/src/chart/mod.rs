@@ -49,7 +49,7 @@ pub struct Panel {
 }
 
 /// One direction of a panel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// What it counts.
     pub title: String,
@@ -57,6 +57,8 @@ pub struct Axis {
     pub unit: Unit,
     /// How values lie on it.
     pub scale: Scale,
+    /// Values that have their place on it, drawn or not.
+    pub places: Vec<f64>,
 }
 
 /// How values lie on an axis.
@@ -129,6 +131,15 @@ pub enum Mark {
     Ring,
     /// Something else that is remarkable: a wider one.
     WideRing,
+}
+
+impl Panel {
+    /// Whether the points of a line are marked.
+    fn is_marked(&self, number: Option<usize>) -> bool {
+        let marks = |series: &Series| matches!(series.shape, Shape::Marks(..));
+        let mut of_it = self.series.iter().filter(|series| series.number == number);
+        number.is_some() && of_it.any(marks)
+    }
 }
 
 impl Chart {

@@ -153,6 +153,7 @@ impl Sight<'_> {
                 title: kind.title.into(),
                 unit: kind.unit,
                 scale: kind.scale,
+                places: Vec::new(),
             },
             series,
             notes: (rest > 0).then(note).into_iter().collect(),
@@ -211,6 +212,7 @@ impl Sight<'_> {
             title: title.into(),
             unit,
             scale: suited(&values),
+            places: values,
         }
     }
 

@@ -1,12 +1,15 @@
 //! A run without a sweep: how many exchanges ended in each part of its rounds.
 
 use super::reading::{Line, Reading, series};
-use super::{Axis, MOST_LINES, Mark, Panel, Scale, Stroke, Unit};
+use super::{Axis, MOST_LINES, Mark, Panel, Scale, Shape, Stroke, Unit};
 use crate::phrase::number;
 use record::{Round, Run};
 
 /// A last bin shorter than this share of the others says too little.
 const LAST_BIN: f64 = 0.5;
+
+/// The most bins of a round that are each marked; more would hide the line.
+const MARKED: usize = 100;
 
 /// The panel of all rounds; none where nothing was counted over time.
 pub(super) fn panel(run: &Run) -> Option<Panel> {
@@ -32,18 +35,22 @@ pub(super) fn panel(run: &Run) -> Option<Panel> {
         notes.push(format!("{} not drawn", number(rest, "round", "rounds")));
     }
     let mut series = series(&lines);
-    series.retain(|series| !matches!(series.shape, super::Shape::Marks(..)));
+    if lines.iter().any(|line| line.readings.len() > MARKED) {
+        series.retain(|series| !matches!(series.shape, Shape::Marks(..)));
+    }
     Some(Panel {
         title: "requests/s over the window of each round".into(),
         x: Axis {
             title: "since the window opened".into(),
             unit: Unit::Seconds,
             scale: Scale::Linear,
+            places: Vec::new(),
         },
         y: Axis {
             title: "requests/s".into(),
             unit: Unit::Number,
             scale: Scale::Linear,
+            places: Vec::new(),
         },
         series,
         notes,
