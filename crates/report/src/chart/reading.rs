@@ -41,14 +41,14 @@ pub(super) struct Line {
 /// What `lines` look like: bands below, lines over them, marks on top. What is invalid is marked and no line leads there.
 pub(super) fn series(lines: &[Line]) -> Vec<Series> {
     let mut all = Vec::new();
-    for (place, line) in lines.iter().enumerate() {
+    let mut meaning = Some("least to most of the rounds".to_owned());
+    for line in lines {
         let band: Vec<_> = standing(line)
             .map(|reading| reading.and_then(|at| at.between.map(|(low, high)| (at.x, low, high))))
             .collect();
         if band.iter().flatten().any(|(_, low, high)| low < high) {
-            let name = (place == 0).then(|| "least to most of the rounds".to_owned());
             all.push(Series {
-                name,
+                name: meaning.take(),
                 number: Some(line.number),
                 shape: Shape::Band(band),
             });
