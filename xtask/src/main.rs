@@ -2,7 +2,7 @@
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
 //! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), what it and others count in bad worlds
-//! (`faults`), whether its server can be kept from serving (`shield`), whether what it says of latency is true (`truth`),
+//! (`faults`), whether looking at a server changes what is seen (`observing`), whether its server can be kept from serving (`shield`), whether what it says of latency is true (`truth`),
 //! and all of it in order (`ci`).
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
@@ -19,6 +19,7 @@ mod cost;
 mod count;
 mod faults;
 mod fuzz;
+mod observing;
 mod schema;
 mod server_cost;
 mod servers;
@@ -48,6 +49,8 @@ enum Chore {
     Faults(faults::Faults),
     /// Build the fuzz targets and run them for a bounded time.
     Fuzz(fuzz::Fuzz),
+    /// Measure whether looking at a server changes what is seen.
+    Observing(observing::Observing),
     /// Test against the real servers; a missing one is a failure.
     Servers,
     /// Attack `weigh serve` while an honest client asks: needs slowhttptest.
@@ -75,6 +78,7 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Count(count) => count.run(),
         Chore::Faults(faults) => faults.run(),
         Chore::Fuzz(fuzz) => fuzz.run(),
+        Chore::Observing(observing) => observing.run(),
         Chore::Servers => servers::run_demanding(),
         Chore::Shield(shield) => shield.run(),
         Chore::Truth(truth) => truth.run(),

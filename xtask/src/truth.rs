@@ -10,7 +10,7 @@
 // In reading order: what is tried,
 pub mod case;
 // with what,
-mod means;
+pub mod means;
 // against whom,
 mod server;
 // what was to happen,

@@ -27,6 +27,8 @@ pub(crate) struct Subject {
     running: Option<Running>,
     /// Somebody whom we did not start.
     found: Option<Found>,
+    /// Nobody's is taken, though we may have started a server.
+    is_left_alone: bool,
     /// What it held before the load, in bytes.
     rest: Option<u64>,
 }
@@ -41,9 +43,14 @@ impl Subject {
         let mut subject = Subject {
             running,
             found: None,
+            is_left_alone: false,
             rest: None,
         };
         let known = match &plan.observe {
+            Some(Observe::Nobody) => {
+                subject.is_left_alone = true;
+                return Ok((subject, Observed::nobody("--server none leaves it alone")));
+            }
             Some(named) => {
                 subject.found = Some(find(named)?);
                 Known::Named
@@ -65,6 +72,7 @@ impl Subject {
     /// Whose footprint is taken, if anybody's.
     fn server(&mut self) -> Option<Server<'_>> {
         match (&mut self.found, &mut self.running) {
+            _ if self.is_left_alone => None,
             (Some(found), _) => Some(Server::Found(found)),
             (None, Some(running)) => Some(Server::Started(running.child())),
             (None, None) => None,
@@ -78,6 +86,7 @@ fn find(named: &Observe) -> Result<Found, ObserveError> {
         Observe::Name(name) => Found::by_name(name),
         Observe::Port(port) => Found::by_port(*port),
         Observe::Cgroup(path) => Found::by_cgroup(path),
+        Observe::Nobody => Err("names nobody".into()),
     };
     found.map_err(|why| ObserveError {
         name: named.to_string(),
@@ -164,6 +173,17 @@ mod tests {
             observed.why_not.as_deref(),
             Some("192.0.2.1:80 is not on this machine, as far as weigh can tell")
         );
+    }
+
+    #[test]
+    fn whoever_is_to_be_left_alone_is_not_looked_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut plan = Plan::example(listener.local_addr().unwrap());
+        plan.observe = Some(Observe::Nobody);
+        let (mut subject, observed) = of(&plan).unwrap();
+        assert!(subject.server().is_none() && subject.rest.is_none());
+        let why = observed.why_not.as_deref();
+        assert_eq!(why, Some("--server none leaves it alone"));
     }
 
     #[test]

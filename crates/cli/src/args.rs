@@ -241,11 +241,12 @@ pub struct RunFlags {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span, help_heading = "Connections")]
     pub ready_within: Nanos,
 
-    /// Whose CPU time and memory are taken: a process (1234), a name (nginx), whoever listens on a port (:8080), or
-    /// cgroup:PATH [default: COMMAND, or whoever listens where the target is, if that is this machine].
+    /// Whose CPU time and memory are taken: a process (1234), a name (nginx), whoever listens on a port (:8080),
+    /// cgroup:PATH, or none: where only a proxy is seen, or to see that observing changes nothing [default: COMMAND, or
+    /// whoever listens where the target is, if that is this machine].
     #[arg(
         long,
-        value_name = "PID|NAME|:PORT|cgroup:PATH",
+        value_name = "PID|NAME|:PORT|cgroup:PATH|none",
         help_heading = "Judgement"
     )]
     pub server: Option<plan::Observe>,

@@ -3,8 +3,9 @@
 //! All of them are read below a root, which is `/` in earnest and a folder of fixtures in tests, and only up to a limit:
 //! a file of /proc has no length that could be asked for first.
 
+use flate2::read::GzDecoder;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The most that is read of a file. The longest we look at, cpuinfo, has about 2 KB a CPU.
@@ -38,10 +39,22 @@ impl Root {
 
     /// The text of the file at `path`, from the root; none when it cannot be read.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        self.read(path).ok()
+    }
+
+    /// The same, for whom it matters why not.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, ErrorKind> {
+        let file = File::open(self.place(path.as_ref())).map_err(|error| error.kind())?;
+        text(file).map_err(|error| error.kind())
+    }
+
+    /// The text of the file at `path` that is packed by gzip, likewise.
+    pub(crate) fn unpacked(&self, path: impl AsRef<Path>) -> Option<String> {
         let file = File::open(self.place(path.as_ref())).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        text(GzDecoder::new(file)).ok()
     }
 
     /// The names in the folder at `path` that are text.
@@ -70,6 +83,12 @@ impl Root {
     pub(crate) fn number(&self, path: impl AsRef<Path>) -> Option<u64> {
         self.text(path)?.trim().parse().ok()
     }
+}
+
+fn text(file: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// `text` as a fact that can be shown: on one line, without what steers a terminal, not endless; none when nothing is left.

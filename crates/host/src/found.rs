@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// How much of a command is shown in one, in characters: a long path, and what it was given first.
+const MOST_SHOWN: usize = 80;
 /// How many trees are named in a sentence.
 const MOST_NAMED: usize = 8;
 
@@ -226,7 +228,7 @@ fn several_trees(root: &Root, roots: &BTreeSet<Process>, number: usize) -> Strin
             .text(format!("/proc/{}/cmdline", process.pid))
             .unwrap_or_default();
         let line = crate::files::fact(&line).unwrap_or_default();
-        let line: String = line.chars().take(40).collect();
+        let line: String = line.chars().take(MOST_SHOWN).collect();
         format!("{} ({line})", process.pid)
     };
     let mut listed: Vec<String> = roots.iter().take(MOST_NAMED).map(shown).collect();

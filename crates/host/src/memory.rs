@@ -7,6 +7,7 @@
 use crate::cgroup::kibibytes;
 use crate::files::{Root, field};
 use record::{Process, Switches};
+use std::io::ErrorKind;
 
 /// The most threads whose switches are read at an edge of a window: each takes some ten microseconds.
 const MOST_THREADS: usize = 256;
@@ -21,11 +22,14 @@ pub(crate) fn pss(root: &Root, pids: &[u32]) -> Option<u64> {
     pids.iter().map(|pid| pss_of(root, *pid)).sum()
 }
 
+/// One that is about to end has given its memory back already while it still counts as living: its file is then empty,
+/// or reading it fails otherwise than by what we may not do.
 fn pss_of(root: &Root, pid: u32) -> Option<u64> {
-    let rollup = root.text(format!("/proc/{pid}/smaps_rollup"));
-    match rollup.as_deref().and_then(|text| kibibytes(text, "Pss")) {
-        Some(bytes) => Some(bytes),
-        None => is_gone(root, pid).then_some(0),
+    match root.read(format!("/proc/{pid}/smaps_rollup")) {
+        Ok(rollup) if rollup.is_empty() => Some(0),
+        Ok(rollup) => kibibytes(&rollup, "Pss"),
+        Err(ErrorKind::NotFound | ErrorKind::PermissionDenied) => is_gone(root, pid).then_some(0),
+        Err(_) => Some(0),
     }
 }
 
@@ -121,6 +125,8 @@ mod tests {
             ("proc/9/status", "Name:\tx\nState:\tZ (zombie)\n"),
             ("proc/10/status", "Name:\tx\nState:\tS (sleeping)\n"),
             ("proc/11/smaps_rollup", "Pss: 18446744073709551615 kB\n"),
+            ("proc/12/smaps_rollup", ""),
+            ("proc/12/status", "Name:\tx\nState:\tR (running)\n"),
             ("proc/11/status", "Name:\tState:\tZ\nState:\tR (running)\n"),
         ]);
         let cases: &[(&[u32], Option<u64>)] = &[
@@ -128,7 +134,8 @@ mod tests {
             (&[7], Some(40 << 10)),
             (&[7, 8], Some(80 << 10)),
             (&[7, 9, 999], Some(40 << 10)),
-            (&[7, 10], None), // it lives and is hidden from us
+            (&[7, 12], Some(40 << 10)), // it is about to end
+            (&[7, 10], None),           // it lives and is hidden from us
             (&[11], None),
         ];
         for (pids, wanted) in cases {

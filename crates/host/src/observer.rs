@@ -5,7 +5,7 @@
 //! window's edges it looks for everybody; what is dear to read, memory and descriptors, it reads around the round.
 
 use crate::cgroup::{Accounts, Cgroup};
-use crate::counters::Span;
+use crate::counters::{Span, irq_apart};
 use crate::cpus;
 use crate::files::Root;
 use crate::found::Found;
@@ -106,6 +106,8 @@ impl Server<'_> {
 pub struct Watch {
     root: Root,
     memory: Memory,
+    /// Whether interrupts are in nobody's clock, where the kernel says.
+    irq_apart: Option<bool>,
     window: Option<Window>,
     footprint: Option<Footprint>,
     budget: Option<Budget>,
@@ -153,8 +155,10 @@ impl Watch {
             before: server.and_then(|mut server| server.memory()),
             ..Memory::default()
         };
+        let root = Root::machine();
         Watch {
-            root: Root::machine(),
+            irq_apart: irq_apart(&root),
+            root,
             memory,
             window: None,
             footprint: None,
@@ -226,6 +230,7 @@ impl Watch {
             footprint: self.footprint.map(|print| Footprint { memory, ..print }),
             budget: self.budget.map(|budget| Budget {
                 observing: self.observing,
+                irq_apart: self.irq_apart,
                 ..budget
             }),
             kernel: self.kernel,

@@ -1,4 +1,4 @@
-//! Whose footprint is taken: how a server is named that weigh did not start.
+//! Whose footprint is taken: how a server is named that weigh did not start, or that nobody's is taken.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ pub enum Observe {
     Port(u16),
     /// Everything in this control group and in those below it.
     Cgroup(PathBuf),
+    /// Nobody, though somebody may be found where the target is.
+    Nobody,
 }
 
 /// What was given names no server.
@@ -26,7 +28,7 @@ pub enum Observe {
 pub enum ObserveError {
     /// A number that no process or port has.
     #[error(
-        "`{0}` is neither a process (1234), a name (nginx), a port (:8080) nor a control group (cgroup:PATH)"
+        "`{0}` is neither a process (1234), a name (nginx), a port (:8080), a control group (cgroup:PATH) nor none"
     )]
     Nobody(String),
     /// A control group of which everything is part.
@@ -39,6 +41,9 @@ impl FromStr for Observe {
 
     fn from_str(text: &str) -> Result<Observe, ObserveError> {
         let nobody = || ObserveError::Nobody(text.to_owned());
+        if text == "none" {
+            return Ok(Observe::Nobody);
+        }
         if let Some(path) = text.strip_prefix("cgroup:") {
             return match path.trim_matches('/') {
                 "" | "sys/fs/cgroup" => Err(ObserveError::Everybody(text.to_owned())),
@@ -66,6 +71,7 @@ impl fmt::Display for Observe {
             Observe::Name(name) => f.write_str(name),
             Observe::Port(port) => write!(f, ":{port}"),
             Observe::Cgroup(path) => write!(f, "cgroup:{}", path.display()),
+            Observe::Nobody => f.write_str("none"),
         }
     }
 }
@@ -86,6 +92,7 @@ mod tests {
             ),
             (":8080", Observe::Port(8080)),
             ("cgroup:/web", Observe::Cgroup("/web".into())),
+            ("none", Observe::Nobody),
         ];
         for (text, wanted) in cases {
             assert_eq!(text.parse().as_ref(), Ok(wanted));

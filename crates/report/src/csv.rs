@@ -3,6 +3,7 @@
 //! Lines end with a bare newline as other Unix tools expect, numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
 //! The last column carries what is to be held against the run, so that no number leaves without it.
 
+mod cost;
 mod manual;
 mod points;
 mod sheet;
@@ -328,7 +329,7 @@ pub(crate) fn tsv_rounds(runs: &[Run], _: &Look) -> String {
 
 /// The header row and one row a round.
 fn render(runs: &[Run], sheet: Sheet) -> String {
-    let mut csv = sheet.row(COLUMNS.iter().map(|column| column.name.to_owned()));
+    let mut csv = sheet.row(header(COLUMNS.iter().map(|column| column.name)));
     for run in runs {
         for point in &run.points {
             let twins = point.twin.iter().flat_map(|twin| &twin.rounds);
@@ -341,11 +342,29 @@ fn render(runs: &[Run], sheet: Sheet) -> String {
                     by_two,
                     latency: Latency::of(&round.tally),
                 };
-                csv.push_str(&sheet.row(COLUMNS.iter().map(|column| (column.value)(&line))));
+                let own = COLUMNS.iter().map(|column| (column.value)(&line));
+                let costs = cost::fields(std::slice::from_ref(round));
+                csv.push_str(&sheet.row(woven(own, costs)));
             }
         }
     }
     csv
+}
+
+/// The names of columns, those of costs among them.
+fn header(own: impl Iterator<Item = &'static str>) -> impl Iterator<Item = String> {
+    let costs = cost::COLUMNS.iter().map(|column| column.name);
+    woven(own, costs).map(str::to_owned)
+}
+
+/// A table's `own` columns, with those of costs before its last, which is what is to be held against the rest.
+fn woven<T>(
+    own: impl Iterator<Item = T>,
+    costs: impl Iterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let mut own: Vec<T> = own.collect();
+    let last = own.pop();
+    own.into_iter().chain(costs).chain(last)
 }
 
 fn url(line: &Line<'_>) -> String {
@@ -472,15 +491,24 @@ mod tests {
 
     #[test]
     fn every_column_is_named_once_and_documented() {
-        for column in COLUMNS {
-            assert!(!column.doc.is_empty());
-            assert_eq!(
-                COLUMNS
-                    .iter()
-                    .filter(|other| other.name == column.name)
-                    .count(),
-                1
-            );
+        let pages = [
+            COLUMNS
+                .iter()
+                .map(|column| (column.name, column.doc))
+                .collect::<Vec<_>>(),
+            points::COLUMNS
+                .iter()
+                .map(|column| (column.name, column.doc))
+                .collect(),
+        ];
+        for own in pages {
+            let costs = cost::COLUMNS.iter().map(|column| (column.name, column.doc));
+            let all: Vec<_> = own.into_iter().chain(costs).collect();
+            for (name, doc) in &all {
+                assert!(!doc.is_empty());
+                let named = all.iter().filter(|(other, _)| other == name);
+                assert_eq!(named.count(), 1, "{name}");
+            }
         }
     }
 
@@ -496,9 +524,10 @@ mod tests {
         assert_eq!(csv.lines().count(), rounds + 1);
         assert!(
             csv.lines()
-                .all(|line| line.split(',').count() == COLUMNS.len()),
+                .all(|line| line.split(',').count() == COLUMNS.len() + cost::COLUMNS.len()),
             "{csv}"
         );
+        assert!(csv.lines().next().unwrap().ends_with(",findings"));
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn resent(rounds: &[Round]) -> Option<Finding> {
     let segments = total(rounds, |kernel| kernel.retransmits);
     let handshakes = total(rounds, |kernel| kernel.syn_retransmits);
     let sentence = format!(
-        "{} sent again ({} of handshakes): what each was part of took 200 ms longer, or a second",
+        "{} sent again ({} of handshakes): what each was part of may have taken 200 ms longer, or a second",
         number(segments, "segment of TCP was", "segments of TCP were"),
         units::count(handshakes)
     );

@@ -54,6 +54,19 @@ fn a_server_is_observed_by_every_way_of_naming_it() {
 }
 
 #[test]
+fn a_server_that_is_to_be_left_alone_is_not_observed_and_that_is_said() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!("{}/100.html -n 100 --rounds 1 --server none", server.at());
+    let (said, record) = bench.run(&line);
+    said.ended(0);
+    assert_eq!(record.at("/observed/count"), 0);
+    assert!(record.at("/points/0/rounds/0")["footprint"].is_null());
+    let why = "(--server none leaves it alone)";
+    assert!(said.out.contains(why), "{}", said.out);
+}
+
+#[test]
 fn whoever_is_named_has_to_be_there() {
     let bench = Bench::new();
     let server = Reference::start(&bench);

@@ -1,6 +1,6 @@
 //! The columns as a page of the manual, from the same tables that the rows are made of.
 
-use super::points;
+use super::{cost, points, woven};
 
 /// `docs/columns.md`.
 pub fn manual() -> String {
@@ -28,7 +28,8 @@ This page is made from the tables that the rows are made of.
 ";
 
 fn table(rows: impl Iterator<Item = (&'static str, &'static str)>) -> String {
-    let rows: String = rows
+    let costs = cost::COLUMNS.iter().map(|column| (column.name, column.doc));
+    let rows: String = woven(rows, costs)
         .map(|(name, doc)| format!("| `{name}` | {doc} |\n"))
         .collect();
     format!("| Column | Is |\n|---|---|\n{rows}")

@@ -1,7 +1,7 @@
 //! One row a point: what a curve is drawn from.
 
 use super::sheet::Sheet;
-use super::{fixed, held, micros, share, target_url};
+use super::{cost, fixed, header, held, micros, share, target_url, woven};
 use crate::date;
 use plan::{Load, Plan};
 use record::{Point, Round, Run, Summary};
@@ -210,7 +210,7 @@ pub const COLUMNS: &[Column] = &[
 
 /// The header row and one row a point of which something was measured.
 pub(crate) fn render(runs: &[Run], sheet: Sheet) -> String {
-    let mut text = sheet.row(COLUMNS.iter().map(|column| column.name.to_owned()));
+    let mut text = sheet.row(header(COLUMNS.iter().map(|column| column.name)));
     let points = |run: &Run| -> String {
         let lines = run.points.iter().enumerate().filter_map(|(place, point)| {
             let line = Line {
@@ -220,7 +220,8 @@ pub(crate) fn render(runs: &[Run], sheet: Sheet) -> String {
                 plan: run.plan.at(&point.level),
                 summary: Summary::of(&point.rounds)?,
             };
-            Some(sheet.row(COLUMNS.iter().map(|column| (column.value)(&line))))
+            let own = COLUMNS.iter().map(|column| (column.value)(&line));
+            Some(sheet.row(woven(own, cost::fields(&point.rounds))))
         });
         lines.collect()
     };
@@ -249,7 +250,8 @@ mod tests {
             assert_eq!(text.lines().count(), measured + 1);
             let columns = |line: &str| line.split(separator).count();
             assert!(
-                text.lines().all(|line| columns(line) == COLUMNS.len()),
+                text.lines()
+                    .all(|line| columns(line) == COLUMNS.len() + cost::COLUMNS.len()),
                 "{text}"
             );
         }

@@ -1,0 +1,313 @@
+//! `cargo xtask observing`: whether looking at a server changes what is seen.
+//!
+//! weigh loads its own server in short runs, in one with an eye on the server's processes and in the next with none
+//! (`--server none`), each first in turn. Two neighbours in time have the same disturbances, so that their ratio shows
+//! what looking does; of the pairs' ratios the median and its interval are shown. The generator is one thread on one
+//! CPU, which the thread that looks has to share: so it is where looking would be seen first.
+
+use crate::cost::machine::Machine;
+use crate::cost::programs;
+use crate::cost::table::{median, shown};
+use crate::server_cost::running::last_words;
+use crate::truth::means::Means;
+use anyhow::{Context, Result, bail, ensure};
+use kernel::process::{Child, Start};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The most of one CPU that looking may take.
+const MOST: f64 = 0.005;
+/// Fewer pairs have no interval.
+const PAIRS_LEAST: i64 = 6;
+/// How long the server may take until it listens, and until it has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Measure whether looking at a server changes what is seen.
+#[derive(Debug, clap::Args)]
+pub struct Observing {
+    /// Pairs of runs, one that looks at the server and one that does not.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(PAIRS_LEAST..=1000))]
+    pairs: u32,
+    /// Milliseconds that each run measures.
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..=10_000))]
+    window_ms: u32,
+    /// Connections.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    connections: u32,
+    /// Idle children that the server has beside itself, which are looked at too.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
+    children: u32,
+    /// Try this program instead of building weigh.
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sight {
+    /// Requests a second.
+    rps: f64,
+    /// The share of a CPU that looking took; none where nobody looked.
+    observing: Option<f64>,
+    /// Processes that were looked at.
+    processes: u32,
+}
+
+/// Two runs, neighbours in time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pair {
+    on: Sight,
+    off: Sight,
+}
+
+impl Observing {
+    /// Measures and shows.
+    ///
+    /// # Errors
+    /// Looking changed the throughput beyond what the interval allows, or took too much; or something could not be run.
+    pub fn run(&self) -> Result<()> {
+        programs::build("bench", &["pinned"])?;
+        let means = match &self.program {
+            Some(program) => Means::new(program.clone())?,
+            None => Means::built()?,
+        };
+        let machine = Machine::look()?;
+        println!("machine    {}", machine.sentence());
+        println!("priority   {}", means.priority_text());
+        let place = Place::new(self, &means, &machine)?;
+        let mut pairs = Vec::new();
+        for round in 0..self.pairs {
+            pairs.push(place.pair(round.is_multiple_of(2))?);
+        }
+        println!("{}", text(&pairs));
+        verdict(&pairs)
+    }
+}
+
+/// What all pairs have shown, for people.
+fn text(pairs: &[Pair]) -> String {
+    let of = |rps: fn(&Pair) -> f64| median(pairs.iter().map(rps).collect());
+    let processes = pairs.iter().map(|pair| pair.on.processes).max();
+    format!(
+        "{} pairs, {} processes looked at\nrequests/s {:.0} looking, {:.0} not looking: ratio {}\nlooking    {:.3} % of \
+         a CPU (median), {:.3} % (most); {} % may be",
+        pairs.len(),
+        processes.unwrap_or_default(),
+        of(|pair| pair.on.rps),
+        of(|pair| pair.off.rps),
+        shown(&ratios(pairs)),
+        median(shares(pairs)) * 100.0,
+        shares(pairs).into_iter().fold(0.0, f64::max) * 100.0,
+        MOST * 100.0,
+    )
+}
+
+/// Whether looking changes nothing.
+fn verdict(pairs: &[Pair]) -> Result<()> {
+    let interval = stats::median_interval(&ratios(pairs)).context("too few pairs")?;
+    ensure!(
+        interval.low <= 1.0 && interval.high >= 1.0,
+        "looking at the server changed its requests/s: {}",
+        shown(&ratios(pairs))
+    );
+    let share = median(shares(pairs));
+    ensure!(
+        share < MOST,
+        "looking took {:.3} % of a CPU; {} % may be",
+        share * 100.0,
+        MOST * 100.0
+    );
+    Ok(())
+}
+
+fn ratios(pairs: &[Pair]) -> Vec<f64> {
+    let ratio = |pair: &Pair| pair.on.rps / pair.off.rps;
+    pairs.iter().map(ratio).collect()
+}
+
+fn shares(pairs: &[Pair]) -> Vec<f64> {
+    pairs.iter().filter_map(|pair| pair.on.observing).collect()
+}
+
+/// Where runs take place: programs, CPUs, and the server.
+struct Place<'a> {
+    asked: &'a Observing,
+    means: &'a Means,
+    client_cpu: usize,
+    pinned: PathBuf,
+    /// It ends when it is dropped.
+    _server: Child,
+    at: SocketAddr,
+}
+
+impl<'a> Place<'a> {
+    fn new(asked: &'a Observing, means: &'a Means, machine: &Machine) -> Result<Place<'a>> {
+        let pinned = programs::path("pinned")?;
+        let words = means.folder().join("observed.words");
+        let serve = format!(
+            "{} serve --listen 127.0.0.1:0 --workers 1",
+            means.server.display()
+        );
+        // The children are of the shell, and so of what it turns into.
+        let script = format!(
+            "i=0; while [ $i -lt {} ]; do tail -f /dev/null & i=$((i+1)); done; exec {serve}",
+            asked.children
+        );
+        let mut command = means.command(&pinned);
+        command.extend([machine.responder().to_string(), "sh".into(), "-c".into()]);
+        command.push(script);
+        let start = Start {
+            command: command.into_iter().map(Into::into).collect(),
+            output: Some(File::create(&words)?),
+            ..Start::default()
+        };
+        let mut server = Child::start(start).context("the server could not be started")?;
+        let at = wait(&mut server, &words)?;
+        Ok(Place {
+            asked,
+            means,
+            client_cpu: machine.client(),
+            pinned,
+            _server: server,
+            at,
+        })
+    }
+
+    /// One run of each kind; `looks_first` says which begins.
+    fn pair(&self, looks_first: bool) -> Result<Pair> {
+        Ok(match looks_first {
+            true => {
+                let on = self.sight(true)?;
+                let off = self.sight(false)?;
+                Pair { on, off }
+            }
+            false => {
+                let off = self.sight(false)?;
+                let on = self.sight(true)?;
+                Pair { on, off }
+            }
+        })
+    }
+
+    fn sight(&self, looks: bool) -> Result<Sight> {
+        let record = self.means.folder().join("observing.json");
+        let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
+        let words = format!(
+            "{} run http://{}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet \
+             --output {}",
+            self.means.weigh.display(),
+            self.at,
+            self.asked.connections,
+            self.asked.window_ms,
+            record.display()
+        );
+        let mut command = self.means.command(&self.pinned);
+        command.push(self.client_cpu.to_string());
+        command.extend(words.split_whitespace().map(str::to_owned));
+        if !looks {
+            command.extend(["--server".to_owned(), "none".to_owned()]);
+        }
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("{} could not be started", command[0]))?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{words}: {complaint}");
+        let run = record::load(&record).context("weigh has left no record")?;
+        seen(&run, looks)
+    }
+}
+
+/// What a run has shown, which did what it was asked to.
+fn seen(run: &record::Run, looks: bool) -> Result<Sight> {
+    let round = run.points.first().and_then(|point| point.rounds.first());
+    let round = round.context("weigh has measured nothing")?;
+    ensure!(round.tally.errors() == 0, "some requests failed");
+    ensure!(
+        round.footprint.is_some() == looks,
+        "weigh looked at the server where it should not have, or did not where it should: {:?}",
+        run.observed
+    );
+    let budget = round.budget.context("Linux does not tell the budget")?;
+    let observing = budget.observing.as_secs_f64() / budget.wall.as_secs_f64();
+    Ok(Sight {
+        rps: round.rps(),
+        observing: looks.then_some(observing),
+        processes: round.footprint.as_ref().map_or(0, |print| print.processes),
+    })
+}
+
+/// Where the server says that it listens.
+fn wait(server: &mut Child, words: &Path) -> Result<SocketAddr> {
+    let begun = Instant::now();
+    loop {
+        let said = std::fs::read_to_string(words)?;
+        let mut lines = said.split_inclusive('\n');
+        let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
+        if let Some(at) = at {
+            return at.parse().context("the server listens nowhere");
+        }
+        if let Some(status) = server.exited() {
+            bail!("the server has ended with {status}: {}", last_words(words));
+        }
+        ensure!(begun.elapsed() < PATIENCE, "the server does not listen");
+        // Its words go to a file, and nothing tells when a file has grown.
+        thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(ratios: &[f64], observing: f64) -> Vec<Pair> {
+        let sight = |rps, observing| Sight {
+            rps,
+            observing,
+            processes: 1,
+        };
+        let pair = |ratio: &f64| Pair {
+            on: sight(ratio * 1000.0, Some(observing)),
+            off: sight(1000.0, None),
+        };
+        ratios.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn only_a_ratio_beyond_its_interval_or_a_dear_look_is_wrong() {
+        let even = [0.99, 1.01, 0.98, 1.02, 1.0, 0.995, 1.005];
+        assert!(verdict(&pairs(&even, 0.004)).is_ok());
+        let dear = verdict(&pairs(&even, 0.006)).unwrap_err().to_string();
+        assert_eq!(dear, "looking took 0.600 % of a CPU; 0.5 % may be");
+        let slower = even.map(|ratio| ratio * 0.95);
+        let slower = verdict(&pairs(&slower, 0.001)).unwrap_err().to_string();
+        assert!(
+            slower.starts_with("looking at the server changed its requests/s: 0.950"),
+            "{slower}"
+        );
+        assert!(verdict(&pairs(&even[..2], 0.0)).is_err());
+    }
+
+    #[test]
+    fn the_text_has_both_figures_and_the_ratio() {
+        let text = text(&pairs(&[1.0; 8], 0.001));
+        assert!(
+            text.contains("1000 looking, 1000 not looking: ratio 1.000 (1.000..1.000)"),
+            "{text}"
+        );
+        assert!(text.contains("0.100 % of a CPU"), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_did_not_look_as_it_was_asked_to_is_no_run() {
+        let run = record::example::ok();
+        assert!(seen(&run, false).is_err());
+    }
+}
