@@ -359,7 +359,18 @@ fn measure_twin(
     let (mut round, next) = twin::round(generator, &stage.job, rep, stop, &mut witness)?;
     *seq = next;
     witness.tell(&mut round);
+    charge_generators(&mut round);
     Ok(round)
+}
+
+/// The clock of this process knows nothing of generators that are processes of their own, which are nobody else's work
+/// all the same: their threads' time in the window is added, without what the rest of each did (reading its orders,
+/// handing over its round), which is outside of the window.
+fn charge_generators(round: &mut Round) {
+    let threads = round.threads.iter().map(|thread| thread.cpu).sum();
+    if let Some(budget) = &mut round.budget {
+        budget.generator = budget.generator + threads;
+    }
 }
 
 /// Keeps a round; one that was cut off before its window opened holds nothing.
