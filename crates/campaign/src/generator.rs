@@ -195,6 +195,7 @@ mod tests {
         let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
         plan.load = plan::Load::Open {
             rate: "0.123457".parse().unwrap(),
+            of: plan::Arriving::Exchanges,
             arrivals: plan::Arrivals::Poisson,
             connections: 3,
         };

@@ -35,7 +35,13 @@ fn a_rate_beyond_reach_is_refused_before_anybody_is_asked_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let (listener, plan) = listener_and_plan("50m");
     let stop = AtomicBool::new(false);
-    let refused = carry_out(plan, &folder.path().join("run.json"), &stop, &mut Quiet);
+    let refused = carry_out(
+        plan,
+        &folder.path().join("run.json"),
+        &[],
+        &stop,
+        &mut Quiet,
+    );
     assert!(
         matches!(refused, Err(CampaignError::BeyondReach(_))),
         "{refused:?}"
@@ -65,6 +71,7 @@ fn an_interrupt_in_the_self_test_ends_the_campaign_before_anybody_is_asked() {
     let ended = carry_out(
         plan,
         &folder.path().join("run.json"),
+        &[],
         &stop,
         &mut Impatient(&stop),
     );

@@ -1,9 +1,13 @@
 //! Where a thread's time goes: read when the window opens and when it closes, so that an exchange pays nothing for it.
 
 use kernel::accounts::{ThreadAccounts as Reading, ThreadMeter};
-use record::{Awake, ThreadAccounts, Turns};
+use record::{Awake, Round, ThreadAccounts, Turns};
 use std::rc::Rc;
 use units::{Instant, Nanos};
+
+/// A thread that is busy for more of the window than this is taken for one that could not do more (as in "who was the
+/// limit").
+const BUSY_FROM: f64 = 0.85;
 
 /// A thread's accounts of one round.
 #[derive(Debug)]
@@ -93,8 +97,19 @@ impl Accounts {
         }
     }
 
+    /// Whether the thread was at work, or waited for a CPU, nearly all through the window that is closed now: then it was
+    /// this thread that could not do more.
+    pub(crate) fn was_busy(&self) -> bool {
+        let spent = self.spent();
+        spent.wall >= Round::SHARES_FROM && spent.busy() > BUSY_FROM
+    }
+
     /// What lies between the readings.
     pub(crate) fn finish(self) -> ThreadAccounts {
+        self.spent()
+    }
+
+    fn spent(&self) -> ThreadAccounts {
         let (Some(opening), Some(closing)) = (self.opening, self.closing) else {
             return ThreadAccounts {
                 thread: self.index,
@@ -117,6 +132,41 @@ impl Accounts {
                 waits: closing.turns.waits - opening.turns.waits,
                 completions: closing.turns.completions - opening.turns.completions,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = Nanos::from_millis(1);
+
+    #[test]
+    fn busy_is_who_worked_or_waited_for_a_cpu_nearly_all_the_time() {
+        // window, CPU, wait for a CPU and spinning in ms
+        for (wall, cpu, waited, spun, wanted) in [
+            (100, 86, 0, 0, true),
+            (100, 85, 0, 0, false),
+            (100, 40, 50, 0, true),
+            (100, 99, 0, 90, false),
+            (9, 9, 0, 0, false), // too short for shares of time
+        ] {
+            let mut accounts = Accounts::new(0);
+            assert!(!accounts.was_busy(), "its window is not over");
+            let mark = |at: u64, cpu: u64, waited: u64, spun: u64| Mark {
+                at: Instant::ZERO + MS * at,
+                reading: Reading {
+                    cpu: MS * cpu,
+                    run_queue_wait: Some(MS * waited),
+                    ..Reading::default()
+                },
+                turns: Turns::default(),
+                spun: MS * spun,
+            };
+            accounts.opening = Some(mark(7, 3, 2, 1));
+            accounts.closing = Some(mark(7 + wall, 3 + cpu, 2 + waited, 1 + spun));
+            assert_eq!(accounts.was_busy(), wanted, "{wall} {cpu} {waited} {spun}");
         }
     }
 }

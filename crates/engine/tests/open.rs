@@ -1,6 +1,9 @@
 //! The open loop in the bottle: the real thread loop against a simulated server, in virtual time. What is measured is
 //! held against the schedule that was drawn and the server's own arithmetic, to the nanosecond.
 
+// Whose fault it is.
+#[path = "open/blame.rs"]
+mod blame;
 // Connections that arrive, and not exchanges.
 #[path = "open/visits.rs"]
 mod visits;

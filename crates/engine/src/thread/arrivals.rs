@@ -251,11 +251,16 @@ impl<'p, R: Ring> Thread<'p, R> {
         while self.has_backlog() && self.clock < limit && !self.gate.stopped() {
             self.turn(limit);
         }
-        let blame = match self.gate.stopped() {
+        let blame = match self.gate.stopped() || self.was_the_limit() {
             true => Blame::Generator,
             // Every connection was busy, or none could be had.
             false => Blame::Server,
         };
         self.abandon_backlog(self.clock, blame);
+    }
+
+    /// Whether this thread itself was what could not keep up in the window. In virtual time its work takes none.
+    fn was_the_limit(&self) -> bool {
+        !self.ring.is_virtual() && self.accounts.was_busy()
     }
 }

@@ -150,8 +150,13 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.open -= 1;
     }
 
-    /// Ends everything: what is in flight is unfinished, what has no connection was never sent.
+    /// Ends everything: what is in flight is unfinished, what has no connection was never sent, for which an interrupt is
+    /// not the server's fault.
     pub(super) fn cut_all(&mut self, cut: Cut) {
+        let blame = match self.gate.stopped() {
+            true => Blame::Generator,
+            false => Blame::Server,
+        };
         for index in 0..self.slots.len() as u32 {
             match self.slots[index as usize].state {
                 State::Open => self.leave(index, cut),
@@ -166,7 +171,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.under_way -= 1;
                 if pending.belongs {
                     let age = self.clock - pending.due;
-                    self.books.tally.observe_never_sent(1, age, Blame::Server);
+                    self.books.tally.observe_never_sent(1, age, blame);
                 }
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! From sleep a thread wakes late, by what the kernel takes for a timer, or an answer, to become a running thread. So for
 //! the last stretch before an exchange is due it asks the kernel again and again instead, and for as long after one was
-//! sent, because a fast server's answer comes then. What that took for nothing is written down: it is no work.
+//! sent, because a fast server's answer comes then; but not while something that is due waits for a connection, when nothing
+//! can be in time any more, and a server beside it may need the CPU. What that took for nothing is written down: it is no work.
 
 use super::Thread;
 use kernel::Ring;
@@ -23,6 +24,8 @@ impl<'p, R: Ring> Thread<'p, R> {
         let sleep = match self.accounts.awake {
             Awake::Never => Instant::NEVER,
             Awake::Always => Instant::ZERO,
+            // What is due waits for a slot: no due can be met, and the server is to have the CPU.
+            Awake::Near(_) if self.is_behind() => Instant::NEVER,
             Awake::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
             Awake::Near(stretch) => before(due, stretch),
         };
@@ -37,6 +40,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             Awake::Near(stretch) => before(start, stretch),
             Awake::Always => self.clock,
         }
+    }
+
+    /// Whether something that was due by now could not be assigned.
+    fn is_behind(&self) -> bool {
+        let head = self.schedule.as_ref().map(|schedule| schedule.head);
+        head.is_some_and(|head| head <= self.clock)
     }
 
     /// Whether an answer is awaited, and something was sent less than `stretch` ago.
