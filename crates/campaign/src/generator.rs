@@ -16,7 +16,7 @@
 use crate::twin::LONGEST;
 use engine::{Job, Observer, Part, Progress, Rendezvous, Rep, Stage};
 use plan::{Endpoint, Plan};
-use record::Round;
+use record::{Awake, Round};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct Order {
     pub(crate) plan: Plan,
     /// The address that the campaign uses.
     pub(crate) endpoint: Endpoint,
+    /// How its threads wait: as those of the one generator that it is compared with.
+    pub(crate) awake: Awake,
     /// The round's number.
     pub(crate) round: u32,
     /// The first `{seq}` that no earlier round has used.
@@ -134,13 +136,14 @@ fn measure(
     let Order {
         plan,
         endpoint,
+        awake,
         round: index,
         seq,
         part: place,
         of,
     } = order;
     let job = match Job::new(plan, endpoint) {
-        Ok(job) => job,
+        Ok(job) => job.waiting(awake),
         Err(error) => return Said::Failed(error.to_string()),
     };
     let part = Part { index: place, of };
@@ -189,6 +192,7 @@ impl Observer for Voice<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Nanos;
 
     #[test]
     fn every_message_is_one_line_that_says_the_same_when_it_is_read() {
@@ -203,6 +207,7 @@ mod tests {
         let order = Order {
             endpoint: plan.target.endpoints[0].clone(),
             plan,
+            awake: Awake::Near(Nanos::from_micros(100)),
             round: 3,
             seq: u64::MAX,
             part: 1,

@@ -104,6 +104,7 @@ pub(crate) fn round(
         helper.say(line(&Order {
             plan: plan.clone(),
             endpoint: job.endpoint().clone(),
+            awake: job.awake(),
             round: rep.index,
             seq: rep.seq,
             part: part as u32,

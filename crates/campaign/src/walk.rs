@@ -312,6 +312,7 @@ fn walk(
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
                 return Err(error);
             }
+            Err(CampaignError::Interrupted) => break,
             Err(error) => {
                 view.broken_off(&error);
                 run.interrupted = true; // what was measured before it stands
@@ -369,7 +370,7 @@ fn measure_twin(
 fn charge_generators(round: &mut Round) {
     let threads = round.threads.iter().map(|thread| thread.cpu).sum();
     if let Some(budget) = &mut round.budget {
-        budget.generator = budget.generator + threads;
+        budget.generator += threads;
     }
 }
 
@@ -475,9 +476,7 @@ impl Floors {
             floor = match selftest::floor(plan, stop, &mut Onlooker(view)) {
                 Ok(floor) => Some(floor),
                 Err(SelfTestError::BeyondReach(error)) if is_first => return Err(error.into()),
-                Err(SelfTestError::Interrupted) if is_first => {
-                    return Err(CampaignError::Interrupted);
-                }
+                Err(SelfTestError::Interrupted) => return Err(CampaignError::Interrupted),
                 Err(error) => {
                     view.without_floor(&error);
                     None

@@ -67,7 +67,7 @@ impl Job {
             .transpose()?;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
-            awake: vigil::awake(&plan, &endpoint, vigil::cpus()),
+            awake: vigil::awake(&plan, &endpoint),
             address: match &endpoint {
                 Endpoint::Ip(address) => Address::Ip(*address),
                 Endpoint::Unix(path) => Address::Unix(path.clone()),
@@ -85,6 +85,18 @@ impl Job {
             expected,
             common_body,
         })
+    }
+
+    /// The same job, whose threads wait as `awake` says: where it stands for another, or is a part of it, they are to wait
+    /// as those of the other.
+    pub fn waiting(mut self, awake: Awake) -> Job {
+        self.awake = awake;
+        self
+    }
+
+    /// How its threads wait.
+    pub fn awake(&self) -> Awake {
+        self.awake
     }
 
     /// What is carried out.

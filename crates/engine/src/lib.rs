@@ -43,3 +43,4 @@ pub use job::{Job, JobError};
 pub use probe::{ProbeError, Shown, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};
 pub use thread::{Ledger, Thread};
+pub use vigil::awake;

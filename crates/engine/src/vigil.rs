@@ -1,6 +1,6 @@
 //! Whether threads wait awake: what `--spin` comes to on this machine.
 //!
-//! Whoever is awake while others need the CPU slows down what is to be measured. So it is decided once for a job, from how
+//! Whoever is awake while others need the CPU slows down what is to be measured. So it is decided once for a load, from how
 //! many CPUs there are and who else needs one, and written into the record.
 
 use plan::{Endpoint, Plan, Spin};
@@ -12,10 +12,20 @@ use units::Nanos;
 /// at p99 and 59 to 87 µs at p99.9. So nearly all are awake in time; and a fast server answers within as long.
 const STRETCH: Nanos = Nanos::from_micros(100);
 
-/// How threads wait that carry out `plan` against `endpoint`, where this process may use `cpus` whole CPUs.
-pub(crate) fn awake(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
+/// How threads wait on this machine that carry out `plan` against `endpoint`. With two generators it is the same for one
+/// and for both, so that nothing else differs between them: as the threads of both can.
+pub fn awake(plan: &Plan, endpoint: &Endpoint) -> Awake {
+    decide(plan, endpoint, cpus())
+}
+
+/// The same where this process may use `cpus` whole CPUs.
+fn decide(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
     let server = u32::from(endpoint.is_local());
-    let is_free = cpus >= plan.threads().saturating_add(server);
+    let threads = match plan.two_generators {
+        true => plan.for_two_generators().threads(),
+        false => plan.threads(),
+    };
+    let is_free = cpus >= threads.saturating_add(server);
     match plan.spin {
         Spin::Never => Awake::Never,
         Spin::Always => Awake::Always,
@@ -26,7 +36,7 @@ pub(crate) fn awake(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
 }
 
 /// The whole CPUs that this process may use: as many as its affinity names, or fewer where a quota is set.
-pub(crate) fn cpus() -> u32 {
+fn cpus() -> u32 {
     let allowed = kernel::affinity::allowed().len() as u32;
     whole(allowed, kernel::affinity::quota())
 }
@@ -72,8 +82,26 @@ mod tests {
         ];
         for (spin, is_open, address, cpus, wanted) in cases {
             let endpoint = Endpoint::Ip(address.parse().unwrap());
-            let found = awake(&plan(spin, is_open), &endpoint, cpus);
+            let found = decide(&plan(spin, is_open), &endpoint, cpus);
             assert_eq!(found, wanted, "{spin:?} {is_open} {address} {cpus}");
+        }
+    }
+
+    #[test]
+    fn with_two_generators_there_is_a_cpu_for_each_thread_of_both_or_all_sleep() {
+        let near = Awake::Near(STRETCH);
+        for (spin, address, cpus, wanted) in [
+            (Spin::Auto, "192.0.2.1:80", 4, near),
+            (Spin::Auto, "192.0.2.1:80", 3, Awake::Never),
+            (Spin::Auto, "127.0.0.1:80", 5, near),
+            (Spin::Auto, "127.0.0.1:80", 4, Awake::Never),
+            (Spin::Always, "127.0.0.1:80", 1, Awake::Always),
+        ] {
+            let mut plan = plan(spin, true);
+            plan.two_generators = true;
+            let endpoint = Endpoint::Ip(address.parse().unwrap());
+            let found = decide(&plan, &endpoint, cpus);
+            assert_eq!(found, wanted, "{spin:?} {address} {cpus}");
         }
     }
 
