@@ -137,7 +137,7 @@ fn csv_has_a_row_for_each_round_of_either() {
         server.at()
     );
     bench.run(&line).0.ended(0);
-    let csv = bench.say("report --format csv run.json");
+    let csv = bench.say("report --format csv-rounds run.json");
     let rows: Vec<Vec<&str>> = csv
         .ended(0)
         .out
