@@ -195,7 +195,6 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.accounts.close(self.clock);
         self.gate.leave();
         self.drain();
-        self.gate.drained(self.open);
         self.finish()
     }
 
@@ -420,6 +419,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             self.turn(limit);
         }
+        self.gate.drained(self.open); // before they are closed
         self.cut_all(Cut::Stop);
     }
 
