@@ -220,7 +220,7 @@ fn carry_on(
     // Of one that was killed nobody knows how long it took.
     let before = match run.resumed_unix.is_empty() {
         true => Some(units::Nanos::ZERO),
-        false => run.elapsed,
+        false => run.elapsed.take(), // so that the journal does not claim to know
     };
     let walked = walk(plan, &mut run, journal, generator, stop, view);
     view.ends();

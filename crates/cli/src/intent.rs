@@ -40,8 +40,8 @@ pub fn plan(flags: &RunFlags) -> Result<Plan> {
 /// The plan of `weigh sweep`: some settings have several values.
 pub fn sweep(flags: &SweepFlags) -> Result<Plan> {
     let searched;
-    let run = match (&flags.slo, &flags.run.rate) {
-        (Some(_), None) => {
+    let run = match (&flags.slo, &flags.run.rate, &flags.run.connection_rate) {
+        (Some(_), None, None) => {
             let rate = Some(SEARCHED.parse()?);
             searched = RunFlags {
                 rate,

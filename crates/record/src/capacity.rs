@@ -1,12 +1,15 @@
 //! The sustained capacity: the highest rate at which what was demanded still held.
 
-use crate::{Point, Summary};
-use plan::{Axis, Condition, Conditions, Load, Plan, Stop};
+use crate::{Point, Summary, Tally};
+use plan::{Arrivals, Axis, Condition, Conditions, Load, Plan, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Under this share of what was due a rate was not sustained.
 const SUSTAINED_LEAST: f64 = 0.99;
+
+/// So many standard deviations are chance.
+const DEVIATIONS: f64 = 3.0;
 
 /// Whether conditions held at a point, all its rounds together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +43,8 @@ impl Verdict {
 
 fn holds(conditions: &Conditions, point: &Point, summary: &Summary, plan: &Plan) -> bool {
     let tally = Summary::tally(&point.rounds);
-    let offered = match (point.level.load, plan.stop) {
-        (Load::Open { rate, .. }, Stop::Requests(_)) => rate.as_f64(),
-        _ => tally.due as f64 / summary.duration_s,
-    };
-    let sustained = summary.rps.mean >= SUSTAINED_LEAST * offered && tally.ok > 0;
+    let (offered, chance) = offered(point, &tally, summary, plan);
+    let sustained = summary.rps.mean >= (SUSTAINED_LEAST - chance) * offered && tally.ok > 0;
     let condition = |condition: &Condition| match condition {
         Condition::Latency { quantile, below } => {
             let known = tally.latency().quantile(*quantile);
@@ -57,6 +57,25 @@ fn holds(conditions: &Conditions, point: &Point, summary: &Summary, plan: &Plan)
         Condition::Errors { below } => (tally.errors() as f64) < below * tally.due as f64,
     };
     sustained && conditions.0.iter().all(condition)
+}
+
+/// Exchanges a second that were asked for, and by which share of them chance may have had fewer: of a number that arrives
+/// at random only the mean of the rate is known.
+fn offered(point: &Point, tally: &Tally, summary: &Summary, plan: &Plan) -> (f64, f64) {
+    let load = point.level.load;
+    let each = load.exchanges_per_arrival(&plan.protocol) as f64;
+    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
+    let arrived = visits.map_or(tally.due, |visits| visits.due) as f64;
+    match (load, plan.stop) {
+        (Load::Open { rate, arrivals, .. }, Stop::Requests(_)) => {
+            let chance = match arrivals {
+                Arrivals::Poisson => DEVIATIONS / arrived.sqrt(),
+                Arrivals::Constant => 0.0,
+            };
+            (rate.as_f64() * each, chance)
+        }
+        _ => (arrived * each / summary.duration_s, 0.0),
+    }
 }
 
 /// The value of the axis that is searched, at a point.
@@ -129,6 +148,24 @@ mod tests {
         let (points, plan) = points("max<60m", &[(1_000, 991), (1_000, 980)]);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
         assert_eq!(Verdict::of(&points[1], &plan), Some(Verdict::Fails));
+    }
+
+    #[test]
+    fn of_a_number_that_arrives_at_random_chance_is_forgiven() {
+        let (mut points, mut plan) = points("max<60m", &[(1_000, 1000)]);
+        plan.stop = Stop::Requests(100);
+        let set = |points: &mut Vec<Point>, rate: u64| {
+            for round in &mut points[0].rounds {
+                round.tally.due = 100;
+                round.tally.ok_in_window = 100;
+                let span = units::Nanos::from_nanos(100 * 1_000_000_000 / rate);
+                round.window.end = round.window.start + span;
+            }
+        };
+        set(&mut points, 950);
+        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
+        set(&mut points, 700);
+        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
     }
 
     #[test]

@@ -71,17 +71,28 @@ impl From<serde_json::Error> for Flaw {
 }
 
 /// Reads a finished record, or the journal of a run that was killed: then the Run holds the rounds that were over, and
-/// is marked as interrupted. Where there is no file at `path` but its journal, that is read.
+/// is marked as interrupted. Where there is no file at `path` but its journal, that is read; and where both are of the
+/// same campaign the journal, which then goes on from where the record ended.
 ///
 /// # Errors
 /// [`LoadError`].
 pub fn load(path: &Path) -> Result<Run, LoadError> {
     let journal = journal::journal_path(path);
-    let path = if !path.exists() && journal.exists() {
-        &journal
-    } else {
-        path
-    };
+    match (path.exists(), journal.exists()) {
+        (false, true) => load_file(&journal),
+        (_, false) => load_file(path),
+        (true, true) => {
+            let run = load_file(path)?;
+            let goes_on = |later: &Run| {
+                later.started_unix == run.started_unix
+                    && later.resumed_unix.len() > run.resumed_unix.len()
+            };
+            Ok(load_file(&journal).ok().filter(goes_on).unwrap_or(run))
+        }
+    }
+}
+
+fn load_file(path: &Path) -> Result<Run, LoadError> {
     let text = read(path)?;
     parse(&text).map_err(|flaw| match flaw {
         Flaw::Newer(found) => LoadError::Newer {
@@ -278,6 +289,24 @@ mod tests {
                 "version {version}"
             );
         }
+    }
+
+    #[test]
+    fn a_journal_that_goes_on_from_a_record_is_read_and_another_campaigns_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        let mut stopped = example::few_samples();
+        stopped.points[0].rounds.truncate(1);
+        let mut file = File::create(&path).unwrap();
+        stopped.write_json(&mut file).unwrap();
+        let mut going_on = stopped.clone();
+        going_on.reopen(9);
+        drop(crate::Journal::resume(&path, &going_on).unwrap()); // killed
+        assert_eq!(load(&path).unwrap().resumed_unix, [9]);
+        let mut other = going_on.clone();
+        other.started_unix += 1;
+        drop(crate::Journal::resume(&path, &other).unwrap());
+        assert_eq!(load(&path).unwrap().resumed_unix, Vec::<u64>::new());
     }
 
     #[test]

@@ -305,11 +305,11 @@ pub(crate) fn is_bound<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> b
 
 /// All points of a run.
 pub(crate) fn table(run: &Run) -> Table {
-    let rows = run.points.iter().enumerate().map(|(index, point)| {
-        let of_it = |each: &&Finding| each.point.is_none_or(|at| at == index);
-        let findings: Vec<Finding> = run.findings.iter().filter(of_it).cloned().collect();
-        cells(run, point, &findings)
-    });
+    let rows = run
+        .points
+        .iter()
+        .enumerate()
+        .map(|(index, point)| cells(run, point, &findings_of(run, index)));
     Table {
         columns: columns(run),
         rows: rows.collect(),
@@ -348,17 +348,40 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     if let Some(peak) = curve.peak
         && let Some(point) = run.points.get(peak.point)
     {
-        let items = vec![
-            Item::strong(format!("{} requests/s", rate(peak.rps))),
-            Item::named("at", Role::Plain, run.plan.name(&point.level)),
-        ];
-        rows.push(Row::new("peak", items));
+        let findings = findings_of(run, peak.point);
+        let shown = format!("{} requests/s", rate(peak.rps));
+        let height = match (is_bound(&findings), worst(&findings, Figure::Rps)) {
+            (true, _) => Item::wrong(">= ")
+                .and(Role::Strong, shown)
+                .and(Role::Wrong, " (generator-bound)"),
+            (false, Some(Grade::Invalid)) => Item::wrong("INVALID"),
+            _ => Item::strong(shown),
+        };
+        let at = Item::named("at", Role::Plain, run.plan.name(&point.level));
+        rows.push(Row::new("peak", vec![height, at]));
     }
     rows.extend(memory(run));
     rows.extend(curve.capacity.and_then(|found| capacity(run, &found)));
+    if has_void_rate(run) {
+        // A shape that rests on figures that are worthless is worth no more.
+        let why = "withheld: requests/s is invalid at some of the points";
+        rows.push(Row::new("knee", vec![Item::dim(why)]));
+        return rows;
+    }
     rows.extend(knees(run, curve).filter(|_| !run.plan.is_search()));
     rows.extend(curve.scaling.as_ref().map(scaling));
     rows
+}
+
+/// What is to be held against one point.
+fn findings_of(run: &Run, place: usize) -> Vec<Finding> {
+    let of_it = |each: &&Finding| each.point.is_none_or(|at| at == place);
+    run.findings.iter().filter(of_it).cloned().collect()
+}
+
+/// Whether requests/s of any point is invalid.
+fn has_void_rate(run: &Run) -> bool {
+    worst(&run.findings, Figure::Rps) == Some(Grade::Invalid)
 }
 
 /// What the server's memory grows by with each connection.
@@ -413,7 +436,10 @@ fn knees(run: &Run, curve: &Curve) -> Option<Row> {
             .map(|point| run.plan.name(&point.level))
     };
     let near = curve.near_peak.and_then(at).map(|level| {
-        Item::plain(level).and(Role::Dim, " is the least that comes within 5 % of the peak")
+        Item::plain(level).and(
+            Role::Dim,
+            " is the least that cannot be told from 95 % of the peak",
+        )
     });
     let kneedle = curve.kneedle.and_then(|knee| {
         let moves = match knee.steady {
