@@ -89,7 +89,7 @@ fn floor() -> Floor {
             p50: Some(5.0),
             p99: None,
         },
-        cpu_per_exchange: Nanos::from_micros(10),
+        cpu_per_exchange: Some(Nanos::from_micros(10)),
         generator_busy: Some(0.01),
     }
 }

@@ -300,14 +300,15 @@ fn beyond_reach(plan: &Plan, floor: &Floor, cpus: f64) -> Option<BeyondReach> {
         return None;
     };
     let at_once = f64::from(floor.threads).min(cpus);
-    let most = at_once * 1e9 / floor.cpu_per_exchange.as_nanos() as f64 / each(plan);
+    let cpu_per_exchange = floor.cpu_per_exchange?;
+    let most = at_once * 1e9 / cpu_per_exchange.as_nanos() as f64 / each(plan);
     (rate.as_f64() > BEYOND * most).then_some(BeyondReach {
         rate,
         of,
         most,
         threads: floor.threads,
         cpus,
-        cpu_per_exchange: floor.cpu_per_exchange,
+        cpu_per_exchange,
     })
 }
 
@@ -342,7 +343,7 @@ mod tests {
                 p99: None,
             },
             generator_late_us: FloorTimes::default(),
-            cpu_per_exchange: Nanos::from_micros(micros),
+            cpu_per_exchange: Some(Nanos::from_micros(micros)),
             generator_busy: None,
         }
     }
@@ -491,7 +492,7 @@ mod tests {
                 Ok(costing(costs[number as usize], 1))
             });
             let found = match found {
-                Ok(floor) => Ok(floor.cpu_per_exchange.as_nanos() / 1_000),
+                Ok(floor) => Ok(floor.cpu_per_exchange.unwrap().as_nanos() / 1_000),
                 Err(SelfTestError::BeyondReach(beyond)) => Err(beyond.most),
                 Err(other) => panic!("{other}"),
             };
@@ -519,7 +520,10 @@ mod tests {
                 Ok(floor)
             });
             let floor = floor.unwrap();
-            let came = (floor.cpu_per_exchange.as_nanos() / 1_000, floor.kept_up());
+            let came = (
+                floor.cpu_per_exchange.unwrap().as_nanos() / 1_000,
+                floor.kept_up(),
+            );
             assert_eq!((attempts, came), (tried, wanted), "{found:?}");
         }
     }
@@ -571,7 +575,7 @@ mod tests {
             (floor.rate, floor.window),
             (Rate::per_second(2_000), SPAN_LEAST)
         );
-        assert!(floor.rps > 0.0 && floor.cpu_per_exchange > Nanos::ZERO);
+        assert!(floor.rps > 0.0 && floor.cpu_per_exchange > Some(Nanos::ZERO));
     }
 
     /// Raises a flag as soon as it is told that something goes on.

@@ -26,8 +26,10 @@ pub struct Floor {
     pub response_us: FloorTimes,
     /// What the generator itself took to send, in microseconds; likewise.
     pub generator_late_us: FloorTimes,
-    /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded.
-    pub cpu_per_exchange: Nanos,
+    /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded; null
+    /// where they hardly did anything but spin.
+    #[serde(default)]
+    pub cpu_per_exchange: Option<Nanos>,
     /// The busiest generator thread's share of the window; null where it was too short for shares of time.
     pub generator_busy: Option<f64>,
 }
@@ -53,8 +55,7 @@ impl Floor {
         if ended == 0 {
             return None;
         }
-        let worked = |thread: &ThreadAccounts| thread.cpu.saturating_sub(thread.spun);
-        let cpu: Nanos = round.threads.iter().map(worked).sum();
+        let cpu: Option<Nanos> = round.threads.iter().map(ThreadAccounts::worked).sum();
         let busy = round.generator_busy();
         let due = round.tally.due;
         let behind = due.saturating_sub(ended) as f64;
@@ -71,7 +72,7 @@ impl Floor {
             threads: round.threads.len() as u32,
             response_us: times(&open.response),
             generator_late_us: times(&open.generator_late),
-            cpu_per_exchange: cpu / ended,
+            cpu_per_exchange: cpu.map(|cpu| cpu / ended),
             generator_busy: busy,
         })
     }
@@ -131,7 +132,7 @@ mod tests {
             (floor.exchanges, floor.rps, floor.threads),
             (2_000, 2_000.0, 1)
         );
-        assert_eq!(floor.cpu_per_exchange, Nanos::from_micros(10));
+        assert_eq!(floor.cpu_per_exchange, Some(Nanos::from_micros(10)));
         assert_eq!(floor.generator_busy, Some(0.02));
         let near = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
         assert!(near(floor.response_us.p50, 50.0) && near(floor.response_us.p99, 50.0));
@@ -142,8 +143,13 @@ mod tests {
     fn spinning_on_purpose_costs_no_exchange_anything() {
         let mut round = round(2_000, 0.9);
         round.threads[0].spun = Nanos::from_millis(880);
-        let floor = floor(&round).unwrap();
-        assert_eq!(floor.cpu_per_exchange, Nanos::from_micros(10));
+        assert_eq!(
+            floor(&round).unwrap().cpu_per_exchange,
+            Some(Nanos::from_micros(10))
+        );
+        // A rest of a hundredth and less is unknown, and not nothing.
+        round.threads[0].spun = Nanos::from_millis(892);
+        assert_eq!(floor(&round).unwrap().cpu_per_exchange, None);
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
                 known,
                 "{ended} {busy}"
             );
-            assert!(floor.cpu_per_exchange > Nanos::ZERO);
+            assert!(floor.cpu_per_exchange > Some(Nanos::ZERO));
         }
     }
 

@@ -66,6 +66,9 @@ pub struct Turns {
     pub completions: u64,
 }
 
+/// Of a thread that spun nearly always the rest is a small difference of large times, and tells nothing.
+const WORKED_LEAST: f64 = 0.01;
+
 impl ThreadAccounts {
     /// The share of the window in which the thread was running or wanted to, deliberate spinning excluded: (CPU +
     /// run-queue wait - spun) / wall; 0 over no time.
@@ -79,10 +82,18 @@ impl ThreadAccounts {
         }
     }
 
-    /// CPU time without what it spun on purpose. (Spinning is measured by the clock: where others took the CPU meanwhile,
-    /// this is too little.)
-    pub fn worked(&self) -> Nanos {
-        self.cpu.saturating_sub(self.spun)
+    /// CPU time without what it spun on purpose; none where hardly anything else is left of it.
+    ///
+    /// With spinning it is an estimate: spinning is measured by the clock, and others had the CPU in a part of that,
+    /// which is taken to be the part in which they had it while the thread wanted to run.
+    pub fn worked(&self) -> Option<Nanos> {
+        if self.spun == Nanos::ZERO {
+            return Some(self.cpu);
+        }
+        let cpu = self.cpu.as_nanos() as f64;
+        let wanted = cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO).as_nanos() as f64;
+        let worked = cpu - self.spun.as_nanos() as f64 * cpu / wanted.max(1.0);
+        (worked > 0.0 && worked >= WORKED_LEAST * cpu).then(|| Nanos::from_nanos(worked as u64))
     }
 
     /// Time it slept, having nothing to do: the rest of the window.
@@ -108,6 +119,37 @@ mod tests {
         for (spun, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
             assert!((thread(spun).busy() - busy).abs() < 1e-12, "{spun}");
             assert_eq!(thread(spun).waiting(), Nanos::from_millis(10), "{spun}");
+        }
+    }
+
+    #[test]
+    fn of_spinning_only_what_ran_is_taken_off_and_a_rest_of_nothing_is_unknown() {
+        let ms = Nanos::from_millis;
+        for (cpu, wait, spun, worked) in [
+            (80, Some(20), 0, Some(80)),
+            (80, Some(0), 60, Some(20)),
+            (80, None, 60, Some(20)),
+            // Of 100 ms in which it wanted to run it ran 80: so it did of the 60 and of the 90.
+            (80, Some(20), 60, Some(32)),
+            (80, Some(20), 90, Some(8)),
+            (100, Some(0), 99, Some(1)),
+            (1_000, Some(0), 991, None),
+            (80, Some(20), 100, None),
+            (80, Some(20), 110, None),
+            (0, Some(0), 5, None),
+        ] {
+            let thread = ThreadAccounts {
+                cpu: ms(cpu),
+                run_queue_wait: wait.map(ms),
+                spun: ms(spun),
+                ..ThreadAccounts::default()
+            };
+            let near = |nanos: Nanos| Nanos::from_millis((nanos.as_nanos() + 500_000) / 1_000_000);
+            assert_eq!(
+                thread.worked().map(near),
+                worked.map(ms),
+                "{cpu} {wait:?} {spun}"
+            );
         }
     }
 

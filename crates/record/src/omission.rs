@@ -48,7 +48,10 @@ impl Omission {
         if omission.gaps > 0 {
             omission.longest_us = gaps.length.max().map(|nanos| nanos as f64 / 1e3);
         }
-        let caught: u64 = longer(&gaps.caught, limit).map(|each| each.count).sum();
+        // A gap may have as many samples as could be in flight; no more than there are can be of gaps.
+        let places: u64 = longer(&gaps.caught, limit).map(|each| each.count).sum();
+        let slow: u64 = longer(&tally.service, limit).map(|each| each.count).sum();
+        let caught = places.min(slow);
         let count = tally.service.count();
         let blind = (
             1.0 - omission.index,
@@ -59,33 +62,49 @@ impl Omission {
         }
         let withheld = Latency::PERCENTILES
             .iter()
-            .filter(|(_, p)| omission.hides(*p) && stats::carries(count, *p));
+            .filter(|(_, p)| stats::carries(count, *p))
+            .filter(|(_, p)| omission.hides(*p) || is_too_small(tally, gaps, limit, *p));
         omission.withheld = withheld.map(|(name, _)| (*name).to_owned()).collect();
         Some(omission)
     }
 
-    /// Whether the samples' p-quantile says less than what it is taken for.
-    pub fn hides(&self, p: f64) -> bool {
+    /// Whether gaps begin to matter to whoever comes at random below `p`, and to the samples above it.
+    fn hides(&self, p: f64) -> bool {
         let blind = self.blind_from.zip(self.blind_to);
         blind.is_some_and(|(from, to)| from < p && p < to)
     }
 }
 
+/// Whether more than 1 - p of the time lies in gaps, longer than `limit`, as far as more than the samples' p-quantile of
+/// them is still to come: then whoever comes at random has to wait longer than that more often than once in 1 / (1 - p).
+///
+/// This looks at the percentile's own value, and so at the long gaps alone where short ones are what is below it.
+fn is_too_small(tally: &Tally, gaps: &Gaps, limit: Nanos, p: f64) -> bool {
+    let quantile = tally.service.quantile(p).unwrap_or(0);
+    let limit = limit.max(Nanos::from_nanos(quantile));
+    beyond(gaps, limit, quantile as f64) > 1.0 - p
+}
+
 /// The omission index: the sum over the gaps longer than `limit` of what they exceed the mean gap by, as a share of the
 /// time.
 fn index(gaps: &Gaps, endings: u64, limit: Nanos) -> f64 {
+    let mean = gaps.time.as_nanos() as f64 / endings.max(1) as f64;
+    beyond(gaps, limit, mean)
+}
+
+/// The sum over the gaps longer than `limit` of what they exceed `least` nanoseconds by, as a share of the time.
+fn beyond(gaps: &Gaps, limit: Nanos, least: f64) -> f64 {
     let time = gaps.time.as_nanos() as f64;
     if time == 0.0 {
         return 0.0;
     }
-    let mean = time / endings.max(1) as f64;
-    let (least, most) = (gaps.length.min(), gaps.length.max());
+    let (shortest, longest) = (gaps.length.min(), gaps.length.max());
     let middle = |each: &Bucket| {
-        let low = least.map_or(each.low, |least| each.low.max(least));
-        low.midpoint(most.map_or(each.high, |most| each.high.min(most)))
+        let low = shortest.map_or(each.low, |shortest| each.low.max(shortest));
+        low.midpoint(longest.map_or(each.high, |longest| each.high.min(longest)))
     };
     let beyond = longer(&gaps.length, limit)
-        .map(|each| (middle(&each) as f64 - mean).max(0.0) * each.count as f64)
+        .map(|each| (middle(&each) as f64 - least).max(0.0) * each.count as f64)
         .fold(0.0, |sum, each| sum + each); // an empty `sum` of floats is -0.0
     (beyond / time).min(1.0)
 }
@@ -102,21 +121,27 @@ mod tests {
 
     const MS: Nanos = Nanos::from_millis(1);
 
-    /// A second in which `count` exchanges took `service` each, and gaps of so many microseconds caught `capacity`
-    /// samples each.
+    /// A second of `count` exchanges, of which gaps of so many microseconds caught `capacity` each (as long as there
+    /// are any), and the others took `service`.
     fn tally(count: u64, service: Nanos, gaps: &[u64], capacity: u64) -> Tally {
         let mut noted = Gaps {
             time: MS * 1_000,
             ..Gaps::default()
         };
+        let mut rest = count;
+        let mut service_time = Histogram::default();
         for micros in gaps {
-            noted.add(Nanos::from_micros(*micros), Nanos::ZERO, capacity);
+            let length = Nanos::from_micros(*micros);
+            noted.add(length, Nanos::ZERO, capacity);
+            service_time.record_n(length.as_nanos(), capacity.min(rest));
+            rest -= capacity.min(rest);
         }
+        service_time.record_n(service.as_nanos(), rest);
         let mut tally = Tally {
             gaps: Some(Box::new(noted)),
+            service: service_time,
             ..Tally::default()
         };
-        tally.service.record_n(service.as_nanos(), count);
         tally.series.add(Nanos::ZERO, count, 0);
         tally
     }
@@ -153,10 +178,10 @@ mod tests {
         // Of 20 000 samples the gap caught so many; a user would have met it in one of ten cases, less 5 parts in 100 000.
         let cases: &[(u64, &[&str])] = &[
             (1, &["p99", "p999"]),
-            (19, &["p99", "p999"]),
-            (20, &["p99"]),
-            (199, &["p99"]),
-            (200, &[]),
+            (20, &["p99", "p999"]),
+            (21, &["p99"]),
+            (200, &["p99"]),
+            (201, &[]),
             (30_000, &[]),
         ];
         for (caught, wanted) in cases {
@@ -176,6 +201,42 @@ mod tests {
         // Too few samples are another reason, and not named here.
         let few = tally(999, MS / 10, &[200_000], 0);
         assert_eq!(Omission::of(&few).unwrap().withheld, ["p90"]);
+    }
+
+    #[test]
+    fn a_long_stall_is_not_outweighed_by_the_samples_of_many_short_gaps() {
+        // Ten samples are of 200 ms, and so many times ten of 4 ms: p99 is of those from 20 on.
+        for (short, wanted) in [
+            (0, &["p90", "p99", "p999"][..]),
+            (19, &["p90", "p99", "p999"]),
+            (30, &["p90", "p99", "p999"]),
+        ] {
+            let mut gaps = vec![200_000];
+            gaps.extend(vec![4_000; short]);
+            let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
+            assert_eq!(omission.withheld, wanted, "{short}");
+        }
+        // The same time in a stall that one in a hundred never meets: p99 holds what it is taken for.
+        let mut gaps = vec![9_000];
+        gaps.extend(vec![4_000; 30]);
+        let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
+        assert_eq!(omission.withheld, ["p90", "p999"]);
+    }
+
+    #[test]
+    fn gaps_have_no_more_samples_than_there_are_slow_ones() {
+        // Of a gap that could have caught 5 000 only 3 were in flight: p99 is none of its samples.
+        let mut tally = tally(20_000, MS / 10, &[100_000], 3);
+        tally.gaps.as_mut().unwrap().caught = Histogram::default();
+        tally
+            .gaps
+            .as_mut()
+            .unwrap()
+            .caught
+            .record_n(100_000_000, 5_000);
+        let omission = Omission::of(&tally).unwrap();
+        assert!((omission.blind_to.unwrap() - (1.0 - 3.0 / 20_000.0)).abs() < 1e-12);
+        assert_eq!(omission.withheld, ["p99", "p999"]);
     }
 
     #[test]

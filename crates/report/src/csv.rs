@@ -186,10 +186,11 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "generator_cpu_us_per_exchange",
-        doc: "the generator's CPU time, without deliberate spinning, over the exchanges that were started, in microseconds",
+        doc: "the generator's CPU time, without deliberate spinning, over the exchanges that ended inside the window, in microseconds; empty where it hardly did anything but spin",
         value: |line| {
             let threads = line.round.threads.iter();
-            per_exchange(line, threads.map(ThreadAccounts::worked).sum())
+            let worked: Option<Nanos> = threads.map(ThreadAccounts::worked).sum();
+            worked.map_or(String::new(), |worked| per_exchange(line, worked))
         },
     },
     Column {
@@ -199,7 +200,7 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "server_cpu_us_per_exchange",
-        doc: "the server's CPU time over the exchanges that were started, in microseconds",
+        doc: "the server's CPU time over the exchanges that ended inside the window, in microseconds",
         value: |line| match &line.round.footprint {
             Some(footprint) => per_exchange(line, footprint.cpu),
             None => String::new(),
@@ -466,9 +467,9 @@ fn held(run: &Run, place: usize) -> String {
 }
 
 fn per_exchange(line: &Line<'_>, cpu: Nanos) -> String {
-    match line.round.tally.started {
+    match line.round.tally.series.endings() {
         0 => String::new(),
-        started => fixed(cpu.as_micros_f64() / started as f64, 3),
+        ended => fixed(cpu.as_micros_f64() / ended as f64, 3),
     }
 }
 
@@ -531,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_started_cost_nothing() {
+    fn only_what_ended_inside_the_window_is_what_its_cpu_time_was_for() {
         let column = |name: &str| COLUMNS.iter().find(|column| column.name == name).unwrap();
         let cost = column("generator_cpu_us_per_exchange").value;
         let mut run = example::few_samples();
@@ -550,7 +551,9 @@ mod tests {
         run.points[0].rounds[0].tally.due += 1_000_000;
         run.points[0].rounds[0].tally.never_sent += 1_000_000;
         assert_eq!(shown(&run), before);
-        run.points[0].rounds[0].tally.started = 0;
+        run.points[0].rounds[0].tally.started *= 2;
+        assert_eq!(shown(&run), before);
+        run.points[0].rounds[0].tally.series = record::Series::default();
         assert_eq!(shown(&run), "");
     }
 }

@@ -1,6 +1,9 @@
 //! Who was the limit: generator, server, or neither?
 
-use super::{Check, waiting};
+use super::short::{
+    GENERATOR_MOST, SERVER_MOST, Server, Short, full_workers, server, shared_cpu, short,
+};
+use super::{Check, overload, waiting};
 use crate::Evidence;
 use crate::verdict::{Substantiate, invalid, note, number, qualified};
 use record::{Figure, Finding, Round};
@@ -16,24 +19,14 @@ pub(super) const CHECK: Check = Check {
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
           Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
           it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
-          which shares of time say nothing. Our own reference server is exempt. Where \
+          which shares of time say nothing. Our own reference server is exempt. \
+          Where an open loop did less than was due (as `overload` has it) and only the generator was short of CPU, it \
+          could not offer the rate: it read answers late, which looks like a slow server, so both requests/s and latency \
+          are invalid. Where \
           generator and server may use one CPU only, and it is the same, each waits for the other, the shares say \
           nothing, and both requests/s and latency are qualified.",
     judge,
 };
-
-/// A thread busy for more than this share is short of CPU.
-const GENERATOR_MOST: f64 = 0.85;
-/// A server that uses more than this share of its CPUs is short of them.
-const SERVER_MOST: f64 = 0.90;
-
-/// How busy the server was.
-#[derive(Clone, Copy)]
-struct Server {
-    busy: f64,
-    /// Whether some of its CPU time may be missing.
-    at_least: bool,
-}
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rounds = evidence.rounds.unwrap_or_default();
@@ -41,6 +34,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let server = server(rounds);
     let findings = match (generator, server) {
         _ if rounds.is_empty() => Vec::new(),
+        (Some(generator), _) if is_not_offered(evidence) => {
+            vec![not_offered(evidence, generator, server)]
+        }
         _ if evidence.counterweight() => vec![exempt(generator, server)],
         (Some(generator), Some(server)) => compare(evidence, generator, server),
         _ if !is_observed(rounds) => vec![unobserved(evidence, generator)],
@@ -59,15 +55,39 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings.into_iter().map(shares).collect()
 }
 
-fn server(rounds: &[Round]) -> Option<Server> {
-    let busy = Round::typical(rounds, Round::server_busy)?;
-    let mut prints = rounds.iter().filter_map(|round| round.footprint.as_ref());
-    let at_least = prints.any(|print| print.lower_bound);
-    Some(Server { busy, at_least })
-}
-
 fn is_observed(rounds: &[Round]) -> bool {
     rounds.iter().any(|round| round.footprint.is_some())
+}
+
+/// Whether less was done than was due in an open loop, and only the generator is known to have been short of CPU.
+fn is_not_offered(evidence: &Evidence<'_>) -> bool {
+    short(evidence) == Short::Generator && overload::shortfall(evidence).is_some()
+}
+
+/// A generator that has no CPU left reads answers late: its connections are not free when they could be, and what waits
+/// for them looks as if the server kept it waiting.
+fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) -> Finding {
+    let (offered, sustained) = overload::rates(evidence)
+        .map(|rates| (rates.offered, rates.sustained))
+        .unwrap_or_default();
+    let server = match server {
+        Some(server) => format!("the server used {} of its CPUs", server.shown()),
+        None => "the server was not observed".to_owned(),
+    };
+    let waits = match must_wait(evidence) {
+        true => ", its waits for a CPU among it",
+        false => "",
+    };
+    let sentence = format!(
+        "the generator could not offer the rate: of {} requests/s that were due it did {}; its busiest thread was {} \
+         busy{waits}, {server}",
+        units::rate(offered),
+        units::rate(sustained),
+        percent(generator)
+    );
+    invalid(&[Figure::Rps, Figure::Latency], sentence)
+        .remedy(format!("ask for a lower rate; or: {}", relief(evidence)))
+        .evidence([("offered", offered), ("sustained", sustained)])
 }
 
 fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
@@ -82,19 +102,6 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
     }
 }
 
-/// The only CPU that generator and server may run on, where it is the same one.
-fn shared_cpu(evidence: &Evidence<'_>) -> Option<u32> {
-    let ours = &evidence.machine?.cpus_allowed;
-    let is_same = |round: &Round| {
-        let theirs = round.footprint.as_ref().map(|print| &print.cpus);
-        theirs == Some(ours)
-    };
-    match ours.as_slice() {
-        [cpu] if evidence.rounds?.iter().all(is_same) => Some(*cpu),
-        _ => None,
-    }
-}
-
 /// Neither can be busy while the other is, so that their shares say nothing of who was the limit.
 fn one_cpu(cpu: u32) -> Finding {
     let sentence = format!(
@@ -102,14 +109,6 @@ fn one_cpu(cpu: u32) -> Finding {
     );
     qualified(&[Figure::Rps, Figure::Latency], sentence)
         .remedy("give each CPUs of its own, the server by taskset in COMMAND")
-}
-
-impl Server {
-    /// `40 %`, or `at least 40 %` where CPU time may be missing.
-    fn shown(self) -> String {
-        let bound = if self.at_least { "at least " } else { "" };
-        format!("{bound}{}", percent(self.busy))
-    }
 }
 
 fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
@@ -207,32 +206,25 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
         ))
         .remedy("see whether more workers serve more");
     }
-    if evidence.load.is_some_and(plan::Load::is_open) {
-        return note(format!(
-            "neither side {was} short of CPU (generator {busy}, server {used}); the rate was the one that was asked for"
-        ));
+    let neither = format!("neither side {was} short of CPU (generator {busy}, server {used})");
+    match overload::rates(evidence) {
+        Some(rates) if rates.is_sustained() => {
+            return note(format!(
+                "{neither}; the rate was the one that was asked for"
+            ));
+        }
+        Some(rates) => {
+            let share = percent(rates.sustained / rates.offered);
+            return note(format!(
+                "{neither}; {share} of what was due ended well inside the windows"
+            ));
+        }
+        None => {}
     }
     note(format!(
-        "neither side {was} short of CPU (generator {busy}, server {used}); latency or the number of connections was \
-         the limit"
+        "{neither}; latency or the number of connections was the limit"
     ))
     .remedy("more --connections show whether the server can do more")
-}
-
-/// How near to a whole number of CPUs a server's use of them must be to look like so many busy workers.
-const NEARLY_WHOLE: f64 = 0.05;
-
-/// How many CPUs the server kept busy, where that is a whole number of them and fewer than it may use: what a server
-/// with so many workers does when it can do no more.
-fn full_workers(evidence: &Evidence<'_>) -> Option<u64> {
-    let used = |round: &Round| {
-        let footprint = round.footprint.as_ref()?;
-        let cpus = footprint.cpu.as_secs_f64() / footprint.wall.as_secs_f64();
-        (footprint.cpus_allowed - cpus > 0.5).then_some(cpus)
-    };
-    let cpus = Round::typical(evidence.rounds?, used)?;
-    let is_whole = cpus > 0.5 && (cpus - cpus.round()).abs() <= NEARLY_WHOLE;
-    is_whole.then_some(cpus.round() as u64)
 }
 
 fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
@@ -395,6 +387,81 @@ mod tests {
                 "{case}"
             );
             assert!(found[0].sentence.starts_with(sentence), "{case}");
+        }
+    }
+
+    /// The healthy open loop, of whose thousand a second so many ended well, ever later.
+    fn open(sustained: u64, generator: f64, server: Option<f64>) -> Run {
+        let mut run = crate::fixture::open_loop();
+        for round in &mut run.points[0].rounds {
+            round.threads = vec![busy_thread(generator)];
+            round.footprint = server.map(busy_server);
+            round.tally.ok_in_window = sustained;
+            round.tally.open.as_mut().unwrap().growth = record::Growth::default();
+            for milli in 0..1_000 {
+                let due = units::Instant::ZERO + Nanos::from_millis(milli);
+                let open = round.tally.open.as_mut().unwrap();
+                open.growth.add(due, Nanos::from_micros(500 + milli * 250));
+            }
+        }
+        run.summarise();
+        run
+    }
+
+    #[test]
+    fn a_generator_without_cpu_could_not_offer_the_rate_whoever_was_asked() {
+        const BOTH: &[Figure] = &[Figure::Rps, Figure::Latency];
+        type Case<'a> = (u64, f64, Option<f64>, Grade, &'a [Figure], &'a str);
+        let offer =
+            "the generator could not offer the rate: of 1 000 requests/s that were due it did 800";
+        let cases: &[Case] = &[
+            (800, 0.86, Some(0.5), Grade::Invalid, BOTH, offer),
+            (800, 0.86, None, Grade::Invalid, BOTH, offer),
+            (800, 0.86, Some(0.91), Grade::Qualified, BOTH, "both sides"),
+            (800, 0.85, Some(0.91), Grade::Note, &[], "the server was"),
+            (
+                1_000,
+                0.86,
+                Some(0.5),
+                Grade::Invalid,
+                &[Figure::Rps],
+                "the generator was the limit",
+            ),
+        ];
+        for (sustained, generator, server, grade, touches, sentence) in cases {
+            let mut run = open(*sustained, *generator, *server);
+            let found = found(&run);
+            let case = format!("{sustained} {generator} {server:?}: {found:?}");
+            assert_eq!(
+                (found[0].grade, &found[0].touches[..]),
+                (*grade, *touches),
+                "{case}"
+            );
+            assert!(found[0].sentence.starts_with(sentence), "{case}");
+            // Weigh's own server is exempt from who was the limit, and not from whether the rate was offered.
+            run.plan.server = Some(plan::ServerCommand {
+                argv: vec!["weigh".into(), "serve".into()],
+                ready_within: Nanos::from_secs(5),
+                counterweight: true,
+            });
+            let exempt = judge(&Evidence::of(&run, &run.points[0]));
+            assert_eq!(
+                exempt[0].sentence.starts_with(offer),
+                *sentence == offer,
+                "{exempt:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_rate_that_was_sustained_was_the_one_that_was_asked_for() {
+        for (sustained, wanted) in [
+            (990, "; the rate was the one that was asked for"),
+            (980, "; 98 % of what was due ended well inside the windows"),
+            (370, "; 37 % of what was due ended well inside the windows"),
+        ] {
+            let found = found(&open(sustained, 0.4, Some(0.4)));
+            assert!(found[0].sentence.ends_with(wanted), "{}", found[0].sentence);
         }
     }
 

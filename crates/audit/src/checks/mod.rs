@@ -15,6 +15,7 @@ mod omission;
 mod overload;
 mod rounds;
 mod samples;
+mod short;
 mod stalls;
 mod strays;
 mod suspended;

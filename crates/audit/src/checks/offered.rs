@@ -110,12 +110,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
         let each = rounds.iter().map(|round| of(&round.tally));
         each.fold(0, u64::saturating_add)
     };
-    let due = sum(&|tally| visits(tally).map_or(tally.due, |visits| visits.due));
-    let of_visits = rounds.iter().any(|round| visits(&round.tally).is_some());
-    let (one, several) = match of_visits {
-        true => ("connection", "connections"),
-        false => ("exchange", "exchanges"),
-    };
+    let due = sum(&|tally| tally.due);
     let ours = sum(&|tally| {
         let is_ours =
             |fault: record::Fault| fault.kind == Kind::NeverSent && fault.blame == Blame::Generator;
@@ -126,7 +121,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
             &[Figure::Rps, Figure::Latency],
             format!(
                 "the rate was not offered: of {} due the generator never sent {}",
-                number(due, one, several),
+                number(due, "exchange", "exchanges"),
                 units::count(ours)
             ),
         )
@@ -181,10 +176,17 @@ fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     }
 }
 
-/// The share that the times of `part` have in all response times.
-fn share(tally: &Tally, part: &stats::Histogram) -> Option<f64> {
+/// The share that the times of `part` have in all response times of what was sent. (What was never sent is in the
+/// response times at its age, and in none of their parts.)
+pub(super) fn share(tally: &Tally, part: &stats::Histogram) -> Option<f64> {
     let open = tally.open.as_ref()?;
-    let all = open.response.sum() as f64;
+    let parts = [
+        &tally.service,
+        &open.queued,
+        &open.connecting,
+        &open.generator_late,
+    ];
+    let all: f64 = parts.iter().map(|part| part.sum() as f64).sum();
     (all > 0.0).then(|| part.sum() as f64 / all)
 }
 
@@ -318,6 +320,24 @@ mod tests {
     }
 
     #[test]
+    fn what_we_never_sent_is_held_against_the_exchanges_that_were_due_though_connections_arrive() {
+        for (never, findings) in [(50, 0), (51, 1)] {
+            let mut run = of_visits(0, 0);
+            for round in &mut run.points[0].rounds {
+                round.tally.due = 10_000; // of ten exchanges on each connection
+            }
+            tally(&mut run).observe_never_sent(never, Nanos::from_millis(1), Blame::Generator);
+            let found = found(&run);
+            assert_eq!(found.len(), findings, "{found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|each| each.sentence.contains("of 50 000 exchanges due"))
+            );
+        }
+    }
+
+    #[test]
     fn where_connections_arrive_it_is_they_that_must_be_as_many_as_the_rate_says() {
         assert_eq!(found(&of_visits(0, 0)), []);
         let mut fewer = of_visits(0, 0);
@@ -389,7 +409,10 @@ mod tests {
                     .map(|round| round.tally.open.as_ref().unwrap().response.sum())
                     .sum();
                 let open = tally(&mut run).open.as_mut().unwrap();
+                // The share is one of the sum: of 104 and of 106.
                 part(open).record_n(response * percent / 100 / 1_000, 1_000);
+                // Whoever was never sent waited for long, and has no say.
+                open.response.record_n(response, 1);
                 let found = found(&run);
                 assert_eq!(found.len(), findings, "{percent} %: {found:?}");
                 assert!(

@@ -1,8 +1,10 @@
 //! In an open loop: could the server do what was asked?
 
 use super::Check;
+use super::offered::share;
+use super::short::{Short, short};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid};
+use crate::verdict::{Substantiate, invalid, number};
 use plan::{Arrivals, Load, Stop};
 use record::{Blame, Figure, Finding, Kind, Tally};
 use units::percent;
@@ -16,7 +18,10 @@ pub(super) const CHECK: Check = Check {
           backlog makes it grow ((offered - sustained) / sustained for each second), or 1 % and more was never sent \
           although most of what was sent ended well. Where connections arrive, each offers the requests that it lived to \
           ask, and the growth is shared by them: only the first waits for a connection. Then latency is invalid: the word OVERLOAD stands in its place, \
-          with what the server did sustain.",
+          with what was sustained, and by whom: by the server; by so many connections, where all of them were open, the \
+          server had CPU left, and most of response time (or what was left over) waited for one of them; or by both \
+          sides, where both were short of CPU. Where the generator alone was, it read answers late and kept its own \
+          connections busy: that is no overload, and `limit` says that the rate was not offered.",
     judge,
 };
 
@@ -30,20 +35,38 @@ const GROWTH_LEAST: f64 = 0.5;
 /// At least this share of what was due must have been left over.
 const LEFT_OVER_LEAST: f64 = 0.01;
 
+/// Where waiting for a connection is more than this share of response time, what connections there were is what ended
+/// exchanges a second.
+const QUEUED_MOST: f64 = 0.5;
+
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     overload(evidence).into_iter().collect()
 }
 
-fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
+/// What was due a second, and what of it ended well.
+pub(super) struct Rates {
+    /// Requests a second that were due.
+    pub(super) offered: f64,
+    /// Those that ended well inside the windows, a second.
+    pub(super) sustained: f64,
+    /// How far chance may lead `offered` away, as a share of it.
+    chance: f64,
+}
+
+impl Rates {
+    /// Whether what ended well is as much as was due.
+    pub(super) fn is_sustained(&self) -> bool {
+        self.sustained >= (SUSTAINED_LEAST - self.chance) * self.offered
+    }
+}
+
+/// The rates of an open loop.
+pub(super) fn rates(evidence: &Evidence<'_>) -> Option<Rates> {
     let (load, plan) = (evidence.load?, evidence.plan()?);
-    let Load::Open {
-        rate, of, arrivals, ..
-    } = load
-    else {
+    let Load::Open { rate, arrivals, .. } = load else {
         return None;
     };
     let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
-    let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
     // Of a number that arrives at random only the mean of the rate is known: so few may have come later by chance.
     let (each_second, chance) = match (plan.stop, arrivals) {
         (Stop::Duration(_), _) => (arrived(tally) as f64 / summary.duration_s, 0.0),
@@ -52,13 +75,38 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
             (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt())
         }
     };
-    let offered = each_second * brought;
-    let sustained = summary.rps.mean;
-    if sustained <= 0.0 || sustained >= (SUSTAINED_LEAST - chance) * offered {
+    let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
+    Some(Rates {
+        offered: each_second * brought,
+        sustained: summary.rps.mean,
+        chance,
+    })
+}
+
+/// More was due than was done, so that latency is a function of the run's length; whoever it was that could not.
+pub(super) struct Shortfall {
+    rates: Rates,
+    /// What latency does for it, in words.
+    how: String,
+    /// Seconds by which response time grew for each second.
+    slope: f64,
+    /// The share of what arrived that was never sent.
+    left: f64,
+}
+
+/// How much more was due than was done; none where all of it was, or where latency says nothing of the kind.
+pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
+    let rates = rates(evidence)?;
+    if rates.sustained <= 0.0 || rates.is_sustained() {
         return None;
     }
+    let tally = evidence.tally.as_ref()?;
+    let each = evidence
+        .load?
+        .exchanges_per_arrival(&evidence.plan()?.protocol);
     let slope = tally.open.as_ref()?.growth.slope().unwrap_or(0.0);
-    let grows = slope * brought >= GROWTH_LEAST * (offered - sustained) / sustained;
+    let missing = (rates.offered - rates.sustained) / rates.sustained;
+    let grows = slope * brought(tally, each) >= GROWTH_LEAST * missing;
     let left = left_over(tally);
     let is_left = left >= LEFT_OVER_LEAST && tally.ok >= tally.started / 2;
     let how = match (grows, is_left) {
@@ -69,25 +117,77 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
         (false, true) => format!("{} was never sent", percent(left)),
         (false, false) => return None,
     };
+    Some(Shortfall {
+        rates,
+        how,
+        slope,
+        left,
+    })
+}
+
+fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
+    let Load::Open {
+        of, connections, ..
+    } = evidence.load?
+    else {
+        return None;
+    };
+    let short = short(evidence);
+    // Then the check `limit` says that the rate was not offered.
+    let found = shortfall(evidence).filter(|_| short != Short::Generator)?;
+    let few = matches!(short, Short::Neither) && is_for_connections(evidence, connections);
+    let flag = of.flag();
+    let (who, remedy) = match short {
+        Short::Both => (
+            "generator and server, which were both short of CPU, sustained".to_owned(),
+            format!(
+                "ask for latency below what was sustained, with a lower {flag}; what the server alone can do, a generator \
+                 with CPUs of its own shows"
+            ),
+        ),
+        _ if few => (
+            format!(
+                "{} sustained",
+                number(connections.into(), "connection", "connections")
+            ),
+            format!(
+                "raise --connections, or ask for latency below what these sustain, with a lower {flag}"
+            ),
+        ),
+        _ => (
+            "the server sustained".to_owned(),
+            format!("ask for latency below what the server sustains, with a lower {flag}"),
+        ),
+    };
     let sentence = format!(
-        "OVERLOAD: {} requests/s were due and the server sustained {}; {how}, so latency is a function of the run's \
-         length",
-        units::rate(offered),
-        units::rate(sustained)
+        "OVERLOAD: {} requests/s were due and {who} {}; {}, so latency is a function of the run's length",
+        units::rate(found.rates.offered),
+        units::rate(found.rates.sustained),
+        found.how
     );
     Some(
         invalid(&[Figure::Latency], sentence)
-            .remedy(format!(
-                "ask for latency below what the server sustains, with a lower {}",
-                of.flag()
-            ))
+            .remedy(remedy)
             .evidence([
-                ("offered", offered),
-                ("sustained", sustained),
-                ("growth", slope),
-                ("never sent", left),
+                ("offered", found.rates.offered),
+                ("sustained", found.rates.sustained),
+                ("growth", found.slope),
+                ("never sent", found.left),
             ]),
     )
+}
+
+/// Whether all connections were open and most of the time, or what was left over, went with waiting for one of them.
+fn is_for_connections(evidence: &Evidence<'_>, connections: u32) -> bool {
+    evidence.tally.as_ref().is_some_and(|tally| {
+        let share = tally
+            .open
+            .as_ref()
+            .and_then(|open| share(tally, &open.queued));
+        let waits = share.is_some_and(|share| share > QUEUED_MOST);
+        tally.connects.open_peak >= connections.into()
+            && (waits || left_over(tally) >= LEFT_OVER_LEAST)
+    })
 }
 
 /// What arrived in the windows: connections or exchanges.
@@ -161,6 +261,63 @@ mod tests {
             "OVERLOAD: 1 000 requests/s were due and the server sustained 800; response time grew by 250 ms for each \
              second of it, so latency is a function of the run's length"
         );
+    }
+
+    /// Who is said to have sustained it, and what is to be done, where generator and server were this busy.
+    fn blamed(
+        generator: f64,
+        server: Option<f64>,
+        change: impl Fn(&mut Tally),
+    ) -> Option<(String, String)> {
+        let mut run = run(800, 250);
+        for round in &mut run.points[0].rounds {
+            round.threads = vec![crate::fixture::busy_thread(generator)];
+            round.footprint = server.map(crate::fixture::busy_server);
+            change(&mut round.tally);
+        }
+        let found = found(&mut run).pop()?;
+        let who = found.sentence.split("were due and ").nth(1)?;
+        Some((who.split(" 800;").next()?.to_owned(), found.remedy?))
+    }
+
+    #[test]
+    fn a_generator_without_cpu_is_not_written_down_as_the_servers_doing() {
+        let server = "the server sustained";
+        let both = "generator and server, which were both short of CPU, sustained";
+        for (generator, used, wanted) in [
+            (0.86, Some(0.90), None),
+            (0.86, None, None),
+            (0.86, Some(0.91), Some(both)),
+            (0.85, Some(0.91), Some(server)),
+            (0.85, Some(0.20), Some(server)),
+            (0.85, None, Some(server)),
+        ] {
+            let who = blamed(generator, used, |_| ()).map(|(who, _)| who);
+            assert_eq!(who.as_deref(), wanted, "{generator} {used:?}");
+        }
+    }
+
+    #[test]
+    fn connections_that_were_all_waited_for_are_what_sustained_so_much() {
+        let of_ten = |server, peak, per_cent| {
+            blamed(0.1, server, |tally| {
+                tally.connects.open_peak = peak;
+                let open = tally.open.as_mut().unwrap();
+                let service = tally.service.sum() / 1_000;
+                open.queued.record_n(service * per_cent / 100, 1_000);
+            })
+        };
+        for (server, peak, queued, wanted) in [
+            (Some(0.02), 10, 110, true),
+            (None, 10, 110, true),
+            (Some(0.02), 9, 110, false),
+            (Some(0.02), 10, 90, false),
+            (Some(0.97), 10, 110, false),
+        ] {
+            let (who, remedy) = of_ten(server, peak, queued).unwrap();
+            assert_eq!(who == "10 connections sustained", wanted, "{who}");
+            assert_eq!(remedy.contains("raise --connections"), wanted, "{remedy}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn floor(rate: Rate) -> Floor {
             p50: Some(6.5),
             p99: Some(31.0),
         },
-        cpu_per_exchange: Nanos::from_nanos(14_200),
+        cpu_per_exchange: Some(Nanos::from_nanos(14_200)),
         generator_busy: Some(0.031),
     }
 }

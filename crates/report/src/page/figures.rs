@@ -29,11 +29,12 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         )];
     };
     let tally = Summary::tally(&point.rounds);
-    // What was spent per exchange is worth no more than the number of exchanges; and what was never started cost nothing.
-    let started = if is_void(run, Figure::Counts) {
+    // What was spent per exchange is worth no more than the number of exchanges. CPU time is that of the windows, and so
+    // are the endings, whenever what ended was due.
+    let ended = if is_void(run, Figure::Counts) {
         0
     } else {
-        tally.started
+        tally.series.endings()
     };
     let beside = open(run, &summary);
     let visits = visits(run, &summary);
@@ -50,8 +51,8 @@ pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
         Some(exchanges(run, &summary, &tally)),
         Some(bytes(run, &summary)),
         connections(run, point, &tally),
-        generator(&point.rounds, started),
-        server(&point.rounds, started),
+        generator(&point.rounds, ended),
+        server(&point.rounds, ended),
     ];
     let above = above.into_iter().flatten().chain(beside).chain(visits);
     let below = below.into_iter().flatten();
@@ -114,7 +115,7 @@ fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
         Load::Open { .. } => "response time",
     };
     if is_overloaded(run) {
-        let sustained = format!(": the server sustained {}/s", per_second(summary.rps.mean));
+        let sustained = format!(": {}/s were sustained", per_second(summary.rps.mean));
         let items = vec![Item::wrong("OVERLOAD").and(Role::Plain, sustained)];
         return Row::new(label, items).marked(grade(run, Figure::Latency));
     }
@@ -415,7 +416,7 @@ fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
 }
 
 /// What the generator itself took; its shares of time as the medians over rounds, where rounds are long enough for them.
-fn generator(rounds: &[Round], started: u64) -> Option<Row> {
+fn generator(rounds: &[Round], ended: u64) -> Option<Row> {
     let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
     let most = rounds.iter().map(|round| round.threads.len()).max()?;
     if most == 0 {
@@ -433,7 +434,7 @@ fn generator(rounds: &[Round], started: u64) -> Option<Row> {
             .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
     );
     items.extend(Round::typical(rounds, spun).map(|share| spinning(&threads, share)));
-    items.extend((started > 0).then(|| cost(&threads, started)));
+    items.extend((ended > 0).then(|| cost(&threads, ended)).flatten());
     Some(Row::new("generator", items))
 }
 
@@ -469,8 +470,9 @@ fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
 /// off by more than a few per cent.
 const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
-fn cost(threads: &[&ThreadAccounts], started: u64) -> Item {
-    let cpu = units::span(sum(threads, ThreadAccounts::worked) / started);
+fn cost(threads: &[&ThreadAccounts], ended: u64) -> Option<Item> {
+    let worked: Option<Nanos> = threads.iter().map(|thread| thread.worked()).sum();
+    let cpu = units::span(worked? / ended);
     let item = Item::plain(format!("{cpu} CPU per exchange"));
     let (user, system) = (
         sum(threads, |thread| thread.user),
@@ -479,17 +481,17 @@ fn cost(threads: &[&ThreadAccounts], started: u64) -> Item {
     // Of spinning's own share in each nothing is known.
     let has_spun = threads.iter().any(|thread| thread.spun > Nanos::ZERO);
     if user + system < DIVISIBLE || has_spun {
-        return item;
+        return Some(item);
     }
     let own = user.as_secs_f64() / (user + system).as_secs_f64();
-    item.and(
+    Some(item.and(
         Role::Dim,
         format!(
             " (own code {}, kernel {})",
             percent(own),
             percent(1.0 - own)
         ),
-    )
+    ))
 }
 
 fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos {
@@ -497,7 +499,7 @@ fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos
 }
 
 /// What the server's processes took, where they were observed; their share of time where rounds are long enough for it.
-fn server(rounds: &[Round], started: u64) -> Option<Row> {
+fn server(rounds: &[Round], ended: u64) -> Option<Row> {
     let prints: Vec<&Footprint> = rounds
         .iter()
         .filter_map(|round| round.footprint.as_ref())
@@ -518,9 +520,9 @@ fn server(rounds: &[Round], started: u64) -> Option<Row> {
         None => cpus,
     })];
     // With the server observed in some rounds only, its time belongs to their exchanges alone.
-    if started > 0 && prints.len() == rounds.len() {
+    if ended > 0 && prints.len() == rounds.len() {
         let cpu: Nanos = prints.iter().map(|each| each.cpu).sum();
-        let each = units::span(cpu / started);
+        let each = units::span(cpu / ended);
         items.push(Item::plain(format!("{bound}{each} CPU per exchange")));
     }
     items.push(Item::plain(number(
@@ -546,15 +548,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_started_cost_nothing() {
+    fn only_what_ended_inside_the_windows_is_what_their_cpu_time_was_for() {
         let mut run = example::ok();
         let before = (shown(&run, "generator"), shown(&run, "server"));
         assert!(
-            before.0.contains("42.8 µs CPU per exchange"),
+            before.0.contains("42.9 µs CPU per exchange"),
             "{}",
             before.0
         );
-        assert!(before.1.contains("167 µs CPU per exchange"), "{}", before.1);
+        assert!(before.1.contains("168 µs CPU per exchange"), "{}", before.1);
         let tally = &mut run.points[0].rounds[4].tally;
         tally.due += 1_000_000;
         tally.never_sent += 1_000_000;
@@ -562,7 +564,31 @@ mod tests {
         run.points[0]
             .rounds
             .iter_mut()
-            .for_each(|round| round.tally.started = 0);
+            .for_each(|round| round.tally.started *= 2); // whatever was sent or ended later
+        assert_eq!((shown(&run, "generator"), shown(&run, "server")), before);
+        for round in &mut run.points[0].rounds {
+            let again = round.tally.series.clone();
+            round.tally.series.merge(&again);
+        }
+        assert!(shown(&run, "generator").contains("21.5 µs CPU per exchange"));
+        assert!(shown(&run, "server").contains("83.8 µs CPU per exchange"));
+        run.points[0]
+            .rounds
+            .iter_mut()
+            .for_each(|round| round.tally.series = record::Series::default());
+        assert!(!shown(&run, "generator").contains("per exchange"));
+    }
+
+    #[test]
+    fn what_a_thread_that_only_spun_took_for_an_exchange_is_not_said() {
+        let mut run = example::ok();
+        for thread in run.points[0]
+            .rounds
+            .iter_mut()
+            .flat_map(|round| &mut round.threads)
+        {
+            (thread.awake, thread.spun) = (Awake::Always, thread.wall);
+        }
         assert!(!shown(&run, "generator").contains("per exchange"));
     }
 
@@ -579,10 +605,10 @@ mod tests {
                 .iter_mut()
                 .for_each(|print| print.wall = Nanos::from_millis(4));
         }
-        assert!(shown(&run, "generator").starts_with("2 threads  42.8 µs CPU per exchange"));
+        assert!(shown(&run, "generator").starts_with("2 threads  42.9 µs CPU per exchange"));
         assert_eq!(
             shown(&run, "server"),
-            "2 CPUs  167 µs CPU per exchange  3 processes"
+            "2 CPUs  168 µs CPU per exchange  3 processes"
         );
     }
 
@@ -606,6 +632,7 @@ mod tests {
                 .flat_map(|round| &mut round.threads);
             for thread in threads {
                 (thread.awake, thread.spun) = (awake, thread.wall * percent / 100);
+                thread.cpu += thread.spun;
             }
             let row = shown(&run, "generator");
             assert!(row.contains(wanted), "{row}");
