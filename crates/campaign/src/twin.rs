@@ -7,7 +7,7 @@ use crate::generator::{Order, Said, Told};
 use crate::walk::place;
 use crate::{Cell, View};
 use engine::{Job, Observer, Progress, Rep};
-use kernel::process::{Heard, Helper};
+use kernel::process::{Heard, Piped};
 use record::{Journal, Round, Run};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +96,7 @@ pub(crate) fn round(
     let (tell, heard) = channel();
     let mut helpers = Vec::new();
     for part in 0..GENERATORS {
-        let helper = Helper::start(command, LONGEST, part, tell.clone());
+        let helper = Piped::start(command, LONGEST, part, tell.clone());
         helpers.push(helper.map_err(TwinError::Start)?);
     }
     let plan = job.plan().for_two_generators();
@@ -120,7 +120,7 @@ fn line(message: &impl serde::Serialize) -> Vec<u8> {
 
 /// Two generators at work on one round.
 struct Pair {
-    helpers: Vec<Helper>,
+    helpers: Vec<Piped>,
     heard: Receiver<(usize, Heard)>,
     each: [Half; GENERATORS],
     is_told_to_stop: bool,
@@ -139,7 +139,7 @@ struct Half {
 }
 
 impl Pair {
-    fn new(helpers: Vec<Helper>, heard: Receiver<(usize, Heard)>) -> Pair {
+    fn new(helpers: Vec<Piped>, heard: Receiver<(usize, Heard)>) -> Pair {
         let now = kernel::clock::now();
         let half = || Half {
             heard_at: now,

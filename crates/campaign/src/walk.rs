@@ -277,38 +277,19 @@ fn walk(
     if run.points.is_empty() {
         run.expect_points();
     }
-    let mut journal = journal.begin(run)?;
+    let journal = journal.begin(run)?;
     view.begins(run);
     (0..run.points.len()).for_each(|point| tell_point(run, point, view));
-    let mut seq = run.unused_seq();
-    while let Some(cell) = next {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        if cell.by == Generators::Two && twin::is_given_up(run, &cell) {
-            next = course.next(run);
-            continue;
-        }
-        view.round(&cell);
-        let level = plan.at(&cell.level);
-        let measured = match cell.by {
-            Generators::One => floors.of(&cell, &level, run, stop, view).and_then(|floor| {
-                let stage = set(&mut stage, &level, run, stop, view)?;
-                Ok(Some((floor, measure(stage, &cell, &mut seq, stop, view)?)))
-            }),
-            Generators::Two => set(&mut stage, &level, run, stop, view).map(|stage| {
-                let round = measure_twin(stage, generator, &cell, &mut seq, stop, view);
-                twin::keep(run, &mut journal, &cell, round, view);
-                None
-            }),
-        };
-        let (floor, round) = match measured {
-            Ok(Some(measured)) => measured,
-            Ok(None) => {
-                tell_point(run, cell.point, view);
-                next = course.next(run);
-                continue;
-            }
+    let mut way = Way {
+        stage,
+        floors,
+        journal,
+        generator,
+        seq: run.unused_seq(),
+    };
+    while let Some(cell) = next.filter(|_| !stop.load(Ordering::Relaxed)) {
+        match way.step(plan, &cell, run, stop, view) {
+            Ok(()) => {}
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
                 return Err(error);
             }
@@ -318,14 +299,55 @@ fn walk(
                 run.interrupted = true; // what was measured before it stands
                 break;
             }
-        };
-        keep(run, &mut journal, &cell, floor.as_ref(), round, view);
-        tell_point(run, cell.point, view);
+        }
         next = course.next(run);
     }
     run.interrupted |= stop.load(Ordering::Relaxed);
     run.drop_unmeasured();
-    Ok(journal)
+    Ok(way.journal)
+}
+
+/// What goes with a campaign from cell to cell.
+struct Way<'a> {
+    stage: Option<Stage>,
+    floors: Floors,
+    journal: Journal,
+    generator: &'a [OsString],
+    /// The first `{seq}` that no round has used.
+    seq: u64,
+}
+
+impl Way<'_> {
+    /// Measures one cell, and keeps what came of it.
+    fn step(
+        &mut self,
+        plan: &Plan,
+        cell: &Cell,
+        run: &mut Run,
+        stop: &AtomicBool,
+        view: &mut dyn View,
+    ) -> Result<(), CampaignError> {
+        if cell.by == Generators::Two && twin::is_given_up(run, cell) {
+            return Ok(());
+        }
+        view.round(cell);
+        let level = plan.at(&cell.level);
+        match cell.by {
+            Generators::One => {
+                let floor = self.floors.of(cell, &level, run, stop, view)?;
+                let stage = set(&mut self.stage, &level, run, stop, view)?;
+                let round = measure(stage, cell, &mut self.seq, stop, view)?;
+                keep(run, &mut self.journal, cell, floor.as_ref(), round, view);
+            }
+            Generators::Two => {
+                let stage = set(&mut self.stage, &level, run, stop, view)?;
+                let round = measure_twin(stage, self.generator, cell, &mut self.seq, stop, view);
+                twin::keep(run, &mut self.journal, cell, round, view);
+            }
+        }
+        tell_point(run, cell.point, view);
+        Ok(())
+    }
 }
 
 /// One round at what is set.

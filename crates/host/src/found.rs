@@ -327,7 +327,7 @@ mod tests {
             ("proc/9/comm", "nginx\n"),
             ("proc/9/cmdline", "nginx: master process /usr/sbin/nginx\0"),
             ("proc/20/comm", "twin\n"),
-            ("proc/20/cmdline", "twin\0--port\01\0"),
+            ("proc/20/cmdline", "twin\0--port\x001\0"),
             ("proc/21/comm", "twin\n"),
         ]);
         let all = [stat(7, 1), stat(8, 9), stat(9, 1), stat(20, 1), stat(21, 1)];

@@ -14,9 +14,9 @@
 //! that its number cannot be given away meanwhile.
 
 mod family;
-mod helper;
+mod piped;
 
-pub use helper::{Heard, Helper};
+pub use piped::{Heard, Piped};
 
 use crate::accounts::Usage;
 use crate::{clock, limits};

@@ -28,13 +28,13 @@ pub enum Heard {
 
 /// Such a process. Dropping it kills it.
 #[derive(Debug)]
-pub struct Helper {
+pub struct Piped {
     child: Child,
     /// Lines to be written; none once its input is closed.
     lines: Option<Sender<Vec<u8>>>,
 }
 
-impl Helper {
+impl Piped {
     /// Starts `command`. What it says goes to `tell`, under `name`, line by line of at most `longest` bytes each; its
     /// standard error is ours.
     ///
@@ -45,7 +45,7 @@ impl Helper {
         longest: u64,
         name: T,
         tell: Sender<(T, Heard)>,
-    ) -> io::Result<Helper> {
+    ) -> io::Result<Piped> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -55,7 +55,7 @@ impl Helper {
             .spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (lines, written) = channel();
-        let helper = Helper {
+        let helper = Piped {
             child,
             lines: Some(lines),
         };
@@ -102,7 +102,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Piped {
     fn drop(&mut self) {
         let _ = self.end(Nanos::ZERO); // what cannot be killed has ended
     }
@@ -145,10 +145,10 @@ mod tests {
     /// Far more than ever needed.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str, longest: u64) -> (Helper, Receiver<(u8, Heard)>) {
+    fn shell(script: &str, longest: u64) -> (Piped, Receiver<(u8, Heard)>) {
         let (tell, heard) = channel();
         let command = ["sh", "-c", script].map(OsString::from);
-        let helper = Helper::start(&command, longest, 7, tell).unwrap();
+        let helper = Piped::start(&command, longest, 7, tell).unwrap();
         (helper, heard)
     }
 
@@ -188,6 +188,6 @@ mod tests {
         helper.say(vec![b'x'; 1 << 20]); // more than a pipe holds
         let status = helper.end(Nanos::from_millis(5)).unwrap();
         assert_eq!(status.code(), None);
-        assert!(Helper::start(&["/no/such/program".into()], 1, 0, channel().0).is_err());
+        assert!(Piped::start(&["/no/such/program".into()], 1, 0, channel().0).is_err());
     }
 }
