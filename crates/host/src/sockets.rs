@@ -133,8 +133,27 @@ pub(crate) struct Owners {
     pub(crate) hidden: usize,
 }
 
-/// Who holds one of `sockets`.
+/// Who holds one of `sockets`. A process shows the descriptors of its first thread; others may have tables of their own,
+/// which are looked at only where nobody is found, because there are many more of them.
 pub(crate) fn owners(root: &Root, sockets: &BTreeSet<u64>) -> Owners {
+    let by_process = holders(root, sockets, |pid| vec![format!("/proc/{pid}/fd")]);
+    if !by_process.pids.is_empty() {
+        return by_process;
+    }
+    let by_thread = holders(root, sockets, |pid| {
+        let folder = format!("/proc/{pid}/task");
+        let threads = root.entries(&folder).unwrap_or_default();
+        let table = |thread: &String| format!("{folder}/{thread}/fd");
+        threads.iter().map(table).collect()
+    });
+    Owners {
+        pids: by_thread.pids,
+        ..by_process
+    }
+}
+
+/// Who holds one of `sockets` in one of its `tables` of descriptors.
+fn holders(root: &Root, sockets: &BTreeSet<u64>, tables: impl Fn(u32) -> Vec<String>) -> Owners {
     let names: BTreeSet<String> = sockets
         .iter()
         .map(|inode| format!("socket:[{inode}]"))
@@ -143,24 +162,25 @@ pub(crate) fn owners(root: &Root, sockets: &BTreeSet<u64>) -> Owners {
     let mut left = MOST_DESCRIPTORS;
     let pids = root.entries("/proc").unwrap_or_default();
     for pid in pids.iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let folder = format!("/proc/{pid}/fd");
-        let entries = match root.entries(&folder) {
-            Ok(entries) => entries,
-            Err(error) => {
-                owners.hidden += usize::from(error == std::io::ErrorKind::PermissionDenied);
-                continue;
+        for folder in tables(pid) {
+            let entries = match root.entries(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    owners.hidden += usize::from(error == std::io::ErrorKind::PermissionDenied);
+                    continue;
+                }
+            };
+            left = left.saturating_sub(entries.len());
+            let is_held = |entry: &String| {
+                let link = root.link(format!("{folder}/{entry}"));
+                link.is_some_and(|link| link.to_str().is_some_and(|name| names.contains(name)))
+            };
+            if entries.iter().any(is_held) {
+                owners.pids.insert(pid);
             }
-        };
-        left = left.saturating_sub(entries.len());
-        let is_held = |entry: &String| {
-            let link = root.link(format!("{folder}/{entry}"));
-            link.is_some_and(|link| link.to_str().is_some_and(|name| names.contains(name)))
-        };
-        if entries.iter().any(is_held) {
-            owners.pids.insert(pid);
-        }
-        if left == 0 {
-            break;
+            if left == 0 {
+                return owners;
+            }
         }
     }
     owners
@@ -245,5 +265,13 @@ mod tests {
                 hidden: 0
             }
         );
+    }
+
+    #[test]
+    fn a_thread_that_has_a_table_of_its_own_is_found_where_no_process_shows_the_socket() {
+        let tree = fixture(&[("proc/7/fd/none", ""), ("proc/7/task/9/fd/none", "")]);
+        symlink("socket:[11]", tree.path("proc/7/task/9/fd/3")).unwrap();
+        assert_eq!(owners(&tree.root, &[11].into()).pids, [7].into());
+        assert_eq!(owners(&tree.root, &[12].into()).pids, [].into());
     }
 }
