@@ -110,10 +110,7 @@ mod tests {
     fn conditions_are_read_as_they_are_meant_and_shown_again() {
         let cases = [
             ("p99<10ms", "p99 < 10.0 ms"),
-            (
-                "p99.9 < 1s , errors<0.5%",
-                "p99.9 < 1.00 s, errors < 0.5 %",
-            ),
+            ("p99.9 < 1s , errors<0.5%", "p99.9 < 1.00 s, errors < 0.5 %"),
             ("max<250us", "max < 250 µs"),
         ];
         for (text, shown) in cases {
