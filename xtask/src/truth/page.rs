@@ -76,10 +76,10 @@ fn introduction(setting: &Setting) -> String {
          Each case was run {rounds} times by each tool, with other seeds, one after the other, against a fresh server. \
          Of each figure the run with the median error is shown and decides, weigh's and the others' alike: that was \
          fixed before, no run was repeated or left out, and all are in the raw data, with how busy the machine was and \
-         what the host took away. weigh ran with one thread and `--spin auto`, connections opened beforehand, a warm-up \
+         what the host took away. weigh ran with one thread and `--spin always`, connections opened beforehand, a warm-up \
          of half a second; the server with `--spin auto`: its own lateness is in the truth.\n\n\
          Where a case was looked at by packets, too, their truth is the kernel's time stamp of the packet with the \
-         answer, less when it was due (others: less that of the request); weigh ran with `--spin always` there.\n\n\
+         answer, less when it was due (others: less that of the request).\n\n\
          - machine: {machine}\n\
          - priority of server and tools over everything else: {priority}\n\
          - source: {commit}\n\n\
