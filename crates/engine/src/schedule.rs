@@ -33,7 +33,14 @@ pub(crate) struct Schedule {
     pub(crate) asked: Instant,
     /// The most connects that may be under way at a time.
     pub(crate) most_connecting: u32,
+    /// Arrivals that may still be assigned before the kernel is asked whether answers have come.
+    pub(crate) burst: u32,
 }
+
+/// So many arrivals are assigned at most before the kernel is asked again. After a moment in which a thread was kept from
+/// its CPU a hundred may be due, and the first of them are answered, and want their stamp, long before the last are sent:
+/// what is late already is better sent a little later than answers stamped late.
+const BURST: u32 = 4;
 
 /// What an open loop notes of a slot.
 #[derive(Debug, Clone, Copy, Default)]
@@ -82,7 +89,13 @@ impl Schedule {
             visits: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
             each: each.unwrap_or(1),
             most_connecting,
+            burst: BURST,
         }
+    }
+
+    /// The kernel is about to be asked for answers.
+    pub(crate) fn renew_burst(&mut self) {
+        self.burst = BURST;
     }
 
     /// Begins anew at `origin`, with the arrivals that follow from `seed`.

@@ -44,6 +44,11 @@ impl Stack {
         self.top = slot;
     }
 
+    /// Whether no slot lies here.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.top == NONE
+    }
+
     /// Takes the one on top.
     pub(crate) fn pop(&mut self) -> Option<u32> {
         let top = self.top;

@@ -25,8 +25,8 @@ use units::{Instant, Nanos};
 
 /// How long a tool may take beyond its run.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often it is looked at whether it has ended.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often it is looked at whether it has ended. Each look takes a CPU from one of the two that are measured.
+const LOOK: Duration = Duration::from_millis(100);
 /// By how much a request may seem to arrive before it was due: the kernel's stamps are of another clock, and the
 /// difference between the two moves a little while one of them is disciplined.
 const SLACK: Nanos = Nanos::from_micros(50);

@@ -48,33 +48,44 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.release();
     }
 
-    /// Assigns what has become due since, and says when the next exchange does: never where the first of those that are
-    /// due already waits for a slot, which only a completion or the alarm can bring.
+    /// Assigns what has become due since, and says until when to wait for answers: until the next exchange is due, not at
+    /// all where more is than a burst; and where the first of those that are due already waits for a slot, until a
+    /// completion or the alarm brings one.
     #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn catch_up(&mut self) -> Instant {
         self.clock = self.ring.now();
-        self.release();
+        if let Some(schedule) = &mut self.schedule {
+            schedule.renew_burst();
+        }
+        if self.release() {
+            return self.clock;
+        }
         match &self.schedule {
             Some(schedule) if schedule.head > self.clock => schedule.head,
             _ => Instant::NEVER,
         }
     }
 
-    /// Assigns what is due by now, as far as there are slots for it.
+    /// Assigns what is due by now, as far as there are slots for it and the burst allows; whether it was the burst that
+    /// did not.
     #[inline(never)]
-    pub(super) fn release(&mut self) {
+    pub(super) fn release(&mut self) -> bool {
         while let Some(schedule) = &mut self.schedule {
             if schedule.head > self.clock {
-                return;
+                return false;
             }
             let may_connect = self.connecting < schedule.most_connecting;
+            if schedule.burst == 0 {
+                return !schedule.idle.is_empty() || may_connect && !schedule.vacant.is_empty();
+            }
             let free = match schedule.idle.pop() {
                 None if may_connect => schedule.vacant.pop(),
                 idle => idle,
             };
-            let Some(index) = free else { return };
+            let Some(index) = free else { return false };
             self.offer_scheduled(index);
         }
+        false
     }
 
     /// A slot may have become free at `at`, or its connection usable.
@@ -140,13 +151,15 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// The first that is due by now and was not assigned: an exchange, or the first of a visit.
+    /// The first that is due by now and was not assigned, as long as the burst allows: an exchange, or the first of a
+    /// visit.
     fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
-        while schedule.head <= self.clock {
+        while schedule.head <= self.clock && schedule.burst > 0 {
             let due = schedule.head;
             match self.pace.take_arrival(due, schedule.each) {
                 Some((belongs, left)) => {
+                    schedule.burst -= 1;
                     schedule.assign(index, due);
                     schedule.receive(index, Visit { due, belongs, left });
                     schedule.pass();
