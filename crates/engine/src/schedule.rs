@@ -33,13 +33,14 @@ pub(crate) struct Schedule {
     pub(crate) asked: Instant,
     /// The most connects that may be under way at a time.
     pub(crate) most_connecting: u32,
-    /// Arrivals that may still be assigned before the kernel is asked whether answers have come.
-    pub(crate) burst: u32,
+    /// What may still be assigned before the kernel is asked whether answers have come, in answers.
+    allowance: u32,
 }
 
-/// So many arrivals are assigned at most before the kernel is asked again. After a moment in which a thread was kept from
-/// its CPU a hundred may be due, and the first of them are answered, and want their stamp, long before the last are sent:
-/// what is late already is better sent a little later than answers stamped late.
+/// So many arrivals are assigned at most before the kernel is asked again, and one more after every so many answers that
+/// it had. After a moment in which a thread was kept from its CPU a hundred may be due, and the first of them are
+/// answered, and want their stamp, long before the last are sent: what is late already is better sent a little later than
+/// answers stamped late. (One for each answer would keep up the number of those that wait for their stamp.)
 const BURST: u32 = 4;
 
 /// What an open loop notes of a slot.
@@ -89,13 +90,30 @@ impl Schedule {
             visits: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
             each: each.unwrap_or(1),
             most_connecting,
-            burst: BURST,
+            allowance: BURST * BURST,
         }
     }
 
     /// The kernel is about to be asked for answers.
-    pub(crate) fn renew_burst(&mut self) {
-        self.burst = BURST;
+    pub(crate) fn renew_allowance(&mut self) {
+        self.allowance = BURST * BURST;
+    }
+
+    /// It had one.
+    #[inline]
+    pub(crate) fn note_answer(&mut self) {
+        self.allowance += 1;
+    }
+
+    /// Whether one more may be assigned before the kernel is asked.
+    #[inline]
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.allowance >= BURST
+    }
+
+    /// One more is.
+    pub(crate) fn note_assigned(&mut self) {
+        self.allowance = self.allowance.saturating_sub(BURST);
     }
 
     /// Begins anew at `origin`, with the arrivals that follow from `seed`.

@@ -311,7 +311,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.accounts.turns.completions += 1;
             self.arrive(completion);
             if self.is_watchful {
-                self.release();
+                self.release_after_answer();
             }
         }
         if self.accounts.turns.completions == before {

@@ -442,6 +442,28 @@ fn what_becomes_due_while_answers_keep_coming_is_sent_between_them() {
 }
 
 #[test]
+fn answers_do_not_wait_for_their_stamp_until_all_that_is_late_is_sent() {
+    // Twice as many are due as this generator can send: at the end 500 are late at a time.
+    let server = Server {
+        service: US,
+        ..Server::default()
+    };
+    let options = Options {
+        call_cost: US * 5,
+        ..Options::default()
+    };
+    let mut plan = plan("200k", Arrivals::Constant, 1_000, Stop::Requests(1_000));
+    plan.connect = Connect::Eager;
+    let (round, _) = bottle_with(&plan, &server, &options);
+    assert_eq!(round.tally.ok, 1_000);
+    let late = round.tally.lateness.max();
+    assert!(late > Some(2_000_000), "{late:?}");
+    // Some forty calls: what is sent and taken in a turn or two.
+    let service = round.tally.service.max().unwrap();
+    assert!(service < 300_000, "{service} ns");
+}
+
+#[test]
 fn what_was_due_is_still_sent_after_the_window_and_the_rest_is_censored_at_its_age() {
     let server = Server {
         service: MS * 100,

@@ -2,6 +2,7 @@
 
 use crate::cost::programs;
 use anyhow::{Context, Result};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -13,6 +14,14 @@ const MEMORY: &str = "/dev/shm";
 /// others work, too, would otherwise measure those. Not real time: from a thread of that kind which does not sleep, as one
 /// that spins does not, Linux takes the CPU for 50 ms of each second, and those were then p99 of every fast case.
 const PRIORITIES: &[&[&str]] = &[&["nice", "-n", "-15"], &[]];
+/// The same for the truth server, which sleeps: in real time. Whatever else the machine does then goes on in its pauses,
+/// and does not drive one measured process off its CPU right after the other, when most answers are under way.
+const SERVER_PRIORITIES: &[&[&str]] = &[&["chrt", "-f", "1"], &["nice", "-n", "-15"], &[]];
+/// Where Linux keeps the nice value of this session as a whole (sched(7), "The autogroup feature"): between sessions that
+/// one counts, and the processes' own only within.
+const SESSION: &str = "/proc/self/autogroup";
+/// What it is while something is measured.
+const SESSION_NICE: &str = "-15";
 /// What the first round's seed is; each round has the next one.
 pub const SEED: u64 = 1;
 
@@ -24,7 +33,34 @@ pub struct Means {
     pub server: PathBuf,
     /// What stands before every measured command.
     pub priority: &'static [&'static str],
+    /// What stands before the truth server's.
+    pub server_priority: &'static [&'static str],
+    session: Arc<Session>,
     folder: Arc<TempDir>,
+}
+
+/// The priority of this session, raised; as it was when this is dropped.
+struct Session {
+    /// The nice value that it had; none where it could not be raised.
+    before: Option<String>,
+}
+
+impl Session {
+    fn raised() -> Session {
+        let nice = |text: String| Some(text.trim().rsplit_once(' ')?.1.to_owned());
+        let before = fs::read_to_string(SESSION).ok().and_then(nice);
+        Session {
+            before: before.filter(|_| fs::write(SESSION, SESSION_NICE).is_ok()),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = fs::write(SESSION, before); // raised for longer is all that could come of it
+        }
+    }
 }
 
 impl Means {
@@ -40,11 +76,9 @@ impl Means {
         Ok(Means {
             server: weigh.clone(),
             weigh,
-            priority: PRIORITIES
-                .iter()
-                .find(|words| works(words))
-                .copied()
-                .unwrap_or_default(),
+            priority: first_that_works(PRIORITIES),
+            server_priority: first_that_works(SERVER_PRIORITIES),
+            session: Arc::new(Session::raised()),
             folder: Arc::new(folder.context("there is no folder for logs")?),
         })
     }
@@ -64,6 +98,8 @@ impl Means {
             weigh,
             server: self.server.clone(),
             priority: self.priority,
+            server_priority: self.server_priority,
+            session: Arc::clone(&self.session),
             folder: Arc::clone(&self.folder),
         }
     }
@@ -75,17 +111,40 @@ impl Means {
 
     /// `program` with priority, as one begins to type it.
     pub fn command(&self, program: &Path) -> Vec<String> {
-        let words = self.priority.iter().map(|word| (*word).to_owned());
-        words.chain([program.display().to_string()]).collect()
+        before(self.priority, program)
+    }
+
+    /// The truth server with its priority, likewise.
+    pub fn server_command(&self) -> Vec<String> {
+        before(self.server_priority, &self.server)
     }
 
     /// For people: how measured processes are put before others.
     pub fn priority_text(&self) -> String {
-        match self.priority {
+        let shown = |words: &[&str]| match words {
             [] => "none could be had".to_owned(),
             words => format!("`{}`", words.join(" ")),
-        }
+        };
+        let session = match &self.session.before {
+            Some(_) => format!(", {SESSION_NICE} for the whole session"),
+            None => String::new(),
+        };
+        format!(
+            "tools {}, the truth server {}{session}",
+            shown(self.priority),
+            shown(self.server_priority)
+        )
     }
+}
+
+fn before(words: &[&str], program: &Path) -> Vec<String> {
+    let words = words.iter().map(|word| (*word).to_owned());
+    words.chain([program.display().to_string()]).collect()
+}
+
+fn first_that_works(ways: &'static [&'static [&'static str]]) -> &'static [&'static str] {
+    let first = ways.iter().find(|words| works(words));
+    first.copied().unwrap_or_default()
 }
 
 /// Whether a command may be started so.
@@ -121,7 +180,9 @@ mod tests {
         means.priority = &["nice", "-n", "-15"];
         let words = means.command(&means.weigh);
         assert_eq!(words, ["nice", "-n", "-15", "/opt/weigh"]);
-        assert_eq!(means.priority_text(), "`nice -n -15`");
+        means.server_priority = &[];
+        let text = means.priority_text();
+        assert!(text.starts_with("tools `nice -n -15`, the truth server none could be had"));
         let other = means.with("/opt/other".into());
         assert_eq!(other.server, means.weigh);
         assert_eq!(other.folder(), means.folder());

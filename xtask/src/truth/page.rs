@@ -81,7 +81,7 @@ fn introduction(setting: &Setting) -> String {
          Where a case was looked at by packets, too, their truth is the kernel's time stamp of the packet with the \
          answer, less when it was due (others: less that of the request).\n\n\
          - machine: {machine}\n\
-         - priority of server and tools over everything else: {priority}\n\
+         - priority over everything else: {priority}\n\
          - source: {commit}\n\n\
          {others}\n\n\
          The bounds for weigh: 2 % or 40 µs, whichever is larger, at p50, p90 and p99; 3 % or 200 µs at p99.9; against \

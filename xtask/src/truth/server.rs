@@ -50,7 +50,7 @@ impl Server {
     pub fn start(means: &Means, case: &Case, seed: u64) -> Result<Server> {
         let log = means.folder().join("truth.log");
         let words = means.folder().join("server.words");
-        let mut command = means.command(&means.server);
+        let mut command = means.server_command();
         command.extend(arguments(case, seed));
         let typed = typed(&command);
         command.extend(["--truth-log".to_owned(), log.display().to_string()]);

@@ -49,13 +49,13 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// Assigns what has become due since, and says until when to wait for answers: until the next exchange is due, not at
-    /// all where more is than a burst; and where the first of those that are due already waits for a slot, until a
+    /// all where more is than may be sent at once; and where the first of those that are due already waits for a slot, until a
     /// completion or the alarm brings one.
     #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn catch_up(&mut self) -> Instant {
         self.clock = self.ring.now();
         if let Some(schedule) = &mut self.schedule {
-            schedule.renew_burst();
+            schedule.renew_allowance();
         }
         if self.release() {
             return self.clock;
@@ -66,8 +66,8 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// Assigns what is due by now, as far as there are slots for it and the burst allows; whether it was the burst that
-    /// did not.
+    /// Assigns what is due by now, as far as there are slots for it and answers are not to be asked for first; whether
+    /// they are.
     #[inline(never)]
     pub(super) fn release(&mut self) -> bool {
         while let Some(schedule) = &mut self.schedule {
@@ -75,7 +75,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 return false;
             }
             let may_connect = self.connecting < schedule.most_connecting;
-            if schedule.burst == 0 {
+            if !schedule.is_allowed() {
                 return !schedule.idle.is_empty() || may_connect && !schedule.vacant.is_empty();
             }
             let free = match schedule.idle.pop() {
@@ -86,6 +86,15 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.offer_scheduled(index);
         }
         false
+    }
+
+    /// Assigns what has become due while an answer was seen to.
+    #[inline(never)]
+    pub(super) fn release_after_answer(&mut self) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.note_answer();
+        }
+        self.release();
     }
 
     /// A slot may have become free at `at`, or its connection usable.
@@ -151,15 +160,15 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// The first that is due by now and was not assigned, as long as the burst allows: an exchange, or the first of a
-    /// visit.
+    /// The first that is due by now and was not assigned, if one may be before answers are asked for: an exchange, or the
+    /// first of a visit.
     fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
-        while schedule.head <= self.clock && schedule.burst > 0 {
+        while schedule.head <= self.clock && schedule.is_allowed() {
             let due = schedule.head;
             match self.pace.take_arrival(due, schedule.each) {
                 Some((belongs, left)) => {
-                    schedule.burst -= 1;
+                    schedule.note_assigned();
                     schedule.assign(index, due);
                     schedule.receive(index, Visit { due, belongs, left });
                     schedule.pass();
