@@ -4,7 +4,7 @@
 //! of check and build, not once a step.
 
 use crate::cargo::{cargo, run};
-use crate::{count, faults, fuzz, schema, servers, tidy};
+use crate::{count, faults, fuzz, schema, servers, tidy, truth};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -49,6 +49,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "table of faults",
         run: |_| faults::check(),
+    },
+    Step {
+        name: "table of accuracy",
+        run: |_| truth::check(),
     },
     Step {
         name: "documentation",

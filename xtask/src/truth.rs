@@ -59,7 +59,7 @@ const ROUNDS: u32 = 3;
 /// The longest run of another tool: enough for all stalls, and for p99.9 wherever the rate is not the lowest.
 const SECONDS_OF_PEERS: u32 = 3;
 /// Pairs of runs for the floor, of each way of waiting.
-const PAIRS: u32 = 9;
+const PAIRS: u32 = 15;
 /// A look: seconds of each run, and one of each.
 const SECONDS_QUICK: u32 = 1;
 
@@ -87,7 +87,7 @@ pub struct Truth {
     /// Only say which cases there are.
     #[arg(long)]
     list: bool,
-    /// Only the floor: beside a paced client of bare system calls; nothing is written.
+    /// Only the floor: beside a paced client of bare system calls; its section of docs/accuracy.md is written anew.
     #[arg(long, conflicts_with_all = ["only", "seconds", "check_page"])]
     floor: bool,
     /// Run nothing; only say whether docs/accuracy.md has every case, and nothing of ours outside its bounds.
@@ -126,7 +126,11 @@ impl Truth {
         println!("machine    {}", machine.sentence());
         println!("priority   {}", means.priority_text());
         if self.floor {
-            return self.measure_floor(&means)?.verdict();
+            let floor = self.measure_floor(&means)?;
+            if self.is_whole() {
+                publish_floor(&floor)?;
+            }
+            return floor.verdict();
         }
         println!("{}", table::head());
         let mut outcomes = Vec::new();
@@ -245,6 +249,16 @@ fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
             .with_context(|| format!("{} could not be written", path.display()))?;
     }
     Ok(())
+}
+
+/// Writes the floor's section of the page anew, where there is a page.
+fn publish_floor(floor: &Floor) -> Result<()> {
+    let path = published();
+    let Ok(text) = fs::read_to_string(&path) else {
+        return Ok(());
+    };
+    let text = page::with_section(&text, &floor.section());
+    fs::write(&path, text).with_context(|| format!("{} could not be written", path.display()))
 }
 
 /// Whether the page as published has every case as it is asked now, and shows nothing of weigh's outside its bounds. Runs

@@ -298,6 +298,16 @@ fn commands(outcomes: &[Outcome]) -> String {
     text + "```\n"
 }
 
+/// The page `text` with `section` in place of the one with the same heading; as it was where it has none.
+pub fn with_section(text: &str, section: &str) -> String {
+    let heading = section.lines().next().unwrap_or_default();
+    let Some((before, old)) = text.split_once(&format!("{heading}\n")) else {
+        return text.to_owned();
+    };
+    let after = old.find("\n## ").map_or("", |at| &old[at..]);
+    format!("{before}{}\n{after}", section.trim_end())
+}
+
 /// Looks for every case in the published page, as it is asked now, and for a cell of weigh's outside its bound.
 ///
 /// # Errors
@@ -363,6 +373,18 @@ mod tests {
     fn page(off_us: u64) -> String {
         let outcomes = (0..CASES.len()).map(|case| Outcome::example(case, off_us));
         text(&setting(), &outcomes.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_section_is_written_anew_and_nothing_else() {
+        let page = "# Page\n\n## The floor\n\nold\n\n## Cases\n\nx\n";
+        let new = "## The floor\n\nnew\n";
+        let wanted = "# Page\n\n## The floor\n\nnew\n\n## Cases\n\nx\n";
+        assert_eq!(with_section(page, new), wanted);
+        assert_eq!(with_section(wanted, new), wanted);
+        assert_eq!(with_section("# Page\n", new), "# Page\n");
+        let last = "# Page\n\n## The floor\n\nold\n";
+        assert_eq!(with_section(last, new), format!("# Page\n\n{new}"));
     }
 
     #[test]
