@@ -187,6 +187,7 @@ impl Truth {
                 seconds: self.seconds(case),
                 round,
                 seed: SEED + u64::from(round),
+                spin: trial::AWAKE,
             };
             trials.push(order.weigh(case)?);
             order.seconds = order.seconds.min(SECONDS_OF_PEERS);

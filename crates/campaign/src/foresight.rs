@@ -1,9 +1,11 @@
-//! What can be known before the load: whether there are descriptors and ports for what is asked.
+//! What can be known before the load: whether there are descriptors and ports for what is asked, and whether what a
+//! search asks can be told at all.
 //!
 //! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
 //! is refused beforehand, with the largest number that would work.
 
-use plan::{Arriving, Endpoint, Load, Plan, Stop};
+use plan::{Arriving, Conditions, Endpoint, Load, Plan, Stop};
+use record::Capacity;
 use std::net::IpAddr;
 use thiserror::Error;
 use units::{Nanos, Rate};
@@ -21,7 +23,7 @@ pub struct Foresight {
 }
 
 /// Why a plan cannot be carried out on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum Shortage {
     /// More connections than files may be open.
     #[error(
@@ -72,6 +74,48 @@ pub enum Shortage {
         /// The highest rate that works for any length of time.
         most: u64,
     },
+    /// Fewer exchanges of a rate than what a search asks of it rests on.
+    #[error(
+        "--slo {slo} needs {needed} exchanges at each rate, and {rounds} rounds at {rate} have fewer; give a longer \
+         --duration, higher --requests, or begin with a higher --rate",
+        needed = units::count(*.needed),
+        rate = units::rate(.rate.as_f64()),
+        rounds = Capacity::MOST_ROUNDS_A_VOTE
+    )]
+    Samples {
+        /// What is asked.
+        slo: Conditions,
+        /// Exchanges that it needs.
+        needed: u64,
+        /// The lowest rate of the search.
+        rate: Rate,
+    },
+}
+
+/// Whether the rates that a search begins with can be told to hold or to fail.
+///
+/// # Errors
+/// [`Shortage::Samples`].
+pub fn foresee_search(plan: &Plan) -> Result<(), Shortage> {
+    let levels = plan.levels();
+    let loads = levels.iter().map(|level| level.load);
+    let rates = loads.filter_map(|load| match load {
+        Load::Open { rate, .. } => Some((rate, load)),
+        Load::Closed { .. } => None,
+    });
+    let lowest = rates.min_by(|(a, _), (b, _)| a.as_f64().total_cmp(&b.as_f64()));
+    match (&plan.slo, lowest) {
+        (Some(slo), Some((rate, load)))
+            if Capacity::rounds_a_vote(&load, plan) > Capacity::MOST_ROUNDS_A_VOTE =>
+        {
+            Err(Shortage::Samples {
+                slo: slo.clone(),
+                needed: Capacity::exchanges_a_vote(plan),
+                rate,
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether `plan` can be carried out against `endpoint` with what there is.

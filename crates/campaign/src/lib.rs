@@ -28,6 +28,7 @@ mod walk;
 mod witness;
 
 pub use cells::{Cell, Generators, cells};
+pub use course::left;
 pub use foresight::{Foresight, foresee};
 pub use generator::{GenerateError, generate};
 pub use selftest::{BeyondReach, SelfTestError};

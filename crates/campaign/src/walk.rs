@@ -3,7 +3,7 @@
 
 use crate::cells::{Cell, Generators};
 use crate::course::Course;
-use crate::foresight::{Foresight, Shortage, foresee};
+use crate::foresight::{Foresight, Shortage, foresee, foresee_search};
 use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
 use crate::twin;
@@ -166,6 +166,7 @@ pub fn resume(
 /// What must hold before anything is begun.
 fn check(plan: &Plan) -> Result<(), CampaignError> {
     plan.check()?;
+    foresee_search(plan)?;
     let (first, last) = kernel::limits::local_port_range();
     let open_files = match kernel::limits::raise_open_files() {
         Ok(before) => before.hard,

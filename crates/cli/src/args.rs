@@ -2,7 +2,8 @@
 
 use crate::chart::Picture;
 use crate::serve::ServeFlags;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -270,6 +271,19 @@ Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 
 Exit status: 0 measured; 1 more faults than --max-errors; 2 the command is wrong or nothing could be reached;
 3 --strict and a figure is invalid; 6 measured, but not saved; 70 a bug of ours; 130 interrupted.";
+
+/// The names of what stands on the command line after the verb, defaults not among them.
+pub fn given(matches: &ArgMatches) -> Vec<String> {
+    let verb = matches.subcommand().map(|(_, matches)| matches);
+    let is_given = |matches: &ArgMatches, name: &str| {
+        matches.value_source(name) == Some(ValueSource::CommandLine)
+    };
+    let of = |matches: &ArgMatches| {
+        let names = matches.ids().map(|id| id.as_str().to_owned());
+        names.filter(|name| is_given(matches, name)).collect()
+    };
+    verb.map_or_else(Vec::new, of)
+}
 
 /// `weigh sweep`
 #[derive(Debug, Args)]

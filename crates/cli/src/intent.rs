@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
-use units::{Nanos, Series};
+use units::{Nanos, Rate, Series};
 
 /// Connections of a closed loop that names no number.
 const CONNECTIONS: u32 = 10;
@@ -42,7 +42,7 @@ pub fn sweep(flags: &SweepFlags) -> Result<Plan> {
     let searched;
     let run = match (&flags.slo, &flags.run.rate, &flags.run.connection_rate) {
         (Some(_), None, None) => {
-            let rate = Some(SEARCHED.parse()?);
+            let rate = Some(searched_rates(flags)?);
             searched = RunFlags {
                 rate,
                 ..flags.run.clone()
@@ -97,8 +97,22 @@ fn axes(flags: &RunFlags) -> Vec<Axis> {
     axes.into_iter().flatten().collect()
 }
 
-/// The rates that a search tries where none are named: up to more than any server on one machine answers.
-const SEARCHED: &str = "100..1m*2";
+/// The rates that a search tries where none are named: from one of which a few rounds can be told to hold, up to more
+/// than any server on one machine answers.
+fn searched_rates(flags: &SweepFlags) -> Result<Series<Rate>> {
+    const LOWEST: f64 = 100.0;
+    const FEW_ROUNDS: f64 = 5.0;
+    let plan = Plan {
+        slo: flags.slo.clone(),
+        ..base(&flags.run, &SWEEP)?
+    };
+    let needed = record::Capacity::exchanges_a_vote(&plan) as f64;
+    let lowest = match plan.stop {
+        Stop::Requests(_) => LOWEST,
+        Stop::Duration(span) => (needed / (FEW_ROUNDS * span.as_secs_f64())).max(LOWEST),
+    };
+    Ok(format!("{}..1m*2", lowest.ceil()).parse()?)
+}
 
 /// What a verb takes where nothing is said.
 struct Defaults {

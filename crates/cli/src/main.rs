@@ -21,18 +21,19 @@ mod sweep;
 mod truth;
 
 use args::{Cli, Verb};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     exit::own_bugs();
     kernel::signals::outlive_file_limit();
-    let cli = Cli::parse_from(args::with_verb(std::env::args_os().collect()));
+    let matches = Cli::command().get_matches_from(args::with_verb(std::env::args_os().collect()));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.verb {
         None => demo::demo(),
         Some(Verb::Run(flags)) => run::run(&flags),
-        Some(Verb::Sweep(flags)) => sweep::sweep(&flags),
+        Some(Verb::Sweep(flags)) => sweep::sweep(&flags, &args::given(&matches)),
         Some(Verb::Report(flags)) => report::report(&flags),
         Some(Verb::Serve(flags)) => serve::serve(&flags),
         Some(Verb::Completions(flags)) => manual::completions(&flags),

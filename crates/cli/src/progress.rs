@@ -14,6 +14,7 @@ pub struct Bar {
     rounds: u32,
     points: usize,
     is_search: bool,
+    is_quiet: bool,
     /// Rounds of all points that come after this one.
     after: u64,
     stop: Stop,
@@ -64,6 +65,7 @@ impl Bar {
             rounds: 0,
             points: 1,
             is_search: false,
+            is_quiet: quiet,
             after: 0,
             stop: Stop::Requests(0),
             warmup: Nanos::ZERO,
@@ -133,9 +135,14 @@ impl View for Bar {
         self.rounds = run.plan.rounds;
         self.points = run.plan.levels().len();
         self.is_search = run.plan.is_search();
-        self.after = campaign::cells(&run.plan).len() as u64;
+        self.after = campaign::left(&run.plan, run) as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;
+        if !self.is_quiet
+            && let Some(idle) = run.plan.idle_connections()
+        {
+            self.bar.suspend(|| output::remark(&idle.to_string()));
+        }
     }
 
     fn round(&mut self, _: &Cell) {

@@ -13,12 +13,15 @@ use record::{Finding, Round, Run, SaveError};
 use report::Look;
 use std::path::{Path, PathBuf};
 
-/// Carries `flags` out.
-pub fn sweep(flags: &SweepFlags) -> Result<Exit> {
+/// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
+const ANEW: [&str; 6] = ["resume", "chart", "json", "quiet", "strict", "dry_run"];
+
+/// Carries `flags` out, of which those of the names `given` stand on the command line.
+pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
     let run = &flags.run;
     let earlier = flags.resume.as_deref().map(earlier).transpose()?;
     let plan = match &earlier {
-        Some((earlier, path)) => again(flags, earlier, path)?,
+        Some((earlier, path)) => again(flags, given, earlier, path)?,
         None => intent::sweep(flags)?,
     };
     if run.dry_run {
@@ -73,8 +76,19 @@ fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
 
 /// The plan of the sweep that goes on: as it was recorded or, where the command is given again, as that says, which must
 /// be the same.
-fn again(flags: &SweepFlags, earlier: &Run, path: &Path) -> Result<Plan> {
+fn again(flags: &SweepFlags, given: &[String], earlier: &Run, path: &Path) -> Result<Plan> {
     if flags.run.urls.is_empty() && flags.run.urls_file.is_none() {
+        // A group of flags is "given" with the first of its own.
+        let is_flag = |name: &&String| name.starts_with(|first: char| first.is_lowercase());
+        let mut other = given.iter().filter(is_flag);
+        if let Some(other) = other.find(|name| !ANEW.contains(&name.as_str())) {
+            bail!(
+                "--resume {} goes on with the sweep as it was recorded, which --{} would change; leave that away, or give \
+                 the whole command again",
+                path.display(),
+                other.replace('_', "-")
+            );
+        }
         let plan = earlier.plan.clone();
         if plan.withholds() {
             bail!(

@@ -4,6 +4,7 @@
 //! one tree for everything (`cpu.stat`), and version 1, with a tree for each matter (`cpuacct.usage`).
 
 use crate::files::{Root, field};
+use record::Sampled;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -28,7 +29,13 @@ pub(crate) struct Accounts {
     /// In all.
     pub(crate) cpu: Nanos,
     /// In code of its own, and in the kernel; none where the group does not divide.
-    pub(crate) split: Option<(Nanos, Nanos)>,
+    pub(crate) sampled: Option<Sampled>,
+}
+
+/// Both parts, if both are known.
+fn sampled(user: Option<Nanos>, kernel: Option<Nanos>) -> Option<Sampled> {
+    user.zip(kernel)
+        .map(|(user, kernel)| Sampled { user, kernel })
 }
 
 impl Cgroup {
@@ -92,13 +99,13 @@ impl Cgroup {
             };
             return Some(Accounts {
                 cpu: value("usage_usec")?,
-                split: value("user_usec").zip(value("system_usec")),
+                sampled: sampled(value("user_usec"), value("system_usec")),
             });
         }
         let value = |name: &str| root.number(self.folder.join(name)).map(Nanos::from_nanos);
         Some(Accounts {
             cpu: value("cpuacct.usage")?,
-            split: value("cpuacct.usage_user").zip(value("cpuacct.usage_sys")),
+            sampled: sampled(value("cpuacct.usage_user"), value("cpuacct.usage_sys")),
         })
     }
 
@@ -166,7 +173,10 @@ mod tests {
             let group = of(path).unwrap();
             let wanted = Accounts {
                 cpu: Nanos::from_micros(1_500),
-                split: Some((Nanos::from_micros(500), Nanos::from_micros(1_000))),
+                sampled: Some(Sampled {
+                    user: Nanos::from_micros(500),
+                    kernel: Nanos::from_micros(1_000),
+                }),
             };
             assert_eq!(group.accounts(&tree.root), Some(wanted), "{path}");
             assert_eq!(group.pids(&tree.root), [7, 8, 9].into());
@@ -177,7 +187,7 @@ mod tests {
             old,
             Some(Accounts {
                 cpu: Nanos::from_nanos(77),
-                split: None
+                sampled: None
             })
         );
         assert_eq!((of("/bare"), of("/none")), (None, None));

@@ -98,10 +98,6 @@ pub(crate) struct Net {
     tcp_pages: Option<u64>,
 }
 
-/// A page of memory as /proc/net/sockstat counts them. Linux counts them in units of 4 KiB whatever its own pages are
-/// (SK_MEM_QUANTUM until 6.0; since then its pages).
-const PAGE: u64 = 4096;
-
 impl Net {
     /// As it is now.
     pub(crate) fn read(root: &Root) -> Net {
@@ -122,7 +118,9 @@ impl Net {
     pub(crate) fn since(&self, first: &Net) -> KernelCounters {
         let more = |of: fn(&Net) -> Option<u64>| Some(of(self)?.saturating_sub(of(first)?));
         let both = |of: fn(&Net) -> Option<u64>| of(first).zip(of(self));
-        let bytes = |pages: u64| pages.saturating_mul(PAGE);
+        // Of the kernel's own pages (until 6.0, of 4 KiB whatever those are: SK_MEM_QUANTUM).
+        let page = kernel::limits::page_size();
+        let bytes = |pages: u64| pages.saturating_mul(page);
         KernelCounters {
             listen_overflows: more(|net| net.listen_overflows),
             listen_drops: more(|net| net.listen_drops),
@@ -255,6 +253,7 @@ mod tests {
         ]);
         let first = Net::read(&fixture(&[]).root);
         let last = Net::read(&tree.root);
+        let page = kernel::limits::page_size();
         let none = last.since(&first);
         assert_eq!(none, KernelCounters::default());
         let early = Net {
@@ -269,7 +268,7 @@ mod tests {
             syn_retransmits: None,
             retransmits: Some(0),
             time_wait: Some((1, 7)),
-            tcp_memory: Some((3 * PAGE, 3 * PAGE)),
+            tcp_memory: Some((3 * page, 3 * page)),
         };
         assert_eq!(last.since(&early), wanted);
     }

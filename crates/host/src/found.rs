@@ -6,7 +6,7 @@
 use crate::cgroup::Cgroup;
 use crate::files::Root;
 use crate::sockets;
-use kernel::process::{Process, Stat};
+use kernel::process::{Census, Process, Stat};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,6 +21,7 @@ const MOST_NAMED: usize = 8;
 pub struct Found {
     /// All that were seen to belong to it when it was last looked at.
     known: BTreeSet<Process>,
+    census: Census,
     /// The group that was named, if one was: whoever is in it is the server.
     group: Option<Cgroup>,
 }
@@ -96,13 +97,17 @@ impl Found {
             );
         }
         Ok(Found {
-            known: BTreeSet::new(),
             group: Some(group),
+            ..Found::of(BTreeSet::new())
         })
     }
 
     fn of(known: BTreeSet<Process>) -> Found {
-        Found { known, group: None }
+        Found {
+            known,
+            census: Census::default(),
+            group: None,
+        }
     }
 
     /// The group that was named.
@@ -113,15 +118,32 @@ impl Found {
     /// The tree as it is now.
     pub(crate) fn look(&mut self) -> Vec<Stat> {
         let tree = match &self.group {
-            Some(group) => {
-                let pids = group.pids(&Root::machine());
-                pids.into_iter().filter_map(Stat::read).collect()
-            }
-            None => tree(&kernel::process::all(), &self.known),
+            Some(group) => inside(group),
+            None => tree(&self.census.all(), &self.known),
         };
         self.known = tree.iter().map(|stat| stat.process).collect();
         tree
     }
+
+    /// The same with less effort, soon after a look: strangers are taken as they were.
+    pub(crate) fn glance(&mut self) -> Vec<Stat> {
+        let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
+        let tree = match &self.group {
+            Some(group) => inside(group),
+            None => {
+                let all = self.census.again(|pid| known.contains(&pid));
+                tree(&all, &self.known)
+            }
+        };
+        self.known = tree.iter().map(|stat| stat.process).collect();
+        tree
+    }
+}
+
+/// Everybody in a group.
+fn inside(group: &Cgroup) -> Vec<Stat> {
+    let pids = group.pids(&Root::machine());
+    pids.into_iter().filter_map(Stat::read).collect()
 }
 
 /// Everybody of `all` who is known or descends from somebody who is.

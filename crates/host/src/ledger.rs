@@ -12,13 +12,12 @@
 
 use kernel::accounts::Usage;
 use kernel::process::{Process, Stat, span_of};
+use record::Sampled;
 use std::collections::BTreeMap;
 use units::Nanos;
 
 /// How far the two sums may lie apart by what ticks cut off: of user and kernel, of each process that keeps accounts.
 const CUT_OFF_TICKS: u64 = 2;
-/// Fewer ticks than this cannot be divided into user and kernel.
-const DIVISIBLE_TICKS: u64 = 10;
 
 /// A process, with its exact clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +47,8 @@ pub(crate) struct Look {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) cpu: Nanos,
-    /// In code of its own, and in the kernel, where there are ticks enough to say.
-    pub(crate) split: Option<(Nanos, Nanos)>,
+    /// Where the ticks fell, unless an account was lost.
+    pub(crate) sampled: Option<Sampled>,
     pub(crate) lower_bound: bool,
 }
 
@@ -172,7 +171,7 @@ impl Ledger {
         };
         Taken {
             cpu,
-            split: divided(cpu, parts(last), parts(&self.first)),
+            sampled: sampled_between(parts(&self.first), parts(last)),
             lower_bound: is_lost,
         }
     }
@@ -194,32 +193,23 @@ fn kept(look: &Look) -> u64 {
 }
 
 /// User's and the kernel's parts at an edge.
-fn parts(look: &Look) -> (Nanos, Nanos) {
+fn parts(look: &Look) -> Sampled {
     let sum = |of: fn(&Stat) -> u64| span_of(look.sights.iter().map(|sight| of(&sight.stat)).sum());
     let user = sum(|stat| stat.own.user + stat.children.user);
     let system = sum(|stat| stat.own.system + stat.children.system);
-    (user + look.reaped.user, system + look.reaped.system)
+    Sampled {
+        user: user + look.reaped.user,
+        kernel: system + look.reaped.system,
+    }
 }
 
-/// `cpu` divided as the difference of the parts is, where there is enough of it.
-pub(crate) fn divided(
-    cpu: Nanos,
-    last: (Nanos, Nanos),
-    first: (Nanos, Nanos),
-) -> Option<(Nanos, Nanos)> {
-    if last.0 < first.0 || last.1 < first.1 {
-        return None; // an account was lost
-    }
-    let (user, system) = (
-        last.0.saturating_sub(first.0),
-        last.1.saturating_sub(first.1),
-    );
-    if user + system < span_of(DIVISIBLE_TICKS) {
-        return None;
-    }
-    let share = user.as_secs_f64() / (user + system).as_secs_f64();
-    let user = Nanos::from_nanos((cpu.as_nanos() as f64 * share).round() as u64).min(cpu);
-    Some((user, cpu.saturating_sub(user)))
+/// What was sampled from `first` to `last`; none where an account was lost in between.
+pub(crate) fn sampled_between(first: Sampled, last: Sampled) -> Option<Sampled> {
+    let is_whole = last.user >= first.user && last.kernel >= first.kernel;
+    is_whole.then(|| Sampled {
+        user: last.user.saturating_sub(first.user),
+        kernel: last.kernel.saturating_sub(first.kernel),
+    })
 }
 
 #[cfg(test)]
@@ -325,21 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn the_division_follows_the_ticks_where_there_are_enough() {
-        let ticks = |user, system| (span_of(user), span_of(system));
-        let cpu = Nanos::from_millis(1_000);
-        let cases = [
-            (ticks(60, 20), ticks(0, 0), Some(750)),
-            (ticks(70, 20), ticks(10, 0), Some(750)),
-            (ticks(0, 10), ticks(0, 0), Some(0)),
-            (ticks(6, 3), ticks(0, 0), None),
-            (ticks(6, 90), ticks(7, 0), None),
-        ];
-        for (last, first, wanted) in cases {
-            let found = divided(cpu, last, first);
-            assert_eq!(found.map(|(user, _)| user.as_nanos() / 1_000_000), wanted);
-            assert!(found.is_none_or(|(user, system)| user + system == cpu));
-        }
+    fn an_account_that_was_lost_leaves_nothing_to_divide() {
+        let ticks = |user, system| Sampled {
+            user: span_of(user),
+            kernel: span_of(system),
+        };
+        let between = sampled_between(ticks(10, 5), ticks(70, 25));
+        assert_eq!(between, Some(ticks(60, 20)));
+        assert_eq!(sampled_between(ticks(7, 0), ticks(6, 90)), None);
         assert_eq!(Ticks::default().cpu(), Nanos::ZERO);
     }
 }

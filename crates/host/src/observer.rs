@@ -9,7 +9,7 @@ use crate::counters::{Span, irq_apart};
 use crate::cpus;
 use crate::files::Root;
 use crate::found::Found;
-use crate::ledger::{Ledger, Look, Sight, Taken, divided};
+use crate::ledger::{Ledger, Look, Sight, Taken, sampled_between};
 use crate::memory;
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
 use kernel::process::{Child, Stat, newest, pids, ticks_of};
@@ -44,10 +44,14 @@ impl Server<'_> {
         }
     }
 
-    fn look(&mut self) -> Look {
-        let sights = self.stats().into_iter().map(Sight::of).collect();
+    /// Everybody now, soon after all of them were looked up: at the edges of a window each look is a disturbance.
+    fn glance(&mut self) -> Look {
+        let stats = match self {
+            Server::Started(child) => child.glance(),
+            Server::Found(found) => found.glance(),
+        };
         Look {
-            sights,
+            sights: stats.into_iter().map(Sight::of).collect(),
             reaped: self.reaped(),
         }
     }
@@ -250,7 +254,7 @@ impl Open {
         let newest = newest();
         let strangers = pids().into_iter().collect();
         let uptime = ticks_of(uptime(root));
-        let look = server.look();
+        let look = server.glance();
         let members = living(&look);
         let group = server.group(root, &members);
         let group = group.and_then(|group| group.accounts(root).map(|accounts| (group, accounts)));
@@ -292,7 +296,7 @@ impl Open {
     }
 
     fn close(self, root: &Root, mut server: Server<'_>, opened: Instant) -> Footprint {
-        let look = server.look();
+        let look = server.glance();
         let wall = kernel::clock::now() - opened;
         let members = living(&look);
         let threads = look.sights.iter().filter(|sight| !sight.stat.zombie);
@@ -317,8 +321,7 @@ impl Open {
         let allowed = cpus.len() as f64;
         Footprint {
             cpu: taken.cpu,
-            cpu_user: taken.split.map(|(user, _)| user),
-            cpu_kernel: taken.split.map(|(_, kernel)| kernel),
+            sampled: taken.sampled,
             clock,
             processes: members.len() as u32,
             threads: Some(threads),
@@ -336,10 +339,10 @@ impl Open {
 fn taken_by(root: &Root, (group, first): &(Cgroup, Accounts)) -> Option<Taken> {
     let last = group.accounts(root)?;
     let cpu = last.cpu.saturating_sub(first.cpu);
-    let split = first.split.zip(last.split);
+    let sampled = first.sampled.zip(last.sampled);
     Some(Taken {
         cpu,
-        split: split.and_then(|(first, last)| divided(cpu, last, first)),
+        sampled: sampled.and_then(|(first, last)| sampled_between(first, last)),
         lower_bound: false,
     })
 }

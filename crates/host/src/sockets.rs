@@ -31,13 +31,21 @@ pub(crate) fn listening(root: &Root, address: SocketAddr) -> BTreeSet<u64> {
     if !exact.is_empty() {
         return exact;
     }
-    // `::` takes connections of both families, unless it was told not to.
-    let takes = |at: &SocketAddr| match at.ip() {
-        IpAddr::V4(any) => any.is_unspecified() && ip.is_ipv4(),
-        IpAddr::V6(any) => any.is_unspecified(),
+    let any = |is_wanted: fn(IpAddr) -> bool| -> BTreeSet<u64> {
+        let any = on_port().filter(|(at, _)| at.ip().is_unspecified() && is_wanted(at.ip()));
+        any.map(|(_, inode)| inode).collect()
     };
-    let any = on_port().filter(|(at, _)| takes(at));
-    any.map(|(_, inode)| inode).collect()
+    // `::` takes connections of both families, unless it was told not to: as it must have been where `0.0.0.0` has a
+    // socket of its own.
+    let own_family = if ip.is_ipv4() {
+        any(|ip| ip.is_ipv4())
+    } else {
+        BTreeSet::new()
+    };
+    match own_family.is_empty() {
+        true => any(|ip| ip.is_ipv6()),
+        false => own_family,
+    }
 }
 
 /// The sockets that listen on `port`, of whichever address.
@@ -197,11 +205,13 @@ mod tests {
         1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12 1 0 100 0 0 10 0\n\
         2: 0100007F:1F90 0100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 13 1 0 20 4 30 10 -1\n\
         3: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 14 1 0 100 0 0 10 0\n\
-        4: nonsense\n5: 0100007F 0 0A\n";
+        4: 00000000:0054 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 15 1 0 100 0 0 10 0\n\
+        5: nonsense\n6: 0100007F 0 0A\n";
     const TCP6: &str = "  sl  local_address\n\
         0: 00000000000000000000000000000000:0051 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 21 1 0\n\
         1: 0000000000000000FFFF00000100007F:0052 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 22 1 0\n\
-        2: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 23 1 0\n";
+        2: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 23 1 0\n\
+        3: 00000000000000000000000000000000:0054 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 24 1 0\n";
 
     #[cfg(target_endian = "little")]
     #[test]
@@ -217,6 +227,8 @@ mod tests {
             ("[::1]:81", &[21]),
             ("127.0.0.1:82", &[22]),
             ("127.0.0.1:83", &[]),
+            ("127.0.0.1:84", &[15]),
+            ("[::1]:84", &[24]),
         ];
         for (at, wanted) in cases {
             let found = listening(&tree.root, at.parse().unwrap());

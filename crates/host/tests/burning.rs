@@ -134,7 +134,7 @@ fn a_server_that_we_start_is_charged_its_threads_and_its_short_lived_children() 
     assert!(error.abs() < 0.01, "{error}: {taken} {print:?}");
     assert!(!print.lower_bound, "{print:?}");
     assert!(
-        print.threads >= Some(1) && print.cpu_user.is_some(),
+        print.threads >= Some(1) && print.sampled.is_some(),
         "{print:?}"
     );
     assert!(observing < 0.005, "observing took {observing} of a CPU");

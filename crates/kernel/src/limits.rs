@@ -30,6 +30,13 @@ pub fn open_files() -> OpenFiles {
     }
 }
 
+/// Bytes of a page of memory.
+pub fn page_size() -> u64 {
+    // SAFETY: takes no memory of ours.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).unwrap_or(4096)
+}
+
 /// Raises the soft limit on open files to the hard one, and returns what it was before the first such call. What
 /// [`process`](crate::process) starts gets the old limit again.
 ///

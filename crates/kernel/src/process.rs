@@ -20,7 +20,7 @@ pub use piped::{Heard, Piped};
 
 use crate::accounts::Usage;
 use crate::{clock, limits};
-pub use family::{Process, Stat, Ticks, all, newest, pids, span_of, ticks_of};
+pub use family::{Census, Process, Stat, Ticks, all, newest, pids, span_of, ticks_of};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -73,6 +73,7 @@ pub struct Child {
     mark: u64,
     /// All that were seen to belong to it when it was last looked at.
     known: BTreeSet<Process>,
+    census: Census,
     status: Option<ExitStatus>,
     /// CPU time of those that we have reaped.
     reaped: Usage,
@@ -98,6 +99,7 @@ impl Child {
             leader: stat.process,
             mark,
             known: BTreeSet::from([stat.process]),
+            census: Census::default(),
             status: None,
             reaped: Usage::default(),
             stopped: false,
@@ -197,10 +199,22 @@ impl Child {
 
     /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
     pub fn look(&mut self) -> Vec<Stat> {
+        let all = self.census.all();
+        self.among(&all)
+    }
+
+    /// The same with less effort, soon after a look: strangers are taken as they were.
+    pub fn glance(&mut self) -> Vec<Stat> {
+        let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
+        let all = self.census.again(|pid| known.contains(&pid));
+        self.among(&all)
+    }
+
+    fn among(&mut self, all: &[Stat]) -> Vec<Stat> {
         if self.stopped {
             return Vec::new();
         }
-        let mut members = self.members(&all());
+        let mut members = self.members(all);
         members.retain(|stat| !self.reap_orphan(stat));
         self.known = members.iter().map(|stat| stat.process).collect();
         members

@@ -6,6 +6,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -151,6 +152,35 @@ pub struct ServerCommand {
     pub counterweight: bool,
 }
 
+/// More connections than requests: what is to be said of it before the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleConnections {
+    /// Points where it is so.
+    pub points: usize,
+    /// All points.
+    pub of: usize,
+    /// The most connections asked for.
+    pub asked: u32,
+    /// As many as will be opened there.
+    pub opened: u32,
+}
+
+impl fmt::Display for IdleConnections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (asked, opened) = (self.asked.into(), self.opened.into());
+        if self.of > 1 {
+            write!(f, "at {} of {} points, ", self.points, self.of)?;
+        }
+        write!(
+            f,
+            "--connections {} is more than a round has requests for: only {} will be opened; raise --requests to load \
+             the server with all of them",
+            units::count(asked),
+            units::count(opened),
+        )
+    }
+}
+
 impl Plan {
     /// A small sound plan for `address`: one connection, `/`, five rounds of one second. For examples and tests; the
     /// command line builds its own.
@@ -220,6 +250,25 @@ impl Plan {
             }
             Stop::Duration(_) => connections,
         }
+    }
+
+    /// Connections that are asked for and will never be opened, because a round has fewer requests; none where every
+    /// round can open what it is asked to. (An open loop asks for at most so many, and is content with fewer.)
+    pub fn idle_connections(&self) -> Option<IdleConnections> {
+        let levels = self.levels();
+        let at = levels.iter().filter_map(|level| {
+            let plan = self.at(level);
+            let (asked, opened) = (plan.load.connections(), plan.connections());
+            (asked > opened && !plan.load.is_open()).then_some((asked, opened))
+        });
+        let at: Vec<(u32, u32)> = at.collect();
+        let (asked, opened) = at.iter().copied().max()?;
+        Some(IdleConnections {
+            points: at.len(),
+            of: levels.len(),
+            asked,
+            opened,
+        })
     }
 
     /// The same load for two generator processes, of as many threads each: the threads of both are those of this plan.

@@ -29,7 +29,7 @@ mod sweep;
 mod target;
 pub mod template;
 
-pub use campaign::{Plan, RingKind, ServerCommand, Spin, Timeouts, Tolerance};
+pub use campaign::{IdleConnections, Plan, RingKind, ServerCommand, Spin, Timeouts, Tolerance};
 pub use check::PlanError;
 pub use condition::{Condition, ConditionError, Conditions};
 pub use expect::{BodyExpectation, Expect, StatusRange};

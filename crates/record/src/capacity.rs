@@ -1,6 +1,6 @@
 //! The sustained capacity: the highest rate at which what was demanded still held.
 
-use crate::{Point, Summary, Tally};
+use crate::{Point, Round, Tally};
 use plan::{Arrivals, Axis, Condition, Conditions, Load, Plan, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,22 @@ use serde::{Deserialize, Serialize};
 /// Under this share of what was due a rate was not sustained.
 const SUSTAINED_LEAST: f64 = 0.99;
 
+/// Votes after which a rate that held as often as not has failed.
+const MOST_VOTES: usize = 8;
+
 /// So many standard deviations are chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Whether conditions held at a point, all its rounds together.
+/// Whether conditions held at a point, by the votes of its rounds: each has one, or where a round has too few exchanges
+/// several together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// They all did.
+    /// More votes are for it than against.
     Holds,
-    /// One did not, or the rate was not sustained.
+    /// More are against it: a condition did not hold, or the rate was not sustained.
     Fails,
+    /// As many are for it as against, or a single one is against: another round has to say.
+    Open,
 }
 
 /// What a search for the highest rate has come to.
@@ -31,20 +37,45 @@ pub struct Capacity {
 
 impl Verdict {
     /// The verdict on `point` of `plan`; none where nothing was measured.
+    ///
+    /// A moment in which something else took the machine spoils a round and not the rate, so no rate fails for one; and
+    /// one that holds every other time does not hold.
     pub fn of(point: &Point, plan: &Plan) -> Option<Verdict> {
         let conditions = plan.slo.as_ref()?;
-        let summary = Summary::of(&point.rounds)?;
-        match holds(conditions, point, &summary, plan) {
-            true => Some(Verdict::Holds),
-            false => Some(Verdict::Fails),
+        let load = &point.level.load;
+        let whole: Vec<&Round> = point.rounds.iter().filter(|round| !round.partial).collect();
+        let each = usize::try_from(Capacity::rounds_a_vote(load, plan)).unwrap_or(usize::MAX);
+        let votes = whole.chunks_exact(each);
+        let held = votes
+            .clone()
+            .filter(|rounds| holds(conditions, load, rounds, plan))
+            .count();
+        let failed = votes.len() - held;
+        match (held, failed) {
+            (0, 0) if whole.is_empty() => None,
+            _ if held > failed => Some(Verdict::Holds),
+            _ if failed > held && failed > 1 => Some(Verdict::Fails),
+            _ if held + failed >= MOST_VOTES => Some(Verdict::Fails),
+            _ => Some(Verdict::Open),
         }
     }
 }
 
-fn holds(conditions: &Conditions, point: &Point, summary: &Summary, plan: &Plan) -> bool {
-    let tally = Summary::tally(&point.rounds);
-    let (offered, chance) = offered(point, &tally, summary, plan);
-    let sustained = summary.rps.mean >= (SUSTAINED_LEAST - chance) * offered && tally.ok > 0;
+/// Whether the conditions held in `rounds`, which are one vote.
+fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -> bool {
+    let mut tally = Tally::default();
+    rounds.iter().for_each(|round| tally.merge(&round.tally));
+    let spans = rounds.iter().map(|round| round.window.span().as_secs_f64());
+    let span: f64 = spans.sum();
+    let (offered, chance) = offered(load, &tally, span, plan);
+    let forgiven = conditions.0.iter().filter_map(|condition| match condition {
+        Condition::Errors { below } => Some(1.0 - below),
+        Condition::Latency { .. } => None,
+    });
+    // Who allows more errors than the rule does means them.
+    let least = forgiven.fold(SUSTAINED_LEAST, f64::min);
+    let rps = tally.ok_in_window as f64 / span;
+    let sustained = rps >= (least - chance) * offered && tally.ok > 0;
     let condition = |condition: &Condition| match condition {
         Condition::Latency { quantile, below } => {
             let known = tally.latency().quantile(*quantile);
@@ -61,21 +92,29 @@ fn holds(conditions: &Conditions, point: &Point, summary: &Summary, plan: &Plan)
 
 /// Exchanges a second that were asked for, and by which share of them chance may have had fewer: of a number that arrives
 /// at random only the mean of the rate is known.
-fn offered(point: &Point, tally: &Tally, summary: &Summary, plan: &Plan) -> (f64, f64) {
-    let load = point.level.load;
-    let each = load.exchanges_per_arrival(&plan.protocol) as f64;
-    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
-    let arrived = visits.map_or(tally.due, |visits| visits.due) as f64;
+fn offered(load: &Load, tally: &Tally, span: f64, plan: &Plan) -> (f64, f64) {
+    let demanded = tally.demanded(load, &plan.protocol) as f64;
     match (load, plan.stop) {
         (Load::Open { rate, arrivals, .. }, Stop::Requests(_)) => {
+            let each = load.exchanges_per_arrival(&plan.protocol) as f64;
             let chance = match arrivals {
-                Arrivals::Poisson => DEVIATIONS / arrived.sqrt(),
+                Arrivals::Poisson => DEVIATIONS / (demanded / each).sqrt(),
                 Arrivals::Constant => 0.0,
             };
             (rate.as_f64() * each, chance)
         }
-        _ => (arrived * each / summary.duration_s, 0.0),
+        _ => (demanded / span, 0.0),
     }
+}
+
+/// Exchanges of a rate without which these conditions say nothing of it: those that carry each quantile and, for a share
+/// of errors, three over the share (of so many none may fail by chance in one case of twenty: the "rule of three").
+fn needed(conditions: &Conditions) -> u64 {
+    let each = conditions.0.iter().map(|condition| match condition {
+        Condition::Latency { quantile, .. } => stats::carried_from(*quantile).unwrap_or(1),
+        Condition::Errors { below } => (3.0 / below).ceil() as u64,
+    });
+    each.max().unwrap_or(1)
 }
 
 /// The value of the axis that is searched, at a point.
@@ -85,6 +124,26 @@ fn height(point: &Point) -> f64 {
 }
 
 impl Capacity {
+    /// The most rounds of one vote; a rate that would need more is not asked for.
+    pub const MOST_ROUNDS_A_VOTE: u64 = 10;
+
+    /// Exchanges of a rate without which the conditions of `plan` say nothing of it; 1 where there are none.
+    pub fn exchanges_a_vote(plan: &Plan) -> u64 {
+        plan.slo.as_ref().map_or(1, needed)
+    }
+
+    /// Rounds that have so many exchanges together, at `load`.
+    pub fn rounds_a_vote(load: &Load, plan: &Plan) -> u64 {
+        let expected = match (plan.stop, load.exchange_rate(&plan.protocol)) {
+            (Stop::Requests(number), _) => number as f64,
+            (Stop::Duration(span), Some(rate)) => rate * span.as_secs_f64(),
+            (Stop::Duration(_), None) => return 1, // nobody searches a closed loop
+        };
+        // A thousandth short is as good: what arrives at random is never just as many.
+        let rounds = Self::exchanges_a_vote(plan) as f64 / expected;
+        ((rounds - 1e-3).ceil() as u64).max(1)
+    }
+
     /// What `points` of `plan` show: the lowest rate that failed, and the highest under it that held.
     pub fn of(points: &[Point], plan: &Plan) -> Capacity {
         let verdicts: Vec<(usize, Verdict)> = points
@@ -133,14 +192,67 @@ mod tests {
     }
 
     #[test]
-    fn conditions_hold_by_the_quantiles_of_all_rounds_together() {
+    fn rounds_of_too_few_exchanges_vote_together() {
         let (points, mut plan) = points("p99<10s", &[(1_000, 1000)]);
-        let times = Summary::tally(&points[0].rounds);
+        let rounds = points[0].rounds.len() as u64;
+        assert!(rounds > 1);
+        plan.stop = Stop::Requests(1_000 / rounds + 1);
+        let times = crate::Summary::tally(&points[0].rounds);
         let p99 = times.latency().quantile(0.99).unwrap();
-        for (bound, wanted) in [(p99, Verdict::Fails), (p99 + 1, Verdict::Holds)] {
+        for (bound, wanted) in [(p99, Verdict::Open), (p99 + 1, Verdict::Holds)] {
             plan.slo = Some(format!("p99<{bound}ns").parse().unwrap());
             assert_eq!(Verdict::of(&points[0], &plan), Some(wanted), "{bound}");
         }
+        plan.stop = Stop::Requests(1_000 / (rounds + 1));
+        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Open));
+    }
+
+    #[test]
+    fn one_round_fails_no_rate_and_every_other_one_does() {
+        let (points, plan) = points("max<60m", &[(1_000, 1000)]);
+        let after = |shares: &[u64]| {
+            let pattern = &points[0].rounds[0];
+            let round = |share: &u64| {
+                let mut round = pattern.clone();
+                round.tally.ok_in_window = round.tally.due * share / 1000;
+                round
+            };
+            let point = Point {
+                rounds: shares.iter().map(round).collect(),
+                ..points[0].clone()
+            };
+            Verdict::of(&point, &plan)
+        };
+        for (shares, wanted) in [
+            (&[1000][..], Verdict::Holds),
+            (&[500], Verdict::Open),
+            (&[500, 500], Verdict::Fails),
+            (&[500, 1000], Verdict::Open),
+            (&[500, 1000, 1000], Verdict::Holds),
+            (&[500, 1000, 500], Verdict::Fails),
+            (
+                &[500, 1000, 500, 1000, 500, 1000, 500, 1000],
+                Verdict::Fails,
+            ),
+        ] {
+            assert_eq!(after(shares), Some(wanted), "{shares:?}");
+        }
+        assert_eq!(after(&[]), None);
+    }
+
+    #[test]
+    fn who_allows_errors_is_not_told_that_the_rate_was_not_sustained() {
+        let (mut points, plan) = points("errors<5%", &[(1_000, 960)]);
+        for round in &mut points[0].rounds {
+            round.tally.ok = round.tally.due * 960 / 1000;
+        }
+        let held = Verdict::of(&points[0], &plan);
+        let strict = Plan {
+            slo: Some("errors<0.5%".parse().unwrap()),
+            ..plan
+        };
+        assert_eq!(held, Some(Verdict::Holds));
+        assert_eq!(Verdict::of(&points[0], &strict), Some(Verdict::Fails));
     }
 
     #[test]
@@ -164,7 +276,7 @@ mod tests {
         };
         set(&mut points, 950);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
-        set(&mut points, 700);
+        set(&mut points, 600);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
     }
 

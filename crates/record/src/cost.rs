@@ -3,7 +3,7 @@
 //! Every name here is part of the record's contract. A request is one that ended well inside its window, as for
 //! requests/s: CPU time is counted over windows, and what failed is work that nobody wanted.
 
-use crate::{Footprint, Memory, Point, Round};
+use crate::{Footprint, Memory, Point, Round, Sampled};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Line;
@@ -79,18 +79,18 @@ impl Cost {
             return None;
         }
         let prints = || observed.iter().map(|(_, print)| *print);
-        let sum = |part: fn(&Footprint) -> Option<Nanos>| {
-            let parts: Option<Vec<Nanos>> = prints().map(part).collect();
-            parts.map(|parts| parts.into_iter().sum::<Nanos>().as_secs_f64())
-        };
         let cpu: Nanos = prints().map(|print| print.cpu).sum();
+        // Together: of a round that is short there are too few samples, of all of them enough.
+        let sampled: Option<Vec<Sampled>> = prints().map(|print| print.sampled).collect();
+        let sampled = sampled.map(|each| each.into_iter().fold(Sampled::default(), Sampled::plus));
+        let (user, kernel) = sampled.and_then(|all| all.divide(cpu)).unzip();
         let requests: u64 = observed
             .iter()
             .map(|(round, _)| round.tally.ok_in_window)
             .sum();
         Some(Cost {
-            cpu_user_s: sum(|print| print.cpu_user),
-            cpu_kernel_s: sum(|print| print.cpu_kernel),
+            cpu_user_s: user.map(Nanos::as_secs_f64),
+            cpu_kernel_s: kernel.map(Nanos::as_secs_f64),
             cpu_s: cpu.as_secs_f64(),
             cpu_us_per_request: (requests > 0).then(|| cpu.as_micros_f64() / requests as f64),
             pss_bytes: PssBytes::of(prints().filter_map(|print| print.memory)),
@@ -188,8 +188,10 @@ mod tests {
     fn round(cpu_ms: u64, ok: u64, memory: Option<Memory>) -> Round {
         let footprint = Footprint {
             cpu: Nanos::from_millis(cpu_ms),
-            cpu_user: Some(Nanos::from_millis(cpu_ms / 4)),
-            cpu_kernel: Some(Nanos::from_millis(cpu_ms - cpu_ms / 4)),
+            sampled: Some(Sampled {
+                user: Nanos::from_millis(cpu_ms / 4),
+                kernel: Nanos::from_millis(cpu_ms - cpu_ms / 4),
+            }),
             memory,
             ..Footprint::default()
         };
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!(PerRequest::of(&[round(400, 0, None)]), None);
         assert_eq!(PerRequest::of(&[round(0, 10, None)]), None);
         let mut unsplit = round(400, 10, None);
-        unsplit.footprint.as_mut().unwrap().cpu_user = None;
+        unsplit.footprint.as_mut().unwrap().sampled = None;
         assert_eq!(
             Cost::of(&[round(4, 1, None), unsplit]).unwrap().cpu_user_s,
             None

@@ -59,7 +59,7 @@ pub struct Scaling {
     /// Where requests/s are highest by the law; none where its interval of beta reaches 0, so that nothing shows that
     /// they ever fall.
     pub peak_at: Option<f64>,
-    /// Whether that lies beyond what was measured.
+    /// Whether that lies beyond what was measured, above or below.
     pub extrapolated: bool,
     /// The model that explains the levels best for its number of parameters.
     pub best: Model,
@@ -132,7 +132,7 @@ fn shape(points: &[Point], axis: &Axis) -> Vec<(usize, CurvePoint)> {
         let curve = CurvePoint {
             x: axis.value_at(&point.level)?,
             y: rps.mean,
-            high: rps.high.unwrap_or(rps.mean),
+            high: rps.high.unwrap_or(rps.mean).max(rps.mean),
         };
         Some((place, curve))
     });
@@ -154,6 +154,7 @@ fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
     let levels: Vec<scalability::Scaling> = points.iter().filter_map(level).collect();
     let fit = scalability::fit(&levels, seed).ok()?;
     let most = levels.iter().map(|level| level.n).fold(0.0, f64::max);
+    let least = levels.iter().map(|level| level.n).fold(most, f64::min);
     let peak_at = fit.peak();
     Some(Scaling {
         gamma: fit.law.gamma,
@@ -162,7 +163,7 @@ fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
         beta: fit.law.beta,
         beta_interval: fit.beta,
         peak_at,
-        extrapolated: peak_at.is_some_and(|peak| peak > most),
+        extrapolated: peak_at.is_some_and(|peak| peak > most || peak < least),
         best: match fit.best {
             scalability::Model::Universal => Model::Universal,
             scalability::Model::Amdahl => Model::Amdahl,

@@ -9,13 +9,9 @@ use units::Nanos;
 pub struct Footprint {
     /// CPU time of the whole process tree, by the clocks that `clock` names.
     pub cpu: Nanos,
-    /// The part of it spent in the server's own code. The kernel divides `cpu` by where its ticks fell, so that it is
-    /// roughly right at best; none where too few fell.
+    /// Where the kernel's samples found it; none where an account was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_user: Option<Nanos>,
-    /// The part of it spent in the kernel, likewise: the rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_kernel: Option<Nanos>,
+    pub sampled: Option<Sampled>,
     /// Whose clocks `cpu` was read from.
     #[serde(default, skip_serializing_if = "CpuClock::is_default")]
     pub clock: CpuClock,
@@ -42,6 +38,41 @@ pub struct Footprint {
     pub wall: Nanos,
     /// Whether processes came or went whose CPU time nobody kept, so that some of it may be missing.
     pub lower_bound: bool,
+}
+
+/// CPU time as the kernel samples it: by where its ticks fell, mostly 10 ms of them each, so that it is roughly right at
+/// best, and nothing of a short time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    /// In code of its own.
+    pub user: Nanos,
+    /// In the kernel.
+    pub kernel: Nanos,
+}
+
+impl Sampled {
+    /// Less than ten ticks cannot be divided.
+    const DIVISIBLE: Nanos = Nanos::from_millis(100);
+
+    /// Both together, over several rounds or threads.
+    pub fn plus(self, other: Sampled) -> Sampled {
+        Sampled {
+            user: self.user + other.user,
+            kernel: self.kernel + other.kernel,
+        }
+    }
+
+    /// `cpu` divided as the samples are, into what the server's own code took and what the kernel did; none where there
+    /// are too few of them.
+    pub fn divide(self, cpu: Nanos) -> Option<(Nanos, Nanos)> {
+        let all = self.user + self.kernel;
+        if all < Self::DIVISIBLE {
+            return None;
+        }
+        let share = self.user.as_secs_f64() / all.as_secs_f64();
+        let user = Nanos::from_nanos((cpu.as_nanos() as f64 * share).round() as u64).min(cpu);
+        Some((user, cpu.saturating_sub(user)))
+    }
 }
 
 /// Whose clocks a CPU time was read from.
@@ -103,6 +134,31 @@ impl Footprint {
             self.cpu.as_secs_f64() / there_was
         } else {
             0.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_division_follows_the_samples_where_there_are_enough() {
+        let cpu = Nanos::from_millis(1_000);
+        for (user, kernel, wanted) in [
+            (600, 200, Some(750)),
+            (0, 100, Some(0)),
+            (100, 0, Some(1_000)),
+            (60, 30, None),
+            (0, 0, None),
+        ] {
+            let sampled = Sampled {
+                user: Nanos::from_millis(user),
+                kernel: Nanos::from_millis(kernel),
+            };
+            let found = sampled.divide(cpu);
+            assert_eq!(found.map(|(user, _)| user.as_nanos() / 1_000_000), wanted);
+            assert!(found.is_none_or(|(user, kernel)| user + kernel == cpu));
         }
     }
 }

@@ -72,7 +72,7 @@ pub use exchange::Exchange;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use floor::{Floor, FloorTimes};
-pub use footprint::{CpuClock, Footprint, Memory, Switches};
+pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
 pub use gaps::Gaps;
 pub use generator::{Awake, ThreadAccounts, Turns};
 pub use growth::Growth;

@@ -3,6 +3,7 @@
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
 use crate::{Omission, PerRequest, Round, Tally};
+use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -75,6 +76,12 @@ pub struct VisitFigures {
     pub forgone: u64,
     /// From arrival until closed, of those of `due` that asked all they were to ask.
     pub time_us: Latency,
+}
+
+/// Exchanges that were asked for, of which `due` came to be due; `arrived` connections stand for theirs.
+pub(crate) fn demanded(due: u64, arrived: Option<u64>, load: &Load, protocol: &Protocol) -> u64 {
+    let each = load.exchanges_per_arrival(protocol);
+    arrived.map_or(due, |arrived| arrived.saturating_mul(each))
 }
 
 impl VisitFigures {
@@ -283,6 +290,15 @@ impl Round {
 }
 
 impl Summary {
+    /// Exchanges that were asked for a second, also those that a connection did not live to ask; none in a closed loop,
+    /// and of no time.
+    pub fn rps_demanded(&self, load: &Load, protocol: &Protocol) -> Option<f64> {
+        let visits = self.open.as_ref().and_then(|open| open.visits.as_ref());
+        let arrived = visits.map(|visits| visits.due);
+        let asked = demanded(self.requests, arrived, load, protocol) as f64;
+        (load.is_open() && self.duration_s > 0.0).then(|| asked / self.duration_s)
+    }
+
     /// The figures of `rounds`; none when no round was measured.
     pub fn of(rounds: &[Round]) -> Option<Summary> {
         if rounds.is_empty() {

@@ -1,8 +1,10 @@
 //! What a thread accumulates; merges by addition.
 
+use crate::summary::demanded;
 use crate::{
     Answers, Blame, Exchange, Fault, Faults, Gaps, Kind, OpenTimes, Outcome, Series, Step,
 };
+use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -63,6 +65,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Exchanges that were asked for in the window: all that connections which arrive in it stand for, also those that
+    /// a connection did not live to ask; else the same as `due`.
+    pub fn demanded(&self, load: &Load, protocol: &Protocol) -> u64 {
+        let visits = self.open.as_ref().and_then(|open| open.visits.as_ref());
+        demanded(self.due, visits.map(|visits| visits.due), load, protocol)
+    }
+
     /// Counts one ended exchange that was due in the window: `started`, its outcome, and what distributions it enters.
     /// `due` itself is counted when it becomes due. `status` is that of a complete response; 0 where none came.
     #[inline]

@@ -23,6 +23,19 @@ pub fn carries(count: u64, p: f64) -> bool {
     rank(count, p).is_some_and(|rank| count - rank >= ABOVE_MIN)
 }
 
+/// The fewest samples that carry the quantile `p`; none where no number does: of the maximum, and outside 0 ..= 1.
+///
+/// ```
+/// assert_eq!(stats::carried_from(0.999), Some(10_000));
+/// ```
+pub fn carried_from(p: f64) -> Option<u64> {
+    let about = ABOVE_MIN as f64 / (1.0 - p);
+    let is_number = (0.0..1.0).contains(&p) && about < 1e15;
+    // The quotient is off by a rounding error at most, so one step to either side is enough to look at.
+    let from = is_number.then(|| (about.round() as u64).saturating_sub(1))?;
+    (from..from + 3).find(|count| carries(*count, p))
+}
+
 /// `ceil(p * count)`, at most `count`; none for a `p` outside 0 ..= 1.
 pub(crate) fn rank(count: u64, p: f64) -> Option<u64> {
     if !(0.0..=1.0).contains(&p) {
@@ -55,6 +68,7 @@ mod tests {
         for p in [-0.001, 1.001, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(rank(1_000, p), None, "{p}");
             assert!(!carries(u64::MAX, p), "{p}");
+            assert_eq!(carried_from(p), None, "{p}");
         }
     }
 
@@ -71,7 +85,9 @@ mod tests {
         for (p, enough) in cases {
             assert!(carries(*enough, *p), "p {p} of {enough}");
             assert!(!carries(*enough - 1, *p), "p {p} of {}", enough - 1);
+            assert_eq!(carried_from(*p), Some(*enough));
         }
+        assert_eq!(carried_from(1.0), None);
         assert!(
             !carries(1_000_000_000, 1.0),
             "nothing lies beyond the maximum"

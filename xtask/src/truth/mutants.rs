@@ -5,10 +5,10 @@
 //! own sign, which the sound weigh must not show at the same time. A machine so busy that everything is outside its
 //! bounds would otherwise prove every mutant dead.
 
-use super::Order;
 use super::case::{CASES, Case};
 use super::means::{Means, SEED};
 use super::outcome::Outcome;
+use super::trial::{AWAKE, Order};
 use crate::cargo::root;
 use crate::cost::programs;
 use anyhow::{Context, Result, ensure};
@@ -32,6 +32,8 @@ struct Mutant {
     replacement: &'static str,
     /// The case that must show it.
     case: &'static str,
+    /// How weigh waits there.
+    spin: &'static str,
     /// What that must complain of.
     sign: &'static str,
 }
@@ -45,6 +47,7 @@ static MUTANTS: &[Mutant] = &[
         text: RESPONSE,
         replacement: "self.done - self.sent",
         case: "few-connections",
+        spin: AWAKE,
         sign: "p99 is outside its bound",
     },
     Mutant {
@@ -53,6 +56,7 @@ static MUTANTS: &[Mutant] = &[
         text: RESPONSE,
         replacement: "self.done - self.due + Nanos::from_millis(1)",
         case: "random-1k",
+        spin: AWAKE,
         sign: "p50 is outside its bound",
     },
     Mutant {
@@ -62,6 +66,7 @@ static MUTANTS: &[Mutant] = &[
         // Counted, as the books demand, but as if they had taken no time.
         replacement: "            open.censor(Nanos::ZERO);\n",
         case: "timeouts",
+        spin: AWAKE,
         sign: "p99 is outside its bound",
     },
     Mutant {
@@ -70,6 +75,8 @@ static MUTANTS: &[Mutant] = &[
         text: "self.ring.wait(Some(until - self.clock));",
         replacement: "self.ring.wait(Some(Nanos::from_millis((until - self.clock).as_nanos().div_ceil(1_000_000))));",
         case: "random-1k",
+        // Who is awake does not wait.
+        spin: "never",
         sign: "its gaps are not exponential",
     },
 ];
@@ -83,8 +90,7 @@ pub fn run() -> Result<()> {
     let bench = Bench::new()?;
     let mut alive = Vec::new();
     for mutant in MUTANTS {
-        let case = mutant.case();
-        let calm = complaints(&sound, case)?;
+        let calm = complaints(&sound, mutant)?;
         ensure!(
             !shows(&calm, mutant),
             "the sound weigh shows in `{}` what is to be `{}`: {}; try on a quieter machine",
@@ -93,7 +99,7 @@ pub fn run() -> Result<()> {
             calm.join("; ")
         );
         let spoilt = bench.build(mutant)?;
-        let (found, is_dead) = match complaints(&sound.with(spoilt), case) {
+        let (found, is_dead) = match complaints(&sound.with(spoilt), mutant) {
             Ok(found) => {
                 let is_dead = shows(&found, mutant);
                 (found, is_dead)
@@ -142,7 +148,8 @@ fn shows(complaints: &[String], mutant: &Mutant) -> bool {
 }
 
 /// What the case complains of.
-fn complaints(means: &Means, case: &'static Case) -> Result<Vec<String>> {
+fn complaints(means: &Means, mutant: &Mutant) -> Result<Vec<String>> {
+    let case = mutant.case();
     let trials: Result<Vec<_>> = (0..ROUNDS)
         .map(|round| {
             let order = Order {
@@ -150,6 +157,7 @@ fn complaints(means: &Means, case: &'static Case) -> Result<Vec<String>> {
                 seconds: SECONDS,
                 round,
                 seed: SEED + u64::from(round),
+                spin: mutant.spin,
             };
             order.weigh(case)
         })

@@ -117,8 +117,9 @@ fn arguments(case: &Case, seed: u64) -> Vec<String> {
     words.chain(own).collect()
 }
 
-/// A command as one would type it, without the folder of the program.
+/// A command as one would type it from the project's root, without the folder of the program.
 pub fn typed(command: &[String]) -> String {
+    let root = format!("{}/", crate::cargo::root().display());
     let name = |word: &String| match word.rsplit_once('/') {
         Some((folder, name)) if folder.starts_with('/') && !name.contains('=') => name.to_owned(),
         _ => word.clone(),
@@ -131,7 +132,7 @@ pub fn typed(command: &[String]) -> String {
     let words = command.iter().enumerate();
     let words = words.map(|(place, word)| match Some(place) == program {
         true => name(word),
-        false => quoted(word.clone()),
+        false => quoted(word.replace(&root, "")),
     });
     words.collect::<Vec<_>>().join(" ")
 }

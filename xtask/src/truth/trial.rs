@@ -75,7 +75,12 @@ pub struct Order<'a> {
     pub round: u32,
     /// What chance follows from.
     pub seed: u64,
+    /// How weigh waits.
+    pub spin: &'static str,
 }
+
+/// How weigh waits in the table: what is proved is the instrument, and not how late this machine wakes a thread.
+pub const AWAKE: &str = "always";
 
 /// A tool's run as it happened, before anybody has judged it.
 struct Happened {
@@ -97,7 +102,7 @@ impl Order<'_> {
         let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
         let happened = self.carry_out(case, &|ask| {
             let mut words = self.means.command(&self.means.weigh);
-            words.extend(weigh_arguments(ask, self.seed));
+            words.extend(weigh_arguments(ask, self.seed, self.spin));
             words.extend(["--output".to_owned(), record.display().to_string()]);
             Ok(words)
         })?;
@@ -230,7 +235,7 @@ impl Order<'_> {
 
 /// weigh's arguments but for the record's file. One thread, since the machine has two CPUs and the server needs one; all
 /// connections before the load, so that numbers are given in the order in which exchanges are due.
-fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
+fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
     let case = ask.case;
     let url = format!("http://{}{}", ask.at, case.path_with("{seq}"));
     let mut words: Vec<String> = vec!["run".to_owned(), url];
@@ -244,8 +249,7 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64) -> Vec<String> {
     add("--duration", format!("{}s", ask.seconds));
     add("--rounds", "1".to_owned());
     add("--seed", seed.to_string());
-    // What is proved is the instrument, and not how late this machine wakes a thread from sleep.
-    add("--spin", "always".to_owned());
+    add("--spin", spin.to_owned());
     if case.nature == Nature::Timeouts {
         add("--timeout", format!("{}ms", TIMEOUT.as_nanos() / 1_000_000));
         add("--max-errors", "100%".to_owned());

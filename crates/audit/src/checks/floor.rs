@@ -27,7 +27,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     match (evidence.floor, &evidence.summary) {
         (Some(floor), _) if floor.response_us.p50.is_none() => vec![unknown(
-            "what the self-test asked could not keep up with the rate, so the instrument's own floor is not known",
+            "in the self-test the generator and our own small server could not keep up with the rate together, so the instrument's own \
+             floor is not known",
         )],
         (Some(floor), Some(summary)) => near(floor, &summary.latency_us).into_iter().collect(),
         (Some(_), None) => Vec::new(),

@@ -258,6 +258,60 @@ fn a_sweep_does_not_go_on_on_another_machine_nor_without_what_it_lacks() {
 }
 
 #[test]
+fn a_sweep_that_goes_on_by_its_record_takes_no_other_settings() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/100.html -c 1,2 -n 20 --rounds 1 -o s.json",
+        server.at()
+    );
+    bench.say(&line).ended(0);
+    for flag in ["--rounds 5", "-n 40", "--interleaved", "--spin never"] {
+        let said = bench.say(&format!("sweep --resume s.json {flag}"));
+        let name = flag.split(' ').next().unwrap().replace("-n", "--requests");
+        let said = said.ended(2);
+        assert!(
+            said.err.contains(&name) && said.err.contains("leave that away"),
+            "{}",
+            said.err
+        );
+    }
+    bench
+        .say("sweep --resume s.json --quiet")
+        .refused(&["has every round of its plan already"]);
+}
+
+#[test]
+fn more_connections_than_requests_are_told_before_the_load() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at().to_owned();
+    let line = format!("sweep http://{at}/100.html -c 1,50,100 -n 20 --rounds 1 -o s.json");
+    let said = bench.say(&line);
+    let said = said.ended(0);
+    let told = "at 2 of 3 points, --connections 100 is more than a round has requests for: only 20 will be opened";
+    assert!(said.err.contains(told), "{}", said.err);
+    let said = bench.say(&format!("{line} --quiet"));
+    let said = said.ended(0);
+    assert!(!said.err.contains("will be opened"), "{}", said.err);
+}
+
+#[test]
+fn a_search_is_refused_where_its_rounds_could_not_tell() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at().to_owned();
+    let line = format!("sweep http://{at}/ --slo p99.9<10ms --rate 100..800*2 -d 1s");
+    let said = bench.say(&line);
+    let said = said.ended(2);
+    assert!(
+        said.err.contains("needs 10 000 exchanges at each rate") && said.err.contains("--duration"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
 fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
@@ -323,7 +377,7 @@ fn a_search_never_finds_more_than_the_server_can_do_and_goes_on_where_it_was_sto
         &["--truth", "--capacity", "400/s"],
     );
     let line = format!(
-        "sweep http://{}/100.html --rate 50..1600*2 --slo p99<2s -d 250ms --warmup 0s --rounds 2 -o c.json",
+        "sweep http://{}/100.html --rate 50..1600*2 --slo p50<2s -d 250ms --warmup 0s --rounds 2 -o c.json",
         server.at()
     );
     bench.say(&line).ended(0);

@@ -2,6 +2,7 @@
 
 use crate::Errno;
 use crate::accounts::{self, Usage};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -93,7 +94,9 @@ impl Ticks {
 impl Stat {
     /// What /proc says about process `pid`; none when there is none.
     pub fn read(pid: u32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        // A name may be any bytes.
+        let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Stat::parse(&String::from_utf8_lossy(&text))
     }
 
     /// One line of proc_pid_stat(5). The name, in brackets, may contain anything, brackets and spaces too.
@@ -170,6 +173,31 @@ pub fn pids() -> Vec<u32> {
 /// All processes that can be seen.
 pub fn all() -> Vec<Stat> {
     pids().into_iter().filter_map(Stat::read).collect()
+}
+
+/// Everybody, as last read: so that a second look need not read again what cannot have changed.
+#[derive(Debug, Default)]
+pub struct Census {
+    stats: BTreeMap<u32, Stat>,
+}
+
+impl Census {
+    /// All processes that can be seen, read anew.
+    pub fn all(&mut self) -> Vec<Stat> {
+        self.stats.clear();
+        self.again(|_| true)
+    }
+
+    /// The same with less effort: whoever was there and is not `wanted` is taken as it was. (Should its number have been
+    /// given to another since, that one is taken for it until the next full look.)
+    pub fn again(&mut self, wanted: impl Fn(u32) -> bool) -> Vec<Stat> {
+        let stats = pids().into_iter().filter_map(|pid| {
+            let known = self.stats.get(&pid).filter(|_| !wanted(pid)).copied();
+            known.or_else(|| Stat::read(pid))
+        });
+        self.stats = stats.map(|stat| (stat.process.pid, stat)).collect();
+        self.stats.values().copied().collect()
+    }
 }
 
 /// The mark that a process bears: its soft RLIMIT_RSS, if it has one.
@@ -268,6 +296,29 @@ mod tests {
     fn this_process_is_among_all() {
         let me = Stat::read(std::process::id()).unwrap();
         assert!(all().iter().any(|stat| stat.process == me.process));
+    }
+
+    #[test]
+    fn a_second_look_reads_those_who_are_wanted_and_who_have_come() {
+        let mut census = Census::default();
+        census.all();
+        let me = std::process::id();
+        // What was read is replaced by what nobody could read.
+        for stat in census.stats.values_mut() {
+            stat.threads = u32::MAX;
+        }
+        let mut sleeper = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let stats = census.again(|pid| pid == me);
+        let of = |pid: u32| stats.iter().find(|stat| stat.process.pid == pid).unwrap();
+        assert!(of(me).threads < u32::MAX && of(sleeper.id()).threads == 1);
+        assert_eq!(of(1).threads, u32::MAX);
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        let stats = census.again(|_| false);
+        assert!(stats.iter().all(|stat| stat.process.pid != sleeper.id()));
     }
 
     #[test]

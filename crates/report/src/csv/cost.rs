@@ -149,7 +149,7 @@ fn counted(rounds: &[Round], part: fn(&KernelCounters) -> Option<u64>) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Memory;
+    use record::{Memory, Sampled};
 
     fn field(rounds: &[Round], name: &str) -> String {
         let place = COLUMNS.iter().position(|column| column.name == name);
@@ -166,8 +166,10 @@ mod tests {
         let mut round = Round {
             footprint: Some(Footprint {
                 cpu: Nanos::from_millis(250),
-                cpu_user: Some(Nanos::from_millis(50)),
-                cpu_kernel: Some(Nanos::from_millis(200)),
+                sampled: Some(Sampled {
+                    user: Nanos::from_millis(50),
+                    kernel: Nanos::from_millis(200),
+                }),
                 processes: 3,
                 threads: Some(4),
                 memory: Some(memory),

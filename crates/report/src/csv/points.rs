@@ -104,12 +104,10 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "rps_demanded",
-        doc: "exchanges due in the windows per second, in an open loop",
-        value: |line| match line.point.level.load {
-            Load::Open { .. } if line.summary.duration_s > 0.0 => {
-                fixed(line.summary.requests as f64 / line.summary.duration_s, 3)
-            }
-            _ => String::new(),
+        doc: "exchanges asked for per second in the windows, in an open loop; with --connection-rate also those that a connection did not live to ask",
+        value: |line| {
+            let load = &line.point.level.load;
+            rate(line.summary.rps_demanded(load, &line.plan.protocol))
         },
     },
     Column {

@@ -2,7 +2,7 @@
 
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
-use plan::{Axis, Level, Load};
+use plan::{Axis, Level, Load, Protocol};
 use record::{
     Capacity, Cost, Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling,
     Summary, Verdict,
@@ -13,6 +13,7 @@ use units::{Nanos, percent};
 struct Place<'a> {
     point: &'a Point,
     summary: &'a Summary,
+    protocol: &'a Protocol,
     findings: &'a [Finding],
 }
 
@@ -47,11 +48,12 @@ const KINDS: &[Kind] = &[
         },
     },
     Kind {
-        title: "demanded",
+        title: "demanded/s",
         applies: ARRIVING,
         cell: |place| {
-            let demanded = place.summary.requests as f64 / place.summary.duration_s;
-            Span::new(Role::Plain, rate(demanded))
+            let load = &place.point.level.load;
+            let demanded = place.summary.rps_demanded(load, place.protocol);
+            Span::new(Role::Plain, demanded.map_or("-".to_owned(), rate))
         },
     },
     Kind {
@@ -190,6 +192,7 @@ pub(crate) fn cells(run: &Run, point: &Point, findings: &[Finding]) -> Vec<Span>
             let place = Place {
                 point,
                 summary,
+                protocol: &run.plan.protocol,
                 findings,
             };
             cells.extend(kinds(run).map(|kind| (kind.cell)(&place)));
@@ -236,6 +239,7 @@ fn remark(place: &Place<'_>, run: &Run) -> String {
         words.extend(match Verdict::of(place.point, &run.plan) {
             Some(Verdict::Holds) => Some("holds"),
             Some(Verdict::Fails) => Some("fails"),
+            Some(Verdict::Open) => Some("not yet told"),
             None => None,
         });
     } else if place.point.rounds.len() < run.plan.rounds as usize {
