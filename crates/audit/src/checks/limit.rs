@@ -16,7 +16,8 @@ pub(super) const CHECK: Check = Check {
           it waited for a CPU, deliberate spinning excluded) / wall; the server's is its CPU time as a share of the CPUs it may use; of both the \
           median over the complete rounds is judged. Generator over 85 % and server not over 90 %: the generator was \
           the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
-          server was the limit, which is what one wants. Both: qualified, which is normal on small machines. \
+          server was the limit, which is what one wants. Both: qualified, which is normal on small machines; so it is where the server kept \
+          a whole number of CPUs busy, as many as it has workers by all appearance, though it may use more. \
           Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
           it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
           which shares of time say nothing. Our own reference server is exempt. \
@@ -95,9 +96,12 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
         return vec![one_cpu(cpu)];
     }
     match (generator > GENERATOR_MOST, server.busy > SERVER_MOST) {
-        (true, false) => generator_bound(evidence, generator, server),
+        (true, false) => match full_workers(evidence) {
+            Some(workers) => vec![both(generator, server, Some(workers))],
+            None => generator_bound(evidence, generator, server),
+        },
         (false, true) => vec![server_bound(generator, server)],
-        (true, true) => vec![both(generator, server)],
+        (true, true) => vec![both(generator, server, None)],
         (false, false) => vec![neither(evidence, generator, server)],
     }
 }
@@ -171,12 +175,18 @@ fn server_bound(generator: f64, server: Server) -> Finding {
     ))
 }
 
-fn both(generator: f64, server: Server) -> Finding {
+/// With `workers` it is what so many can do, though the server may use more CPUs.
+fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
+    let all = workers.map_or(String::new(), |workers| {
+        let whole = number(workers, "whole CPU", "whole CPUs");
+        let busy_ones = number(workers, "worker", "workers");
+        format!(" of its CPUs: {whole}, which is all that {busy_ones} can do")
+    });
     qualified(
         &[Figure::Rps, Figure::Latency],
         format!(
-            "both sides were short of CPU (generator {}, server {}), so each may have slowed the other, as is normal \
-             on small machines",
+            "both sides were short of CPU (generator {}, server {}{all}), so each may have slowed the other, as is \
+             normal on small machines",
             percent(generator),
             server.shown()
         ),
@@ -388,6 +398,27 @@ mod tests {
             );
             assert!(found[0].sentence.starts_with(sentence), "{case}");
         }
+    }
+
+    #[test]
+    fn a_server_whose_only_worker_is_busy_could_not_do_more() {
+        let with = |used: f64| {
+            let mut run = run(0.86, Some(used));
+            for round in &mut run.points[0].rounds {
+                round.footprint.as_mut().unwrap().cpus_allowed = 2.0;
+            }
+            found(&run).remove(0)
+        };
+        let both = with(1.0);
+        assert_eq!(both.grade, Grade::Qualified);
+        assert!(
+            both.sentence.contains(
+                "server 50 % of its CPUs: 1 whole CPU, which is all that 1 worker can do"
+            ),
+            "{}",
+            both.sentence
+        );
+        assert_eq!(with(1.3).grade, Grade::Invalid);
     }
 
     /// The healthy open loop, of whose thousand a second so many ended well, ever later.

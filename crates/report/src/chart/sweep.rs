@@ -2,7 +2,7 @@
 
 use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
-use crate::page::curve::{is_bound, worst};
+use crate::page::curve::{has_void_rate, is_bound, worst};
 use crate::phrase::{number, rate};
 use plan::Load;
 use record::{Cost, Figure, Finding, Grade, Latency, PerRequest, Point, PssBytes, Round, Run};
@@ -267,9 +267,14 @@ impl Sight<'_> {
                 return;
             };
             let level = self.run.plan.name(&point.level);
+            let at = |finding: &&Finding| finding.point.is_none_or(|at| Some(at) == place);
+            let bound = match is_bound(self.run.findings.iter().filter(at)) {
+                true => "at least ",
+                false => "",
+            };
             all.push(Series {
                 name: Some(format!(
-                    "{name}: {} requests/s at {level}",
+                    "{name}: {bound}{} requests/s at {level}",
                     rate(summary.rps.mean)
                 )),
                 number: None,
@@ -280,11 +285,9 @@ impl Sight<'_> {
             Some(found) => ring(found.holds, Mark::Ring, "held"),
             None => {
                 ring(curve.peak.map(|peak| peak.point), Mark::Ring, "peak");
-                ring(
-                    curve.near_peak,
-                    Mark::WideRing,
-                    "knee, within 5 % of the peak",
-                );
+                // The least load near a peak that is not known is not known either.
+                let knee = curve.near_peak.filter(|_| !has_void_rate(self.run));
+                ring(knee, Mark::WideRing, "knee, within 5 % of the peak");
             }
         }
         all

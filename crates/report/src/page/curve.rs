@@ -384,7 +384,7 @@ fn findings_of(run: &Run, place: usize) -> Vec<Finding> {
 }
 
 /// Whether requests/s of any point is invalid.
-fn has_void_rate(run: &Run) -> bool {
+pub(crate) fn has_void_rate(run: &Run) -> bool {
     worst(&run.findings, Figure::Rps) == Some(Grade::Invalid)
 }
 
