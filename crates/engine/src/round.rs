@@ -133,6 +133,7 @@ fn on_threads(
     let threads = job.plan().threads();
     let setup = |error: String| RoundError::Setup { threads, error };
     let suspension = Suspension::begin(kernel::clock::suspended);
+    let begun = kernel::clock::now();
     let ledgers = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in (first..threads).step_by(step as usize) {
@@ -159,6 +160,7 @@ fn on_threads(
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
     let mut round = assemble(index, ledgers);
     round.suspended = suspension.end();
+    round.took = kernel::clock::now() - begun;
     Ok((round, next))
 }
 

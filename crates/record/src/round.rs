@@ -51,6 +51,9 @@ pub struct Round {
     /// meanwhile gained over the one that stamps are read from.
     #[serde(default, skip_serializing_if = "is_none")]
     pub suspended: Nanos,
+    /// How long all of it took, from before its connections were opened until after they were closed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub took: Nanos,
 }
 
 impl Round {
@@ -75,6 +78,7 @@ impl Round {
         self.threads.sort_by_key(|accounts| accounts.thread);
         self.sent_total.merge(&other.sent_total);
         self.suspended = self.suspended.max(other.suspended);
+        self.took = self.took.max(other.took);
         self.partial |= other.partial;
     }
 

@@ -341,10 +341,16 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     let mut rows = vec![Row::new("whole sweep", whole)];
     if let Some(elapsed) = run.elapsed {
         let mut items = vec![Item::plain(units::span(elapsed))];
-        items.extend(aside(run, curve, elapsed).map(|share| {
+        items.extend(aside(run, curve, elapsed).map(|aside| {
+            let outside = percent(aside.of_windows);
+            let beside = aside.of_rounds.map_or(String::new(), |share| {
+                format!(
+                    "; {} outside rounds, which open and close their connections",
+                    percent(share)
+                )
+            });
             Item::dim(format!(
-                "{} of it outside warm-up and windows",
-                percent(share)
+                "{outside} of it outside warm-up and windows{beside}"
             ))
         }));
         rows.push(Row::new("elapsed", items));
@@ -404,12 +410,24 @@ fn memory(run: &Run) -> Option<Row> {
     Some(Row::new("per connection", items))
 }
 
-/// The share of the time that went into neither warm-up nor windows: connecting, draining, starting servers, writing.
-fn aside(run: &Run, curve: &Curve, elapsed: Nanos) -> Option<f64> {
-    let rounds: usize = run.points.iter().map(|point| point.rounds.len()).sum();
-    let loaded = curve.measured_s + run.plan.warmup.as_secs_f64() * rounds as f64;
-    let share = 1.0 - loaded / elapsed.as_secs_f64();
-    share.is_finite().then(|| share.max(0.0))
+/// Shares of the time that a campaign took.
+struct Aside {
+    /// What went into neither warm-up nor windows.
+    of_windows: f64,
+    /// What went into no round: self-tests, looks at the server, starting it, writing. None where a round does not say.
+    of_rounds: Option<f64>,
+}
+
+fn aside(run: &Run, curve: &Curve, elapsed: Nanos) -> Option<Aside> {
+    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+    let loaded = curve.measured_s + run.plan.warmup.as_secs_f64() * rounds().count() as f64;
+    let rest = |part: f64| (1.0 - part / elapsed.as_secs_f64()).max(0.0);
+    let is_known = rounds().all(|round| round.took > Nanos::ZERO);
+    let took: Nanos = rounds().map(|round| round.took).sum();
+    (elapsed > Nanos::ZERO).then(|| Aside {
+        of_windows: rest(loaded),
+        of_rounds: is_known.then(|| rest(took.as_secs_f64())),
+    })
 }
 
 /// The highest rate at which what was demanded held.
