@@ -11,7 +11,7 @@ use units::Rate;
 const PRECISION: f64 = 0.05;
 /// Nor two that are so many standard deviations apart, by what chance makes of the number that arrives.
 const DEVIATIONS: f64 = 2.0;
-/// The most rates of one search: with doubling and halving, some twenty tell any rate from any other.
+/// The most rates of one search beside those of the axis: by halving, some twenty tell any rate from any other.
 const MOST_RATES: usize = 64;
 /// How far below the first rate a search goes where that does not hold.
 const LOWEST: f64 = 1.0 / 64.0;
@@ -70,10 +70,11 @@ fn wanted(plan: &Plan, run: &Run) -> Option<Cell> {
     if let Some(rate) = run.points.iter().find(is_open).and_then(rate_of) {
         return cell(plan, run, rate);
     }
-    if run.points.len() >= MOST_RATES {
-        return None;
-    }
     let capacity = Capacity::of(&run.points, plan);
+    let own = run.points.iter().filter_map(rate_of);
+    if own.filter(|rate| !rates(plan).contains(rate)).count() >= MOST_RATES {
+        return again(plan, run, &[capacity.holds?, capacity.fails?]);
+    }
     let rate = |place: Option<usize>| place.and_then(|place| rate_of(&run.points[place]));
     match (rate(capacity.holds), rate(capacity.fails)) {
         (low, None) => match next_listed(plan, low) {
@@ -121,18 +122,20 @@ fn rounds_a_vote(plan: &Plan, rate: Rate) -> u64 {
     Capacity::rounds_a_vote(&plan.load.with_rate(rate), plan)
 }
 
-/// The first rate of the axis above `low`, or the first of all.
-fn next_listed(plan: &Plan, low: Option<Rate>) -> Option<Rate> {
+/// The rates of the axis.
+fn rates(plan: &Plan) -> &[Rate] {
     let axes = plan.sweep.iter().flat_map(|sweep| &sweep.axes);
     let mut rates = axes.filter_map(|axis| match axis {
-        Axis::Rate(rates) => Some(rates),
+        Axis::Rate(rates) => Some(rates.as_slice()),
         _ => None,
     });
-    let rates = rates.next()?;
-    rates
-        .iter()
-        .copied()
-        .find(|rate| low.is_none_or(|low| *rate > low))
+    rates.next().unwrap_or_default()
+}
+
+/// The first rate of the axis above `low`, or the first of all.
+fn next_listed(plan: &Plan, low: Option<Rate>) -> Option<Rate> {
+    let mut rates = rates(plan).iter().copied();
+    rates.find(|rate| low.is_none_or(|low| *rate > low))
 }
 
 /// Three digits are enough for a rate that is told to five per cent.
@@ -250,6 +253,27 @@ mod tests {
         assert_eq!(seen[..5], [100.0, 200.0, 200.0, 200.0, 400.0]);
         let held = Capacity::of(&run.points, &plan).holds.unwrap();
         assert!(rate_of(&run.points[held]).unwrap().as_f64() > 450.0);
+    }
+
+    #[test]
+    fn a_long_list_is_tried_to_its_end() {
+        let rates = (1..=100)
+            .map(|step| Rate::per_second(step * 1_000))
+            .collect();
+        let plan = Plan {
+            sweep: Some(Sweep {
+                axes: vec![Axis::Rate(rates)],
+                ..Sweep::default()
+            }),
+            rounds: 1,
+            ..plan()
+        };
+        let (seen, _) = search(&plan, |_, _| true);
+        assert_eq!((seen.len(), seen[99]), (100, 100_000.0));
+        let (_, run) = search(&plan, |rate, _| rate <= 80_500.0);
+        let capacity = Capacity::of(&run.points, &plan);
+        let held = rate_of(&run.points[capacity.holds.unwrap()]).unwrap();
+        assert_eq!(held.as_f64(), 80_000.0);
     }
 
     #[test]

@@ -303,7 +303,8 @@ pub struct SweepFlags {
     #[arg(long, help_heading = "Sweep")]
     pub interleaved: bool,
     /// Search for the highest rate at which this holds: p50, p90, p99, p99.9 or max of response time under a time, errors
-    /// under a share; several with commas. The rates of --rate are tried upwards until it fails [default: 100..1m*2].
+    /// under a share; several with commas. The rates of --rate are tried upwards until it fails [default: doubled up to 1m, from 100 or
+    /// from the lowest rate that five rounds can tell].
     #[arg(long, value_name = "CONDITION", value_parser = conditions, help_heading = "Sweep")]
     pub slo: Option<plan::Conditions>,
     /// Go on with a sweep that was stopped, where it stopped; alone, or with the command that it began with.

@@ -102,6 +102,8 @@ fn axes(flags: &RunFlags) -> Vec<Axis> {
 fn searched_rates(flags: &SweepFlags) -> Result<Series<Rate>> {
     const LOWEST: f64 = 100.0;
     const FEW_ROUNDS: f64 = 5.0;
+    /// Were it higher, no rate that there is could be told: that is refused where all plans are judged.
+    const HIGHEST: f64 = 400e3;
     let plan = Plan {
         slo: flags.slo.clone(),
         ..base(&flags.run, &SWEEP)?
@@ -109,7 +111,7 @@ fn searched_rates(flags: &SweepFlags) -> Result<Series<Rate>> {
     let needed = record::Capacity::exchanges_a_vote(&plan) as f64;
     let lowest = match plan.stop {
         Stop::Requests(_) => LOWEST,
-        Stop::Duration(span) => (needed / (FEW_ROUNDS * span.as_secs_f64())).max(LOWEST),
+        Stop::Duration(span) => (needed / (FEW_ROUNDS * span.as_secs_f64())).clamp(LOWEST, HIGHEST),
     };
     Ok(format!("{}..1m*2", lowest.ceil()).parse()?)
 }

@@ -138,6 +138,8 @@ struct Open {
     /// Who was there at the last look, of all processes of the machine.
     strangers: BTreeSet<u32>,
     newest: Option<u32>,
+    /// Whoever was the newest at first: one with a lower number means that numbers have begun anew.
+    newest_at_first: Option<u32>,
 }
 
 /// What a round cost.
@@ -264,6 +266,7 @@ impl Open {
             group,
             strangers,
             newest,
+            newest_at_first: newest,
         }
     }
 
@@ -296,6 +299,9 @@ impl Open {
     }
 
     fn close(self, root: &Root, mut server: Server<'_>, opened: Instant) -> Footprint {
+        if newest() < self.newest_at_first {
+            server.stats(); // a stranger's number may be one of the server's now
+        }
         let look = server.glance();
         let wall = kernel::clock::now() - opened;
         let members = living(&look);

@@ -43,7 +43,8 @@ impl Verdict {
     pub fn of(point: &Point, plan: &Plan) -> Option<Verdict> {
         let conditions = plan.slo.as_ref()?;
         let load = &point.level.load;
-        let whole: Vec<&Round> = point.rounds.iter().filter(|round| !round.partial).collect();
+        let counts = |round: &&Round| !round.partial && !round.was_suspended();
+        let whole: Vec<&Round> = point.rounds.iter().filter(counts).collect();
         let each = usize::try_from(Capacity::rounds_a_vote(load, plan)).unwrap_or(usize::MAX);
         let votes = whole.chunks_exact(each);
         let held = votes
@@ -52,7 +53,7 @@ impl Verdict {
             .count();
         let failed = votes.len() - held;
         match (held, failed) {
-            (0, 0) if whole.is_empty() => None,
+            (0, 0) if point.rounds.is_empty() => None,
             _ if held > failed => Some(Verdict::Holds),
             _ if failed > held && failed > 1 => Some(Verdict::Fails),
             _ if held + failed >= MOST_VOTES => Some(Verdict::Fails),
@@ -68,14 +69,14 @@ fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -
     let spans = rounds.iter().map(|round| round.window.span().as_secs_f64());
     let span: f64 = spans.sum();
     let (offered, chance) = offered(load, &tally, span, plan);
-    let forgiven = conditions.0.iter().filter_map(|condition| match condition {
-        Condition::Errors { below } => Some(1.0 - below),
+    // Who allows more errors than the rule does means them, and not what came too late.
+    let allowed = conditions.0.iter().filter_map(|condition| match condition {
+        Condition::Errors { below } => Some(below * tally.due as f64),
         Condition::Latency { .. } => None,
     });
-    // Who allows more errors than the rule does means them.
-    let least = forgiven.fold(SUSTAINED_LEAST, f64::min);
-    let rps = tally.ok_in_window as f64 / span;
-    let sustained = rps >= (least - chance) * offered && tally.ok > 0;
+    let forgiven = allowed.fold(0.0, f64::max).min(tally.errors() as f64);
+    let done = (tally.ok_in_window as f64 + forgiven) / span;
+    let sustained = done >= (SUSTAINED_LEAST - chance) * offered && tally.ok > 0;
     let condition = |condition: &Condition| match condition {
         Condition::Latency { quantile, below } => {
             let known = tally.latency().quantile(*quantile);
@@ -170,7 +171,7 @@ impl Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example;
+    use crate::{Blame, Fault, Kind, Step, example};
     use units::Rate;
 
     /// Points of an open loop at these rates, of whose exchanges so many ended well inside the windows (in thousandths).
@@ -244,15 +245,27 @@ mod tests {
     fn who_allows_errors_is_not_told_that_the_rate_was_not_sustained() {
         let (mut points, plan) = points("errors<5%", &[(1_000, 960)]);
         for round in &mut points[0].rounds {
-            round.tally.ok = round.tally.due * 960 / 1000;
+            let failed = round.tally.due - round.tally.due * 960 / 1000;
+            round.tally.ok -= failed;
+            let reset = Fault {
+                kind: Kind::Reset,
+                step: Step::Head,
+                blame: Blame::Network,
+            };
+            round.tally.faults.add(reset, failed);
         }
         let held = Verdict::of(&points[0], &plan);
         let strict = Plan {
             slo: Some("errors<0.5%".parse().unwrap()),
-            ..plan
+            ..plan.clone()
         };
         assert_eq!(held, Some(Verdict::Holds));
         assert_eq!(Verdict::of(&points[0], &strict), Some(Verdict::Fails));
+        for round in &mut points[0].rounds {
+            round.tally.ok = round.tally.due; // the rest came, but too late
+            round.tally.faults = Default::default();
+        }
+        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
     }
 
     #[test]

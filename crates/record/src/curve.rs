@@ -23,7 +23,8 @@ pub struct Curve {
     pub rps: Option<f64>,
     /// The point with the highest requests/s; none where nothing ended well.
     pub peak: Option<Peak>,
-    /// The place of the least load whose 95 % interval overlaps 95 % of the peak; none where several settings differ.
+    /// The place of the least load whose 95 % interval, where that is no wider than 5 % of the peak, overlaps 95 % of it;
+    /// none where several settings differ.
     pub near_peak: Option<usize>,
     /// Where the curve bends most; none where no bend is pronounced, or several settings differ.
     pub kneedle: Option<Kneedle>,

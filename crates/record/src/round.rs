@@ -60,6 +60,14 @@ impl Round {
     /// A window shorter than this says nothing of shares: the accounts are read some ten microseconds beside its edges.
     pub const SHARES_FROM: Nanos = Nanos::from_millis(10);
 
+    /// Up to here it was no sleep of a machine, which takes longer to fall asleep alone; readings differ by far less.
+    pub const SLEPT_OVER: Nanos = Nanos::from_millis(1);
+
+    /// Whether the machine slept through a part of it, and its clock with it, so that none of its figures stand.
+    pub fn was_suspended(&self) -> bool {
+        self.suspended > Self::SLEPT_OVER
+    }
+
     /// Adds another generator's half of the same round, with a window of the same clock; one that never opened adds nothing
     /// to it.
     pub fn merge(&mut self, other: &Round) {

@@ -1,7 +1,8 @@
 //! Who was the limit: generator, server, or neither?
 
 use super::short::{
-    GENERATOR_MOST, SERVER_MOST, Server, Short, full_workers, server, shared_cpu, short,
+    GENERATOR_MOST, SERVER_MOST, Server, Short, all_workers, full_workers, server, shared_cpu,
+    short,
 };
 use super::{Check, overload, waiting};
 use crate::Evidence;
@@ -17,7 +18,7 @@ pub(super) const CHECK: Check = Check {
           median over the complete rounds is judged. Generator over 85 % and server not over 90 %: the generator was \
           the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
           server was the limit, which is what one wants. Both: qualified, which is normal on small machines; so it is where the server kept \
-          a whole number of CPUs busy, as many as it has workers by all appearance, though it may use more. \
+          a whole number of CPUs busy, though it may use more, and has no more threads than that and one beside. \
           Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
           it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
           which shares of time say nothing. Our own reference server is exempt. \
@@ -96,7 +97,7 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
         return vec![one_cpu(cpu)];
     }
     match (generator > GENERATOR_MOST, server.busy > SERVER_MOST) {
-        (true, false) => match full_workers(evidence) {
+        (true, false) => match all_workers(evidence) {
             Some(workers) => vec![both(generator, server, Some(workers))],
             None => generator_bound(evidence, generator, server),
         },
@@ -402,14 +403,15 @@ mod tests {
 
     #[test]
     fn a_server_whose_only_worker_is_busy_could_not_do_more() {
-        let with = |used: f64| {
+        let with = |used: f64, threads: u32| {
             let mut run = run(0.86, Some(used));
             for round in &mut run.points[0].rounds {
-                round.footprint.as_mut().unwrap().cpus_allowed = 2.0;
+                let print = round.footprint.as_mut().unwrap();
+                (print.cpus_allowed, print.threads) = (2.0, Some(threads));
             }
             found(&run).remove(0)
         };
-        let both = with(1.0);
+        let both = with(1.0, 2);
         assert_eq!(both.grade, Grade::Qualified);
         assert!(
             both.sentence.contains(
@@ -418,7 +420,8 @@ mod tests {
             "{}",
             both.sentence
         );
-        assert_eq!(with(1.3).grade, Grade::Invalid);
+        assert_eq!(with(1.3, 2).grade, Grade::Invalid);
+        assert_eq!(with(1.0, 3).grade, Grade::Invalid, "it has more");
     }
 
     /// The healthy open loop, of whose thousand a second so many ended well, ever later.

@@ -37,7 +37,11 @@ pub(super) fn short(evidence: &Evidence<'_>) -> Short {
     let generator =
         Round::typical(rounds, Round::generator_busy).is_some_and(|busy| busy > GENERATOR_MOST);
     let is_full = || server(rounds).is_some_and(|server| server.busy > SERVER_MOST);
-    let server = is_full() || full_workers(evidence).is_some();
+    let server = match generator {
+        // Whoever is held up by the generator may use a whole number of CPUs by chance.
+        true => is_full() || all_workers(evidence).is_some(),
+        false => is_full() || full_workers(evidence).is_some(),
+    };
     let is_shared = shared_cpu(evidence).is_some();
     match (generator, server) {
         (false, false) => Short::Neither,
@@ -91,4 +95,17 @@ pub(super) fn full_workers(evidence: &Evidence<'_>) -> Option<u64> {
     let cpus = Round::typical(evidence.rounds?, used)?;
     let is_whole = cpus > 0.5 && (cpus - cpus.round()).abs() <= NEARLY_WHOLE;
     is_whole.then_some(cpus.round() as u64)
+}
+
+/// The same where the server has no more threads than those and one that looks after them, so that it can do no more for
+/// certain.
+pub(super) fn all_workers(evidence: &Evidence<'_>) -> Option<u64> {
+    let workers = full_workers(evidence)?;
+    let is_all = |round: &Round| {
+        round.footprint.as_ref().is_none_or(|print| {
+            let threads = print.threads.map(u64::from);
+            !print.lower_bound && threads.is_some_and(|threads| threads <= workers + 1)
+        })
+    };
+    evidence.rounds?.iter().all(is_all).then_some(workers)
 }

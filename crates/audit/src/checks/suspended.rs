@@ -4,7 +4,7 @@ use super::Check;
 use crate::Evidence;
 use crate::verdict::{ALL, Substantiate, invalid};
 use record::{Finding, Round};
-use units::{Nanos, count, span};
+use units::{count, span};
 
 pub(super) const CHECK: Check = Check {
     name: "suspended",
@@ -17,12 +17,9 @@ pub(super) const CHECK: Check = Check {
     judge,
 };
 
-/// Less than this is no sleep of a machine, which takes longer to fall asleep alone; readings differ by far less.
-const MOST: Nanos = Nanos::from_millis(1);
-
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rounds = evidence.rounds.unwrap_or_default();
-    let slept = rounds.iter().filter(|round| round.suspended > MOST);
+    let slept = rounds.iter().filter(|round| round.was_suspended());
     slept.map(found).collect()
 }
 
@@ -42,10 +39,11 @@ mod tests {
     use super::*;
     use crate::fixture::healthy;
     use record::Grade;
+    use units::Nanos;
 
     #[test]
     fn a_round_in_which_the_machine_slept_makes_every_figure_worthless() {
-        let most = MOST.as_nanos();
+        let most = Round::SLEPT_OVER.as_nanos();
         for (suspended, wanted) in [(0, 0), (most, 0), (most + 1, 1), (3_600_000_000_000, 1)] {
             let mut run = healthy();
             run.points[0].rounds[2].suspended = Nanos::from_nanos(suspended);

@@ -341,7 +341,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     let mut rows = vec![Row::new("whole sweep", whole)];
     if let Some(elapsed) = run.elapsed {
         let mut items = vec![Item::plain(units::span(elapsed))];
-        items.extend(aside(run, curve, elapsed).map(|aside| {
+        items.extend(aside(run, elapsed).map(|aside| {
             let outside = percent(aside.of_windows);
             let beside = aside.of_rounds.map_or(String::new(), |share| {
                 format!(
@@ -418,15 +418,22 @@ struct Aside {
     of_rounds: Option<f64>,
 }
 
-fn aside(run: &Run, curve: &Curve, elapsed: Nanos) -> Option<Aside> {
-    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
-    let loaded = curve.measured_s + run.plan.warmup.as_secs_f64() * rounds().count() as f64;
-    let rest = |part: f64| (1.0 - part / elapsed.as_secs_f64()).max(0.0);
-    let is_known = rounds().all(|round| round.took > Nanos::ZERO);
-    let took: Nanos = rounds().map(|round| round.took).sum();
+fn aside(run: &Run, elapsed: Nanos) -> Option<Aside> {
+    let twins = run.points.iter().flat_map(|point| &point.twin);
+    let rounds: Vec<&Round> = run
+        .points
+        .iter()
+        .flat_map(|point| &point.rounds)
+        .chain(twins.flat_map(|twin| &twin.rounds))
+        .collect();
+    let loaded = |round: &&Round| round.window.span() + run.plan.warmup;
+    let loaded: Nanos = rounds.iter().map(loaded).sum();
+    let took: Nanos = rounds.iter().map(|round| round.took).sum();
+    let is_known = rounds.iter().all(|round| round.took > Nanos::ZERO);
+    let rest = |part: Nanos| (1.0 - part.as_secs_f64() / elapsed.as_secs_f64()).max(0.0);
     (elapsed > Nanos::ZERO).then(|| Aside {
         of_windows: rest(loaded),
-        of_rounds: is_known.then(|| rest(took.as_secs_f64())),
+        of_rounds: is_known.then(|| rest(took)),
     })
 }
 
@@ -438,15 +445,31 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
         let rounds = number(point.rounds.len() as u64, "round", "rounds");
         format!("{} ({rounds})", run.plan.name(&point.level))
     };
-    let mut items = vec![match point(found.holds) {
-        Some(held) => Item::strong(at(held)),
-        None => Item::wrong("none of the rates held it"),
+    // A rate that the generator could not offer says nothing of the server but that it can do what held.
+    let is_ours = |place: usize| {
+        let of_generator = |each: &Finding| each.check == "limit" && each.grade == Grade::Invalid;
+        findings_of(run, place).iter().any(of_generator)
+    };
+    let bound = found.fails.is_some_and(is_ours);
+    let mut items = vec![match (point(found.holds), point(found.fails)) {
+        (Some(held), _) if bound => Item::wrong(">= ").and(Role::Strong, at(held)),
+        (Some(held), _) => Item::strong(at(held)),
+        (None, Some(_)) => Item::wrong("none of the rates held it"),
+        (None, None) => Item::wrong("not told yet"),
     }];
     items.push(Item::named("demanded", Role::Plain, demanded));
-    items.push(match point(found.fails) {
-        Some(failed) => Item::named("fails at", Role::Plain, at(failed)),
-        None => Item::dim("no rate failed; search higher with --rate"),
+    items.extend(match point(found.fails) {
+        Some(failed) if bound => {
+            let beyond = format!("the generator could not offer {}", at(failed));
+            Some(Item::wrong(beyond))
+        }
+        Some(failed) => Some(Item::named("fails at", Role::Plain, at(failed))),
+        None if run.interrupted || found.holds.is_none() => None,
+        None => Some(Item::dim("no rate failed; search higher with --rate")),
     });
+    if run.interrupted {
+        items.push(Item::wrong("the search was not finished"));
+    }
     Some(Row::new("capacity", items))
 }
 
@@ -458,10 +481,7 @@ fn knees(run: &Run, curve: &Curve) -> Option<Row> {
             .map(|point| run.plan.name(&point.level))
     };
     let near = curve.near_peak.and_then(at).map(|level| {
-        Item::plain(level).and(
-            Role::Dim,
-            " is the least that cannot be told from 95 % of the peak",
-        )
+        Item::plain(level).and(Role::Dim, " is the least load within 5 % of the peak")
     });
     let kneedle = curve.kneedle.and_then(|knee| {
         let moves = match knee.steady {
