@@ -239,7 +239,7 @@ fn remark(place: &Place<'_>, run: &Run) -> String {
         words.extend(match Verdict::of(place.point, &run.plan) {
             Some(Verdict::Holds) => Some("holds"),
             Some(Verdict::Fails) => Some("fails"),
-            Some(Verdict::Open) => Some("not yet told"),
+            Some(Verdict::Open) => Some("undecided"),
             None => None,
         });
     } else if place.point.rounds.len() < run.plan.rounds as usize {
