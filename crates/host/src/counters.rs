@@ -1,5 +1,6 @@
 //! The machine's own accounts: where its CPU time went, and what its network counted.
 
+use crate::cgroup::kibibytes;
 use crate::files::Root;
 use kernel::process::span_of;
 use record::{Budget, KernelCounters};
@@ -96,6 +97,13 @@ pub(crate) struct Net {
     retransmits: Option<u64>,
     time_wait: Option<u64>,
     tcp_pages: Option<u64>,
+    used: Option<u64>,
+}
+
+/// Memory in use by /proc/meminfo, in bytes.
+fn used(text: &str) -> Option<u64> {
+    let all = kibibytes(text, "MemTotal")?;
+    all.checked_sub(kibibytes(text, "MemAvailable")?)
 }
 
 impl Net {
@@ -111,6 +119,7 @@ impl Net {
             retransmits: counter(&snmp, "Tcp:", "RetransSegs"),
             time_wait: gauge(&sockstat, "TCP:", "tw"),
             tcp_pages: gauge(&sockstat, "TCP:", "mem"),
+            used: used(&root.text("/proc/meminfo").unwrap_or_default()),
         }
     }
 
@@ -128,6 +137,7 @@ impl Net {
             retransmits: more(|net| net.retransmits),
             time_wait: both(|net| net.time_wait),
             tcp_memory: both(|net| net.tcp_pages).map(|(then, now)| (bytes(then), bytes(now))),
+            system_memory: both(|net| net.used),
         }
     }
 }
@@ -250,6 +260,10 @@ mod tests {
                 "proc/net/sockstat",
                 "sockets: used 9\nTCP: inuse 5 orphan 0 tw 7 alloc 8 mem 3\nUDP: mem 1\n",
             ),
+            (
+                "proc/meminfo",
+                "MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:  40 kB\n",
+            ),
         ]);
         let first = Net::read(&fixture(&[]).root);
         let last = Net::read(&tree.root);
@@ -269,6 +283,7 @@ mod tests {
             retransmits: Some(0),
             time_wait: Some((1, 7)),
             tcp_memory: Some((3 * page, 3 * page)),
+            system_memory: Some((60 << 10, 60 << 10)),
         };
         assert_eq!(last.since(&early), wanted);
     }

@@ -76,6 +76,10 @@ pub struct KernelCounters {
     pub time_wait: Option<(u64, u64)>,
     /// Bytes of memory that TCP holds, first and last.
     pub tcp_memory: Option<(u64, u64)>,
+    /// Bytes of memory in use on the whole machine, weigh's among them: all there is less what is available, first and
+    /// last.
+    #[serde(default)]
+    pub system_memory: Option<(u64, u64)>,
 }
 
 #[cfg(test)]

@@ -112,6 +112,16 @@ pub const COLUMNS: &[Column] = &[
         doc: "segments that were sent again, those among them, likewise",
         value: |rounds| counted(rounds, |kernel| kernel.retransmits),
     },
+    Column {
+        name: "tcp_memory_bytes",
+        doc: "bytes of memory that TCP held at the end of the window: the most of the rounds",
+        value: |rounds| held(rounds, |kernel| kernel.tcp_memory),
+    },
+    Column {
+        name: "system_memory_bytes",
+        doc: "bytes of memory in use on the whole machine at the end of the window, weigh's among them, likewise",
+        value: |rounds| held(rounds, |kernel| kernel.system_memory),
+    },
 ];
 
 /// The fields of `rounds`.
@@ -144,6 +154,14 @@ fn spent(rounds: &[Round], part: fn(&Budget) -> Option<Nanos>) -> String {
 fn counted(rounds: &[Round], part: fn(&KernelCounters) -> Option<u64>) -> String {
     let part = |round: &Round| part(round.kernel.as_ref()?);
     shown(rounds.iter().map(part).sum::<Option<u64>>())
+}
+
+/// The most that was held at the end, over the rounds in which that is known.
+fn held(rounds: &[Round], part: fn(&KernelCounters) -> Option<(u64, u64)>) -> String {
+    let last = rounds
+        .iter()
+        .filter_map(|round| Some(part(round.kernel.as_ref()?)?.1));
+    shown(last.max())
 }
 
 #[cfg(test)]

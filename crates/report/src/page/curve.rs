@@ -4,8 +4,8 @@ use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load, Protocol};
 use record::{
-    Capacity, Cost, Curve, Figure, Finding, Grade, Latency, Model, Point, Round, Run, Scaling,
-    Summary, Verdict,
+    Capacity, Cost, Curve, Figure, Finding, Grade, KernelCounters, Latency, Model, Point, Round,
+    Run, Scaling, Summary, Verdict,
 };
 use units::{Nanos, percent};
 
@@ -133,13 +133,12 @@ const KINDS: &[Kind] = &[
     Kind {
         title: "TCP memory",
         applies: ALWAYS,
-        cell: |place| {
-            let rounds = place.point.rounds.iter();
-            let held = rounds
-                .filter_map(|round| Some(round.kernel?.tcp_memory?.1))
-                .max();
-            Span::new(Role::Dim, held.map_or("-".to_owned(), units::bytes))
-        },
+        cell: |place| held_last(place, |kernel| kernel.tcp_memory),
+    },
+    Kind {
+        title: "system memory",
+        applies: ALWAYS,
+        cell: |place| held_last(place, |kernel| kernel.system_memory),
     },
     Kind {
         title: "time",
@@ -150,6 +149,13 @@ const KINDS: &[Kind] = &[
         },
     },
 ];
+
+/// The most that was held at the end of a round.
+fn held_last(place: &Place<'_>, of: fn(&KernelCounters) -> Option<(u64, u64)>) -> Span {
+    let rounds = place.point.rounds.iter();
+    let last = rounds.filter_map(|round| Some(of(round.kernel.as_ref()?)?.1));
+    Span::new(Role::Dim, last.max().map_or("-".to_owned(), units::bytes))
+}
 
 /// What is shown of this run's points.
 fn kinds(run: &Run) -> impl Iterator<Item = &'static Kind> {
