@@ -310,6 +310,7 @@ fn weigh_killed(kind: Kind, flags: &str) -> Weighing {
         let weighing = scope.spawn(|| weigh(site, SMALL, &format!("{flags} --max-errors 0"), &[]));
         // Some thousand lines. To read them all again and again would take longer than the load, where others work too.
         while site.log_length() < 30_000 && !weighing.is_finished() {
+            // Nothing tells when a file has grown.
             thread::sleep(Duration::from_millis(1));
         }
         signal("KILL", &pids);
