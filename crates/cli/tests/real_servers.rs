@@ -304,7 +304,8 @@ fn a_server_that_is_killed_midway_is_faults_and_an_end_in_time() {
 /// Weighs a server of which every process is killed when it has answered some; its log is compared with what came.
 fn weigh_killed(kind: Kind, flags: &str) -> Weighing {
     let mut server = Server::start(Site::new(kind));
-    let pids = server.pids();
+    // A master and two workers.
+    let pids = server.pids(3);
     let site = &server.site;
     let weighing = thread::scope(|scope| {
         let weighing = scope.spawn(|| weigh(site, SMALL, &format!("{flags} --max-errors 0"), &[]));

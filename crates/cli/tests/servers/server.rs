@@ -38,8 +38,9 @@ impl Server {
         server
     }
 
-    /// All its processes.
-    pub fn pids(&mut self) -> Vec<u32> {
+    /// All its processes, once there are so many: it listens before it has forked its workers.
+    pub fn pids(&mut self, number: usize) -> Vec<u32> {
+        self.wait("fork", |server| server.child.pids().len() >= number);
         self.child.pids()
     }
 
