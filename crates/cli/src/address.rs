@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use http::Uri;
 use plan::{Endpoint, Target};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 /// A URL, taken apart.
@@ -65,12 +65,44 @@ pub fn url(text: &str) -> Result<Url> {
     if !plan::line::path_is_valid(&path) {
         return Err(wrong("its path must be percent-encoded"));
     }
+    if is_numeric(&host) {
+        bail!("{}", numeric_host(&host, authority.port().is_some(), whole));
+    }
     Ok(Url {
         authority: authority.to_string(),
         host,
         port,
         path,
     })
+}
+
+/// Whether the system's resolver might read `host` as a number (`8080` as 0.0.31.144, `127.1` as 127.0.0.1): every label
+/// is a decimal, octal or hexadecimal number, and it is not the one form that people read in the same way.
+fn is_numeric(host: &str) -> bool {
+    let is_number = |label: &str| {
+        let hexadecimal = label.strip_prefix("0x").or(label.strip_prefix("0X"));
+        match hexadecimal {
+            Some(digits) => digits.bytes().all(|digit| digit.is_ascii_hexdigit()),
+            None => !label.is_empty() && label.bytes().all(|digit| digit.is_ascii_digit()),
+        }
+    };
+    let labels = host.strip_suffix('.').unwrap_or(host);
+    labels.split('.').all(is_number) && host.parse::<Ipv4Addr>().is_err()
+}
+
+/// Why a numeric host is refused, with the target that was probably meant: a port of this machine.
+fn numeric_host(host: &str, has_port: bool, url: &str) -> String {
+    let number = host.strip_suffix('.').unwrap_or(host);
+    let port = number
+        .parse::<u16>()
+        .ok()
+        .filter(|&port| port > 0 && !has_port);
+    let rest = url.split_once(host).map_or("", |(_, rest)| rest);
+    let remedy = match port {
+        Some(port) => format!("did you mean 127.0.0.1:{port}{rest}?"),
+        None => "write its four decimal numbers, such as 127.0.0.1".into(),
+    };
+    format!("`{host}` is not an IPv4 address; {remedy}")
 }
 
 /// The target that all `urls` name, with every address it is known to have.
@@ -97,15 +129,25 @@ pub fn target(urls: &[Url], resolve: &[String], unix: Option<&Path>) -> Result<T
     })
 }
 
+/// The addresses that --resolve gives the server of `url`, in order, or else those that its name has.
 fn endpoints(url: &Url, resolve: &[String]) -> Result<Vec<Endpoint>> {
-    for rule in resolve {
+    let given = |rule: &String| {
         let (host, port, address) = resolve_rule(rule)?;
-        if host == url.host && port == url.port {
-            return Ok(vec![Endpoint::Ip(SocketAddr::new(address, port))]);
+        if !host.eq_ignore_ascii_case(&url.host) || port != url.port {
+            bail!(
+                "--resolve `{rule}` does not match the target {host}:{port}, so it would have no effect; write --resolve \
+                 {host}:{port}:{address}",
+                host = url.host,
+                port = url.port,
+            );
         }
+        Ok(SocketAddr::new(address, port))
+    };
+    let mut addresses = resolve.iter().map(given).collect::<Result<Vec<_>>>()?;
+    if addresses.is_empty() {
+        addresses = kernel::resolve::resolve(&url.host, url.port)
+            .map_err(|error| anyhow!("{error}; is the name right?"))?;
     }
-    let addresses = kernel::resolve::resolve(&url.host, url.port)
-        .map_err(|error| anyhow!("{error}; is the name right?"))?;
     Ok(addresses.into_iter().map(Endpoint::Ip).collect())
 }
 
@@ -159,6 +201,13 @@ mod tests {
             ("http://a/b c", None),
             ("http://a/ä", None),
             ("", None),
+            ("8080", None),
+            ("http://0x7f.1:8080/", None),
+            (
+                "127.0.0.1:8080",
+                is("127.0.0.1:8080", "127.0.0.1", 8080, "/"),
+            ),
+            ("0x7f.a", is("0x7f.a", "0x7f.a", 80, "/")),
         ];
         for (text, wanted) in cases {
             assert_eq!(url(text).ok(), wanted, "{text}");

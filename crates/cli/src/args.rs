@@ -201,8 +201,13 @@ pub struct RunFlags {
         help_heading = "Connections"
     )]
     pub source: Vec<IpAddr>,
-    /// Connect to ADDR where the URL says HOST and PORT.
-    #[arg(long, value_name = "HOST:PORT:ADDR", help_heading = "Connections")]
+    /// Connect to ADDR where the URL says HOST and PORT. May be given several times.
+    #[arg(
+        long,
+        value_name = "HOST:PORT:ADDR",
+        conflicts_with = "unix",
+        help_heading = "Connections"
+    )]
     pub resolve: Vec<String>,
     /// Connect to this Unix-domain socket, whatever host the URL names.
     #[arg(long, value_name = "PATH", help_heading = "Connections")]

@@ -23,5 +23,6 @@ mod secrets;
 mod serving;
 mod started;
 mod sweeping;
+mod targets;
 mod truth;
 mod two_generators;

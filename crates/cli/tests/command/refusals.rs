@@ -26,6 +26,21 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["@", "--resolve", "x"],
         &["--resolve `x`", "HOST:PORT:ADDR"],
     ),
+    (
+        &["@", "--resolve", "elsewhere:80:127.0.0.1"],
+        &[
+            "--resolve `elsewhere:80:127.0.0.1` does not match the target 127.0.0.1:",
+            "write --resolve 127.0.0.1:",
+        ],
+    ),
+    (
+        &["x", "--resolve", "x:80:127.0.0.1", "--resolve", "x:81:::1"],
+        &["--resolve `x:81:::1` does not match the target x:80"],
+    ),
+    (
+        &["x", "--resolve", "x:80:127.0.0.1", "--unix", "s"],
+        &["--resolve", "--unix", "cannot be used"],
+    ),
     (&["@", "--unix", "none"], &["unix:none"]),
     // how much
     (&["@", "-c", "0"], &["--connections is 0"]),
