@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     match which {
-        b'/' => laws::target(&format!("/{}", String::from_utf8_lossy(text))),
+        b'/' => laws::target(&[b"/", text].concat()),
         b'=' => {
             if let Some((size, text)) = text.split_first_chunk() {
                 laws::range(&[b"bytes=", text].concat(), u64::from_le_bytes(*size));

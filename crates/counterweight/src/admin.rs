@@ -44,11 +44,12 @@ pub(crate) enum Page {
 
 impl Page {
     /// The page at `path`, without its query.
-    pub(crate) fn find(path: &str) -> Option<Page> {
-        match path.split_once('?').map_or(path, |(name, _)| name) {
-            "/" => Some(Page::Index),
-            "/counters.json" => Some(Page::Json),
-            "/metrics" => Some(Page::Prometheus),
+    pub(crate) fn find(path: &[u8]) -> Option<Page> {
+        let end = path.iter().position(|&byte| byte == b'?');
+        match &path[..end.unwrap_or(path.len())] {
+            b"/" => Some(Page::Index),
+            b"/counters.json" => Some(Page::Json),
+            b"/metrics" => Some(Page::Prometheus),
             _ => None,
         }
     }
@@ -197,8 +198,12 @@ mod tests {
             ("*", None),
         ];
         for (path, page) in cases {
-            assert_eq!(Page::find(path), page, "{path}");
+            assert_eq!(Page::find(path.as_bytes()), page, "{path}");
         }
-        assert!(INDEX.lines().all(|path| Page::find(path).is_some()));
+        assert!(
+            INDEX
+                .lines()
+                .all(|path| Page::find(path.as_bytes()).is_some())
+        );
     }
 }

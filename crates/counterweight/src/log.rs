@@ -73,7 +73,7 @@ impl Draft {
         };
         quote(asked.method.as_bytes(), &mut self.request);
         self.request.push(b' ');
-        quote(asked.path.as_bytes(), &mut self.request);
+        quote(asked.path, &mut self.request);
         self.request.extend_from_slice(version.as_bytes());
         for (name, end) in [("referer", &b"\" \""[..]), ("user-agent", b"")] {
             quote(asked.header(name).unwrap_or(b"-"), &mut self.client);

@@ -6,7 +6,7 @@
 /// One thing to answer with.
 pub(crate) struct Resource {
     /// Its path, without a query; none for those that answer requests for anything else.
-    path: &'static str,
+    path: &'static [u8],
     pub(crate) status: u16,
     pub(crate) headers: &'static [(&'static str, &'static str)],
     pub(crate) body: &'static [u8],
@@ -36,14 +36,14 @@ const PAGE: &[u8; 100] = b"<!DOCTYPE html><title>100 bytes</title>\
 /// All of them; the last four have no path.
 #[rustfmt::skip]
 pub(crate) const RESOURCES: [Resource; 8] = [
-    Resource { path: "/nop.gif", status: 200, headers: GIF, body: PIXEL },
-    Resource { path: "/100.html", status: 200, headers: HTML, body: PAGE },
-    Resource { path: "/0.html", status: 200, headers: HTML, body: b"" },
-    Resource { path: "/hello", status: 200, headers: TEXT, body: b"Hello, world!\n" },
-    Resource { path: "", status: 404, headers: TEXT, body: b"Nothing is here.\n" },
-    Resource { path: "", status: 405, headers: TEXT_ALLOW, body: b"Only GET, HEAD and OPTIONS are answered.\n" },
-    Resource { path: "", status: 501, headers: TEXT_ALLOW, body: b"The method is not known here.\n" },
-    Resource { path: "", status: 204, headers: ALLOW, body: b"" },
+    Resource { path: b"/nop.gif", status: 200, headers: GIF, body: PIXEL },
+    Resource { path: b"/100.html", status: 200, headers: HTML, body: PAGE },
+    Resource { path: b"/0.html", status: 200, headers: HTML, body: b"" },
+    Resource { path: b"/hello", status: 200, headers: TEXT, body: b"Hello, world!\n" },
+    Resource { path: b"", status: 404, headers: TEXT, body: b"Nothing is here.\n" },
+    Resource { path: b"", status: 405, headers: TEXT_ALLOW, body: b"Only GET, HEAD and OPTIONS are answered.\n" },
+    Resource { path: b"", status: 501, headers: TEXT_ALLOW, body: b"The method is not known here.\n" },
+    Resource { path: b"", status: 204, headers: ALLOW, body: b"" },
 ];
 
 /// The place in [`RESOURCES`] of "there is no such thing".
@@ -60,7 +60,7 @@ const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CO
 
 /// The place in [`RESOURCES`] of the answer to a request.
 #[inline]
-pub(crate) fn choose(method: &str, path: &str) -> usize {
+pub(crate) fn choose(method: &str, path: &[u8]) -> usize {
     if method == "GET" || method == "HEAD" {
         find(path)
     } else {
@@ -68,9 +68,9 @@ pub(crate) fn choose(method: &str, path: &str) -> usize {
     }
 }
 
-fn choose_for_other(method: &str, path: &str) -> usize {
+fn choose_for_other(method: &str, path: &[u8]) -> usize {
     match method {
-        "OPTIONS" if path == "*" || find(path) != NOT_FOUND => OPTIONS,
+        "OPTIONS" if path == b"*" || find(path) != NOT_FOUND => OPTIONS,
         "OPTIONS" => NOT_FOUND,
         method if OTHER_METHODS.contains(&method) => NOT_ALLOWED,
         _ => NOT_IMPLEMENTED,
@@ -79,8 +79,9 @@ fn choose_for_other(method: &str, path: &str) -> usize {
 
 /// The place in [`RESOURCES`] of what `path` asks for; its query says nothing to us.
 #[inline]
-pub(crate) fn find(path: &str) -> usize {
-    let name = path.split_once('?').map_or(path, |(name, _)| name);
+pub(crate) fn find(path: &[u8]) -> usize {
+    let end = path.iter().position(|&byte| byte == b'?');
+    let name = &path[..end.unwrap_or(path.len())];
     RESOURCES[..NOT_FOUND]
         .iter()
         .position(|resource| resource.path == name)
@@ -109,7 +110,7 @@ mod tests {
             ("/100.htm", NOT_FOUND),
         ];
         for (path, place) in cases {
-            assert_eq!(find(path), *place, "{path}");
+            assert_eq!(find(path.as_bytes()), *place, "{path}");
         }
     }
 
@@ -127,7 +128,8 @@ mod tests {
             ("BREW", "/hello", NOT_IMPLEMENTED),
         ];
         for (method, path, place) in cases {
-            assert_eq!(choose(method, path), *place, "{method} {path}");
+            let chosen = choose(method, path.as_bytes());
+            assert_eq!(chosen, *place, "{method} {path}");
         }
         let statuses = [NOT_FOUND, NOT_ALLOWED, NOT_IMPLEMENTED, OPTIONS];
         let statuses = statuses.map(|place| RESOURCES[place].status);

@@ -9,26 +9,26 @@ use super::ranges::{self, Wanted};
 use super::wishes::Wishes;
 
 /// A target names nothing, or what is below the root and not hidden; and a redirect leads to that very name.
-pub(crate) fn target(target: &str) {
+pub(crate) fn target(target: &[u8]) {
     let Ok(name) = paths::resolve(target) else {
         return;
     };
-    let path = &*name.path;
-    assert!(!path.is_empty() && path.len() < 4096, "{target:?}");
+    let (path, target) = (&*name.path, target.escape_ascii());
+    assert!(!path.is_empty() && path.len() < 4096, "{target}");
     for segment in path.split(|&byte| byte == b'/') {
         let is_sound = !segment.is_empty() && segment[0] != b'.' && segment.len() <= 255;
-        assert!(is_sound, "{target:?} gives {path:?}");
+        assert!(is_sound, "{target} gives {path:?}");
     }
-    assert!(!path.contains(&0), "{target:?} gives {path:?}");
+    assert!(!path.contains(&0), "{target} gives {path:?}");
     let location = paths::location(&name);
     let is_text = location.bytes().all(|byte| byte.is_ascii_graphic());
-    assert!(is_text, "{target:?} leads to {location}");
+    assert!(is_text, "{target} leads to {location}");
     let is_here = location.starts_with('/') && !location.starts_with("//");
-    assert!(is_here, "{target:?} leads to {location}");
+    assert!(is_here, "{target} leads to {location}");
     let index = [path, b"/index.html"].concat();
     if index.len() < 4096 {
-        let there = paths::resolve(&location).expect("what is sent is sound");
-        assert!(there.is_folder && *there.path == index, "{target:?}");
+        let there = paths::resolve(location.as_bytes()).expect("what is sent is sound");
+        assert!(there.is_folder && *there.path == index, "{target}");
     }
 }
 

@@ -344,9 +344,9 @@ fn redirect(name: &Name<'_>) -> Made {
 }
 
 /// What is said to methods other than GET and HEAD. OPTIONS is the same for all files, so none is looked at.
-fn other_method(method: &str, path: &str) -> Notice {
+fn other_method(method: &str, path: &[u8]) -> Notice {
     match method {
-        "OPTIONS" if path == "*" => Notice::Options,
+        "OPTIONS" if path == b"*" => Notice::Options,
         "OPTIONS" => match paths::resolve(path) {
             Ok(_) => Notice::Options,
             Err(bad) => bad.into(),

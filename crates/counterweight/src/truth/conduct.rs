@@ -18,7 +18,7 @@ use wire::Version;
 use wire::http1::{Asked, Response};
 
 /// The resource whose answer `/delay` and `/fault` give.
-const ANSWER: &str = "/hello";
+const ANSWER: &[u8] = b"/hello";
 
 /// What a request asks, for as long as it takes.
 #[derive(Debug)]
@@ -70,7 +70,9 @@ impl Conduct for Truthful {
     }
 
     fn wish(&mut self, asked: &Asked<'_>) -> Wish {
-        let (id, target) = target::read(asked.path, self.seed);
+        // What is not UTF-8 is none of the server's own paths.
+        let path = std::str::from_utf8(asked.path).unwrap_or_default();
+        let (id, target) = target::read(path, self.seed);
         let is_head = asked.method == "HEAD";
         let resource = match target {
             Target::Resource => resources::choose(asked.method, asked.path),

@@ -10,10 +10,10 @@ use crate::Version;
 pub struct Asked<'a> {
     /// The method, a token; which ones exist is the holder's to say.
     pub method: &'a str,
-    /// The target as it was sent.
-    pub target: &'a str,
+    /// The target as it was sent; any bytes except controls, the space, DEL and `#`, not always UTF-8.
+    pub target: &'a [u8],
     /// The path with its query; `*` for `OPTIONS *`. An absolute target's scheme and authority are taken off.
-    pub path: &'a str,
+    pub path: &'a [u8],
     /// The version the client speaks; a later 1.x is taken for 1.1 (RFC 9110 §2.5).
     pub version: Version,
     /// The client wants the connection kept, and it can be.
@@ -84,29 +84,28 @@ pub(crate) struct Parsed {
     pub(crate) chunked: bool,
 }
 
-/// The words of a request line, as text.
+/// The words of a request line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'a> {
     pub(crate) method: &'a str,
-    pub(crate) target: &'a str,
+    pub(crate) target: &'a [u8],
 }
 
 impl Parsed {
-    /// Reads the head at the front of `bytes`, which was found to be ASCII where it matters, as text.
+    /// Returns the words of the request line at the front of `bytes`.
     pub(crate) fn words<'a>(&self, bytes: &'a [u8]) -> Words<'a> {
-        let line = text(&bytes[..self.line]);
         let target = self.method + 1..self.line - " HTTP/1.1".len();
         Words {
-            method: line.get(..self.method).unwrap_or_default(),
-            target: line.get(target).unwrap_or_default(),
+            method: text(&bytes[..self.method]),
+            target: &bytes[target],
         }
     }
 
     /// The path, where it stands nowhere as it is meant; else nothing.
-    pub(crate) fn unsaid(&self, words: Words<'_>) -> String {
+    pub(crate) fn unsaid(&self, words: Words<'_>) -> Vec<u8> {
         match self.path {
-            Path::Root(start) => format!("/{}", words.target.get(start..).unwrap_or_default()),
-            _ => String::new(),
+            Path::Root(start) => [b"/", words.target.get(start..).unwrap_or_default()].concat(),
+            _ => Vec::new(),
         }
     }
 
@@ -116,7 +115,7 @@ impl Parsed {
         &self,
         head: &'a [u8],
         words: Words<'a>,
-        unsaid: &'a str,
+        unsaid: &'a [u8],
         key: Option<Key>,
     ) -> Asked<'a> {
         Asked {

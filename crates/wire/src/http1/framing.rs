@@ -44,10 +44,13 @@ impl Said {
         if version == Version::Http10 {
             return Ok(());
         }
-        if !list(value).all(|member| is(member, b"100-continue")) {
-            return Err(EXPECTATION);
+        // RFC 9110 §5.6.1.2: empty members of a list are ignored.
+        for member in list(value).filter(|member| !member.is_empty()) {
+            if !is(member, b"100-continue") {
+                return Err(EXPECTATION);
+            }
+            self.expects_continue = true;
         }
-        self.expects_continue = true;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! A request's head, read strictly and in one pass.
 //!
 //! Strict, because a lenient server is what request smuggling lives on; our own, because httparse is lenient where
-//! RFC 9112 leaves it open (bare LF, any number of empty lines, bytes beyond ASCII in a target) and keeps a list of
-//! all header lines where framing needs five. What is accepted here httparse accepts with the same meaning; debug
+//! RFC 9112 leaves it open (bare LF, any number of empty lines) and keeps a list of all header lines where framing
+//! needs five. What is accepted here httparse accepts with the same meaning; debug
 //! builds check that for every head.
 //!
 //! A line is judged when it is complete, and the first thing wrong decides. So the judgement hangs on the bytes up to
@@ -229,25 +229,25 @@ fn value_end(window: &[u8], mut at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// How many bytes of a target `bytes` begins with, eight at a time: visible ASCII without the four characters that
-/// nothing leaves as they are (`"`, `<`, `>`) or that begin a fragment (`#`). RFC 3986 allows fewer, but browsers send
-/// the others in queries (WHATWG URL, query percent-encode set).
+/// Returns how many bytes of a target `bytes` begins with, eight at a time: every byte except controls, the space, DEL,
+/// and `#`, which begins a fragment. RFC 3986 allows fewer, but browsers leave some of the others as they are (WHATWG
+/// URL, query percent-encode set), scripts leave all of them, and nginx, lighttpd and Apache accept them.
 #[inline]
 fn target_length(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest byte that is flagged is meant: borrows and carries only reach those above it.
-        let invisible = word.wrapping_sub(ONES * 0x21) | word.wrapping_add(ONES) | word;
-        let quote_or_hash = zero((word & !ONES) ^ (ONES * b'"' as u64));
-        let angle = zero((word & !(ONES * 2)) ^ (ONES * b'<' as u64));
-        let stop = (invisible | quote_or_hash | angle) & HIGH;
+        // With the high bits cleared no sum carries into the byte above.
+        let (low, ascii) = (word & !HIGH, !word & HIGH);
+        let visible = low + ONES * (0x80 - 0x21);
+        let delete = low + ONES;
+        let not_hash = (low ^ (ONES * b'#' as u64)) + ONES * 0x7f;
+        let stop = (!(visible & not_hash) | delete) & ascii;
         if stop != 0 {
             return index * 8 + stop.trailing_zeros() as usize / 8;
         }
     }
-    let stop = |byte: &u8| !byte.is_ascii_graphic() || b"\"#<>".contains(byte);
+    let stop = |byte: &u8| byte.is_ascii() && (!byte.is_ascii_graphic() || *byte == b'#');
     words.len() * 8 + rest.iter().position(stop).unwrap_or(rest.len())
 }
 
@@ -261,22 +261,24 @@ pub(crate) struct Line {
     pub(crate) version: Version,
 }
 
-/// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1.)
+/// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1, and refuses a
+/// target that is not UTF-8.)
 fn httparse_agrees(window: &[u8], parsed: &Parsed) -> bool {
     let mut slots = [httparse::EMPTY_HEADER; FIELDS_LIMIT];
     let mut request = httparse::Request::new(&mut slots);
-    let asked = parsed.asked(window, parsed.words(window), "", None);
+    let asked = parsed.asked(window, parsed.words(window), b"", None);
     match request.parse(window) {
         Ok(read) => {
             let headers = request.headers.iter();
             read == httparse::Status::Complete(parsed.length)
                 && request.method == Some(asked.method)
-                && request.path == Some(asked.target)
+                && request.path.map(str::as_bytes) == Some(asked.target)
                 && (request.version == Some(0)) == (asked.version == Version::Http10)
                 && headers
                     .map(|header| (header.name, header.value))
                     .eq(asked.headers())
         }
+        Err(httparse::Error::Token) => std::str::from_utf8(asked.target).is_err(),
         Err(error) => error == httparse::Error::Version,
     }
 }

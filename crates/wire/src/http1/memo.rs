@@ -151,9 +151,9 @@ pub(crate) struct Known {
     mark: u64,
     marked: usize,
     method: String,
-    target: String,
+    target: Vec<u8>,
     /// The path, if it is no part of the target.
-    unsaid: String,
+    unsaid: Vec<u8>,
     request: Request,
     key: Key,
 }
@@ -192,7 +192,7 @@ impl Known {
         self.method.clear();
         self.method.push_str(words.method);
         self.target.clear();
-        self.target.push_str(words.target);
+        self.target.extend_from_slice(words.target);
         self.unsaid = request.unsaid(words);
         self.marked = (request.method + 1 + words.target.len()).saturating_sub(8);
         self.mark = mark(bytes, self.marked).unwrap_or_default();

@@ -58,7 +58,7 @@ const fn refusal(status: u16, reason: &'static str) -> Refusal {
 pub(super) const BAD_LINE: Refusal = refusal(400, "the request line is malformed");
 pub(super) const BAD_TARGET: Refusal = refusal(
     400,
-    "the target has a character that must be percent-encoded",
+    "the target has a control character or # in it, which must be percent-encoded",
 );
 pub(super) const NO_TARGET: Refusal = refusal(400, "the target is neither a path nor an address");
 pub(super) const BLANKS: Refusal = refusal(400, "there are too many empty lines before a request");

@@ -29,12 +29,12 @@ pub(crate) enum Path {
 impl Path {
     /// The path of `target`, where it stands somewhere as it is meant.
     #[inline]
-    pub(crate) fn of(self, target: &str) -> Option<&str> {
+    pub(crate) fn of(self, target: &[u8]) -> Option<&[u8]> {
         match self {
             Path::Whole => Some(target),
             Path::From(start) => target.get(start..),
             Path::Root(_) => None,
-            Path::Star => Some("*"),
+            Path::Star => Some(b"*"),
         }
     }
 }
@@ -44,7 +44,7 @@ const PLAIN: Target = Target {
     authority: None,
 };
 
-/// Reads a target of visible ASCII characters without a fragment.
+/// Reads a target of visible bytes without a fragment.
 #[inline]
 pub(crate) fn understand(method: &[u8], target: &[u8]) -> Result<Target, Refusal> {
     if target.first() == Some(&b'/') && method != b"CONNECT" {

@@ -29,7 +29,8 @@ impl ServerSink for Witness {
             expects_continue,
             ..
         } = asked;
-        write!(self.line, "[{method} {path} {version}").expect("a string can be written to");
+        let shown = letters(path);
+        write!(self.line, "[{method} {shown} {version}").expect("a string can be written to");
         self.line.push_str(if *keepalive { "" } else { " close" });
         self.line
             .push_str(if *expects_continue { " continue" } else { "" });
@@ -80,12 +81,17 @@ impl Witness {
             ..
         } = asked;
         let lines: Vec<_> = asked.headers().collect();
-        let head = format!("{method} {target} {version} {lines:?}");
+        let head = format!("{method} {target:?} {version} {lines:?}");
         match self.keys.iter().find(|(known, _)| *known == key) {
             Some((_, known)) => assert_eq!(*known, head, "a key is never used for another head"),
             None => self.keys.push((key, head)),
         }
     }
+}
+
+/// Each byte as the character of its number, as in what is sent.
+fn letters(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 
 /// What was told: `[GET / HTTP/1.1 'body']` a request, `!400` a refusal.
