@@ -86,9 +86,11 @@ pub(crate) struct Reading {
     /// The answer to the request that is being read.
     pub(crate) due: Due,
     /// What the log will say of it, kept here from one piece of its body to the next.
-    draft: Option<Box<Draft>>,
+    pub(crate) draft: Option<Box<Draft>>,
     /// Its body is being read.
     pub(crate) is_in_body: bool,
+    /// It was answered although its body is still being read, which is thrown away.
+    pub(crate) is_early: bool,
     /// It is complete, and not yet answered: only while the server stops.
     is_pending: bool,
     /// A request was answered since this was last taken down.
@@ -105,11 +107,17 @@ impl Reading {
             due: Due::NONE,
             draft: None,
             is_in_body: false,
+            is_early: false,
             is_pending: false,
             is_answered: false,
             is_last: false,
             lingers: false,
         }
+    }
+
+    /// Ends reading with a last word that is said already or is about to be.
+    pub(crate) fn end(&mut self) {
+        (self.is_last, self.lingers, self.is_in_body) = (true, true, false);
     }
 }
 
@@ -144,10 +152,10 @@ pub(crate) fn read(
         Ok(used) => answering.settle(used, used == input.len()),
         Err(refusal) => {
             // Whoever was told already that its body is not wanted has had its last answer, whatever it sends for one.
-            if !answering.reading.is_last {
-                answering.desk.refuse(refusal, slot.peer);
-                (reading.lingers, reading.is_in_body) = (true, false);
+            if !reading.is_early && !reading.is_last {
+                desk.refuse(refusal, slot.peer);
             }
+            reading.end();
             return Read {
                 used: input.len(),
                 file: None,
@@ -171,14 +179,18 @@ impl Desk {
     pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.responses.count(refusal.status);
         self.shelf.refuse(refusal, &mut self.out);
-        self.draft.clear();
-        let bytes = if refusal.is_head {
-            0
-        } else {
-            refusal.reason.len() as u64 + 1
+        let Refusal {
+            status,
+            reason,
+            is_head,
+        } = refusal;
+        let bytes = if is_head { 0 } else { reason.len() as u64 + 1 };
+        let ending = Ending {
+            status,
+            bytes,
+            reason,
         };
-        let status = refusal.status;
-        self.note(peer, Ending { status, bytes });
+        self.note(peer, ending);
     }
 
     /// Writes a line of the log, of the request that `draft` tells of.
@@ -238,8 +250,7 @@ impl Desk {
         };
         self.counts.responses.count(status);
         let Some(part) = part else {
-            let bytes = length;
-            self.note(peer, Ending { status, bytes });
+            self.note(peer, Ending::of(status, length));
             return None;
         };
         let mut sending = Sending::new(part, status);
@@ -325,20 +336,38 @@ impl Answering<'_> {
         self.reading.is_answered = true;
     }
 
-    /// The client waits to hear whether its body is wanted. When what it asks cannot be done it is told so at once, and
-    /// that the connection ends there: whether the body comes all the same is its own choice (RFC 9110 §10.1.1).
+    /// A request with a body: a client that waits to hear whether the body is wanted is told. If what it asks cannot be
+    /// done, the response says so at once. The body is then read to its end and thrown away, within the usual limits, and
+    /// the connection kept. A client that waited is told instead that the connection ends: whether it sends the body all
+    /// the same is its own choice (RFC 9110 §10.1.1).
     #[cold]
-    fn say_whether_to_continue(&mut self) {
+    fn begin_body(&mut self, is_waiting: bool) {
+        self.reading.is_in_body = true;
         if self.reading.due.status() < 400 {
-            self.desk.out.extend_from_slice(CONTINUE);
-            self.desk.counts.responses.informational += 1;
+            if is_waiting {
+                self.desk.out.extend_from_slice(CONTINUE);
+                self.desk.counts.responses.informational += 1;
+            }
             return;
         }
-        self.reading.due.close();
+        let is_last = is_waiting || self.desk.is_draining;
+        if is_last {
+            self.reading.due.close();
+        }
         self.desk.counts.requests += 1;
         self.answer();
-        (self.reading.is_last, self.reading.lingers) = (true, true);
+        if is_last {
+            self.reading.end();
+        } else {
+            self.reading.is_early = true;
+        }
+    }
+
+    /// A body is complete. Says whether its request was answered before that.
+    #[cold]
+    fn end_body(&mut self) -> bool {
         self.reading.is_in_body = false;
+        std::mem::take(&mut self.reading.is_early)
     }
 }
 
@@ -353,10 +382,7 @@ impl ServerSink for Answering<'_> {
         }
         self.reading.due = self.desk.choose(asked);
         if asked.chunked || asked.content_length.is_some_and(|length| length > 0) {
-            self.reading.is_in_body = true;
-            if asked.expects_continue {
-                self.say_whether_to_continue();
-            }
+            self.begin_body(asked.expects_continue);
         }
     }
 
@@ -368,17 +394,25 @@ impl ServerSink for Answering<'_> {
         if self.reading.is_last {
             return ControlFlow::Break(());
         }
-        self.reading.is_in_body = false;
-        self.desk.counts.requests += 1;
-        if self.desk.is_draining {
-            self.reading.is_pending = true;
-            return ControlFlow::Break(());
+        let is_answered = self.reading.is_in_body && self.end_body();
+        if !is_answered {
+            self.desk.counts.requests += 1;
+            if self.desk.is_draining {
+                self.reading.is_pending = true;
+                return ControlFlow::Break(());
+            }
+            self.answer();
         }
-        self.answer();
         if self.file.is_some() || self.desk.out.len() >= OUT_LIMIT {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
+        }
+    }
+
+    fn refused(&mut self, line: &[u8]) {
+        if self.desk.log.is_some() {
+            self.desk.draft.note_refused(line);
         }
     }
 }

@@ -4,6 +4,9 @@
 //! 192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] "GET /a.html HTTP/1.1" 200 2326 "http://ref.example/" "Browser/1.0"
 //! ```
 //!
+//! The line of a request that was refused has what came of its request line, and the reason as one more field at the
+//! end, where nginx's usual format has one more, too, so that readers of the combined format pass over it.
+//!
 //! A worker has a buffer of its own and all workers append to one file (O_APPEND), each time with one call and whole
 //! lines, so that lines never mix and a program that moves the file away loses none. What cannot be written (a full
 //! disk) is kept up to a limit, and beyond it lost and counted: serving goes on.
@@ -81,7 +84,13 @@ impl Draft {
         }
     }
 
-    /// Of one that was not.
+    /// Of one that was refused before it was read: the first line of what came.
+    pub(crate) fn note_refused(&mut self, line: &[u8]) {
+        self.clear();
+        quote(line, &mut self.request);
+    }
+
+    /// Of nothing.
     pub(crate) fn clear(&mut self) {
         self.request.clear();
         self.client.clear();
@@ -94,6 +103,19 @@ pub(crate) struct Ending {
     pub(crate) status: u16,
     /// Bytes of the answer's body.
     pub(crate) bytes: u64,
+    /// Why the request was refused; empty if it was not.
+    pub(crate) reason: &'static str,
+}
+
+impl Ending {
+    /// Of a request that was served.
+    pub(crate) fn of(status: u16, bytes: u64) -> Ending {
+        Ending {
+            status,
+            bytes,
+            reason: "",
+        }
+    }
 }
 
 impl Log {
@@ -119,10 +141,9 @@ impl Log {
         if self.buffer.len() >= LIMIT {
             return false;
         }
-        let (request, client) = match (&draft.request[..], &draft.client[..]) {
-            ([], _) => (&b"-"[..], &b"-\" \"-"[..]),
-            known => known,
-        };
+        let or = |known, otherwise| if known == b"" { otherwise } else { known };
+        let request = or(&draft.request[..], b"-");
+        let client = or(&draft.client[..], b"-\" \"-");
         let out = &mut self.buffer;
         // Vectors take everything.
         let _ = match peer {
@@ -133,6 +154,9 @@ impl Log {
         out.extend_from_slice(request);
         let _ = write!(out, "\" {} {} \"", ending.status, ending.bytes);
         out.extend_from_slice(client);
+        if !ending.reason.is_empty() {
+            let _ = write!(out, "\" \"{}", ending.reason);
+        }
         out.extend_from_slice(b"\"\n");
         if self.buffer.len() >= FULL && !self.is_failing {
             self.flush();
@@ -229,6 +253,7 @@ mod tests {
     const ENDING: Ending = Ending {
         status: 400,
         bytes: 0,
+        reason: "",
     };
 
     fn draft(request: &str, client: &str) -> Draft {
@@ -247,15 +272,24 @@ mod tests {
         let ending = Ending {
             status: 200,
             bytes: 2326,
+            reason: "",
         };
         assert!(log.line(&draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"), peer, ending));
         assert!(log.line(&Draft::default(), None, ENDING));
+        let mut refused = draft("GET /", "Browser");
+        refused.note_refused(b"\x16\x03\"");
+        let ending = Ending {
+            reason: "the request line is malformed",
+            ..ENDING
+        };
+        assert!(log.line(&refused, None, ending));
         assert_eq!(disk.text(), "", "nothing is written before its time");
         log.tick(Instant::ZERO);
         assert_eq!(
             disk.text(),
             "192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2326 \"-\" \"Browser/1.0\"\n\
-             unix - - [06/Nov/1994:08:49:37 +0000] \"-\" 400 0 \"-\" \"-\"\n"
+             unix - - [06/Nov/1994:08:49:37 +0000] \"-\" 400 0 \"-\" \"-\"\n\
+             unix - - [06/Nov/1994:08:49:37 +0000] \"\\x16\\x03\\\"\" 400 0 \"-\" \"-\" \"the request line is malformed\"\n"
         );
     }
 

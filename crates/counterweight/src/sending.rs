@@ -43,9 +43,6 @@ impl Sending {
 
     /// What the log says of what was sent.
     pub(crate) fn ending(&self) -> Ending {
-        Ending {
-            status: self.status,
-            bytes: self.length - self.part.left,
-        }
+        Ending::of(self.status, self.length - self.part.left)
     }
 }

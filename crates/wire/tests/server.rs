@@ -144,9 +144,75 @@ fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
     assert_eq!(told(&format!("GET /{}", "x".repeat(35))), Err(414));
 }
 
+#[test]
+fn what_is_refused_is_told_with_its_first_line() {
+    let told = |pieces: &[&str]| {
+        let (mut server, mut asks) = (Server::new(), Asks::default());
+        let mut requests = Requests::new(Limits::default());
+        let result = pieces.iter().try_for_each(|piece| {
+            let used = server.receive(&mut requests, piece.as_bytes(), &mut asks)?;
+            assert_eq!(used, piece.len());
+            Ok(())
+        });
+        let begun = String::from_utf8(server.begun().to_vec()).unwrap();
+        let status = result.err().map(|refusal: Refusal| refusal.status);
+        (status, asks.refused, begun)
+    };
+    let line = |text: &str| vec![text.to_owned()];
+    type Case<'a> = (&'a [&'a str], Option<u16>, Vec<String>, &'a str);
+    let cases: &[Case<'_>] = &[
+        (
+            &["GET /#\x01 HTTP/1.1\r\nHost: a\r\n\r\n"],
+            Some(400),
+            line("GET /#\x01 HTTP/1.1"),
+            "",
+        ),
+        (
+            &["GET / HTTP/1.1\r\nHost: a\r\nA", " : b\r\n"],
+            Some(400),
+            line("GET / HTTP/1.1"),
+            "",
+        ),
+        (
+            &["GET / HTTP/1.1\r\nHost: a\r\n\r\nnon", "sense\n"],
+            Some(400),
+            line("nonsense"),
+            "",
+        ),
+        (&["{\"a\": 1}"], Some(400), line("{\"a\": 1}"), ""),
+        (&["\r\n\r\n\r\n\r\n\r\n"], Some(400), line(""), ""),
+        (
+            &["POST / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n"],
+            Some(417),
+            line("POST / HTTP/1.1"),
+            "",
+        ),
+        // What is wrong with a body is told when the request is known.
+        (
+            &["POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx"],
+            Some(400),
+            vec![],
+            "",
+        ),
+        (&["GET / HT"], None, vec![], "GET / HT"),
+        (
+            &["GET / HTTP/1.1\r", "\nHo"],
+            None,
+            vec![],
+            "GET / HTTP/1.1",
+        ),
+        (&["GET / HTTP/1.1\r\nHost: a\r\n\r\n"], None, vec![], ""),
+    ];
+    for (pieces, status, refused, begun) in cases {
+        let wanted = (*status, refused.clone(), (*begun).to_owned());
+        assert_eq!(told(pieces), wanted, "{pieces:?}");
+    }
+}
+
 /// What was asked, and how often.
 #[derive(Default)]
 struct Asks {
+    refused: Vec<String>,
     lines: Vec<(String, Vec<u8>)>,
     authorities: Vec<String>,
     known: Vec<bool>,
@@ -168,6 +234,9 @@ impl ServerSink for Asks {
     fn body(&mut self, _: &[u8]) {}
     fn complete(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+    fn refused(&mut self, line: &[u8]) {
+        self.refused.push(String::from_utf8(line.to_vec()).unwrap());
     }
 }
 

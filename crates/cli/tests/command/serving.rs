@@ -64,9 +64,9 @@ impl Serving {
     }
 
     /// Asks, and reads to the end of the stream.
-    fn ask(&self, says: &str) -> Answer {
+    fn ask(&self, says: impl AsRef<[u8]>) -> Answer {
         let mut stream = self.connect();
-        stream.write_all(says.as_bytes()).unwrap();
+        stream.write_all(says.as_ref()).unwrap();
         Answer::read(stream)
     }
 

@@ -73,7 +73,8 @@ impl<R: Ring> Worker<R> {
     #[inline]
     fn flush(&mut self, token: Token, file: Option<Sending>, input: &Input, at: usize) -> Flow {
         if self.desk.out.is_empty() {
-            return Flow::On;
+            // It may be over nevertheless, if its last answer went out before its last body was complete.
+            return self.settle(token);
         }
         let answer = self.ring.send(token, &[IoSlice::new(&self.desk.out)]);
         let taken = answer.unwrap_or(0);

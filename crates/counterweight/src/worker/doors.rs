@@ -81,6 +81,7 @@ impl<R: Ring> Worker<R> {
             reason,
             is_head: false,
         };
+        self.desk.draft.clear();
         self.desk.turn_away(refusal, peer);
         self.say_last(token);
         if self.turned_away > TURNED_AWAY {

@@ -100,11 +100,20 @@ impl<R: Ring> Worker<R> {
     }
 
     fn refuse(&mut self, token: Token, refusal: Refusal) {
-        if let Some(slot) = self.slots.get(token) {
-            (slot.reading.is_last, slot.reading.lingers) = (true, true);
-            let peer = slot.peer;
-            self.desk.refuse(refusal, peer);
-            self.say_last(token);
+        let Some(slot) = self.slots.get(token) else {
+            return;
+        };
+        if slot.reading.is_early {
+            // It has its answer; a second one would be taken for that to its next request.
+            return self.close(token, Closing::Orderly);
         }
+        match slot.reading.draft.take() {
+            Some(draft) => self.desk.draft = *draft,
+            None => self.desk.draft.note_refused(slot.http.begun()),
+        }
+        slot.reading.end();
+        let peer = slot.peer;
+        self.desk.refuse(refusal, peer);
+        self.say_last(token);
     }
 }

@@ -39,6 +39,9 @@ pub trait ServerSink {
     /// The request is complete. On [`ControlFlow::Break`] nothing behind it is read: [`Server::receive`] returns,
     /// so that a long answer can be given before the next question is heard.
     fn complete(&mut self) -> ControlFlow<()>;
+    /// A request is refused before its head is complete or understood. `line` is the first line of what was sent, as
+    /// much as has come of it, without its end. (What is refused later was told to `request`.)
+    fn refused(&mut self, _line: &[u8]) {}
 }
 
 /// What a piece of input came to: how much of it is used, and whether the sink breaks off there.
@@ -90,6 +93,15 @@ impl Server {
     /// No request is under way: a client that closes now has lost nothing.
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Between | Phase::Over)
+    }
+
+    /// The first line of a head of which a part has come, as much as there is of it; empty between two requests and in
+    /// a body.
+    pub fn begun(&self) -> &[u8] {
+        match &self.phase {
+            Phase::Head(head) => first_line(head),
+            _ => b"",
+        }
     }
 
     /// No further request will be read: the last one said so, or was refused.
@@ -178,6 +190,16 @@ impl Server {
 
     /// Reads the empty line or the head at the front of `input`; none: it is not complete.
     fn read(
+        &mut self,
+        requests: &mut Requests,
+        input: &[u8],
+        sink: &mut impl ServerSink,
+    ) -> Result<Option<Used>, Refusal> {
+        let read = self.read_start(requests, input, sink);
+        read.inspect_err(|_| sink.refused(first_line(input)))
+    }
+
+    fn read_start(
         &mut self,
         requests: &mut Requests,
         input: &[u8],
@@ -285,6 +307,13 @@ impl Server {
         };
         sink.complete()
     }
+}
+
+/// The line at the front of `head`, or all of it if no line ends there; without its end.
+fn first_line(head: &[u8]) -> &[u8] {
+    let end = head.iter().position(|&byte| byte == b'\n');
+    let line = &head[..end.unwrap_or(head.len())];
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What clients get of a folder.
 
 use super::*;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 #[test]
 fn a_folder_is_served_as_people_expect() {
@@ -60,6 +62,113 @@ fn a_folder_is_served_as_people_expect() {
     let counted = server.stop();
     assert_eq!(counted.requests(), 16);
     assert_eq!((counted.of("responses_4xx"), counted.of("cut")), (6, 0));
+}
+
+/// What nginx, lighttpd and Apache serve without percent-encoding, a server of files has to serve too.
+#[test]
+fn quotes_angle_brackets_and_bytes_beyond_ascii_need_no_percent_encoding() {
+    let bench = site();
+    bench.file("site/qu\"o<t>e.txt", "quoted\n");
+    bench.file("site/café", "latte\n");
+    let latin = OsStr::from_bytes(b"site/caf\xe9");
+    fs::write(bench.path("").join(latin), "au lait\n").unwrap();
+    let server = Serving::start(&bench, "site -w 1 --log access.log");
+    let cases: &[(&[u8], &str)] = &[
+        (b"/qu\"o<t>e.txt", "quoted\n"),
+        (b"/qu%22o%3Ct%3Ee.txt", "quoted\n"),
+        (b"/caf\xc3\xa9", "latte\n"),
+        (b"/caf\xe9?\"\xff\"", "au lait\n"),
+        (b"http://a/caf\xc3\xa9?<", "latte\n"),
+    ];
+    for (target, body) in cases {
+        let ask = [b"GET ", *target, b" HTTP/1.0\r\n\r\n"].concat();
+        let answer = server.ask(ask);
+        assert_eq!(answer.status(), "200", "{}", target.escape_ascii());
+        assert_eq!(answer.body, body.as_bytes());
+    }
+    for target in ["/é\x7f", "/\"#\"", "/é\x1b"] {
+        let ask = format!("GET {target} HTTP/1.0\r\n\r\n");
+        assert_eq!(server.ask(ask).status(), "400", "{target:?}");
+    }
+    let folder = server.ask(b"GET /docs?\"\xc3\xa9 HTTP/1.0\r\n\r\n");
+    assert_eq!(folder.line("Location"), Some("/docs/?%22%C3%A9"));
+    assert_eq!(server.stop().requests(), 6);
+    let text = fs::read_to_string(bench.path("access.log")).unwrap();
+    let targets = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("\"GET ")?;
+        rest.split_once(" HTTP/1.0\" 200 ")
+            .map(|(target, _)| target)
+    });
+    assert_eq!(
+        targets.collect::<Vec<_>>(),
+        [
+            r#"/qu\"o<t>e.txt"#,
+            "/qu%22o%3Ct%3Ee.txt",
+            r"/caf\xc3\xa9",
+            r#"/caf\xe9?\"\xff\""#,
+            r"/caf\xc3\xa9?<",
+        ],
+        "{text}"
+    );
+}
+
+/// A client that sends a large body to what takes none need not send it before it is told.
+#[test]
+fn an_error_does_not_wait_for_the_body_and_the_connection_goes_on_behind_it() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1 --log access.log --max-body 1m");
+    let mut stream = server.connect();
+    let post = "POST /docs/ HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n";
+    stream.write_all(post.as_bytes()).unwrap();
+    let told = one_answer(&mut stream);
+    assert_eq!(told, b"Files can be asked for with GET and HEAD.\n");
+    stream.write_all(&[b'x'; 300_000]).unwrap();
+    let get = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+    stream.write_all(get.as_bytes()).unwrap();
+    assert_eq!(one_answer(&mut stream), b"not the built-in one\n");
+    drop(stream);
+
+    let refused = server.ask("PUT /x HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc");
+    assert_eq!(refused.status(), "405");
+    assert_eq!(refused.line("Allow"), Some("GET, HEAD, OPTIONS"));
+    let large = server.ask("PUT /x HTTP/1.0\r\nContent-Length: 1000001\r\n\r\n");
+    assert_eq!(large.status(), "413");
+    // What is malformed behind a response gets no second one.
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
+    let refused = server.ask(chunked);
+    assert_eq!((refused.status(), refused.is_orderly), ("405", true));
+    assert_eq!(refused.body.len(), 42);
+    let counted = server.stop();
+    assert_eq!((counted.requests(), counted.of("refused")), (4, 1));
+    assert_eq!(counted.of("responses_4xx"), 4);
+}
+
+/// curl sends `Expect: 100-continue` with a large body, and sends a small one at once.
+#[test]
+fn curl_is_told_405_whatever_the_size_of_its_body() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1");
+    for length in [10, 5_000_000] {
+        let body = bench.file("body", vec![b'x'; length]);
+        let said = std::process::Command::new("curl")
+            .args([
+                "-s",
+                "-o",
+                "/dev/null",
+                "-w",
+                "%{http_code}",
+                "--data-binary",
+            ])
+            .arg(format!("@{}", body.display()))
+            .arg(format!("http://{}/hello", server.at))
+            .output();
+        let Ok(said) = said else {
+            eprintln!("curl is not installed: nothing was tested");
+            return;
+        };
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "405", "{length}");
+    }
+    assert_eq!(server.stop().of("responses_4xx"), 2);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn those_who_hold_a_place_by_doing_nothing_are_cut_while_others_are_served() {
         ("cut_head", "GET /hello HTTP/1.1\r\nHost: a\r\n"),
         (
             "cut_body",
-            "PUT /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx",
+            "GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx",
         ),
         ("cut_idle", "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"),
     ];
