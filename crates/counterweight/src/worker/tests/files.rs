@@ -303,11 +303,11 @@ fn the_log_has_a_line_for_each_answer_with_what_was_sent_of_it() {
         .partition(|line| !line.starts_with("GET /large") || line.contains(" 1000000 "));
     let wanted = [
         "GET /\\\"\\x7f\\xff HTTP/1.1\" 400 77 \"-\" \"-\" \"the target has a control character or # in it, which must be percent-encoded\"",
-        "GET /hello HTTP/1.1\" 400 32 \"-\" \"y\" \"a chunk of the body is malformed\"",
+        "GET /hello HTTP/1.1\" 400 33 \"-\" \"y\" \"a chunk of the body is malformed\"",
         "GET /hello?a=1 HTTP/1.1\" 200 14 \"-\" \"-\"",
         "GET /large HTTP/1.1\" 200 1000000 \"-\" \"-\"",
-        "HEAD /large HTTP/1.0\" 200 0 \"\\\"r\\\"\" \"-\"",
         "GET /slow\" 408 26 \"-\" \"-\" \"the request took too long\"",
+        "HEAD /large HTTP/1.0\" 200 0 \"\\\"r\\\"\" \"-\"",
         "PUT /large HTTP/1.1\" 405 42 \"-\" \"x\"",
         "nonsense\" 400 30 \"-\" \"-\" \"the request line is malformed\"",
     ];
