@@ -15,7 +15,7 @@ pub use reach::BeyondReach;
 
 use counterweight::{Config, Limits, ServeError, Server};
 use engine::{Job, JobError, Observer, RoundError};
-use kernel::{Address, affinity};
+use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
 use record::{Awake, Floor, Round};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -146,7 +146,7 @@ impl Drop for Raised<'_> {
 /// CPUs' worth of time that this process may use.
 fn cpus() -> f64 {
     let allowed = affinity::allowed().len().max(1) as f64;
-    affinity::quota().map_or(allowed, |quota| quota.min(allowed))
+    quota::own().map_or(allowed, |quota| quota.min(allowed))
 }
 
 fn config(plan: &Plan, cpus: f64, listen: Address) -> Config {

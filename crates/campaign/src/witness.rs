@@ -134,6 +134,7 @@ impl<'a> Witness<'a> {
         round.footprint = costs.footprint;
         round.budget = costs.budget;
         round.kernel = costs.kernel;
+        round.quotas = costs.quotas;
     }
 }
 

@@ -248,7 +248,7 @@ fn most_connections() -> u32 {
 /// Half the CPUs for a server on this machine, which needs the other half; all of them otherwise.
 fn threads(target: &Target) -> u32 {
     let allowed = kernel::affinity::allowed().len().max(1) as u32;
-    let quota = kernel::affinity::quota().map_or(allowed, |quota| quota.ceil().max(1.0) as u32);
+    let quota = kernel::quota::own().map_or(allowed, |quota| quota.ceil().max(1.0) as u32);
     let cpus = allowed.min(quota);
     let local = target.endpoints.iter().all(Endpoint::is_local);
     if local { (cpus / 2).max(1) } else { cpus }

@@ -13,7 +13,7 @@ use crate::log::Log;
 use crate::places::Places;
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
-use kernel::{Address, Epoll, Errno, affinity, clock, descriptors};
+use kernel::{Address, Epoll, Errno, affinity, clock, descriptors, quota};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Config {
 /// CPUs that the process may use: those that it may run on, but no more than its control group has time for.
 fn cpus() -> u32 {
     let allowed = affinity::allowed().len() as u32;
-    let quota = affinity::quota().map_or(allowed, |quota| quota.ceil() as u32);
+    let quota = quota::own().map_or(allowed, |quota| quota.ceil() as u32);
     allowed.min(quota).clamp(1, WORKERS_MAX)
 }
 

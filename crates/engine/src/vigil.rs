@@ -38,7 +38,7 @@ fn decide(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
 /// The whole CPUs that this process may use: as many as its affinity names, or fewer where a quota is set.
 fn cpus() -> u32 {
     let allowed = kernel::affinity::allowed().len() as u32;
-    whole(allowed, kernel::affinity::quota())
+    whole(allowed, kernel::quota::own())
 }
 
 fn whole(allowed: u32, quota: Option<f64>) -> u32 {

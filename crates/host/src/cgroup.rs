@@ -130,17 +130,6 @@ impl Cgroup {
         }
         pids
     }
-
-    /// The CPUs' worth of time that it is limited to; none where it is not.
-    pub(crate) fn quota(&self, root: &Root) -> Option<f64> {
-        if !self.is_v2 {
-            return None; // another tree, `cpu`, keeps it
-        }
-        let text = root.text(self.folder.join("cpu.max"))?;
-        let (quota, period) = text.trim().split_once(' ')?;
-        let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
-        (quota > 0.0 && period > 0.0).then(|| quota / period)
-    }
 }
 
 /// What one number of KiB is in bytes, as `field` of a file such as smaps_rollup has it.
@@ -162,7 +151,6 @@ mod tests {
                 "usage_usec 1500\nuser_usec 500\nsystem_usec 1000\nnr_periods 0\n",
             ),
             ("sys/fs/cgroup/web/cgroup.procs", "7\n8\n"),
-            ("sys/fs/cgroup/web/cpu.max", "150000 100000\n"),
             ("sys/fs/cgroup/web/below/cgroup.procs", "9\nnonsense\n"),
             ("sys/fs/cgroup/cpu,cpuacct/old/cpuacct.usage", "77\n"),
             ("sys/fs/cgroup/cpu,cpuacct/old/cgroup.procs", ""),
@@ -180,7 +168,6 @@ mod tests {
             };
             assert_eq!(group.accounts(&tree.root), Some(wanted), "{path}");
             assert_eq!(group.pids(&tree.root), [7, 8, 9].into());
-            assert_eq!(group.quota(&tree.root), Some(1.5));
         }
         let old = of("/old").unwrap().accounts(&tree.root);
         assert_eq!(

@@ -32,6 +32,11 @@ impl Root {
         Root(folder.into())
     }
 
+    /// The folder in which the tree begins.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+
     /// Where the file lies that from the root is at `path`.
     fn place(&self, path: &Path) -> PathBuf {
         self.0.join(path.strip_prefix("/").unwrap_or(path))

@@ -26,6 +26,7 @@ mod sockets;
 mod ledger;
 mod memory;
 mod observer;
+mod quotas;
 
 pub use found::{Door, Found};
 pub use machine::machine;

@@ -15,7 +15,7 @@ pub fn machine() -> Machine {
     let found = found.unwrap_or_else(|_| kernel::limits::open_files()); // not allowed to: then it stays as it is
     Machine {
         cpus_allowed: kernel::affinity::allowed(),
-        cpu_quota: kernel::affinity::quota(),
+        cpu_quota: kernel::quota::own(),
         clock_reading_ns: kernel::clock::reading_cost().as_nanos(),
         open_files: (found.soft, kernel::limits::open_files().soft),
         local_ports: kernel::limits::local_port_range(),

@@ -11,9 +11,12 @@ use crate::files::Root;
 use crate::found::Found;
 use crate::ledger::{Ledger, Look, Sight, Taken, sampled_between};
 use crate::memory;
+use crate::quotas::Quotas;
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
 use kernel::process::{Child, Stat, newest, pids, ticks_of};
-use record::{Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Switches};
+use record::{
+    Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Quota, Switches,
+};
 use std::collections::BTreeSet;
 use units::{Instant, Nanos};
 
@@ -112,7 +115,11 @@ pub struct Watch {
     memory: Memory,
     /// Whether interrupts are in nobody's clock, where the kernel says.
     irq_apart: Option<bool>,
+    /// The CPU quotas of this process, and of the server.
+    quotas: Quotas,
+    server_quotas: Quotas,
     window: Option<Window>,
+    throttled: Vec<Quota>,
     footprint: Option<Footprint>,
     budget: Option<Budget>,
     kernel: Option<KernelCounters>,
@@ -151,19 +158,25 @@ pub struct Costs {
     pub budget: Option<Budget>,
     /// Its network.
     pub kernel: Option<KernelCounters>,
+    /// The generator's CPU quotas.
+    pub quotas: Vec<Quota>,
 }
 
 impl Watch {
     /// Begins before the round; `rest` is what the server held before the campaign's load, in bytes.
     pub fn before(server: Option<Server<'_>>, rest: Option<u64>) -> Watch {
+        let root = Root::machine();
+        let pids = server.map(|mut server| server.pids());
         let memory = Memory {
             rest,
-            before: server.and_then(|mut server| server.memory()),
+            before: pids.as_ref().and_then(|pids| memory::pss(&root, pids)),
             ..Memory::default()
         };
-        let root = Root::machine();
         Watch {
             irq_apart: irq_apart(&root),
+            quotas: Quotas::own(&root),
+            server_quotas: Quotas::of(&root, &pids.unwrap_or_default()),
+            throttled: Vec::new(),
             root,
             memory,
             window: None,
@@ -178,6 +191,8 @@ impl Watch {
     pub fn opened(&mut self, server: Option<Server<'_>>) {
         let began = thread_cpu();
         let span = Span::open(&self.root);
+        self.quotas.open(&self.root);
+        self.server_quotas.open(&self.root);
         let at = kernel::clock::now();
         let server = server.map(|server| Open::new(&self.root, server));
         self.window = Some(Window {
@@ -209,8 +224,11 @@ impl Watch {
             return;
         };
         if let (Some(open), Some(server)) = (window.server, server) {
-            self.footprint = Some(open.close(&self.root, server, window.at));
+            let print = open.close(&self.root, server, window.at, self.server_quotas.cpus());
+            let quotas = self.server_quotas.close(&self.root);
+            self.footprint = Some(Footprint { quotas, ..print });
         }
+        self.throttled = self.quotas.close(&self.root);
         let cpu = self.footprint.as_ref().map(|print| print.cpu);
         let (budget, kernel) = window.span.close(&self.root, cpu);
         (self.budget, self.kernel) = (budget, Some(kernel));
@@ -240,6 +258,7 @@ impl Watch {
                 ..budget
             }),
             kernel: self.kernel,
+            quotas: self.throttled,
         }
     }
 
@@ -298,7 +317,14 @@ impl Open {
         self.strangers = there;
     }
 
-    fn close(self, root: &Root, mut server: Server<'_>, opened: Instant) -> Footprint {
+    /// Looks a last time; `opened` is when the window was, `quota` the CPUs that its quotas allow the server.
+    fn close(
+        self,
+        root: &Root,
+        mut server: Server<'_>,
+        opened: Instant,
+        quota: Option<f64>,
+    ) -> Footprint {
         if newest() < self.newest_at_first {
             server.stats(); // a stranger's number may be one of the server's now
         }
@@ -312,11 +338,6 @@ impl Open {
         let cpus = members.first().and_then(|pid| cpus::allowed(root, *pid));
         // One that has just ended may use what it was given: what we may use.
         let cpus = cpus.unwrap_or_else(kernel::affinity::allowed);
-        let quota = match &self.group {
-            Some((group, _)) => group.quota(root),
-            // Its control group is taken for ours, as it is unless it moved elsewhere.
-            None => kernel::affinity::quota(),
-        };
         let keeps_all = matches!(server, Server::Started(_)) && !refuses_accounts(root, &members);
         let of_group = self.group.as_ref().and_then(|group| taken_by(root, group));
         let clock = match of_group {

@@ -1,7 +1,7 @@
 //! The only room that makes system calls, and the only one with `unsafe`.
 //!
 //! In scope: the [`Ring`] through which threads talk to sockets (on epoll, on io_uring, and simulated), the monotonic
-//! clock, files beneath a folder, what a thread and a process have cost, CPUs and limits, starting and stopping a
+//! clock, files beneath a folder, what a thread and a process have cost, CPUs, quotas and limits, starting and stopping a
 //! server's processes, signals, names.
 //! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
 //! (that is `host`). Everything here is mechanism; nothing here judges.
@@ -59,6 +59,8 @@ pub mod clock;
 pub mod accounts;
 // Where threads may run,
 pub mod affinity;
+// for how much of the time,
+pub mod quota;
 // how much they may open,
 pub mod limits;
 // and in whose table,

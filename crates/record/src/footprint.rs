@@ -1,5 +1,6 @@
 //! What the server's processes cost meanwhile.
 
+use crate::Quota;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -29,8 +30,11 @@ pub struct Footprint {
     /// What it held in memory; none where that may not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// CPUs that the server may use: its affinity mask, or its group's quota where that is less.
+    /// CPUs that the server may use: its affinity mask, or what its quotas allow where that is less.
     pub cpus_allowed: f64,
+    /// The CPU quotas of its groups and of their ancestors, the nearest first, and how often they throttled it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<Quota>,
     /// The CPUs of its affinity mask, ascending; empty where that could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,

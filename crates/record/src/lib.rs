@@ -41,6 +41,7 @@ mod cost;
 mod footprint;
 mod generator;
 mod observed;
+mod quota;
 // and the generator at the least,
 mod floor;
 // on which machine;
@@ -83,6 +84,7 @@ pub use observed::{Known, Observed, Process};
 pub use omission::Omission;
 pub use open::{OpenTimes, Visits, Waits};
 pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};
+pub use quota::Quota;
 pub use round::{Point, Round, SentTotal, Window};
 pub use run::{Probe, Run};
 pub use save::SaveError;

@@ -1,7 +1,9 @@
 //! Points and their rounds.
 
 use crate::generator::is_none;
-use crate::{Budget, Cost, Floor, Footprint, KernelCounters, Summary, Tally, ThreadAccounts, Twin};
+use crate::{
+    Budget, Cost, Floor, Footprint, KernelCounters, Quota, Summary, Tally, ThreadAccounts, Twin,
+};
 use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +45,9 @@ pub struct Round {
     /// What the kernel's network counted meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCounters>,
+    /// The CPU quotas of the generator's group and of its ancestors, the nearest first, and how often they throttled it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<Quota>,
     /// Exchanges sent in each phase.
     pub sent_total: SentTotal,
     /// Whether it was cut short: its counts stand, but it does not enter intervals.

@@ -1,8 +1,8 @@
 //! Who was the limit: generator, server, or neither?
 
+use super::quota::{self, Throttled};
 use super::short::{
-    GENERATOR_MOST, SERVER_MOST, Server, Short, all_workers, full_workers, server, shared_cpu,
-    short,
+    GENERATOR_MOST, Server, Short, all_workers, full_workers, server, shared_cpu, short,
 };
 use super::{Check, overload, waiting};
 use crate::Evidence;
@@ -21,7 +21,8 @@ pub(super) const CHECK: Check = Check {
           a whole number of CPUs busy, though it may use more, and has no more threads than that and one beside. \
           Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
           it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
-          which shares of time say nothing. Our own reference server is exempt. \
+          which shares of time say nothing. A server that used up its CPU quota in most periods had no CPU left either; of a \
+          generator that its own quota throttled `quota` tells, and nobody is accused. Our own reference server is exempt. \
           Where an open loop did less than was due (as `overload` has it) and only the generator was short of CPU, it \
           could not offer the rate: it read answers late, which looks like a slow server, so both requests/s and latency \
           are invalid. Where \
@@ -40,6 +41,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
             vec![not_offered(evidence, generator, server)]
         }
         _ if evidence.counterweight() => vec![exempt(generator, server)],
+        _ if quota::of_generator(rounds).is_some() => Vec::new(), // `quota` says what held it up
         (Some(generator), Some(server)) => compare(evidence, generator, server),
         _ if !is_observed(rounds) => vec![unobserved(evidence, generator)],
         _ if rounds.iter().any(|round| !round.threads.is_empty()) => vec![too_short()],
@@ -76,9 +78,11 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
         Some(server) => format!("the server used {} of its CPUs", server.shown()),
         None => "the server was not observed".to_owned(),
     };
-    let waits = match must_wait(evidence) {
-        true => ", its waits for a CPU among it",
-        false => "",
+    let throttled = quota::of_generator(evidence.rounds.unwrap_or_default());
+    let waits = match throttled {
+        Some(throttled) => format!(", throttled by its {}", throttled.name()),
+        None if must_wait(evidence) => ", its waits for a CPU among it".to_owned(),
+        None => String::new(),
     };
     let sentence = format!(
         "the generator could not offer the rate: of {} requests/s that were due it did {}; its busiest thread was {} \
@@ -96,12 +100,12 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
     if let Some(cpu) = shared_cpu(evidence) {
         return vec![one_cpu(cpu)];
     }
-    match (generator > GENERATOR_MOST, server.busy > SERVER_MOST) {
+    match (generator > GENERATOR_MOST, server.is_full) {
         (true, false) => match all_workers(evidence) {
             Some(workers) => vec![both(generator, server, Some(workers))],
             None => generator_bound(evidence, generator, server),
         },
-        (false, true) => vec![server_bound(generator, server)],
+        (false, true) => vec![server_bound(evidence, generator, server)],
         (true, true) => vec![both(generator, server, None)],
         (false, false) => vec![neither(evidence, generator, server)],
     }
@@ -145,6 +149,9 @@ fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> V
 
 /// What relieves a generator that is short of CPU.
 fn relief(evidence: &Evidence<'_>) -> String {
+    if let Some(throttled) = quota::of_generator(evidence.rounds.unwrap_or_default()) {
+        return quota::relief(&throttled);
+    }
     if must_wait(evidence) {
         // It is short of CPUs that others use: more threads would only wait for them too.
         return waiting::relief(evidence);
@@ -168,9 +175,13 @@ fn must_wait(evidence: &Evidence<'_>) -> bool {
     evidence.rounds.is_some_and(waiting::is_long)
 }
 
-fn server_bound(generator: f64, server: Server) -> Finding {
+fn server_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
+    let throttled = Throttled::server(evidence.rounds.unwrap_or_default());
+    let limit = throttled.map_or("the server".to_owned(), |throttled| {
+        format!("the server's {}", throttled.name())
+    });
     note(format!(
-        "the server was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
+        "{limit} was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
         server.shown(),
         percent(generator)
     ))

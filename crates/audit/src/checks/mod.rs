@@ -13,6 +13,7 @@ mod limit;
 mod offered;
 mod omission;
 mod overload;
+mod quota;
 mod rounds;
 mod samples;
 mod short;
@@ -58,6 +59,7 @@ pub const CHECKS: &[Check] = &[
     overload::CHECK,
     floor::CHECK,
     limit::CHECK,
+    quota::CHECK,
     generators::CHECK,
     waiting::CHECK,
     kernel::CHECK,

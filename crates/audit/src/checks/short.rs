@@ -1,5 +1,6 @@
 //! Which side had no CPU left. The checks `limit` and `overload` ask it, and must not answer it differently.
 
+use super::quota;
 use crate::Evidence;
 use record::Round;
 use units::percent;
@@ -16,6 +17,8 @@ pub(super) struct Server {
     pub(super) busy: f64,
     /// Whether some of its CPU time may be missing.
     pub(super) at_least: bool,
+    /// Whether it could use no more: nearly all of its CPUs, or its quota in most periods.
+    pub(super) is_full: bool,
 }
 
 /// Who was short of CPU in the typical round.
@@ -34,9 +37,10 @@ pub(super) enum Short {
 /// Who was short of CPU.
 pub(super) fn short(evidence: &Evidence<'_>) -> Short {
     let rounds = evidence.rounds.unwrap_or_default();
+    let busy = Round::typical(rounds, Round::generator_busy);
     let generator =
-        Round::typical(rounds, Round::generator_busy).is_some_and(|busy| busy > GENERATOR_MOST);
-    let is_full = || server(rounds).is_some_and(|server| server.busy > SERVER_MOST);
+        busy.is_some_and(|busy| busy > GENERATOR_MOST) || quota::of_generator(rounds).is_some();
+    let is_full = || server(rounds).is_some_and(|server| server.is_full);
     let server = match generator {
         // Whoever is held up by the generator may use a whole number of CPUs by chance.
         true => is_full() || all_workers(evidence).is_some(),
@@ -65,7 +69,12 @@ pub(super) fn server(rounds: &[Round]) -> Option<Server> {
     let busy = Round::typical(rounds, Round::server_busy)?;
     let mut prints = rounds.iter().filter_map(|round| round.footprint.as_ref());
     let at_least = prints.any(|print| print.lower_bound);
-    Some(Server { busy, at_least })
+    let is_full = busy > SERVER_MOST || quota::is_server_stopped(rounds);
+    Some(Server {
+        busy,
+        at_least,
+        is_full,
+    })
 }
 
 /// The only CPU that generator and server may run on, where it is the same one.

@@ -1,6 +1,6 @@
 //! Did the generator get a CPU when it wanted one?
 
-use super::Check;
+use super::{Check, quota};
 use crate::Evidence;
 use crate::verdict::{Substantiate, qualified};
 use record::{Figure, Finding, Round};
@@ -12,7 +12,8 @@ pub(super) const CHECK: Check = Check {
     doc: "A thread that could run and has to wait for a CPU reads its clock later: the wait is counted as the \
           server's time, though the server had answered. Linux tells how long threads waited (schedstat). Where that \
           is more than 5 % of all threads' time, in the median over the complete rounds, latency is qualified. Rounds \
-          shorter than 10 ms, for which shares of time say nothing, are left out.",
+          shorter than 10 ms, for which shares of time say nothing, are left out, and what a CPU quota withheld is told by \
+          `quota`.",
     judge,
 };
 
@@ -20,6 +21,9 @@ pub(super) const CHECK: Check = Check {
 const WAIT_MOST: f64 = 0.05;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    if evidence.rounds.and_then(quota::of_generator).is_some() {
+        return Vec::new(); // what it waited for was its quota
+    }
     let long = evidence
         .rounds
         .and_then(share)
