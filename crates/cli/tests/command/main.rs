@@ -15,6 +15,7 @@ mod observed;
 mod open_loop;
 mod output;
 mod protocol;
+mod quotas;
 mod refusals;
 mod report;
 mod scarcity;
