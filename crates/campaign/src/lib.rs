@@ -24,6 +24,7 @@ mod generator;
 mod selftest;
 mod server;
 mod twin;
+mod unexpected;
 mod walk;
 mod witness;
 
@@ -33,5 +34,6 @@ pub use foresight::{Foresight, foresee};
 pub use generator::{GenerateError, generate};
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
+pub use unexpected::UnexpectedError;
 pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};
 pub use witness::ObserveError;

@@ -1,6 +1,6 @@
 //! A server that is started for the campaign, and stopped after it with everything it started.
 
-use engine::ProbeError;
+use engine::{PROBED, ProbeError, Shown};
 use kernel::process::{Child, Start};
 use kernel::{Epoll, Errno};
 use plan::{Plan, ServerCommand};
@@ -99,30 +99,36 @@ pub struct Running {
     output: tempfile::NamedTempFile,
 }
 
-/// How a server has shown that it answers.
+/// How a server has shown that it responds.
 #[derive(Debug)]
 pub struct Ready {
-    /// The exchange that it answered.
+    /// The first request that it responded to, and how many were probed with it.
     pub probe: Probe,
-    /// Exchanges that were sent until then, that one included.
+    /// Those requests and their responses.
+    pub shown: Vec<Shown>,
+    /// Requests that were sent until then, those included.
     pub probes: u64,
 }
 
+/// The status of a server that is there, but not ready yet.
+const NOT_READY: u16 = 503;
+
 impl Running {
-    /// Starts `server` and waits until it answers at the plan's target.
+    /// Starts `server` and waits until it responds at the plan's target. `seq` is the first `{seq}` that may be sent.
     ///
     /// # Errors
     /// See [`ServerError`]; whatever was started is stopped again.
     pub fn start(
         server: &ServerCommand,
         plan: &Plan,
+        seq: u64,
         stop: &AtomicBool,
     ) -> Result<(Running, Ready), ServerError> {
         let command = server.argv.join(" ");
         let mut ring = Epoll::new().map_err(ServerError::Ring)?;
         let mut patient = plan.clone();
         patient.timeouts.connect = plan.timeouts.connect.min(Nanos::from_secs(1));
-        if engine::probe(&mut ring, &patient, stop).is_ok() {
+        if engine::probe(&mut ring, &patient, seq, 1, stop).is_ok() {
             return Err(ServerError::Taken(plan.target.authority.clone(), command));
         }
         let unkept = |error| ServerError::Output {
@@ -145,14 +151,16 @@ impl Running {
             command,
             output,
         };
-        let ready = running.wait_until_it_answers(server, &patient, &mut ring, stop)?;
+        let ready = running.wait_until_it_responds(server, &patient, seq, &mut ring, stop)?;
         Ok((running, ready))
     }
 
-    fn wait_until_it_answers(
+    /// Probes until the server responds. One that says that it is not ready yet is given the rest of its time.
+    fn wait_until_it_responds(
         &mut self,
         server: &ServerCommand,
         plan: &Plan,
+        seq: u64,
         ring: &mut Epoll,
         stop: &AtomicBool,
     ) -> Result<Ready, ServerError> {
@@ -160,13 +168,18 @@ impl Running {
         let deadline = kernel::clock::now() + server.ready_within;
         let mut probes = 0;
         loop {
-            let why = match engine::probe(ring, plan, stop) {
-                Ok((probe, _)) => {
-                    probes += u64::from(probe.was_sent());
-                    if probe.status.is_some() {
-                        return Ok(Ready { probe, probes });
+            let why = match engine::probe(ring, plan, seq + probes, PROBED, stop) {
+                Ok((probe, shown)) => {
+                    probes += probe.requests;
+                    let waits = is_not_ready(&probe, plan) && kernel::clock::now() < deadline;
+                    if probe.status.is_some() && !waits {
+                        return Ok(Ready {
+                            probe,
+                            shown,
+                            probes,
+                        });
                     }
-                    probe.fault.unwrap_or_default()
+                    probe.error.unwrap_or_default()
                 }
                 Err(ProbeError::Unreachable { failed, .. }) => failed
                     .into_iter()
@@ -215,6 +228,11 @@ impl Running {
         }
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+/// Whether the server said of all requests that it is not ready yet, and this is not what the plan expects.
+fn is_not_ready(probe: &Probe, plan: &Plan) -> bool {
+    probe.status == Some(NOT_READY) && probe.errors == probe.requests && !plan.keep_going
 }
 
 impl Drop for Running {

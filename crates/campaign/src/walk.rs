@@ -7,9 +7,10 @@ use crate::foresight::{Foresight, Shortage, foresee, foresee_search};
 use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
 use crate::twin;
+use crate::unexpected::UnexpectedError;
 use crate::witness::{ObserveError, Subject, Witness};
 use audit::Evidence;
-use engine::{Job, JobError, Observer, ProbeError, Progress, Rep, RoundError};
+use engine::{Job, JobError, Observer, PROBED, ProbeError, Progress, Rep, RoundError};
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
 use record::{
@@ -45,6 +46,9 @@ pub enum CampaignError {
     /// Nothing could be reached.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// The probe did not get an expected response.
+    #[error(transparent)]
+    Unexpected(#[from] UnexpectedError),
     /// A file that the plan names could not be read.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -267,10 +271,11 @@ fn walk(
     let first = next.expect("a plan that was checked has cells");
     let mut stage = None;
     let mut floors = Floors::default();
+    let mut seq = run.unused_seq();
     let level = plan.at(&first.level);
     let ready = floors
         .of(&first, &level, run, stop, view)
-        .and_then(|_| set(&mut stage, &level, run, stop, view).map(drop));
+        .and_then(|_| set(&mut stage, &level, run, &mut seq, stop, view).map(drop));
     if let Err(error) = ready {
         journal.discard();
         return Err(error);
@@ -286,7 +291,7 @@ fn walk(
         floors,
         journal,
         generator,
-        seq: run.unused_seq(),
+        seq,
     };
     while let Some(cell) = next.filter(|_| !stop.load(Ordering::Relaxed)) {
         match way.step(plan, &cell, run, stop, view) {
@@ -314,7 +319,7 @@ struct Way<'a> {
     floors: Floors,
     journal: Journal,
     generator: &'a [OsString],
-    /// The first `{seq}` that no round has used.
+    /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
 }
 
@@ -336,12 +341,12 @@ impl Way<'_> {
         match cell.by {
             Generators::One => {
                 let floor = self.floors.of(cell, &level, run, stop, view)?;
-                let stage = set(&mut self.stage, &level, run, stop, view)?;
+                let stage = set(&mut self.stage, &level, run, &mut self.seq, stop, view)?;
                 let round = measure(stage, cell, &mut self.seq, stop, view)?;
                 keep(run, &mut self.journal, cell, floor.as_ref(), round, view);
             }
             Generators::Two => {
-                let stage = set(&mut self.stage, &level, run, stop, view)?;
+                let stage = set(&mut self.stage, &level, run, &mut self.seq, stop, view)?;
                 let round = measure_twin(stage, self.generator, cell, &mut self.seq, stop, view);
                 twin::keep(run, &mut self.journal, cell, round, view);
             }
@@ -456,6 +461,7 @@ fn set<'s>(
     stage: &'s mut Option<Stage>,
     plan: &Plan,
     run: &mut Run,
+    seq: &mut u64,
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<&'s mut Stage, CampaignError> {
@@ -465,7 +471,7 @@ fn set<'s>(
     let (subject, endpoint) = match kept {
         Some(kept) if kept.job.plan() == plan => return Ok(stage.insert(kept)),
         Some(kept) => (kept.subject, kept.job.endpoint().clone()),
-        None => prepare(plan, run, stop, view)?,
+        None => prepare(plan, run, seq, stop, view)?,
     };
     let job = Job::new(plan.clone(), endpoint)?;
     Ok(stage.insert(Stage { subject, job }))
@@ -520,28 +526,42 @@ impl Observer for Onlooker<'_> {
     }
 }
 
-/// The server, its first answer, and whose footprint is taken; the first of all servers' is recorded.
+/// The server, its response to the probe, and whose footprint is taken; the first of all servers' is recorded. `seq` is
+/// moved on by as many requests as were sent.
 fn prepare(
     plan: &Plan,
     run: &mut Run,
+    seq: &mut u64,
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<(Subject, Endpoint), CampaignError> {
     let (server, ready) = match &plan.server {
         None => {
             let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
-            let (probe, _) = engine::probe(&mut ring, plan, stop)?;
-            let probes = u64::from(probe.was_sent());
-            (None, Ready { probe, probes })
+            let (probe, shown) = engine::probe(&mut ring, plan, *seq, PROBED, stop)?;
+            let probes = probe.requests;
+            let ready = Ready {
+                probe,
+                shown,
+                probes,
+            };
+            (None, ready)
         }
         Some(command) => {
             view.starting(&command.argv.join(" "));
-            let (server, ready) = Running::start(command, plan, stop)?;
+            let (server, ready) = Running::start(command, plan, *seq, stop)?;
             (Some(server), ready)
         }
     };
-    let endpoint = ready.probe.endpoint.clone();
+    *seq += ready.probes;
     run.sent_total.probe += ready.probes;
+    if let Some(error) = UnexpectedError::of(&ready, plan) {
+        return match stop.load(Ordering::Relaxed) {
+            true => Err(CampaignError::Interrupted),
+            false => Err(error.into()),
+        };
+    }
+    let endpoint = ready.probe.endpoint.clone();
     run.probe.get_or_insert(ready.probe);
     let (subject, observed) = Subject::of(plan, server, &endpoint)?;
     run.observed.get_or_insert(observed);

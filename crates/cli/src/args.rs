@@ -217,6 +217,9 @@ pub struct RunFlags {
     /// May be given several times [default: 2xx and 3xx].
     #[arg(long, value_name = "STATUS|@FILE", help_heading = "Judgement")]
     pub expect: Vec<String>,
+    /// Send the load even if the server does not respond to the probe as expected. Otherwise no load is sent then.
+    #[arg(long, help_heading = "Judgement")]
+    pub keep_going: bool,
     /// Faults tolerated before the exit status is 1: a share such as 0.5%, or a number.
     #[arg(long, value_name = "SHARE|N", default_value = "1%", value_parser = tolerance, help_heading = "Judgement")]
     pub max_errors: plan::Tolerance,

@@ -183,6 +183,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
         },
         two_generators: flags.two_generators,
         expect: expect(&flags.expect)?,
+        keep_going: flags.keep_going,
         tolerance: flags.max_errors,
         seed: flags
             .seed

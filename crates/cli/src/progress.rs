@@ -138,10 +138,12 @@ impl View for Bar {
         self.after = campaign::left(&run.plan, run) as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;
-        if !self.is_quiet
-            && let Some(idle) = run.plan.idle_connections()
-        {
-            self.bar.suspend(|| output::remark(&idle.to_string()));
+        if self.is_quiet {
+            return;
+        }
+        let idle = run.plan.idle_connections().map(|idle| idle.to_string());
+        for remark in idle.into_iter().chain(unexpected(run)) {
+            self.bar.suspend(|| output::remark(&remark));
         }
     }
 
@@ -202,6 +204,21 @@ impl View for Bar {
     fn ends(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The warning that the probe did not get an expected response to every request.
+fn unexpected(run: &Run) -> Option<String> {
+    let probe = run.probe.as_ref()?;
+    let error = probe.error.as_ref()?;
+    Some(match probe.requests {
+        1 => format!(
+            "weigh: the probe got no expected response ({error}); the load is sent all the same"
+        ),
+        requests => format!(
+            "weigh: {} of the {requests} probed requests got no expected response (the first: {error})",
+            probe.errors
+        ),
+    })
 }
 
 fn seconds(span: Nanos) -> String {

@@ -100,7 +100,10 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
     let mut text = report::plan_text(plan, &defaults, &output::look());
     if let Some(endpoint) = plan.target.endpoints.first() {
         let job = engine::Job::new(plan.clone(), endpoint.clone())?;
-        let (head, body) = job.first_request().context("there is no request")?;
+        let (head, body) = job
+            .first_requests(0, 1)
+            .pop()
+            .context("there is no request")?;
         text.push_str("\nthe first request\n");
         text.push_str(&quoted("> ", &head));
         if !body.is_empty() {
@@ -116,12 +119,18 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
 
 fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
     let stop = signals::interrupts();
+    let mut seq = 0;
     let _server = match &plan.server {
-        Some(server) => Some(campaign::Running::start(server, &plan, stop.flag())?.0),
+        Some(server) => {
+            let (server, ready) = campaign::Running::start(server, &plan, seq, stop.flag())?;
+            seq += ready.probes;
+            Some(server)
+        }
         None => None,
     };
     let mut ring = kernel::Epoll::new().context("the kernel gives no epoll instance")?;
-    let (probe, shown) = engine::probe(&mut ring, &plan, stop.flag())?;
+    let (probe, mut shown) = engine::probe(&mut ring, &plan, seq, 1, stop.flag())?;
+    let shown = shown.pop().context("there is no request")?;
     let mut text = format!("* connected to {}\n", probe.endpoint);
     text.push_str(&quoted("> ", &shown.request_head));
     text.push_str(&quoted_body("> ", &shown.request_body));
@@ -137,13 +146,7 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
         text.push_str(&format!("* {fault}\n"));
     }
     output::print(&text)?;
-    let right = |status: u16| {
-        let ranges = &plan.expect.statuses;
-        ranges
-            .iter()
-            .any(|range| (range.first..=range.last).contains(&status))
-    };
-    let ok = shown.fault.is_none() && right(shown.status);
+    let ok = shown.fault.is_none() && shown.unexpected.is_none();
     Ok(if ok || flags.max_errors.exceeded(1, 1) == ok {
         Exit::Measured
     } else {

@@ -109,12 +109,19 @@ impl Job {
         &self.endpoint
     }
 
-    /// The bytes of the first listed request, or of the first line's: head and body, `{seq}` as 0.
-    /// None when the file of requests holds none.
-    pub fn first_request(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let mut script = crate::script::Script::new(self, 0, 1, 0);
-        let next = script.next(Vec::new)?;
-        Some((next.head.bytes().to_vec(), next.body.bytes().to_vec()))
+    /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
+    /// requests holds none.
+    pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut script = crate::script::Script::new(self, 0, 1, seq);
+        let most = match &self.plan.requests {
+            Requests::Listed(requests) => most.min(requests.len()),
+            Requests::File { path, common } => {
+                crate::lines::count(path, common, &self.plan.target, most)
+            }
+        };
+        let requests = (0..most).map_while(|_| script.next(Vec::new));
+        let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
+        bytes.collect()
     }
 }
 

@@ -40,7 +40,7 @@ mod vigil;
 
 pub use gate::{Gate, Progress, Rendezvous, Stage};
 pub use job::{Job, JobError};
-pub use probe::{ProbeError, Shown, probe};
+pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};
 pub use thread::{Ledger, Thread};
 pub use vigil::awake;

@@ -87,6 +87,12 @@ impl<'p> Lines<'p> {
     }
 }
 
+/// How many requests the file at `path` holds, counted up to `most`.
+pub(crate) fn count(path: &Path, common: &Request, target: &Target, most: usize) -> usize {
+    let mut lines = Lines::new(path, common, target, 0, 1);
+    (0..most).take_while(|_| lines.line().is_some()).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! One exchange before the load: is the server there, at which of its addresses, and what does it say?
+//! A request or a few before the load: is the server there, at which of its addresses, and does it respond as expected?
 //!
 //! It runs on the same ring and the same wire as the load, one connection at a time, and keeps what a load throws
 //! away: the bytes of both sides.
@@ -6,7 +6,8 @@
 use crate::job::{Job, JobError};
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Event, Ring, Token};
-use plan::{Endpoint, Plan};
+use plan::{Endpoint, Expect, Plan};
+use std::fmt;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -18,6 +19,9 @@ const BODY_SHOWN: usize = 64 * 1024;
 
 /// How often it is seen whether anybody still wants to wait.
 const GLANCE: Nanos = Nanos::from_millis(50);
+
+/// How many of the plan's requests are probed.
+pub const PROBED: usize = 20;
 
 const SOCKET: Token = Token(0);
 
@@ -65,10 +69,52 @@ pub struct Shown {
     pub status: u16,
     /// What was wrong, if anything.
     pub fault: Option<String>,
+    /// Why the load would count this response as an error, if it would.
+    pub unexpected: Option<Unexpected>,
     over: bool,
+    /// Whether the response was complete and well-formed.
+    complete: bool,
+}
+
+/// A response that the plan does not expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unexpected {
+    /// A complete response with this status.
+    Status(u16),
+    /// A complete response with another body than the one in this file.
+    Body(String),
+    /// No complete, well-formed response: this happened instead.
+    Failed(String),
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unexpected::Status(status) => write!(f, "status {status}"),
+            Unexpected::Body(path) => write!(f, "the body is not that of --expect @{path}"),
+            Unexpected::Failed(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Shown {
+    /// Compares the exchange, which is over, with what the plan expects.
+    fn judge(&mut self, expect: &Expect, differs: bool) {
+        let path = expect
+            .body
+            .as_ref()
+            .map(|body| body.path.display().to_string());
+        self.unexpected = match path {
+            _ if !self.complete => {
+                let why = self.fault.clone().unwrap_or_default();
+                Some(Unexpected::Failed(why))
+            }
+            _ if !expect.holds(self.status) => Some(Unexpected::Status(self.status)),
+            Some(path) if differs => Some(Unexpected::Body(path)),
+            _ => None,
+        };
+    }
+
     /// Notes what was wrong even where it ended no exchange: bytes behind the answer.
     fn note(&mut self, received: Result<(), Violation>) {
         if let Err(violation) = received
@@ -79,51 +125,69 @@ impl Shown {
     }
 }
 
-impl Sink for Shown {
+/// Keeps an exchange, and compares its body with the expected one.
+struct Recorder<'a> {
+    shown: Shown,
+    expected: Option<&'a [u8]>,
+    differs: bool,
+}
+
+impl Sink for Recorder<'_> {
     fn first(&mut self, _: ExchangeId) {}
 
     fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
-        self.response_head = head.raw.to_vec();
-        self.status = head.status;
+        self.shown.response_head = head.raw.to_vec();
+        self.shown.status = head.status;
     }
 
     fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
-        let room = BODY_SHOWN - self.response_body.len();
-        self.response_body
+        let shown = &mut self.shown;
+        if let Some(expected) = self.expected {
+            let from = shown.body_length as usize;
+            self.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
+        }
+        let room = BODY_SHOWN - shown.response_body.len();
+        shown
+            .response_body
             .extend_from_slice(&bytes[..bytes.len().min(room)]);
-        self.body_length += bytes.len() as u64;
+        shown.body_length += bytes.len() as u64;
     }
 
     fn done(&mut self, _: ExchangeId, ending: Ending) {
-        self.over = true;
-        if let Err(violation) = ending.result
-            && self.fault.is_none()
-        {
-            self.fault = Some(violation.to_string());
-        }
+        self.shown.over = true;
+        self.shown.complete = ending.result.is_ok();
+        let whole = |expected: &[u8]| expected.len() as u64 == self.shown.body_length;
+        self.differs |= !self.expected.is_none_or(whole);
+        self.shown.note(ending.result);
     }
 }
 
-/// Asks the plan's first request once, at the first of the target's addresses that accepts a connection.
+/// Sends the plan's first requests, at most `most`, one after the other and each on a connection of its own, with `{seq}`
+/// from `seq` on, to the first of the target's addresses that accepts a connection. Takes at most about twice as long as
+/// one exchange may. The [`Shown`] are those that were sent, at least one.
 ///
 /// # Errors
-/// [`ProbeError`]; a server that was reached but answered badly is no error, it is what [`Shown`] shows.
+/// [`ProbeError`]; a server that was reached but responded badly is no error, it is what [`Shown`] shows.
 pub fn probe<R: Ring>(
     ring: &mut R,
     plan: &Plan,
+    seq: u64,
+    most: usize,
     stop: &AtomicBool,
-) -> Result<(record::Probe, Shown), ProbeError> {
+) -> Result<(record::Probe, Vec<Shown>), ProbeError> {
     let mut failed = Vec::new();
     for endpoint in &plan.target.endpoints {
         let job = Job::new(plan.clone(), endpoint.clone())?;
         match connect(ring, &job, stop) {
             Ok(()) => {
-                let (head, body) = job.first_request().ok_or(JobError::NoRequest)?;
-                let shown = exchange(ring, &job, head, body, stop);
-                // At once, so that its port is there for the load.
-                ring.close(SOCKET, Closing::Reset);
-                let asked = asked(plan, endpoint)?;
-                return Ok((summary(endpoint, failed, &asked, &shown), shown));
+                let shown = exchanges(ring, &job, job.first_requests(seq, most), stop);
+                let published = Job::new(plan.published(), endpoint.clone())?;
+                let asked = published.first_requests(seq, 1).pop();
+                let (head, _) = asked.ok_or(JobError::NoRequest)?;
+                return match shown.is_empty() {
+                    true => Err(JobError::NoRequest.into()),
+                    false => Ok((summary(endpoint, failed, &head, &shown), shown)),
+                };
             }
             Err(why) => failed.push((endpoint.clone(), why)),
         }
@@ -137,10 +201,25 @@ pub fn probe<R: Ring>(
     })
 }
 
-/// The request's head as it may be published.
-fn asked(plan: &Plan, endpoint: &Endpoint) -> Result<Vec<u8>, ProbeError> {
-    let job = Job::new(plan.published(), endpoint.clone())?;
-    Ok(job.first_request().ok_or(JobError::NoRequest)?.0)
+/// Sends `requests`, the first on the connection that is open, and closes it at once after each, so that its port is there
+/// for the load. A connection that cannot be opened any more ends it.
+fn exchanges<R: Ring>(
+    ring: &mut R,
+    job: &Job,
+    requests: Vec<(Vec<u8>, Vec<u8>)>,
+    stop: &AtomicBool,
+) -> Vec<Shown> {
+    let limit = ring.now() + job.plan.timeouts.exchange * 2;
+    let mut shown = Vec::new();
+    for (head, body) in requests {
+        let is_over = ring.now() >= limit || stop.load(Ordering::Relaxed);
+        if !shown.is_empty() && (is_over || connect(ring, job, stop).is_err()) {
+            return shown;
+        }
+        shown.push(exchange(ring, job, head, body, stop));
+        ring.close(SOCKET, Closing::Reset);
+    }
+    shown
 }
 
 /// Opens the connection, or says why it could not be.
@@ -189,10 +268,14 @@ fn exchange<R: Ring>(
     body: Vec<u8>,
     stop: &AtomicBool,
 ) -> Shown {
-    let mut shown = Shown {
-        request_head: head.clone(),
-        request_body: body.clone(),
-        ..Shown::default()
+    let mut recorder = Recorder {
+        shown: Shown {
+            request_head: head.clone(),
+            request_body: body.clone(),
+            ..Shown::default()
+        },
+        expected: job.expected.as_deref(),
+        differs: false,
     };
     let mut connection = Connection::http1(1);
     connection.open(Opening {
@@ -203,10 +286,10 @@ fn exchange<R: Ring>(
     });
     let deadline = ring.now() + job.plan.timeouts.exchange;
     let mut result = send(ring, &mut connection);
-    while result.is_ok() && !shown.over {
+    while result.is_ok() && !recorder.shown.over {
         let Some(patience) = left(ring, deadline, stop) else {
             result = Err(format!(
-                "no complete answer within {}",
+                "no complete response within {}",
                 units::span(job.plan.timeouts.exchange)
             ));
             break;
@@ -215,10 +298,10 @@ fn exchange<R: Ring>(
         while let Some(completion) = ring.next() {
             match completion.event {
                 Event::Received => {
-                    let received = connection.receive(ring.received(), &mut shown);
-                    shown.note(received);
+                    let received = connection.receive(ring.received(), &mut recorder);
+                    recorder.shown.note(received);
                 }
-                Event::Ended => drop(connection.end(&mut shown)),
+                Event::Ended => drop(connection.end(&mut recorder)),
                 Event::Writable => result = send(ring, &mut connection),
                 Event::Failed(errno) => result = Err(errno.to_string()),
                 Event::Connected | Event::Incoming => {}
@@ -226,11 +309,15 @@ fn exchange<R: Ring>(
         }
     }
     if let Err(why) = result
-        && !shown.over
+        && !recorder.shown.over
     {
-        shown.fault = Some(why);
-        connection.abandon(&mut shown, Violation::Abandoned);
+        recorder.shown.fault = Some(why);
+        connection.abandon(&mut recorder, Violation::Abandoned);
     }
+    let Recorder {
+        mut shown, differs, ..
+    } = recorder;
+    shown.judge(&job.plan.expect, differs);
     shown
 }
 
@@ -255,16 +342,21 @@ fn summary(
     endpoint: &Endpoint,
     failed: Vec<(Endpoint, String)>,
     asked: &[u8],
-    shown: &Shown,
+    shown: &[Shown],
 ) -> record::Probe {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let first = shown.first().cloned().unwrap_or_default();
+    let unexpected = || shown.iter().filter_map(|each| each.unexpected.as_ref());
     record::Probe {
         endpoint: endpoint.clone(),
         failed,
         request_head: text(asked),
-        response_head: (!shown.response_head.is_empty()).then(|| text(&shown.response_head)),
-        status: (shown.status != 0).then_some(shown.status),
-        body_length: shown.body_length,
-        fault: shown.fault.clone(),
+        response_head: (!first.response_head.is_empty()).then(|| text(&first.response_head)),
+        status: (first.status != 0).then_some(first.status),
+        body_length: first.body_length,
+        fault: first.fault,
+        requests: shown.len() as u64,
+        errors: unexpected().count() as u64,
+        error: unexpected().next().map(Unexpected::to_string),
     }
 }

@@ -50,6 +50,9 @@ pub struct Plan {
     pub two_generators: bool,
     /// What a right response is.
     pub expect: Expect,
+    /// Whether the load is sent even if the probe does not get an expected response.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keep_going: bool,
     /// How many faults are tolerated before the exit status says so.
     pub tolerance: Tolerance,
     /// Seeds everything random, so that a run can be repeated.
@@ -209,6 +212,7 @@ impl Plan {
             spin: Spin::Auto,
             two_generators: false,
             expect: Expect::default(),
+            keep_going: false,
             tolerance: Tolerance::Share(0.01),
             seed: 1,
             server: None,

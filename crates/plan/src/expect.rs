@@ -14,6 +14,14 @@ pub struct Expect {
     pub body: Option<BodyExpectation>,
 }
 
+impl Expect {
+    /// Whether `status` is one of the expected statuses.
+    pub fn holds(&self, status: u16) -> bool {
+        let mut ranges = self.statuses.iter();
+        ranges.any(|range| (range.first..=range.last).contains(&status))
+    }
+}
+
 impl Default for Expect {
     /// 2xx and 3xx are right, whatever their body.
     fn default() -> Self {

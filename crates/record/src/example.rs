@@ -568,6 +568,9 @@ fn probe(plan: &Plan) -> Probe {
         status: Some(200),
         body_length: BODY_BYTES,
         fault: None,
+        requests: 1,
+        errors: 0,
+        error: None,
     }
 }
 

@@ -63,13 +63,23 @@ pub struct Probe {
     pub body_length: u64,
     /// What was wrong with the exchange, if anything.
     pub fault: Option<String>,
+    /// How many requests were probed: the first of the plan, of which this record describes the very first.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub requests: u64,
+    /// How many of them got no response that the plan expects.
+    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    pub errors: u64,
+    /// What the first of those got instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
-impl Probe {
-    /// Whether the server was asked anything: its connection came up.
-    pub fn was_sent(&self) -> bool {
-        self.status.is_some() || self.fault.is_some()
-    }
+fn one() -> u64 {
+    1
+}
+
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 impl Run {
@@ -105,7 +115,7 @@ impl Run {
         self.findings.clear();
     }
 
-    /// A `{seq}` that no round has used: each exchange took one at most, and each thread left a gap of fewer than there
+    /// A `{seq}` that neither a probe nor a round has used: each exchange took one at most, and each thread left a gap of fewer than there
     /// are threads.
     pub fn unused_seq(&self) -> u64 {
         let twins = self.points.iter().filter_map(|point| point.twin.as_ref());
@@ -117,7 +127,11 @@ impl Run {
             let sent = round.sent_total.sum().saturating_add(round.tally.due);
             sent.saturating_add(threads * threads)
         });
-        used.fold(self.sent_total.unopened, u64::saturating_add)
+        let apart = self
+            .sent_total
+            .unopened
+            .saturating_add(self.sent_total.probe);
+        used.fold(apart, u64::saturating_add)
     }
 
     /// Leaves away the points of a sweep of which nothing was measured, and puts those of a search in order.

@@ -136,7 +136,7 @@ fn weigh(ask: &Ask<'_>) -> Vec<String> {
     let close = unless(ask.keeps, "--no-keepalive --connect lazy");
     let head = unless(!ask.is_head, "-X HEAD");
     words(&format!(
-        "run http://{at}/ -n {n} -c {CONNECTIONS} {head} {close} --timeout 1s --rounds 1 --quiet \
+        "run http://{at}/ -n {n} -c {CONNECTIONS} {head} {close} --timeout 1s --rounds 1 --keep-going --quiet \
          --output {home}/{RECORD}"
     ))
 }

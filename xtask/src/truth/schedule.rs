@@ -11,7 +11,7 @@ pub const WARM_UP: Nanos = Nanos::from_millis(500);
 /// What was due in a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The number of the first that was due in the window: so many were due before it.
+    /// The number of the first that was due in the window: so many were sent before it, the probe included.
     pub first: u64,
     /// When each was due, from the first on.
     pub due: Vec<Instant>,
@@ -26,7 +26,7 @@ impl Schedule {
         let seed = Stretch::Window.seed(seed, 0);
         let origin = Instant::from_nanos(window.start.as_nanos() - WARM_UP.as_nanos());
         let mut all = Pacing::new(case.arrivals, rate, seed, 0, 1).map(|offset| origin + offset);
-        let mut first = 0;
+        let mut first = 1; // the probe has the number 0
         let mut due = Vec::new();
         while let Some(at) = all.next().filter(|at| *at < window.end) {
             match at < window.start {
@@ -37,7 +37,7 @@ impl Schedule {
         Schedule { first, due }
     }
 
-    /// How many were due, from the beginning of the warm-up on.
+    /// How many requests were sent, from the probe on.
     pub fn all(&self) -> u64 {
         self.first + self.due.len() as u64
     }
@@ -60,9 +60,9 @@ mod tests {
             end: at(2_004),
         };
         let schedule = Schedule::of(case, 7, window);
-        assert_eq!(schedule.first, 500);
+        assert_eq!(schedule.first, 501);
         assert_eq!(schedule.due, [2_000, 2_001, 2_002, 2_003].map(at));
-        assert_eq!(schedule.all(), 504);
+        assert_eq!(schedule.all(), 505);
     }
 
     #[test]

@@ -230,6 +230,9 @@ mod tests {
             status: Some(301),
             body_length: 0,
             fault: None,
+            requests: 1,
+            errors: 0,
+            error: None,
         }
     }
 

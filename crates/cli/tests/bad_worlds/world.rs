@@ -61,7 +61,7 @@ pub fn weigh(name: &str, script: Script, flags: &str) -> World {
     let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --quiet \"$@\"");
     let output = Command::new("sh")
         .args(["-c", &bounded, env!("CARGO_BIN_EXE_weigh")])
-        .args(["--rounds", "1", "--output"])
+        .args(["--rounds", "1", "--keep-going", "--output"])
         .arg(&path)
         .arg(format!("http://{}/", server.address()))
         .args(flags.split_whitespace())

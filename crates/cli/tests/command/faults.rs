@@ -191,7 +191,7 @@ fn a_server_that_is_there_but_never_answers_is_measured_as_that() {
     let server = Scripted::start(|line| line.hang());
     let bench = Bench::new();
     let (said, record) = bench.run(&format!(
-        "{} -n 2 -c 1 --rounds 1 --timeout 50ms",
+        "{} -n 2 -c 1 --rounds 1 --timeout 50ms --keep-going",
         server.at()
     ));
     said.ended(1);
@@ -202,7 +202,7 @@ fn a_server_that_is_there_but_never_answers_is_measured_as_that() {
             .at("/probe/fault")
             .as_str()
             .unwrap()
-            .contains("no complete answer within")
+            .contains("no complete response within")
     );
 }
 
@@ -213,7 +213,7 @@ fn connects_that_are_never_taken_up_time_out_and_are_censored() {
     let most = queue_limit() + 1;
     let bench = Bench::new();
     let line = format!(
-        "{} -n {n} -c {n} --rounds 1 --connect lazy --timeout 80ms --connect-timeout 80ms",
+        "{} -n {n} -c {n} --rounds 1 --connect lazy --timeout 80ms --connect-timeout 80ms --keep-going",
         listener.local_addr().unwrap(),
         n = most + 20
     );
@@ -260,7 +260,7 @@ fn a_file_of_requests_that_is_emptied_under_the_load_ends_it_and_asks_nothing_el
     let asked = AtomicU64::new(0);
     let server = Scripted::start(move |line| {
         while line.request().is_some() {
-            if asked.fetch_add(1, Ordering::SeqCst) == 5 {
+            if asked.fetch_add(1, Ordering::SeqCst) == 25 {
                 std::fs::write(&file, "").unwrap();
             }
             line.say(OK);

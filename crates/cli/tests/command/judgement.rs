@@ -8,14 +8,14 @@ use std::fs;
 fn expected_statuses_decide_what_is_an_error() {
     let cases: &[(&str, &str, i32)] = &[
         ("/100.html", "", 0),
-        ("/none", "", 1),
+        ("/none", "--keep-going", 1),
         ("/100.html", "--expect 200", 0),
-        ("/100.html", "--expect 204", 1),
+        ("/100.html", "--expect 204 --keep-going", 1),
         ("/none", "--expect 404", 0),
         ("/none", "--expect 4xx", 0),
         ("/none", "--expect 200,404", 0),
         ("/none", "--expect 200 --expect 400..410", 0),
-        ("/100.html", "--expect 4xx", 1),
+        ("/100.html", "--expect 4xx --keep-going", 1),
         ("/100.html", "-X POST --expect 405", 0),
     ];
     let bench = Bench::new();
@@ -37,7 +37,10 @@ fn expected_statuses_decide_what_is_an_error() {
 fn a_404_to_everything_gets_a_hint() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
-    let (said, record) = bench.run(&format!("{}/none -n 10 --rounds 1", server.at()));
+    let (said, record) = bench.run(&format!(
+        "{}/none -n 10 --rounds 1 --keep-going",
+        server.at()
+    ));
     said.ended(1);
     assert_eq!(record.count("/summary/errors/status_4xx"), 10);
     assert!(
@@ -76,7 +79,7 @@ fn an_expected_body_is_compared_whole() {
     ] {
         bench.file(name, body);
         let (said, record) = bench.run(&format!(
-            "{} -n 10 --rounds 1 --expect @{name}",
+            "{} -n 10 --rounds 1 --keep-going --expect @{name}",
             server.at()
         ));
         said.ended(i32::from(errors > 0));

@@ -170,7 +170,7 @@ fn a_result_that_cannot_be_printed_is_still_recorded() {
     let child = bench
         .weigh(&[
             "run",
-            server.at(),
+            &format!("{}/0.html", server.at()),
             "-n",
             "10",
             "--rounds",

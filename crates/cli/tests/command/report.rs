@@ -11,7 +11,7 @@ fn report_prints_what_the_run_printed_byte_for_byte() {
     let lines = [
         format!("{at}/100.html -n 300 --rounds 5 --warmup 10ms"),
         format!("{at}/100.html -d 100ms --rounds 2 -c 3 -t 2 --no-keepalive --connect lazy"),
-        format!("{at}/none -n 30 --rounds 1"),
+        format!("{at}/none -n 30 --rounds 1 --keep-going"),
         format!("{at}/100.html {at}/0.html?{{seq}} -n 1200 --rounds 1 --pipeline 4 -X HEAD"),
         format!("{at}/100.html -n 1 --rounds 1 --user a:b"),
     ];

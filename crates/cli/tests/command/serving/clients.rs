@@ -97,7 +97,7 @@ fn a_body_that_is_too_large_is_a_status_also_when_most_of_it_was_not_read() {
         let body = bench.file("body", vec![b'x'; length]);
         let server = Serving::start(&bench, "-w 1 --max-body 1000");
         let (said, record) = bench.run(&format!(
-            "http://{}/hello -c 3 -t 1 -n 30 --rounds 1 --warmup 0s --max-errors 100% --body @{}",
+            "http://{}/hello -c 3 -t 1 -n 30 --rounds 1 --warmup 0s --keep-going --max-errors 100% --body @{}",
             server.at,
             body.display()
         ));
