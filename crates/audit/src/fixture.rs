@@ -162,6 +162,23 @@ pub(crate) fn fail(tally: &mut Tally, kind: Kind, status: u16) {
     tally.observe(&exchange(0), Outcome::Fault(fault), status);
 }
 
+/// Adds `number` exchanges that were sent before the window and given up two seconds later, with no response.
+pub(crate) fn carry_over(tally: &mut Tally, number: u64) {
+    let fault = Fault {
+        step: Step::Head,
+        kind: Kind::Timeout,
+        blame: Blame::Server,
+    };
+    let sent = Instant::from_nanos(2_000_000_000);
+    let cut = Exchange {
+        due: sent,
+        sent,
+        first: Instant::ZERO,
+        done: sent + Nanos::from_secs(2),
+    };
+    (0..number).for_each(|_| tally.observe_carried_over(&cut, fault));
+}
+
 fn exchange(number: u64) -> Exchange {
     let sent = Instant::from_nanos(2_000_000_000 + number);
     Exchange {

@@ -32,6 +32,7 @@ pub(crate) fn because(kind: Kind) -> &'static str {
         Kind::Timeout => "they took longer than --timeout",
         Kind::TimeoutBehind => "they were pipelined behind one that took longer than --timeout",
         Kind::Unfinished => "they were still open when the run ended",
+        Kind::CarriedOver => "they were sent before the window and had no response by its end",
         other => other.sentence(),
     }
 }
@@ -44,6 +45,7 @@ pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
         Kind::Timeout => "not answered within --timeout",
         Kind::TimeoutBehind => "pipelined behind one not answered within --timeout",
         Kind::Unfinished => "still open when the run ended",
+        Kind::CarriedOver => "sent before the window and without a response at its end",
         other => return format!("{} because {}", count(exchanges), because(other)),
     };
     format!("{} {words}", count(exchanges))

@@ -74,7 +74,7 @@ fn too_many_faults(run: &Run) -> bool {
         || by_share
             && rounds
                 .filter(|round| !round.partial)
-                .any(|round| exceeded(round.tally.errors(), round.tally.due))
+                .any(|round| exceeded(round.tally.errors(), round.tally.requests()))
 }
 
 impl From<Exit> for ExitCode {

@@ -90,6 +90,18 @@ impl<'p> Books<'p> {
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
             self.tally.observe(&flight.exchange, outcome, flight.status);
+        } else if let Outcome::Fault(fault) = outcome {
+            self.note_warmup_fault(&flight.exchange, fault);
+        }
+    }
+
+    /// Counts a request of warm-up that did not end ok, if it is carried over: sent before the window, and not ended at
+    /// its end. (An interrupt may end the round before its window: then there is none that could answer for it.)
+    #[cold]
+    fn note_warmup_fault(&mut self, exchange: &Exchange, fault: Fault) {
+        let has_window = self.start < self.end;
+        if has_window && exchange.sent < self.start && exchange.done >= self.end {
+            self.tally.observe_carried_over(exchange, fault);
         }
     }
 

@@ -146,6 +146,11 @@ impl Slot<'_> {
         self.backoff = FIRST_BACKOFF;
     }
 
+    /// A window starts: the next failure begins at the shortest wait again.
+    pub(crate) fn forget_failures(&mut self) {
+        self.backoff = FIRST_BACKOFF;
+    }
+
     /// A connect failed: when may the next be tried?
     pub(crate) fn failed_at(&mut self, now: Instant) -> Instant {
         let retry = now + self.backoff;

@@ -1,6 +1,10 @@
 //! The bench in a bottle: the real thread loop against a simulated server, in virtual time. Counts are exact, and
 //! percentiles are those of the service times that were drawn.
 
+// Requests that hang since warm-up.
+#[path = "bottle/carried.rs"]
+mod carried;
+
 use engine::{Gate, Job, Ledger, Thread, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
@@ -31,6 +35,8 @@ struct Script {
     refuse: bool,
     /// Never accepts.
     deaf: bool,
+    /// Every response has status 500.
+    fails: bool,
 }
 
 /// A server on the other end of a simulated ring.
@@ -96,7 +102,8 @@ impl Server {
         } else {
             ""
         };
-        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{close}\r\nhello");
+        let status = if script.fails { "500 No" } else { "200 OK" };
+        let text = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n{close}\r\nhello");
         world.send(conn, begin + service, text);
         if connection.closing {
             world.end(conn, begin + service);

@@ -315,6 +315,33 @@ fn a_number_of_requests_is_exact_for_every_way_to_spread_it() {
 }
 
 #[test]
+fn what_hangs_since_warm_up_is_carried_over_at_its_age_since_it_was_due() {
+    let server = Server {
+        silent_from: 0,
+        ..Server::default()
+    };
+    for arriving in [Arriving::Exchanges, Arriving::Connections] {
+        let mut plan = plan("1k", Arrivals::Constant, 3, Stop::Duration(MS * 50));
+        if let Load::Open { of, .. } = &mut plan.load {
+            *of = arriving;
+        }
+        plan.warmup = MS * 100;
+        plan.timeouts.exchange = MS * 160;
+        let (round, _) = bottle_with(&plan, &server, &Options::default());
+        let tally = &round.tally;
+        assert_eq!((tally.carried_over, tally.due), (3, 50));
+        assert_eq!((tally.requests(), tally.errors(), tally.ok), (53, 53, 0));
+        assert_eq!(faults(tally, Kind::CarriedOver), 3);
+        // Each was sent when its connection was there, 50 us after its due.
+        let (service, response) = (&tally.service, &open(&round).response);
+        let longest = service.max().unwrap();
+        assert!(longest >= 160_000_000, "{longest}");
+        assert!(response.max().unwrap() >= longest + 50_000);
+        assert_eq!(response.count(), 53);
+    }
+}
+
+#[test]
 fn a_stall_is_in_response_time_and_a_closed_loop_hardly_sees_it() {
     let server = Server {
         stall: Some((MS * 100, MS * 1000)),

@@ -71,7 +71,7 @@ fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -
     let (offered, chance) = offered(load, &tally, span, plan);
     // Who allows more errors than the rule does means them, and not what came too late.
     let allowed = conditions.0.iter().filter_map(|condition| match condition {
-        Condition::Errors { below } => Some(below * tally.due as f64),
+        Condition::Errors { below } => Some(below * tally.requests() as f64),
         Condition::Latency { .. } => None,
     });
     let forgiven = allowed.fold(0.0, f64::max).min(tally.errors() as f64);
@@ -86,7 +86,7 @@ fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -
             };
             known.is_some_and(|nanos| nanos < below.as_nanos() && !is_bound(nanos))
         }
-        Condition::Errors { below } => (tally.errors() as f64) < below * tally.due as f64,
+        Condition::Errors { below } => (tally.errors() as f64) < below * tally.requests() as f64,
     };
     sustained && conditions.0.iter().all(condition)
 }

@@ -130,6 +130,7 @@ kinds! {
     Timeout "timeout" "took longer than --timeout" true,
     TimeoutBehind "timeout_behind" "was pipelined behind an exchange that took longer than --timeout" true,
     Unfinished "unfinished" "was still open when the run ended" true,
+    CarriedOver "carried_over" "was sent before the window and had no response by its end" true,
 }
 
 /// How often one fault occurred.

@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Omission, PerRequest, Round, Tally};
+use crate::{Kind, Omission, PerRequest, Round, Tally};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use units::Nanos;
 /// The figures of one point over all its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Exchanges that were due in the windows: `ok` + `errors.total`.
+    /// Exchanges that were due in the windows, and those carried over into them: `ok` + `errors.total`.
     pub requests: u64,
     /// Those that ended well.
     pub ok: u64,
@@ -295,8 +295,19 @@ impl Summary {
     pub fn rps_demanded(&self, load: &Load, protocol: &Protocol) -> Option<f64> {
         let visits = self.open.as_ref().and_then(|open| open.visits.as_ref());
         let arrived = visits.map(|visits| visits.due);
-        let asked = demanded(self.requests, arrived, load, protocol) as f64;
+        let asked = demanded(self.due(), arrived, load, protocol) as f64;
         (load.is_open() && self.duration_s > 0.0).then(|| asked / self.duration_s)
+    }
+
+    /// Those of `requests` that were sent before a window and had no response by its end.
+    pub fn carried_over(&self) -> u64 {
+        let by_kind = &self.errors.by_kind;
+        by_kind.get(Kind::CarriedOver.name()).copied().unwrap_or(0)
+    }
+
+    /// Those of `requests` that were due in the windows.
+    pub fn due(&self) -> u64 {
+        self.requests.saturating_sub(self.carried_over())
     }
 
     /// The figures of `rounds`; none when no round was measured.
@@ -317,7 +328,7 @@ impl Summary {
             *count = count.saturating_add(each.count);
         }
         Some(Summary {
-            requests: tally.due,
+            requests: tally.requests(),
             ok: tally.ok,
             errors: Errors {
                 total: tally.errors(),
@@ -350,7 +361,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Blame, Exchange, Fault, Kind, Outcome, Step, Window};
+    use crate::{Blame, Exchange, Fault, Outcome, Step, Window};
     use units::Instant;
 
     fn round(secs: u64, ok_in_window: u64) -> Round {

@@ -12,8 +12,9 @@ use units::Nanos;
 
 /// Counts and distributions of the exchanges that were due in the window (and, where it says so, of others).
 ///
-/// Conservation: `due` = `started` + `never_sent`, and `started` = `ok` + ended faults + censored ones. A censored
-/// exchange is in `faults` too, under a kind that [`Kind::is_censored`].
+/// Conservation: `due` = `started` + `never_sent`; `started` = `ok` + ended faults + censored ones; and
+/// [`Tally::requests`] = `due` + `carried_over` = `ok` + `faults`. A censored exchange is in `faults` too, under a kind
+/// that [`Kind::is_censored`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Exchanges that were due in the window.
@@ -23,9 +24,13 @@ pub struct Tally {
     /// Those of `due` that were sent, or failed before: while their connection was being opened, when the send was
     /// refused, or because their connection ended before their turn came.
     pub started: u64,
+    /// Exchanges that were sent before the window's start, had not ended at its end, and did not end ok in the drain.
+    /// They are not in `due`; they are in `faults` as [`Kind::CarriedOver`], and in the latencies at their age.
+    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    pub carried_over: u64,
     /// Those of `started` that ended well.
     pub ok: u64,
-    /// Those of `due` that did not, by fault.
+    /// Those of `due` that did not, and those of `carried_over`, by fault.
     pub faults: Faults,
     /// What ended connections while no exchange was open on them, in any phase: no exchange can be charged with it.
     pub strays: Faults,
@@ -135,6 +140,23 @@ impl Tally {
         }
     }
 
+    /// Counts an exchange that was sent before the window's start and had not ended at its end: cut off, or ended by
+    /// `fault`, of which step and blame are kept.
+    pub fn observe_carried_over(&mut self, exchange: &Exchange, fault: Fault) {
+        plus(&mut self.carried_over, 1);
+        let kind = Kind::CarriedOver;
+        self.faults.add(Fault { kind, ..fault }, 1);
+        if let Some(open) = &mut self.open {
+            open.censor(exchange.response());
+        }
+        self.censor(1, exchange.age());
+    }
+
+    /// Exchanges that the window answers for: those due in it and those carried over into it. Error shares are of these.
+    pub fn requests(&self) -> u64 {
+        self.due.saturating_add(self.carried_over)
+    }
+
     /// What is called latency: response times in an open loop, else service times; ok and censored exchanges.
     pub fn latency(&self) -> &Histogram {
         self.open
@@ -165,12 +187,16 @@ impl Tally {
         self.faults.count(|fault| fault.kind.is_censored())
     }
 
-    /// Whether every exchange that was due is accounted for exactly once.
+    /// Whether every exchange that was due or carried over is accounted for exactly once.
     pub fn conserved(&self) -> bool {
         let sum = |a: u64, b: u64| a.checked_add(b); // a count read from a file may be anything
+        let of = |kind: Kind| self.faults.count(|fault| fault.kind == kind);
+        let requests = sum(self.due, self.carried_over);
         sum(self.started, self.never_sent) == Some(self.due)
-            && sum(self.ok, self.faults.total()) == Some(self.due)
-            && self.never_sent == self.faults.count(|fault| fault.kind == Kind::NeverSent)
+            && requests.is_some()
+            && sum(self.ok, self.faults.total()) == requests
+            && self.never_sent == of(Kind::NeverSent)
+            && self.carried_over == of(Kind::CarriedOver)
             && sum(self.ok, self.censored()) == Some(self.latency().count())
     }
 
@@ -178,6 +204,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         plus(&mut self.due, other.due);
         plus(&mut self.never_sent, other.never_sent);
+        plus(&mut self.carried_over, other.carried_over);
         plus(&mut self.started, other.started);
         plus(&mut self.ok, other.ok);
         self.faults.merge(&other.faults);
@@ -331,6 +358,21 @@ mod tests {
         ]
     }
 
+    /// Adds one that was sent 10 ns after its due and cut off at `age` while its body was being read.
+    fn carry_over(tally: &mut Tally, age: Nanos) {
+        let (due, sent) = (START, START + Nanos::from_nanos(10));
+        let exchange = Exchange {
+            due,
+            sent,
+            first: Instant::ZERO,
+            done: sent + age,
+        };
+        let Outcome::Fault(fault) = fault(Kind::Timeout, Step::Body, Blame::Server) else {
+            unreachable!()
+        };
+        tally.observe_carried_over(&exchange, fault);
+    }
+
     fn drawn() -> impl Strategy<Value = Drawn> {
         let stamps = (0_u64..1_000_000_000, 0_u64..10_000, 1_u64..100_000_000_000);
         let crc = proptest::option::of(0_u32..3);
@@ -408,6 +450,7 @@ mod tests {
         observe(&mut sound, &drawn);
         observe(&mut sound, &Drawn { ending: 6, ..drawn });
         sound.observe_never_sent(5, Nanos::from_millis(3), Blame::Server);
+        carry_over(&mut sound, Nanos::from_secs(2));
         assert!(sound.conserved());
         type Spoil = fn(&mut Tally);
         let reset = Fault {
@@ -418,6 +461,8 @@ mod tests {
         let cases: &[Spoil] = &[
             |tally| tally.due += 1,
             |tally| tally.never_sent += 1,
+            |tally| tally.carried_over += 1,
+            |tally| tally.carried_over -= 1,
             |tally| tally.started -= 1,
             |tally| tally.ok += 1,
             |tally| tally.service.record(1),
@@ -470,6 +515,37 @@ mod tests {
             "the smallest age stays"
         );
         assert!(tally.conserved());
+    }
+
+    #[test]
+    fn what_is_carried_over_is_an_error_of_the_window_at_its_age_and_was_not_due_in_it() {
+        let age = Nanos::from_secs(2);
+        let mut closed = Tally::default();
+        carry_over(&mut closed, age);
+        assert_eq!((closed.due, closed.started, closed.carried_over), (0, 0, 1));
+        assert_eq!(
+            (closed.requests(), closed.errors(), closed.censored()),
+            (1, 1, 1)
+        );
+        let fault = closed.faults.sorted()[0].fault;
+        assert_eq!(
+            (fault.kind, fault.step, fault.blame),
+            (Kind::CarriedOver, Step::Body, Blame::Server)
+        );
+        assert_eq!(closed.censored_from, Some(age));
+        assert_eq!(closed.latency().max(), Some(age.as_nanos()));
+        assert!(closed.conserved());
+
+        let mut open = Tally {
+            open: Some(Box::default()),
+            ..Tally::default()
+        };
+        carry_over(&mut open, age);
+        assert_eq!(open.latency().max(), Some(age.as_nanos() + 10));
+        assert_eq!(open.service.max(), Some(age.as_nanos()));
+        assert!(open.conserved());
+        open.merge(&open.clone());
+        assert_eq!((open.carried_over, open.conserved()), (2, true));
     }
 
     #[test]

@@ -91,8 +91,8 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "requests",
-        doc: "exchanges due in the window",
-        value: |line| line.round.tally.due.to_string(),
+        doc: "requests due in the window, and those carried over from before it",
+        value: |line| line.round.tally.requests().to_string(),
     },
     Column {
         name: "ok",
@@ -108,6 +108,11 @@ pub const COLUMNS: &[Column] = &[
         name: "censored",
         doc: "those of errors that were cut off before their end was known",
         value: |line| line.round.tally.censored().to_string(),
+    },
+    Column {
+        name: "carried_over",
+        doc: "those of errors that were sent before the window and had no response by its end; the other requests were due in it",
+        value: |line| line.round.tally.carried_over.to_string(),
     },
     Column {
         name: "rps",

@@ -137,16 +137,16 @@ fn advice(status: u16) -> &'static str {
 }
 
 fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding> {
-    let (errors, due) = (tally.errors(), tally.due);
+    let (errors, requests) = (tally.errors(), tally.requests());
     let most = reasons::most(tally)?;
-    plan.tolerance.exceeded(errors, due).then(|| {
+    plan.tolerance.exceeded(errors, requests).then(|| {
         qualified(
             &[Figure::Rps, Figure::Latency],
             format!(
                 "{} of {} failed ({}), mostly because {}; what fails may cost the server less than an answer",
                 units::count(errors),
-                number(due, "exchange", "exchanges"),
-                percent(errors as f64 / due as f64),
+                number(requests, "exchange", "exchanges"),
+                percent(errors as f64 / requests as f64),
                 reasons::because(most),
             ),
         )
@@ -154,7 +154,7 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
             Kind::Abandoned => close_first(evidence),
             _ => "find the reason in the table of errors, or ask less".to_owned(),
         })
-        .evidence([("errors", errors as f64), ("requests", due as f64)])
+        .evidence([("errors", errors as f64), ("requests", requests as f64)])
     })
 }
 

@@ -9,8 +9,8 @@ use record::{Figure, Finding, Kind, Latency, Tally};
 pub(super) const CHECK: Check = Check {
     name: "censored",
     title: "Do the latencies hold everything that was waited for?",
-    doc: "An exchange that timed out, was never sent, or was still open when the run ended took at least as long as \
-          it was waited for; how long, nobody knows. It enters the latencies at that age, so the mean, and every \
+    doc: "An exchange that timed out, was never sent, was still open when the run ended, or was carried over from \
+          before the window took at least as long as it was waited for; how long, nobody knows. It enters the latencies at that age, so the mean, and every \
           percentile not below the smallest such age, is a lower bound, printed `>= value`. If a percentile is, \
           latency is qualified; if only mean or maximum are, it is noted. Samples beyond 69 s are counted and not told \
           apart, and noted.",
@@ -38,7 +38,7 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
     let sentence = format!(
         "{} of {} {} cut off{from} ({}), so {}",
         units::count(censored),
-        number(tally.due, "exchange", "exchanges"),
+        number(tally.requests(), "exchange", "exchanges"),
         if censored == 1 { "was" } else { "were" },
         list(&words),
         bounds(latency),

@@ -16,20 +16,25 @@ pub(super) const CHECK: Check = Check {
           connections are opened before the load and none was replaced (a server that closes now and then makes the \
           number at one moment say little). A shortfall qualifies requests/s and latency. Where connections are opened \
           only when needed, or serve only some exchanges, fewer open at a time are the nature of it: noted. So are \
-          more connections than requests, of which the rest is never opened. (An open loop opens as many as it needs.)",
+          more connections than requests, of which the rest is never opened. (An open loop opens as many as it needs.) \
+          A connection whose request was sent before the window and had no response by its end was open, but took no \
+          part: it is named, and requests/s and latency get a caveat.",
     judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let (Some(plan), Some((asked, busy))) = (evidence.plan(), evidence.connections()) else {
-        return lost_idle(evidence).into_iter().collect();
-    };
     let rounds = evidence.complete().unwrap_or_default();
+    let silent = evidence.plan().and_then(|plan| silent(plan, &rounds));
+    let (Some(plan), Some((asked, busy))) = (evidence.plan(), evidence.connections()) else {
+        return silent.into_iter().chain(lost_idle(evidence)).collect();
+    };
     let idle = (busy < asked).then(|| never_busy(asked, busy));
     let short = at_start(plan, &rounds, busy).or_else(|| at_peak(plan, &rounds, busy));
     let again = again(evidence, plan, asked);
     let lost = lost_idle(evidence);
-    idle.into_iter()
+    silent
+        .into_iter()
+        .chain(idle)
         .chain(short)
         .chain(again)
         .chain(lost)
@@ -118,6 +123,42 @@ fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
         ("connections ended idle", lost as f64),
         ("connections opened", connects.established as f64),
     ]))
+}
+
+/// Connections that were open, but gave no response from before the window until after it.
+fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
+    let worst = rounds.iter().max_by_key(|round| round.tally.carried_over)?;
+    let carried_over = worst.tally.carried_over;
+    // All requests under way on such a connection are carried over, so that with a pipeline this is the fewest.
+    let depth = u64::from(plan.protocol.pipeline).max(1);
+    let silent = Some(carried_over.div_ceil(depth)).filter(|silent| *silent > 0)?;
+    let open = worst.tally.connects.open_at_start.max(silent);
+    let least = if depth > 1 { "at least " } else { "" };
+    let others = match open - silent {
+        0 => String::new(),
+        _ if plan.load.is_open() => String::new(),
+        others => format!(
+            ": requests/s and latency are those of the other {}",
+            count(others)
+        ),
+    };
+    let sentence = format!(
+        "{least}{} of {} gave no response during a whole window (round {}){others}",
+        count(silent),
+        number(open, "connection", "connections"),
+        count(u64::from(worst.index) + 1),
+    );
+    let remedy = "look for a limit of connections that the server serves at a time (its workers or threads), and for \
+                  requests that hang in it";
+    Some(
+        qualified(&[Figure::Rps, Figure::Latency], sentence)
+            .remedy(remedy)
+            .evidence([
+                ("connections without a response", silent as f64),
+                ("connections open", open as f64),
+                ("requests carried over", carried_over as f64),
+            ]),
+    )
 }
 
 /// So many times as many connections opened as would have done are worth a note.
@@ -210,7 +251,7 @@ fn two_digits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{CONNECTIONS, fail, healthy};
+    use crate::fixture::{CONNECTIONS, carry_over, fail, healthy};
     use plan::Stop;
     use record::{Connects, Grade, Kind, Run};
 
@@ -222,6 +263,51 @@ mod tests {
         let mut run = healthy();
         change(&mut run.points[0].rounds[1].tally.connects);
         run
+    }
+
+    #[test]
+    fn connections_that_give_no_response_in_a_window_are_named() {
+        let cases: &[(u64, u32, &str)] = &[
+            (
+                5,
+                1,
+                "5 of 10 connections gave no response during a whole window (round 2): requests/s and latency are \
+                 those of the other 5",
+            ),
+            (
+                10,
+                1,
+                "10 of 10 connections gave no response during a whole window (round 2)",
+            ),
+            (
+                9,
+                4,
+                "at least 3 of 10 connections gave no response during a whole window (round 2): requests/s and \
+                 latency are those of the other 7",
+            ),
+        ];
+        for (carried_over, pipeline, wanted) in cases {
+            for open in [false, true] {
+                let mut run = if open {
+                    crate::fixture::open_loop()
+                } else {
+                    healthy()
+                };
+                run.plan.protocol.pipeline = *pipeline;
+                let tally = &mut run.points[0].rounds[1].tally;
+                tally.connects.open_at_start = CONNECTIONS.into();
+                carry_over(tally, *carried_over);
+                let found = found(&run);
+                assert_eq!(found.len(), 1, "{found:?}");
+                let of_all = wanted.split(": ").next().unwrap();
+                let wanted = if open { of_all } else { wanted };
+                assert_eq!(
+                    (&*found[0].sentence, found[0].grade),
+                    (wanted, Grade::Qualified)
+                );
+                assert_eq!(found[0].touches, [Figure::Rps, Figure::Latency]);
+            }
+        }
     }
 
     #[test]

@@ -11,8 +11,8 @@ pub(super) const CHECK: Check = Check {
     name: "conservation",
     title: "Is every exchange accounted for exactly once?",
     doc: "In every round, exchanges due must be those started plus those never sent, and those started must be those \
-          that ended well plus the faults plus those that were cut off; there cannot be more statuses than complete \
-          responses; and every figure of the summary must follow again from the rounds. If one does not, either weigh \
+          that ended well plus the faults plus those that were cut off. What is carried over from before the window is \
+          an error beside those, and was sent in warm-up. There cannot be more statuses than complete responses; and every figure of the summary must follow again from the rounds. If one does not, either weigh \
           has an error or the record was changed afterwards, and no figure of it can be believed: all are invalid.",
     judge,
 };
@@ -24,16 +24,21 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rounds = evidence.rounds.unwrap_or_default();
     let broken = rounds
         .iter()
-        .filter(|round| !round.tally.conserved())
+        .filter(|round| !is_conserved(round))
         .map(unaccounted);
     let surplus = rounds.iter().filter_map(too_many_statuses);
     let twins = evidence.twin.map_or(&[][..], |twin| &twin.rounds);
-    let broken_twins = twins.iter().filter(|round| !round.tally.conserved());
+    let broken_twins = twins.iter().filter(|round| !is_conserved(round));
     broken
         .chain(surplus)
         .chain(broken_twins.map(unaccounted_twin))
         .chain(contradicted(evidence))
         .collect()
+}
+
+/// Whether every exchange is counted once, and what is carried over was sent before.
+fn is_conserved(round: &Round) -> bool {
+    round.tally.conserved() && round.tally.carried_over <= round.sent_total.warmup
 }
 
 fn unaccounted(round: &Round) -> Finding {
@@ -42,17 +47,23 @@ fn unaccounted(round: &Round) -> Finding {
     invalid(
         ALL,
         format!(
-            "round {} does not add up: {} due, {} started and {} never sent, of which {} ended well and {} did not",
+            "round {} does not add up: {} due, {} started, {} never sent and {} carried over, of which {} ended well \
+             and {} did not",
             count(u64::from(round.index) + 1),
             count(tally.due),
             count(tally.started),
             count(tally.never_sent),
+            count(tally.carried_over),
             count(tally.ok),
             count(tally.errors()),
         ),
     )
     .remedy("measure again; if it happens again, report it as an error of weigh, with the record")
-    .evidence([("due", tally.due as f64), ("ended", ended as f64)])
+    .evidence([
+        ("due", tally.due as f64),
+        ("carried over", tally.carried_over as f64),
+        ("ended", ended as f64),
+    ])
 }
 
 /// The same, of two generators.
@@ -241,7 +252,7 @@ fn alike(one: Option<f64>, other: Option<f64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{fail, healthy};
+    use crate::fixture::{carry_over, fail, healthy};
     use record::{Grade, Kind, Run};
 
     fn found(run: &Run) -> Vec<Finding> {
@@ -253,6 +264,8 @@ mod tests {
         let mut run = healthy();
         fail(&mut run.points[0].rounds[2].tally, Kind::Reset, 0);
         fail(&mut run.points[0].rounds[2].tally, Kind::Status5xx, 503);
+        carry_over(&mut run.points[0].rounds[2].tally, 5);
+        run.points[0].rounds[2].sent_total.warmup = 5;
         run.summarise();
         assert_eq!(found(&run), []);
     }
@@ -267,6 +280,10 @@ mod tests {
             ("one ended twice", |tally| tally.ok += 1),
             ("one ending was dropped", |tally| tally.ok -= 1),
             ("one was never sent", |tally| tally.never_sent += 1),
+            ("one was carried over", |tally| tally.carried_over += 1),
+            ("one carried over was not sent before", |tally| {
+                carry_over(tally, 1)
+            }),
             ("one more status", |tally| tally.statuses.add(200, 1)),
         ];
         for (case, spoil) in cases {

@@ -7,6 +7,7 @@
 mod bench;
 mod counts;
 mod faults;
+mod hanging;
 mod injected;
 mod interrupts;
 mod judgement;

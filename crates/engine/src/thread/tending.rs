@@ -37,11 +37,17 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.alarm = self.next_sweep.min(edge).min(retry).min(reading);
     }
 
-    /// Writes down how many connections are open, once the window is.
+    /// Writes down how many connections are open, once the window is, and ends the pauses after failed connects: a pause
+    /// may be longer than the window, which would then hold no attempt, and no error of a server that refuses them.
     pub(super) fn note_open(&mut self, now: Instant) {
-        if now >= self.books.start && !self.is_open_noted {
-            self.is_open_noted = true;
-            self.books.tally.connects.open_at_start = self.open;
+        if now < self.books.start || self.is_open_noted {
+            return;
+        }
+        self.is_open_noted = true;
+        self.books.tally.connects.open_at_start = self.open;
+        for Reverse((_, index)) in std::mem::take(&mut self.retries) {
+            self.slots[index as usize].forget_failures();
+            self.retry(index, now);
         }
     }
 

@@ -84,7 +84,7 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "requests",
-        doc: "exchanges due in the windows",
+        doc: "requests due in the windows, and those carried over from before them",
         value: |line| line.summary.requests.to_string(),
     },
     Column {
@@ -101,6 +101,11 @@ pub const COLUMNS: &[Column] = &[
         name: "censored",
         doc: "those of errors that were cut off before their end was known",
         value: |line| line.summary.censored.to_string(),
+    },
+    Column {
+        name: "carried_over",
+        doc: "those of errors that were sent before the window and had no response by its end; the other requests were due in it",
+        value: |line| line.summary.carried_over().to_string(),
     },
     Column {
         name: "rps_demanded",

@@ -142,11 +142,7 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
         asked = asked.and(Role::Plain, product);
     }
     let mut items = vec![asked];
-    items.push(Item::named(
-        "due",
-        Role::Plain,
-        units::count(summary.requests),
-    ));
+    items.push(Item::named("due", Role::Plain, units::count(summary.due())));
     let sent = tally.open.as_ref().map(|open| open.generator_late.count());
     items.extend(sent.map(|sent| Item::named("sent", Role::Plain, units::count(sent))));
     if tally.never_sent > 0 {
