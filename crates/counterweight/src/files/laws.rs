@@ -15,8 +15,9 @@ pub(crate) fn target(target: &[u8]) {
     };
     let (path, target) = (&*name.path, target.escape_ascii());
     assert!(!path.is_empty() && path.len() < 4096, "{target}");
-    for segment in path.split(|&byte| byte == b'/') {
-        let is_sound = !segment.is_empty() && segment[0] != b'.' && segment.len() <= 255;
+    for (place, segment) in path.split(|&byte| byte == b'/').enumerate() {
+        let is_hidden = segment.starts_with(b".") && (place, segment) != (0, paths::WELL_KNOWN);
+        let is_sound = !segment.is_empty() && !is_hidden && segment.len() <= 255;
         assert!(is_sound, "{target} gives {path:?}");
     }
     assert!(!path.contains(&0), "{target} gives {path:?}");

@@ -1,8 +1,8 @@
 //! From what a client asks for to the name of a file below the root, or to a refusal; and back, for redirects.
 //!
 //! It knows no file system: whatever is asked, what comes out is a relative path without an empty segment, without one
-//! that begins with a dot (so neither `.` nor `..`, nor what people hide), without NUL, and not too long to be a name.
-//! (That nothing outside the root is reached through links is the kernel's to ensure when it opens.)
+//! that begins with a dot (so neither `.` nor `..`, nor what people hide), without NUL, and not too long to be a name. One
+//! name with a dot is served: `.well-known` in the root, which is there to be asked for (RFC 8615). (That nothing outside the root is reached through links is the kernel's to ensure when it opens.)
 //!
 //! Two refusals: what is no path at all is *malformed*; what is a path but can be the name of no file that is served
 //! *names nothing*. Dot segments are among the latter and are not resolved: clients resolve them before they send (RFC
@@ -13,6 +13,8 @@ use std::borrow::Cow;
 
 /// What is served of a folder.
 const INDEX: &[u8] = b"index.html";
+/// The one name with a dot that is served, in the root only.
+pub(crate) const WELL_KNOWN: &[u8] = b".well-known";
 /// The longest path that Linux opens, without its NUL.
 const PATH_LIMIT: usize = 4095;
 /// The longest name of a file or a folder on the usual file systems.
@@ -83,7 +85,8 @@ fn walk(path: &[u8], is_folder: bool) -> Result<Vec<u8>, BadPath> {
         let start = walked.len();
         decode(segment, &mut walked)?;
         let name = &walked[start..];
-        if name.starts_with(b".") || name.contains(&b'/') || name.len() > SEGMENT_LIMIT {
+        let is_hidden = name.starts_with(b".") && (start, name) != (0, WELL_KNOWN);
+        if is_hidden || name.contains(&b'/') || name.len() > SEGMENT_LIMIT {
             return Err(BadPath::NamesNothing);
         }
     }
@@ -122,8 +125,8 @@ fn hex(digit: u8) -> Result<u8, BadPath> {
     Ok(value as u8)
 }
 
-/// Where a folder is that was asked for without a slash: for Location. It begins with one slash and a letter, digit or
-/// `%`, so that no browser takes it for the address of another host, whatever the folder is called.
+/// Where a folder is that was asked for without a slash: for Location. It begins with one slash and a letter, digit,
+/// dot or `%`, so that no browser takes it for the address of another host, whatever the folder is called.
 pub(crate) fn location(name: &Name<'_>) -> String {
     let mut location = String::with_capacity(name.path.len() + 2);
     location.push('/');
@@ -202,6 +205,13 @@ mod tests {
             ("/%ff", "\\xff"),
             ("/%0a%7F", "\\n\\x7f"),
             ("/~user", "~user"),
+            (
+                "/.well-known/acme-challenge/t",
+                ".well-known/acme-challenge/t",
+            ),
+            ("//%2ewell-known/t", ".well-known/t"),
+            ("/.well-known/", ".well-known/index.html"),
+            ("/.well-known", ".well-known"),
             ("/*", "*"),
             ("/http://a/b", "http:/a/b"),
         ];
@@ -229,7 +239,10 @@ mod tests {
             ("/a\\..\\b", Ok("a\\\\..\\\\b")), ("/C:\\a", Ok("C:\\\\a")), ("/\u{ff0e}\u{ff0e}/a", Ok("\\xef\\xbc\\x8e\\xef\\xbc\\x8e/a")),
             // What people hide.
             ("/.git/config", Err(NamesNothing)), ("/a/.htpasswd", Err(NamesNothing)), ("/%2egit/", Err(NamesNothing)),
-            ("/a/.", Err(NamesNothing)), ("/.well-known/x", Err(NamesNothing)),
+            ("/a/.", Err(NamesNothing)), ("/a/.well-known/x", Err(NamesNothing)), ("/.well-known/.x", Err(NamesNothing)),
+            ("/.well-known/../a", Err(NamesNothing)), ("/.well-known/a/.well-known/b", Err(NamesNothing)),
+            ("/.well-known2/a", Err(NamesNothing)), ("/.Well-Known/a", Err(NamesNothing)), ("/.well-known%2fa", Err(NamesNothing)),
+            ("/.well-known%00/a", Err(Malformed)),
             // No paths.
             ("", Err(Malformed)), ("a", Err(Malformed)), ("?", Err(Malformed)), ("*", Err(Malformed)),
             ("/%", Err(Malformed)), ("/%2", Err(Malformed)), ("/%zz", Err(Malformed)), ("/% 1", Err(Malformed)),
@@ -272,6 +285,7 @@ mod tests {
         let cases: &[(&str, &str)] = &[
             ("/a", "/a/"),
             ("/a/b?c=d&e", "/a/b/?c=d&e"),
+            ("/.well-known/a", "/.well-known/a/"),
             ("//evil.example", "/evil.example/"),
             ("///evil.example/a", "/evil.example/a/"),
             ("/\\evil.example", "/%5Cevil.example/"),
