@@ -32,8 +32,9 @@ pub(crate) struct Slot {
 }
 
 /// Answers that the socket did not take, the file behind them, and what was read behind that.
-#[derive(Default)]
 pub(crate) struct Held {
+    /// When the socket last took something.
+    pub(crate) since: Instant,
     pub(crate) out: Vec<u8>,
     /// How much of `out` is sent.
     pub(crate) sent: usize,

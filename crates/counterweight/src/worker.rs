@@ -23,6 +23,8 @@
 mod doors;
 // bytes in and bytes out,
 mod answers;
+// who holds some of them back,
+mod holders;
 // and those whose time is over.
 mod watching;
 
@@ -38,6 +40,7 @@ use crate::shelf::Shelf;
 use crate::slots::{FIRST, Slots};
 use crate::wheel::Wheel;
 pub(crate) use doors::TURNED_AWAY;
+use holders::Holders;
 use kernel::{Address, Closing, Errno, Event, ListenOptions, Ring, Token};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -81,8 +84,8 @@ pub(crate) struct Worker<R> {
     seat: Option<Seat>,
     /// Connections that are here without a place, to read why.
     turned_away: u32,
-    /// The sum over all connections' `held`.
-    held: usize,
+    /// All connections' `held`.
+    holders: Holders,
     /// Bytes of files that may still be sent before it is looked what has happened meanwhile.
     allowance: usize,
 }
@@ -126,7 +129,7 @@ impl<R: Ring> Worker<R> {
             places,
             seat,
             turned_away: 0,
-            held: 0,
+            holders: Holders::default(),
             allowance: ROUND,
         }
     }

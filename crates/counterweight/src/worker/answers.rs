@@ -1,6 +1,7 @@
 //! Bytes in, bytes out.
 
 use super::Worker;
+use super::holders::Holder;
 use crate::answering;
 use crate::sending::{ROUND, Sending};
 use crate::slots::{Held, Waits};
@@ -84,6 +85,7 @@ impl<R: Ring> Worker<R> {
             Ok(_) if is_all && file.is_none() => self.settle(token),
             Ok(_) => {
                 let held = Held {
+                    since: self.desk.now,
                     out: self.desk.out[taken..].to_vec(),
                     sent: 0,
                     file,
@@ -161,7 +163,7 @@ impl<R: Ring> Worker<R> {
         let Some(held) = slot.held.take() else {
             return;
         };
-        self.held -= held.size();
+        self.holders.remove(Holder::of(token, &held));
         self.push(token, held);
     }
 
@@ -302,16 +304,15 @@ impl<R: Ring> Worker<R> {
     }
 
     /// Keeps what is not taken, and reads nothing more; `taken` is what the socket has taken just now.
-    fn hold(&mut self, token: Token, held: Box<Held>, taken: usize) -> Flow {
-        let (now, size) = (self.desk.now, held.size());
+    fn hold(&mut self, token: Token, mut held: Box<Held>, taken: usize) -> Flow {
+        let now = self.desk.now;
         let Some(slot) = self.slots.get(token) else {
             return Flow::Over;
         };
-        if self.held + size > HELD_LIMIT {
-            self.cut(token, Waits::Send);
-            return Flow::Over;
+        if taken > 0 {
+            held.since = now;
         }
-        self.held += size;
+        let holder = Holder::of(token, &held);
         slot.held = Some(held);
         if slot.watch.waits != Waits::Send {
             slot.watch.begin(Waits::Send, now);
@@ -324,6 +325,20 @@ impl<R: Ring> Worker<R> {
         }
         self.ring.pause(token);
         self.arm(token);
-        Flow::Held
+        self.holders.add(holder);
+        self.relieve();
+        match self.slots.get(token) {
+            Some(_) => Flow::Held,
+            None => Flow::Over,
+        }
+    }
+
+    /// Cuts the heaviest of those who hold something, until what is held is within its limit.
+    fn relieve(&mut self) {
+        while self.holders.sum() > HELD_LIMIT
+            && let Some(heaviest) = self.holders.heaviest(self.desk.now)
+        {
+            self.cut(heaviest.token, Waits::Send);
+        }
     }
 }

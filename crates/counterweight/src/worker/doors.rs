@@ -1,6 +1,7 @@
 //! Connections coming and going.
 
 use super::Worker;
+use super::holders::Holder;
 use crate::places::Full;
 use crate::slots::Waits;
 use kernel::{Closing, Ring, Token};
@@ -103,7 +104,7 @@ impl<R: Ring> Worker<R> {
             self.turned_away -= 1;
         }
         if let Some(held) = slot.held {
-            self.held -= held.size();
+            self.holders.remove(Holder::of(token, &held));
             if let Some(sending) = held.file {
                 self.desk.note_sent(sending, slot.peer);
             }

@@ -302,7 +302,7 @@ fn answers_wait_for_a_slow_reader_and_keep_their_order() {
     let ask = "GET /hello HTTP/1.1⏎Host: a⏎⏎GET /0.html HTTP/1.1⏎Host: a⏎⏎";
     let conn = bench.open(&bytes(&ask.repeat(50)), false);
     bench.pass(Nanos::from_millis(2));
-    assert!(bench.worker.held > 0);
+    assert!(bench.worker.holders.sum() > 0);
     // More comes meanwhile, in two pieces that no request ends with.
     let more = bytes(&ask.repeat(5));
     bench.say(conn, &more[..more.len() / 3]);
@@ -312,7 +312,10 @@ fn answers_wait_for_a_slow_reader_and_keep_their_order() {
     bench.pass(Nanos::from_millis(200));
     let wanted = bytes(&(HELLO.to_owned() + EMPTY).repeat(55));
     assert_eq!(bench.heard(conn).into_bytes(), wanted);
-    assert_eq!((bench.worker.held, bench.counts().requests), (0, 110));
+    assert_eq!(
+        (bench.worker.holders.sum(), bench.counts().requests),
+        (0, 110)
+    );
     assert_eq!(bench.counts().bytes_sent, wanted.len() as u64);
 }
 
@@ -327,12 +330,15 @@ fn a_client_that_asks_and_asks_and_never_reads_is_not_read_from_either_and_cut_i
     let ask = bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(2000));
     let conn = bench.open(&ask, false);
     bench.pass(Nanos::from_millis(60));
-    let (made, held) = (bench.counts().requests, bench.worker.held);
+    let (made, held) = (bench.counts().requests, bench.worker.holders.sum());
     assert!(made < 2000 && held < 3 * 64 * 1024, "{made} {held}");
     for _ in 0..10 {
         bench.say(conn, &ask);
         bench.pass(Nanos::from_millis(60));
-        assert_eq!((bench.counts().requests, bench.worker.held), (made, held));
+        assert_eq!(
+            (bench.counts().requests, bench.worker.holders.sum()),
+            (made, held)
+        );
     }
     // A thousand bytes were taken, which is worth a second beyond its patience.
     let limits = Limits::default();
@@ -340,7 +346,10 @@ fn a_client_that_asks_and_asks_and_never_reads_is_not_read_from_either_and_cut_i
     assert_eq!(bench.counts().cut, 0);
     bench.pass(Nanos::from_secs(2));
     assert_eq!((bench.counts().cut_send, bench.counts().cut), (1, 1));
-    assert_eq!((bench.counts().requests, bench.worker.held), (made, 0));
+    assert_eq!(
+        (bench.counts().requests, bench.worker.holders.sum()),
+        (made, 0)
+    );
     assert!(bench.worker.slots.is_empty());
 }
 
@@ -358,11 +367,50 @@ fn all_that_is_held_back_together_has_a_limit_too() {
     }
     bench.pass(Nanos::from_millis(100));
     assert!(
-        bench.worker.held <= answers::HELD_LIMIT && bench.worker.held > answers::HELD_LIMIT / 2
+        bench.worker.holders.sum() <= answers::HELD_LIMIT
+            && bench.worker.holders.sum() > answers::HELD_LIMIT / 2
     );
     let left = bench.worker.slots.tokens(|_| true).len() as u64;
     assert!(bench.counts().cut > 0 && left > 100);
     assert_eq!(bench.counts().cut + left, 900);
+}
+
+#[test]
+fn when_too_much_is_held_back_those_who_read_nothing_go_and_whoever_came_last_stays() {
+    let options = Options {
+        latency: Nanos::from_secs(100),
+        window: 1000,
+        ..Options::default()
+    };
+    let mut bench = Bench::new(1, options, 1000);
+    let ask = |times: usize| bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(times));
+    // Far more than is allowed, of those who hold as much as one can; half of them came first.
+    let mut half = Instant::ZERO;
+    for _ in 0..2 {
+        half = bench.worker.ring.now();
+        for _ in 0..350 {
+            bench.open(&ask(2000), false);
+        }
+        bench.pass(Nanos::from_millis(100));
+    }
+    let cut = bench.counts().cut_send;
+    assert!(cut > 50, "{cut}");
+    let room = answers::HELD_LIMIT - bench.worker.holders.sum();
+    // Some who hold less: all of them stay, and for what they hold others go.
+    for _ in 0..100 {
+        bench.open(&ask(100), false);
+    }
+    bench.pass(Nanos::from_millis(100));
+    let counts = bench.counts();
+    assert!(bench.worker.holders.sum() <= answers::HELD_LIMIT);
+    assert!(room < 100 * 10_000 && counts.cut_send > cut, "{room} {cut}");
+    assert_eq!(counts.cut_send, counts.cut);
+    // Of those who hold as much, only those who came first are gone.
+    let cut = counts.cut as usize;
+    let left = bench.worker.slots.tokens(|slot| slot.watch.since < half);
+    assert_eq!(left.len(), 350 - cut);
+    let all = bench.worker.slots.tokens(|_| true);
+    assert_eq!(all.len(), 800 - cut);
 }
 
 #[test]
@@ -492,7 +540,7 @@ fn resets_leave_nothing_behind() {
         assert!(bench.conns.iter().filter(whole).count() > 0, "seed {seed}");
         assert!(bench.conns.iter().filter(whole).count() < 60, "seed {seed}");
         assert!(
-            bench.worker.slots.is_empty() && bench.worker.held == 0,
+            bench.worker.slots.is_empty() && bench.worker.holders.sum() == 0,
             "seed {seed}"
         );
     }

@@ -85,7 +85,7 @@ fn large_and_small_files_of_a_pipeline_come_in_its_order_however_the_network_cut
             (counts.requests, counts.responses.success, counts.cut),
             (15, 15, 0)
         );
-        assert_eq!(site.bench.worker.held, 0);
+        assert_eq!(site.bench.worker.holders.sum(), 0);
     }
 }
 
@@ -173,7 +173,7 @@ fn however_many_download_the_loop_looks_round_in_between() {
     for conn in large {
         assert_eq!(bodies(&site.bench.client(conn).heard), [content(3_000_000)]);
     }
-    assert_eq!(site.bench.worker.held, 0);
+    assert_eq!(site.bench.worker.holders.sum(), 0);
 }
 
 /// (how long it takes until what was sent is read; what the kernel holds a second and a half later, in [`BUFFER`]s)
