@@ -17,6 +17,8 @@ use std::path::Path;
 
 /// Slices in one system call (UIO_MAXIOV of the kernel).
 const SLICES: usize = 1024;
+/// Bytes that are copied at once where sendfile is refused.
+const COPIED: usize = 64 * 1024;
 /// Connections that were gone before they were accepted, skipped in one call.
 const ABORTED: usize = 64;
 
@@ -228,7 +230,8 @@ fn send_many(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
 }
 
 /// Sends what the socket takes of a part of `file`; zero when it takes nothing now, ENODATA when the file ends
-/// before the part does. SIGPIPE must be ignored, as Rust's start leaves it: there is no flag for it here.
+/// before the part does. Where sendfile is refused, the part is copied. SIGPIPE must be ignored, as Rust's start leaves
+/// it: there is no flag for it here.
 pub(crate) fn send_file(fd: RawFd, file: &File, offset: u64, count: usize) -> Result<usize, Errno> {
     let mut offset = files::position(offset)?;
     let mut total = 0;
@@ -241,7 +244,28 @@ pub(crate) fn send_file(fd: RawFd, file: &File, offset: u64, count: usize) -> Re
             Ok(taken) => total += taken,
             Err(Errno::EINTR) => {}
             Err(Errno::EAGAIN) => break,
+            // A sandbox forbids the call (seccomp: EPERM or ENOSYS), or the file system cannot do it (EINVAL).
+            Err(Errno::EPERM | Errno::ENOSYS | Errno::EINVAL) => {
+                let (at, rest) = (offset as u64, count - total);
+                return Ok(total + copy_file(fd, file, at, rest)?);
+            }
             Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
+}
+
+/// As [`send_file`], through a buffer.
+fn copy_file(fd: RawFd, file: &File, offset: u64, count: usize) -> Result<usize, Errno> {
+    let mut buffer = vec![0; count.min(COPIED)];
+    let mut total = 0;
+    while total < count {
+        let piece = &mut buffer[..(count - total).min(COPIED)];
+        file.fill(offset + total as u64, piece)?;
+        let taken = send_one(fd, piece)?;
+        total += taken;
+        if taken < piece.len() {
+            break;
         }
     }
     Ok(total)

@@ -15,13 +15,13 @@ fn a_program_called_counterweight_is_the_server() {
         "-w",
         "1",
     ];
-    let help = std::process::Command::new(&name).arg("--help").output();
+    let help = Command::new(&name).arg("--help").output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
     assert!(
         help.contains("Usage: weigh serve [OPTIONS] [DIR]"),
         "{help}"
     );
-    let child = std::process::Command::new(&name)
+    let child = Command::new(&name)
         .args(words)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
