@@ -64,7 +64,7 @@ counts! {
     cut_body "Connections closed because a request's body came too slowly.",
     cut_send "Connections reset because answers were taken too slowly, or too many were waiting to be.",
     cut_idle "Connections closed because nothing more was asked for so long.",
-    cut_file "Connections reset because a file became shorter, or unreadable, while it was sent.",
+    cut_file "Connections reset because a file changed, or became unreadable, while it was sent.",
     cut_drain "Connections closed unfinished because the server had stopped and their time was over.",
     over_limit "Connections answered 503 because there were as many as the server takes.",
     over_limit_per_address "Connections answered 503 because their address had as many as one may have.",

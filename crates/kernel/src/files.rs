@@ -52,8 +52,12 @@ pub struct Facts {
     pub kind: Kind,
     /// In bytes.
     pub size: u64,
-    /// When it was changed last, since 1970-01-01 UTC; zero for what was before.
+    /// When its contents were changed last (mtime), since 1970-01-01 UTC; zero for what was before. Programs can set it.
     pub modified: Duration,
+    /// When anything about it was changed last (ctime): contents, names, permissions, `modified`. Only the kernel sets it.
+    pub changed: Duration,
+    /// How many names it has.
+    pub links: u64,
     /// Its number on its file system.
     pub inode: u64,
     /// The file system's number.
@@ -69,6 +73,18 @@ pub enum Kind {
     Folder,
     /// A device, a pipe, a socket.
     Other,
+}
+
+impl Facts {
+    /// Returns false if the contents of the file may have changed between `self` and `now`, which are of one open file.
+    ///
+    /// Every write sets both times before it changes a byte. A new `changed` with nothing else new may come from a write
+    /// whose `modified` was set back, so it counts as a change; unless the number of names changed as well, which is what
+    /// happens to a file when another takes its name, or when it is deleted.
+    pub fn has_same_contents(&self, now: &Facts) -> bool {
+        let is_explained = self.changed == now.changed || self.links != now.links;
+        (self.size, self.modified) == (now.size, now.modified) && is_explained
+    }
 }
 
 impl Root {
@@ -159,6 +175,18 @@ impl File {
         }
     }
 
+    /// Succeeds if the contents are still those that [`File::facts`] describes, as far as [`Facts::has_same_contents`]
+    /// can tell. Costs a system call.
+    ///
+    /// # Errors
+    /// ESTALE when they have changed, or what [`File::look`] says.
+    pub fn check(&self) -> Result<(), Errno> {
+        match self.facts.has_same_contents(&self.look()?) {
+            true => Ok(()),
+            false => Err(Errno::ESTALE),
+        }
+    }
+
     /// Reads all of `buffer`; ENODATA when the file ends before that.
     pub(crate) fn fill(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Errno> {
         while !buffer.is_empty() {
@@ -202,6 +230,8 @@ fn facts(fd: RawFd) -> Result<Facts, Errno> {
         kind,
         size: stat.st_size.max(0) as u64,
         modified: since_1970(stat.st_mtime, stat.st_mtime_nsec),
+        changed: since_1970(stat.st_ctime, stat.st_ctime_nsec),
+        links: stat.st_nlink as u64,
         inode: stat.st_ino,
         device: stat.st_dev,
     })

@@ -19,7 +19,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A `weigh serve` with the words of a line.
 struct Serving {
@@ -39,6 +39,33 @@ impl Serving {
                 .spawn()
                 .unwrap(),
         )
+    }
+
+    /// As [`Serving::start`], where each `call` of the server says `error`; none without strace.
+    fn injected(bench: &Bench, line: &str, call: &str, error: &str) -> Option<Serving> {
+        if Command::new("strace").arg("-V").output().is_err() {
+            println!("skipped: there is no strace");
+            return None;
+        }
+        let plain = bench.weigh(&Serving::words(line));
+        let (trace, inject) = (
+            format!("trace={call}"),
+            format!("inject={call}:error={error}"),
+        );
+        let mut command = Command::new("strace");
+        // With -D the server is our child, and strace its.
+        let words = ["-D", "-f", "-qq", "-o", "/dev/null"];
+        command.args(words).args(["-e", &trace, "-e", &inject]);
+        command.arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(plain.get_current_dir().unwrap());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Some(Serving::of(command.spawn().unwrap()))
     }
 
     fn words(line: &str) -> Vec<String> {

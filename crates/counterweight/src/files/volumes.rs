@@ -18,8 +18,8 @@ use units::Instant;
 /// Bodies up to this size are sent together with their head, copied behind it; larger ones by sendfile, which copies
 /// nothing but is a call of its own. (As much as a ring reads at once.)
 pub(crate) const SMALL: u64 = 64 * 1024;
-/// A file that was changed less than this ago may change again without getting another date: the coarsest dates of
-/// file systems in use (FAT's) have two seconds.
+/// A file that was changed less than this ago may change again without getting another date: those of FAT have two
+/// seconds, and most others are as coarse as a tick of the kernel's clock, up to 10 ms.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// One file, in all the ways in which it lies there.
@@ -81,7 +81,7 @@ pub(crate) struct Copy {
 pub(crate) struct Keeping {
     /// The time of day.
     pub(crate) wall: Duration,
-    /// Files up to this size are read into memory.
+    /// Files up to this size are read into memory, unless they are so young that a change might go unnoticed.
     pub(crate) size: u64,
 }
 
@@ -156,19 +156,30 @@ impl Volume {
 
     /// Where the page is that has the same bytes as this one.
     pub(crate) fn same(&self, page: &Page) -> Option<u8> {
-        let is_it = |ours: &Page| ours.about.tag == page.about.tag;
+        let is_it = |ours: &Page| {
+            let (ours, theirs) = (&ours.about, &page.about);
+            let file = |about: &About| (about.coding, about.facts.device, about.facts.inode);
+            file(ours) == file(theirs) && theirs.facts.has_same_contents(&ours.facts)
+        };
         self.pages.iter().position(is_it).map(|place| place as u8)
+    }
+
+    /// Whether its contents are still what its heads describe: one system call for each page that is not in memory.
+    pub(crate) fn is_current(&self) -> bool {
+        self.pages.iter().all(|page| page.check().is_ok())
     }
 }
 
 impl Page {
     fn new(copy: Copy, kind: &'static str, varies: bool, keeping: Keeping) -> Page {
         let facts = copy.file.facts();
+        let is_settled = is_settled(&facts, keeping.wall);
+        let keep = if is_settled { keeping.size } else { 0 };
         let about = About {
             coding: copy.coding,
             facts,
             tag: tag(&facts, copy.coding),
-            is_strong: is_settled(&facts, keeping.wall),
+            is_strong: is_settled,
             // A date in the future must not be told (RFC 9110 §8.8.2.1).
             modified: facts.modified.min(keeping.wall).as_secs(),
             kind,
@@ -177,7 +188,7 @@ impl Page {
         Page {
             whole: about.head(200, facts.size, &[("Accept-Ranges", "bytes")]),
             unchanged: about.unchanged(),
-            body: RefCell::new(Body::new(copy.file, keeping.size.min(SMALL))),
+            body: RefCell::new(Body::new(copy.file, keep.min(SMALL))),
             about,
         }
     }
@@ -201,10 +212,11 @@ impl Page {
         self.about.head(206, length, &[("Content-Range", &range)])
     }
 
-    /// Appends bytes of it that are in memory, or reads them; for small parts.
+    /// Appends bytes of it that are in memory, or reads them; for small parts. They are of the version that its heads
+    /// describe: whatever has changed a byte before it was read has changed the file's facts before.
     ///
     /// # Errors
-    /// ENODATA when the file has become shorter, EBADF when it is closed, or what reading said; something may be
+    /// ESTALE or ENODATA when the file has changed, EBADF when it is closed, or what reading said; something may be
     /// appended then.
     #[inline]
     pub(crate) fn append(&self, first: u64, length: u64, out: &mut Vec<u8>) -> Result<(), Errno> {
@@ -217,8 +229,21 @@ impl Page {
             Body::File(file) => {
                 let start = out.len();
                 out.resize(start + length, 0);
-                read(file, first, &mut out[start..])
+                read(file, first, &mut out[start..])?;
+                file.check()
             }
+            Body::Closed => Err(Errno::EBADF),
+        }
+    }
+
+    /// Succeeds if its contents are what its heads describe. What is in memory always is.
+    ///
+    /// # Errors
+    /// ESTALE when the file has changed, EBADF when it is closed, or what the kernel said.
+    fn check(&self) -> Result<(), Errno> {
+        match &*self.body.borrow() {
+            Body::Memory(_) => Ok(()),
+            Body::File(file) => file.check(),
             Body::Closed => Err(Errno::EBADF),
         }
     }
@@ -268,7 +293,8 @@ impl Body {
     fn new(file: File, keep: u64) -> Body {
         let size = file.facts().size;
         let mut body = vec![0; if size <= keep { size as usize } else { 0 }];
-        if keep > 0 && size <= keep && read(&file, 0, &mut body).is_ok() {
+        let mut fill = || read(&file, 0, &mut body).and_then(|()| file.check());
+        if keep > 0 && size <= keep && fill().is_ok() {
             Body::Memory(body.into())
         } else {
             Body::File(Rc::new(file))
@@ -291,19 +317,18 @@ fn read(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Errno
     Ok(())
 }
 
-/// Whether the file's date tells this version from every other.
+/// Whether the file's dates tell this version from every other. A date in the past can be given to a file that has just
+/// been written (`touch -d`), but not as the date of its last change.
 fn is_settled(facts: &Facts, wall: Duration) -> bool {
-    facts.modified + SETTLED <= wall
+    facts.modified.max(facts.changed) + SETTLED <= wall
 }
 
-/// Another file, another size or another date gives another tag, and so does each coding.
+/// Returns the tag of a version: its size, its date and its coding. Nothing in it depends on the machine, so that
+/// several servers with copies of one folder agree.
 fn tag(facts: &Facts, coding: Option<Coding>) -> String {
     let modified = facts.modified.as_nanos();
     let coding = coding.map_or(String::new(), |coding| format!("-{}", coding.token()));
-    format!(
-        "\"{:x}-{:x}-{modified:x}{coding}\"",
-        facts.inode, facts.size
-    )
+    format!("\"{:x}-{modified:x}{coding}\"", facts.size)
 }
 
 /// What is left to be sent of a large body, behind a head that is sent already.
@@ -318,10 +343,12 @@ pub(crate) struct FilePart {
 }
 
 impl FilePart {
-    /// A part of a page that is too large to be in memory; none if it is closed.
+    /// A part of a page that is too large to be in memory; none if it is closed, or not what its heads describe.
     pub(crate) fn new(volume: &Rc<Volume>, place: u8, offset: u64, left: u64) -> Option<FilePart> {
+        let file = volume.page(place).file()?;
+        file.check().ok()?;
         Some(FilePart {
-            file: volume.page(place).file()?,
+            file,
             volume: Rc::clone(volume),
             offset,
             left,
@@ -340,7 +367,15 @@ impl FilePart {
         self.left == 0
     }
 
-    /// The file turned out to be shorter (ENODATA): the next request looks at it again at once. The connection on which
+    /// Succeeds if the file is still the version whose head was sent.
+    ///
+    /// # Errors
+    /// ESTALE when it has changed, or what the kernel said.
+    pub(crate) fn check(&self) -> Result<(), Errno> {
+        self.file.check()
+    }
+
+    /// The file turned out to be shorter (ENODATA) or changed (ESTALE): the next request looks at it again at once. The connection on which
     /// this was being sent cannot go on.
     pub(crate) fn lost(&self) {
         self.volume.set_fresh(Instant::ZERO);

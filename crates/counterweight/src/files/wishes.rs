@@ -85,6 +85,17 @@ impl<'a> Wishes<'a> {
         wishes
     }
 
+    /// Whether any line makes a condition under which nothing is sent. (If-Range only decides how much is.)
+    pub(crate) fn has_conditions(&self) -> bool {
+        let conditions = [
+            &self.if_match,
+            &self.if_none_match,
+            &self.if_modified_since,
+            &self.if_unmodified_since,
+        ];
+        conditions.iter().any(|lines| !lines.is_empty())
+    }
+
     fn lines(&mut self, wish: Wish) -> &mut Lines<'a> {
         match wish {
             Wish::Range => &mut self.range,

@@ -234,7 +234,10 @@ impl<R: Ring> Worker<R> {
         }
         let share = sending.share().min(self.allowance);
         let part = &mut sending.part;
-        let answer = self.ring.send_file(token, part.file(), part.offset, share);
+        // Looked at before, so that nothing of another version is sent if that can be helped.
+        let answer = part.check();
+        let answer =
+            answer.and_then(|()| self.ring.send_file(token, part.file(), part.offset, share));
         let taken = match answer {
             Ok(taken) => taken,
             Err(error) => {
@@ -245,6 +248,11 @@ impl<R: Ring> Worker<R> {
         self.allowance -= taken;
         self.desk.counts.bytes_sent += taken as u64;
         if part.advance(taken) {
+            // And behind the last piece, which may have changed while it was taken.
+            if let Err(error) = part.check() {
+                self.give_up(token, held.file, error);
+                return Flow::Over;
+            }
             if let Some(sending) = held.file.take()
                 && let Some(slot) = self.slots.get(token)
             {
@@ -268,7 +276,7 @@ impl<R: Ring> Worker<R> {
         let Some(sending) = file else {
             return;
         };
-        if matches!(error, Errno::ENODATA | Errno::EIO) {
+        if matches!(error, Errno::ENODATA | Errno::ESTALE | Errno::EIO) {
             sending.part.lost();
             self.desk.counts.cut += 1;
             self.desk.counts.cut_file += 1;

@@ -242,6 +242,8 @@ fn facts_are_those_of_the_opening_until_one_looks_again() {
         kind: Kind::Regular,
         size: 5,
         modified: modified.duration_since(std::time::UNIX_EPOCH).unwrap(),
+        changed: since_1970(metadata.ctime(), metadata.ctime_nsec()),
+        links: 1,
         inode: metadata.ino(),
         device: metadata.dev(),
     };
@@ -254,6 +256,69 @@ fn facts_are_those_of_the_opening_until_one_looks_again() {
     fs::rename(path.with_extension("new"), &path).unwrap();
     assert_eq!(file.look().unwrap().size, 18);
     assert_eq!(root.file(b"plain").unwrap().facts().size, 3);
+}
+
+/// Waits until a change to a file gets another date than the last change to `path` did; they are as coarse as a tick of
+/// the kernel's clock.
+fn pass_a_tick(path: &Path) {
+    let changed = |path: &Path| fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec()));
+    let (before, probe) = (changed(path).unwrap(), path.with_extension("probe"));
+    while {
+        fs::write(&probe, "x").unwrap();
+        changed(&probe).unwrap() <= before
+    } {}
+}
+
+#[test]
+fn a_file_whose_contents_may_have_changed_is_told_from_one_that_is_called_otherwise() {
+    let set_back = |path: &Path, content: &str| {
+        let modified = fs::metadata(path).unwrap().modified().unwrap();
+        fs::write(path, content).unwrap();
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(modified).unwrap();
+    };
+    type Change<'a> = &'a dyn Fn(&Path);
+    let cases: &[(&str, Change<'_>, Result<(), Errno>)] = &[
+        ("untouched", &|_| (), Ok(())),
+        ("read", &|path| drop(fs::read(path)), Ok(())),
+        ("deleted", &|path| fs::remove_file(path).unwrap(), Ok(())),
+        (
+            "given a second name",
+            &|path| fs::hard_link(path, path.with_extension("link")).unwrap(),
+            Ok(()),
+        ),
+        (
+            "replaced",
+            &|path| {
+                fs::write(path.with_extension("new"), "other").unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+            Ok(()),
+        ),
+        (
+            "longer",
+            &|path| fs::write(path, "longer than before").unwrap(),
+            Err(Errno::ESTALE),
+        ),
+        (
+            "of the same length",
+            &|path| fs::write(path, "PLAIN").unwrap(),
+            Err(Errno::ESTALE),
+        ),
+        (
+            "of the same length and date",
+            &|path| set_back(path, "PLAIN"),
+            Err(Errno::ESTALE),
+        ),
+    ];
+    for (what, change, wanted) in cases {
+        let place = Place::new();
+        let path = place.path().join("plain");
+        let file = place.root().file(b"plain").unwrap();
+        pass_a_tick(&path);
+        change(&path);
+        assert_eq!(file.check(), *wanted, "{what}");
+    }
 }
 
 #[test]

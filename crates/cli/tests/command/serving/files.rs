@@ -3,6 +3,7 @@
 use super::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime};
 
 #[test]
 fn a_folder_is_served_as_people_expect() {
@@ -200,4 +201,112 @@ fn several_large_files_and_small_ones_come_whole_over_one_connection() {
     writer.join().unwrap();
     drop(stream);
     assert_eq!(server.stop().requests(), 15);
+}
+
+#[test]
+fn of_the_names_with_a_dot_only_well_known_is_served() {
+    let bench = site();
+    fs::create_dir_all(bench.path("site/.well-known/acme-challenge")).unwrap();
+    fs::create_dir_all(bench.path("site/docs/.well-known")).unwrap();
+    bench.file("site/.well-known/acme-challenge/token", "token\n");
+    bench.file("site/.well-known/.hidden", "secret\n");
+    bench.file("site/docs/.well-known/x", "secret\n");
+    let server = Serving::start(&bench, "site -w 1");
+    for path in ["/.well-known", "/%2Ewell-known"] {
+        let answer = server.get(&format!("{path}/acme-challenge/token"), "");
+        assert_eq!(
+            (answer.status(), &answer.body[..]),
+            ("200", &b"token\n"[..])
+        );
+    }
+    let moved = server.get("/.well-known", "");
+    assert_eq!(moved.line("Location"), Some("/.well-known/"));
+    for path in [
+        "/.well-known/",
+        "/.well-known/.hidden",
+        "/docs/.well-known/x",
+        "/.secret",
+        "/.well-known/../.secret",
+    ] {
+        assert_eq!(server.get(path, "").status(), "404", "{path}");
+    }
+    assert_eq!(server.stop().requests(), 8);
+}
+
+#[test]
+fn a_range_of_a_file_that_was_overwritten_is_not_spliced_to_what_the_client_has() {
+    let bench = site();
+    let old_date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    bench.file("site/page.txt", "A".repeat(1000));
+    let file = fs::File::options()
+        .write(true)
+        .open(bench.path("site/page.txt"));
+    file.unwrap().set_modified(old_date).unwrap();
+    let server = Serving::start(&bench, "site -w 1");
+    // While it is young its tag is weak, whatever date it has.
+    let tag = loop {
+        let answer = server.get("/page.txt", "Range: bytes=0-499\r\n");
+        assert!(answer.status() == "206" && answer.body == vec![b'A'; 500]);
+        let tag = answer.line("ETag").unwrap().to_owned();
+        if tag.starts_with('"') {
+            break tag;
+        }
+        std::thread::yield_now();
+    };
+    fs::write(bench.path("site/page.txt"), "B".repeat(3000)).unwrap();
+    let rest = server.get(
+        "/page.txt",
+        &format!("Range: bytes=500-\r\nIf-Range: {tag}\r\n"),
+    );
+    assert_eq!(
+        (rest.status(), rest.line("Content-Length")),
+        ("200", Some("3000"))
+    );
+    assert!(rest.body == vec![b'B'; 3000]);
+    assert!(
+        rest.line("ETag").unwrap().starts_with("W/"),
+        "{}",
+        rest.head
+    );
+    let whole = server.get("/page.txt", "");
+    assert!(whole.body == vec![b'B'; 3000], "{}", whole.head);
+    assert_eq!(server.stop().of("cut"), 0);
+}
+
+#[test]
+fn a_download_whose_file_is_overwritten_is_reset_and_counted() {
+    let bench = site();
+    let server = Serving::start(&bench, "site -w 1");
+    for (length, times) in [(3_000_000, 1), (4_000_000, 2)] {
+        bench.file("site/large.bin", large());
+        let mut stream = server.connect();
+        stream
+            .write_all(b"GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        // It has begun; more than a part of it does not fit into the sockets.
+        stream.read_exact(&mut [0; 17]).unwrap();
+        fs::write(bench.path("site/large.bin"), vec![254; length]).unwrap();
+        let answer = Answer::read(stream);
+        assert!(!answer.is_orderly && answer.body.len() < 2_900_000);
+        assert!(answer.body == large()[..answer.body.len()], "{length}");
+        assert_eq!(server.count("cut_file"), times);
+        assert!(server.get("/large.bin", "").body == vec![254; length]);
+    }
+    assert_eq!(server.stop().of("cut"), 2);
+}
+
+#[test]
+fn files_are_sent_where_a_sandbox_forbids_sendfile() {
+    for error in ["EPERM", "ENOSYS", "EINVAL"] {
+        let bench = site();
+        let Some(server) = Serving::injected(&bench, "site -w 1", "sendfile", error) else {
+            return;
+        };
+        let whole = server.get("/large.bin", "");
+        assert!(whole.is_orderly && whole.body == large(), "{error}");
+        let part = server.get("/large.bin", "Range: bytes=1000000-2999998\r\n");
+        assert!(part.body == large()[1_000_000..2_999_999], "{error}");
+        let counted = server.stop();
+        assert_eq!((counted.of("responses_2xx"), counted.of("cut")), (2, 0));
+    }
 }

@@ -18,15 +18,21 @@ mod limits;
 /// What a request says besides its path.
 mod wishes;
 
-/// The time of day in these tests: 2026-11-20 00:00:00.
-const WALL: u64 = 1_795_132_800;
-const DATE: &str = "Fri, 20 Nov 2026 00:00:00 GMT";
+/// The time of day in these tests: 2100-01-01 00:00:00, long after the kernel has last changed a file of theirs.
+const WALL: u64 = 4_102_444_800;
+const DATE: &str = "Fri, 01 Jan 2100 00:00:00 GMT";
 /// When files were changed unless it is said otherwise.
 const CHANGED: u64 = 784_111_777;
 const LAST_MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
 fn wall() -> Duration {
     Duration::from_secs(WALL)
+}
+
+/// The time of day outside of these tests, in which each of their files has just been written.
+fn real_wall() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap()
 }
 
 /// A folder, its library, and a clock that goes when it is told.
@@ -60,6 +66,10 @@ impl Bench {
     }
 
     fn with(options: &LibraryOptions) -> Bench {
+        Bench::at(options, wall)
+    }
+
+    fn at(options: &LibraryOptions, wall: fn() -> Duration) -> Bench {
         let above = tempfile::tempdir().unwrap();
         let root = above.path().join("root");
         fs::create_dir(&root).unwrap();
@@ -84,6 +94,11 @@ impl Bench {
 
     fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         self.write_at(path, content, CHANGED);
+    }
+
+    /// Writes into the file that is there, as careless programs do.
+    fn overwrite(&self, path: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.above.path().join("root").join(path), content).unwrap();
     }
 
     /// Puts another file in the place of an old one, as careful programs do.

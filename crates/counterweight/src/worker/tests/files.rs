@@ -232,6 +232,53 @@ fn a_file_that_becomes_shorter_while_it_is_sent_ends_its_connection_and_nothing_
 }
 
 #[test]
+fn a_download_whose_file_is_overwritten_is_cut_and_never_ends_as_if_it_were_whole() {
+    for length in [999_999, 1_000_000, 3_000_000] {
+        let options = Options {
+            window: 100_000,
+            latency: Nanos::from_millis(1),
+            ..Options::default()
+        };
+        let mut site = Shop::new(options, Limits::default());
+        site.file("large", &[b'A'; 1_000_000]);
+        let conn = site.bench.open(&ask("/large"), false);
+        site.bench.pass(Nanos::from_micros(2500));
+        assert!(site.bench.client(conn).heard.ends_with(b"A"));
+        site.file("large", &vec![b'B'; length]);
+        site.bench.pass(Nanos::from_millis(100));
+        let client = site.bench.client(conn);
+        assert!(client.is_closed && client.heard.ends_with(b"A"), "{length}");
+        assert!(client.heard.len() < 900_000, "{length}");
+        let counts = site.bench.counts();
+        assert_eq!((counts.cut_file, counts.cut), (1, 1), "{length}");
+        // The next one begins with what is there now.
+        let again = site.bench.open(&ask("/large"), false);
+        site.bench.pass(Nanos::from_millis(100));
+        let heard = &site.bench.client(again).heard;
+        assert!(bodies(heard) == [vec![b'B'; length]], "{length}");
+    }
+}
+
+#[test]
+fn a_download_goes_on_when_another_file_takes_the_name_of_its_own() {
+    let options = Options {
+        window: 100_000,
+        latency: Nanos::from_millis(1),
+        ..Options::default()
+    };
+    let mut site = Shop::new(options, Limits::default());
+    site.file("large", &content(1_000_000));
+    let conn = site.bench.open(&ask("/large"), false);
+    site.bench.pass(Nanos::from_micros(2500));
+    site.file("new", b"another");
+    let [new, large] = ["new", "large"].map(|name| site.dir.path().join(name));
+    std::fs::rename(new, large).unwrap();
+    site.bench.pass(Nanos::from_millis(100));
+    assert!(bodies(&site.bench.client(conn).heard) == [content(1_000_000)]);
+    assert_eq!(site.bench.counts().cut, 0);
+}
+
+#[test]
 fn a_download_that_is_under_way_when_the_server_stops_is_finished() {
     let options = Options {
         window: 100_000,

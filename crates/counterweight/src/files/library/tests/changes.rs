@@ -15,11 +15,13 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
     bench.pass(1);
     assert!(!bench.is_believed(&found));
     assert_eq!(bench.get("/a.txt"), ok("new"));
-    assert_ne!(
+    assert_eq!(
         bench.tag("/a.txt", ""),
         old_tag,
-        "the same size and date, but another file"
+        "of the same size and date, whichever file it is"
     );
+    bench.write_at("a.txt", "new", CHANGED + 1);
+    assert_ne!(bench.tag("/a.txt", ""), old_tag);
     let mut out = Vec::new();
     bench.library.append(&found, form, DATE, &mut out);
     assert!(
@@ -58,13 +60,160 @@ fn a_file_that_became_shorter_is_answered_as_it_is_now() {
     );
     assert!(!bench.is_believed(&found), "and is not believed any longer");
     assert_eq!(bench.get("/a.txt"), ok("01234"));
-    // A part of it cannot be answered otherwise.
-    let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=3-4⏎⏎");
-    assert_eq!(found.status(), 206);
-    bench.write("a.txt", "");
+    // All of it, where a part was asked for that there is no more; nothing, where it was to be the old file.
+    for (line, status) in [("", 200), ("If-Match: *⏎", 503)] {
+        bench.write("a.txt", "01234");
+        let (found, form) = bench.find(&format!(
+            "GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=3-4⏎{line}⏎"
+        ));
+        assert_eq!(found.status(), 206);
+        bench.write("a.txt", "");
+        let appended = bench.library.append(&found, form, DATE, &mut Vec::new());
+        assert_eq!((appended.status, appended.part.is_none()), (status, true));
+        assert_eq!(bench.get("/a.txt"), ok(""));
+    }
+}
+
+#[test]
+fn a_file_that_was_overwritten_is_answered_as_it_is_now_whatever_was_asked() {
+    let sizes = [
+        // (before, after): small and large, longer, shorter and as long.
+        (1000, 3000),
+        (1000, 999),
+        (1000, 1000),
+        (100_000, 300_000),
+        (100_000, 99_000),
+        (100_000, 100_000),
+        (1000, 100_000),
+        (100_000, 1000),
+    ];
+    for (before, after) in sizes {
+        let (old, new) = ("A".repeat(before), "B".repeat(after));
+        let asks = [
+            ("GET", "", "200"),
+            ("HEAD", "", "200"),
+            ("GET", "Range: bytes=500-⏎If-Range: TAG⏎", "200"),
+            ("GET", "Range: bytes=500-⏎", "206"),
+            ("GET", "If-None-Match: TAG⏎", "200"),
+            ("HEAD", "If-None-Match: TAG⏎", "200"),
+            ("GET", "If-Match: TAG⏎", "412"),
+        ];
+        for (method, lines, status) in asks {
+            let mut bench = Bench::new();
+            bench.write("a.txt", &old);
+            assert_eq!(bench.get("/a.txt"), ok(&old));
+            let tag = bench.tag("/a.txt", "");
+            assert!(tag.starts_with('"'), "{tag}");
+            bench.overwrite("a.txt", &new);
+            let what = format!("{before} to {after}: {method} {lines}");
+            let lines = lines.replace("TAG", &tag);
+            let answer = bench.ask(&format!("{method} /a.txt HTTP/1.1⏎Host: a⏎{lines}⏎"));
+            let (head, body) = answer.split_once("⏎⏎").unwrap();
+            assert_eq!(&head[9..12], status, "{what}: {head}");
+            if status == "412" {
+                continue;
+            }
+            let wanted = match (method, status) {
+                ("HEAD", _) => "",
+                (_, "206") => &new[500..],
+                _ => &new,
+            };
+            assert!(body == wanted, "{what}: {head}");
+            let length = if status == "206" { after - 500 } else { after };
+            assert!(
+                head.ends_with(&format!("⏎Content-Length: {length}")),
+                "{what}: {head}"
+            );
+            assert!(
+                !head.contains(LAST_MODIFIED),
+                "the old date: {what}: {head}"
+            );
+            assert_ne!(bench.tag("/a.txt", ""), tag);
+        }
+    }
+}
+
+#[test]
+fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_replaced_is() {
+    let mut bench = Bench::new();
+    let mut begin = |change: &dyn Fn(&Bench)| {
+        bench.write("a.bin", "A".repeat(100_000));
+        bench.pass(1000);
+        let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
+        let appended = bench.library.append(&found, form, DATE, &mut Vec::new());
+        let part = appended.part.unwrap();
+        assert_eq!(part.check(), Ok(()));
+        change(&bench);
+        part.check()
+    };
+    let overwrite = |length: usize| {
+        begin(&|bench: &Bench| bench.overwrite("a.bin", "B".repeat(length)))
+            .expect_err("another version")
+    };
+    assert_eq!(
+        [99_000, 100_000, 101_000].map(overwrite),
+        [Errno::ESTALE; 3]
+    );
+    let replaced = begin(&|bench: &Bench| bench.replace("a.bin", "another"));
+    let removed = begin(&|bench: &Bench| bench.remove("a.bin"));
+    assert_eq!((replaced, removed), (Ok(()), Ok(())));
+}
+
+#[test]
+fn a_file_that_is_gone_when_it_is_read_is_missing() {
+    let mut bench = Bench::new();
+    bench.write("a.txt", "0123456789");
+    let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
+    bench.overwrite("a.txt", "0123");
+    bench.remove("a.txt");
     let appended = bench.library.append(&found, form, DATE, &mut Vec::new());
-    assert_eq!((appended.status, appended.part.is_none()), (503, true));
-    assert_eq!(bench.get("/a.txt"), ok(""));
+    assert_eq!(appended.status, 404);
+}
+
+#[test]
+fn the_tag_of_a_file_that_was_just_written_is_weak_whatever_date_it_was_given() {
+    for cache in [0, 1000] {
+        let options = LibraryOptions {
+            open_files: 10,
+            cache,
+        };
+        let mut bench = Bench::at(&options, real_wall);
+        bench.write("a.txt", "0123456789");
+        let tag = bench.tag("/a.txt", "");
+        assert!(tag.starts_with("W/\""), "{tag}");
+        let strong = tag.trim_start_matches("W/");
+        for tag in [&tag, strong] {
+            let answer = bench.ask(&format!(
+                "GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=5-⏎If-Range: {tag}⏎⏎"
+            ));
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{tag}: {answer}");
+        }
+        assert_eq!(
+            (bench.files(), bench.held()),
+            (1, 0),
+            "it may change unnoticed, so its contents are not kept"
+        );
+    }
+}
+
+#[test]
+fn what_is_in_memory_is_one_version_for_its_second() {
+    let mut bench = Bench::with(&LibraryOptions {
+        open_files: 10,
+        cache: 10_000,
+    });
+    bench.write("a.txt", "A".repeat(1000));
+    let tag = bench.tag("/a.txt", "");
+    bench.overwrite("a.txt", "B".repeat(3000));
+    let part = format!("GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=500-⏎If-Range: {tag}⏎⏎");
+    let answer = bench.ask(&part);
+    assert!(answer.ends_with(&format!(
+        "⏎Content-Range: bytes 500-999/1000⏎Content-Length: 500⏎⏎{}",
+        "A".repeat(500)
+    )));
+    bench.pass(1000);
+    let answer = bench.ask(&part);
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(&"B".repeat(3000)));
 }
 
 #[test]
