@@ -99,7 +99,7 @@ impl Serving {
 
     /// A path of it, with more header lines.
     fn get(&self, path: &str, more: &str) -> Answer {
-        self.ask(&format!(
+        self.ask(format!(
             "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n"
         ))
     }

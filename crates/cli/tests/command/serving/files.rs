@@ -151,7 +151,7 @@ fn curl_is_told_405_whatever_the_size_of_its_body() {
     let server = Serving::start(&bench, "site -w 1");
     for length in [10, 5_000_000] {
         let body = bench.file("body", vec![b'x'; length]);
-        let said = std::process::Command::new("curl")
+        let said = Command::new("curl")
             .args([
                 "-s",
                 "-o",
