@@ -41,6 +41,8 @@ pub(crate) fn healthy() -> Run {
         elapsed: None,
         findings: Vec::new(),
         interrupted: false,
+        broken_off: None,
+        exit: None,
         resumed_unix: Vec::new(),
     };
     run.summarise();

@@ -18,6 +18,7 @@
 
 mod checks;
 mod evidence;
+mod exit;
 #[cfg(test)]
 mod fixture;
 mod reasons;
@@ -25,6 +26,7 @@ mod verdict;
 
 pub use checks::{CHECKS, Check};
 pub use evidence::Evidence;
+pub use exit::{exit, judgement};
 
 use record::{Finding, Run};
 use std::cmp::Reverse;

@@ -101,8 +101,6 @@ pub trait View {
     fn measured(&mut self, _round: &Round) {}
     /// All rounds of a point are measured; `findings` is what is to be held against it.
     fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
-    /// A round could not be begun, and none comes after it.
-    fn broken_off(&mut self, _error: &CampaignError) {}
     /// The load could not be measured with two generators, and will not be again; the rounds by one go on.
     fn twin_failed(&mut self, _why: &str) {}
     /// A round could not be journaled; it is kept in memory, and the next is tried again.
@@ -153,6 +151,7 @@ pub fn resume(
         path: output.into(),
         what,
     };
+    earlier.plan.strict = plan.strict; // which changes nothing of what is measured
     if plan.published() != earlier.plan {
         return Err(differs("the plan".into()));
     }
@@ -233,6 +232,7 @@ fn carry_on(
     run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
     run.summarise();
     run.findings = audit::judge(&run);
+    run.exit = audit::exit(&run, plan.strict);
     let saved = journal.finish(&run);
     Ok(Outcome { run, saved })
 }
@@ -252,6 +252,8 @@ fn new_run(plan: Plan) -> Run {
         elapsed: None,
         findings: Vec::new(),
         interrupted: false,
+        broken_off: None,
+        exit: None,
         resumed_unix: Vec::new(),
         plan,
     }
@@ -301,7 +303,7 @@ fn walk(
             }
             Err(CampaignError::Interrupted) => break,
             Err(error) => {
-                view.broken_off(&error);
+                run.broken_off = Some(error.to_string());
                 run.interrupted = true; // what was measured before it stands
                 break;
             }

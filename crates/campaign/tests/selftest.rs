@@ -98,10 +98,6 @@ impl View for Later<'_> {
     fn without_floor(&mut self, error: &SelfTestError) {
         assert!(!self.1, "{error}");
     }
-
-    fn broken_off(&mut self, error: &CampaignError) {
-        panic!("{error}");
-    }
 }
 
 #[test]
@@ -133,6 +129,7 @@ fn an_interrupt_in_a_later_points_self_test_is_an_interrupt_and_what_was_measure
         outcome.unwrap()
     });
     assert!(outcome.run.interrupted);
+    assert_eq!(outcome.run.broken_off, None);
     let rounds: Vec<usize> = outcome
         .run
         .points

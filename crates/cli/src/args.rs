@@ -220,7 +220,8 @@ pub struct RunFlags {
     /// Send the load even if the server does not respond to the probe as expected. Otherwise no load is sent then.
     #[arg(long, help_heading = "Judgement")]
     pub keep_going: bool,
-    /// Faults tolerated before the exit status is 1: a share such as 0.5%, or a number.
+    /// Errors allowed before the exit status is 1: a share of the requests such as 0.5%, or a number; of a sweep at each
+    /// point.
     #[arg(long, value_name = "SHARE|N", default_value = "1%", value_parser = tolerance, help_heading = "Judgement")]
     pub max_errors: plan::Tolerance,
     /// Exit with status 3 when a finding makes a figure invalid.
@@ -277,8 +278,10 @@ Examples:
 
 Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 
-Exit status: 0 measured; 1 more faults than --max-errors; 2 the command is wrong or nothing could be reached;
-3 --strict and a figure is invalid; 6 measured, but not saved; 70 a bug of ours; 130 interrupted.";
+Exit status: 0 measured, and everything required is met; 1 a requirement is not met: more errors than --max-errors
+allows, nothing ended ok, no rate held --slo, or the record contradicts itself; 2 not carried out: the command, the
+target or the server is wrong, or the record could not be saved; 3 cannot tell: --strict and a figure is invalid, or a
+search without an answer; 70 a bug of ours; 130 interrupted. Where it is not 0, a line on standard error says why.";
 
 /// The names of what stands on the command line after the verb, defaults not among them.
 pub fn given(matches: &ArgMatches) -> Vec<String> {

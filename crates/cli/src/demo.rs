@@ -19,11 +19,7 @@ pub fn demo() -> Result<Exit> {
          \x20 weigh run localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\
          \x20 weigh run --help                           everything else",
     );
-    Ok(Exit::of(
-        &outcome.run,
-        shown && outcome.saved.is_ok(),
-        false,
-    ))
+    Ok(Exit::of(&outcome, shown))
 }
 
 /// A loopback port that was free a moment ago.

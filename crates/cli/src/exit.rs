@@ -1,85 +1,71 @@
-//! What the exit status says.
+//! The exit status of every verb, and the one sentence on standard error that goes with it.
+//!
+//! What a measurement comes to is decided where it is judged (`audit::exit`), and the record holds it; added here is what a record cannot hold: that it could not be saved or printed, and everything that ended
+//! before there was one. The first of 70, 2, 130, 1, 3 and 0 that applies.
 
-use plan::Tolerance;
-use record::{Grade, Run};
+use crate::output;
+use campaign::Outcome;
 use std::process::ExitCode;
 
-/// The statuses, the first that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Measured.
-    Measured,
-    /// More faults than `--max-errors` allows.
-    Faults,
-    /// The command or plan is wrong, or nothing could be reached before the window.
-    Wrong,
-    /// `--strict` and a finding is invalid.
-    Invalid,
-    /// Measured, but the record could not be saved.
-    Unsaved,
-    /// Our own bug.
-    Bug,
-    /// Interrupted.
-    Interrupted,
+/// An exit status, with its reason where that is not said yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    status: u8,
+    why: Option<String>,
 }
 
 impl Exit {
-    /// The status of a run that was carried out.
-    pub fn of(run: &Run, saved: bool, strict: bool) -> Exit {
-        let invalid = run
-            .findings
-            .iter()
-            .any(|finding| finding.grade == Grade::Invalid);
-        let faults = too_many_faults(run);
-        if run.interrupted {
-            Exit::Interrupted
-        } else if !saved {
-            Exit::Unsaved
-        } else if strict && invalid {
-            Exit::Invalid
-        } else if faults {
-            Exit::Faults
+    /// Everything that was asked for is done, and everything that was required is met.
+    pub const YES: Exit = Exit::said(record::Exit::YES);
+    /// Something could not be done, and a complaint has said so.
+    pub const COULD_NOT: Exit = Exit::said(record::Exit::COULD_NOT);
+    /// A signal ended it, and a complaint has said so.
+    pub const INTERRUPTED: Exit = Exit::said(record::Exit::INTERRUPTED);
+
+    /// A status whose reason is said already, or needs none.
+    const fn said(status: u8) -> Exit {
+        Exit { status, why: None }
+    }
+
+    /// A requirement is not met.
+    pub fn no(why: impl Into<String>) -> Exit {
+        record::Exit::new(record::Exit::NO, why).into()
+    }
+
+    /// The status of a campaign whose record is saved and whose results are printed, where `shown`.
+    pub fn of(outcome: &Outcome, shown: bool) -> Exit {
+        if shown && outcome.saved.is_ok() {
+            Exit::judged(outcome.run.exit.as_ref())
         } else {
-            Exit::Measured
+            Exit::COULD_NOT
         }
+    }
+
+    /// The status that a record gives.
+    pub fn judged(exit: Option<&record::Exit>) -> Exit {
+        exit.cloned().map_or(Exit::YES, Exit::from)
+    }
+
+    /// Says why, if that is to be said still.
+    pub fn tell(self) -> ExitCode {
+        if let Some(why) = &self.why {
+            output::complain(&anyhow::anyhow!("{why} (exit status {})", self.status));
+        }
+        ExitCode::from(self.status)
     }
 
     /// Ends the process with this status, at once.
     pub fn now(self) -> ! {
-        std::process::exit(i32::from(self.status()))
+        std::process::exit(i32::from(self.status))
     }
+}
 
-    fn status(self) -> u8 {
-        match self {
-            Exit::Measured => 0,
-            Exit::Faults => 1,
-            Exit::Wrong => 2,
-            Exit::Invalid => 3,
-            Exit::Unsaved => 6,
-            Exit::Bug => 70,
-            Exit::Interrupted => 130,
+impl From<record::Exit> for Exit {
+    fn from(exit: record::Exit) -> Exit {
+        Exit {
+            status: exit.status,
+            why: Some(exit.why),
         }
-    }
-}
-
-/// Whether more exchanges failed than the plan tolerates: over all rounds or, where it tolerates a share, in any of
-/// them, so that a server that dies in the last round cannot hide behind the others. (A dead server fails few
-/// exchanges, because connects to it wait longer and longer.)
-fn too_many_faults(run: &Run) -> bool {
-    let exceeded = |errors, requests| run.plan.tolerance.exceeded(errors, requests);
-    let whole = run.summary.as_ref();
-    let rounds = run.points.iter().flat_map(|point| &point.rounds);
-    let by_share = matches!(run.plan.tolerance, Tolerance::Share(_));
-    whole.is_some_and(|summary| exceeded(summary.errors.total, summary.requests))
-        || by_share
-            && rounds
-                .filter(|round| !round.partial)
-                .any(|round| exceeded(round.tally.errors(), round.tally.requests()))
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.status())
     }
 }
 
@@ -90,35 +76,6 @@ pub fn own_bugs() {
         tell(panic);
         let bug = "weigh: this is a bug in weigh, and the run is void; please report it with the lines above\n";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), bug.as_bytes());
-        Exit::Bug.now()
+        Exit::said(record::Exit::BUG).now()
     }));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_status_that_applies_wins() {
-        let mut run = record::example::errors();
-        run.interrupted = false;
-        run.findings.clear();
-        assert_eq!(Exit::of(&run, true, true), Exit::Faults);
-        run.findings.push(record::Finding {
-            point: None,
-            check: "test".into(),
-            grade: Grade::Invalid,
-            touches: Vec::new(),
-            sentence: String::new(),
-            remedy: None,
-            evidence: Vec::new(),
-        });
-        assert_eq!(Exit::of(&run, true, false), Exit::Faults);
-        assert_eq!(Exit::of(&run, true, true), Exit::Invalid);
-        assert_eq!(Exit::of(&run, false, true), Exit::Unsaved);
-        run.interrupted = true;
-        assert_eq!(Exit::of(&run, false, true), Exit::Interrupted);
-        let ok = record::example::ok();
-        assert_eq!(Exit::of(&ok, true, true), Exit::Measured);
-    }
 }

@@ -20,7 +20,7 @@ pub fn command(plan: &Plan) -> Result<Vec<OsString>> {
 pub fn generate() -> Result<Exit> {
     let stop = signals::interrupts().flag();
     campaign::generate(std::io::stdin(), &mut std::io::stdout(), stop, || {
-        Exit::Interrupted.now()
+        Exit::INTERRUPTED.now()
     })?;
-    Ok(Exit::Measured)
+    Ok(Exit::YES)
 }

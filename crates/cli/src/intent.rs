@@ -185,6 +185,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
         expect: expect(&flags.expect)?,
         keep_going: flags.keep_going,
         tolerance: flags.max_errors,
+        strict: flags.strict,
         seed: flags
             .seed
             .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),

@@ -41,16 +41,16 @@ fn main() -> ExitCode {
         Some(Verb::Generate) => generate::generate(),
     };
     match result {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit.tell(),
         Err(error) => {
             output::complain(&error);
             let asked_to_stop = kernel::signals::interrupts().raised();
             let exit = if asked_to_stop {
-                Exit::Interrupted
+                Exit::INTERRUPTED
             } else {
-                Exit::Wrong
+                Exit::COULD_NOT
             };
-            exit.into()
+            exit.tell()
         }
     }
 }

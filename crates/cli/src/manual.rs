@@ -23,7 +23,7 @@ pub fn man() -> Result<Exit> {
         page.render_options_section(&mut text)?;
     }
     output::print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Measured)
+    Ok(Exit::YES)
 }
 
 /// Prints the completion script of a shell.
@@ -31,5 +31,5 @@ pub fn completions(flags: &CompletionFlags) -> Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(flags.shell, &mut Cli::command(), "weigh", &mut text);
     output::print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Measured)
+    Ok(Exit::YES)
 }

@@ -1,7 +1,7 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
-use campaign::{CampaignError, Cell, Generators, SelfTestError, View};
+use campaign::{Cell, Generators, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
@@ -184,11 +184,6 @@ impl View for Bar {
 
     fn measured(&mut self, _: &Round) {
         self.errors += self.round_errors;
-    }
-
-    fn broken_off(&mut self, error: &CampaignError) {
-        self.bar
-            .suspend(|| output::remark(&format!("weigh: {error}; the rounds before it stand")));
     }
 
     fn twin_failed(&mut self, why: &str) {

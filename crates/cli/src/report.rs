@@ -8,12 +8,19 @@ use anyhow::{Context, Result, bail};
 use record::Run;
 
 /// Draws the only record.
-fn chart(picture: &Picture, runs: &[Run]) -> Result<Exit> {
+fn chart(picture: &Picture, runs: &[Run]) -> Result<()> {
     let [run] = runs else {
         bail!("--chart draws one record at a time; name one");
     };
-    picture.draw(run)?;
-    Ok(Exit::Measured)
+    picture.draw(run)
+}
+
+/// What the figures of several records come to: the status of the first of them that is not 0. A record that was
+/// interrupted is whole as a file, so that its figures alone count.
+fn exit(runs: &[Run]) -> Exit {
+    let judged = |run: &Run| campaign::judgement(run, run.plan.strict);
+    let exits = runs.iter().filter_map(judged);
+    Exit::judged(exits.min_by_key(|exit| exit.status).as_ref())
 }
 
 /// Prints the records that `flags` name.
@@ -28,11 +35,11 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     };
     let runs = files
         .iter()
-        .map(|file| record::load(file))
+        .map(|file| campaign::load(file))
         .collect::<Result<Vec<_>, _>>()?;
-    if let Some(picture) = &flags.chart {
-        return chart(picture, &runs);
+    match &flags.chart {
+        Some(picture) => chart(picture, &runs)?,
+        None => output::print(&(flags.format.render)(&runs, &output::look()))?,
     }
-    output::print(&(flags.format.render)(&runs, &output::look()))?;
-    Ok(Exit::Measured)
+    Ok(exit(&runs))
 }

@@ -27,11 +27,7 @@ pub fn run(flags: &RunFlags) -> Result<Exit> {
     let format = if flags.json { "json" } else { "text" };
     let shown = show(&outcome, format, flags.quiet);
     let shown = Picture::drawn(flags.chart.as_ref(), &outcome.run, flags.quiet) && shown;
-    Ok(Exit::of(
-        &outcome.run,
-        shown && outcome.saved.is_ok(),
-        flags.strict,
-    ))
+    Ok(Exit::of(&outcome, shown))
 }
 
 /// Carries `plan` out under the eyes of a terminal.
@@ -114,7 +110,7 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
         }
     }
     output::print(&text)?;
-    Ok(Exit::Measured)
+    Ok(Exit::YES)
 }
 
 fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
@@ -146,11 +142,11 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
         text.push_str(&format!("* {fault}\n"));
     }
     output::print(&text)?;
-    let ok = shown.fault.is_none() && shown.unexpected.is_none();
-    Ok(if ok || flags.max_errors.exceeded(1, 1) == ok {
-        Exit::Measured
-    } else {
-        Exit::Faults
+    Ok(match (&shown.fault, &shown.unexpected) {
+        _ if !flags.max_errors.exceeded(1, 1) => Exit::YES,
+        (Some(fault), _) => Exit::no(format!("the response is not as expected: {fault}")),
+        (None, Some(other)) => Exit::no(format!("the response is not as expected: {other}")),
+        (None, None) => Exit::YES,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::{generate, intent, output, run};
 use anyhow::{Error, Result, bail};
-use campaign::{CampaignError, Cell, View};
+use campaign::{Cell, View};
 use engine::Progress;
 use plan::Plan;
 use record::{Finding, Round, Run, SaveError};
@@ -50,11 +50,7 @@ pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
         false => lines.conclude(&outcome.run) && run::tell_record(&outcome, run.quiet),
     };
     let shown = Picture::drawn(run.chart.as_ref(), &outcome.run, run.quiet) && shown;
-    Ok(Exit::of(
-        &outcome.run,
-        shown && outcome.saved.is_ok(),
-        run.strict,
-    ))
+    Ok(Exit::of(&outcome, shown))
 }
 
 /// The record that a sweep has left, and where; its journal may be named instead.
@@ -64,7 +60,7 @@ fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
         Some(record) => PathBuf::from(record),
         None => path.to_owned(),
     };
-    let run = record::load(&path)?;
+    let run = campaign::load(&path)?;
     if !run.is_sweep() {
         bail!(
             "--resume {} is no sweep; `weigh run` measures it anew",
@@ -89,7 +85,8 @@ fn again(flags: &SweepFlags, given: &[String], earlier: &Run, path: &Path) -> Re
                 other.replace('_', "-")
             );
         }
-        let plan = earlier.plan.clone();
+        let mut plan = earlier.plan.clone();
+        plan.strict |= flags.run.strict;
         if plan.withholds() {
             bail!(
                 "--resume {} does not hold the credentials of its requests; give the whole command again",
@@ -158,10 +155,6 @@ impl View for Lines {
 
     fn point(&mut self, run: &Run, point: usize, findings: &[Finding]) {
         self.print(&report::sweep::line(run, point, findings, &self.look));
-    }
-
-    fn broken_off(&mut self, error: &CampaignError) {
-        self.bar.broken_off(error);
     }
 
     fn twin_failed(&mut self, why: &str) {

@@ -55,6 +55,9 @@ pub struct Plan {
     pub keep_going: bool,
     /// How many faults are tolerated before the exit status says so.
     pub tolerance: Tolerance,
+    /// Whether a figure that a finding makes invalid has an exit status of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub strict: bool,
     /// Seeds everything random, so that a run can be repeated.
     pub seed: u64,
     /// The server that is started for the campaign, if we start it.
@@ -138,8 +141,19 @@ impl Tolerance {
     /// Whether `errors` of `requests` exchanges are more than is tolerated.
     pub fn exceeded(self, errors: u64, requests: u64) -> bool {
         match self {
-            Tolerance::Share(share) => errors as f64 > share * requests as f64,
+            // 29 % of 100 is 28.999999999999996 in binary.
+            Tolerance::Share(share) => errors as f64 > share * requests as f64 * (1.0 + 1e-12),
             Tolerance::Count(count) => errors > count,
+        }
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Rounded to what anybody writes, so that 0.07 is 7 % and not 7.000000000000001 %.
+            Tolerance::Share(share) => write!(f, "{} %", (share * 1e6).round() / 1e4),
+            Tolerance::Count(count) => f.write_str(&units::count(*count)),
         }
     }
 }
@@ -214,6 +228,7 @@ impl Plan {
             expect: Expect::default(),
             keep_going: false,
             tolerance: Tolerance::Share(0.01),
+            strict: false,
             seed: 1,
             server: None,
             sweep: None,

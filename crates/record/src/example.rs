@@ -339,6 +339,8 @@ impl Script {
             elapsed: None,
             findings: Vec::new(),
             interrupted: false,
+            broken_off: None,
+            exit: None,
             resumed_unix: Vec::new(),
         };
         run.summarise();

@@ -49,6 +49,7 @@ mod machine;
 // what is made of it,
 mod capacity;
 mod curve;
+mod exit;
 mod finding;
 mod omission;
 mod round;
@@ -70,6 +71,7 @@ pub use capacity::{Capacity, Verdict};
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
+pub use exit::Exit;
 pub use few::Few;
 pub use finding::{Figure, Finding, Grade};
 pub use floor::{Floor, FloorTimes};

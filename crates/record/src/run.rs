@@ -1,6 +1,6 @@
 //! The recorded artefact.
 
-use crate::{Cost, Curve, Finding, Machine, Observed, Point, SentTotal, Summary};
+use crate::{Cost, Curve, Exit, Finding, Machine, Observed, Point, SentTotal, Summary};
 use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Whether it was stopped before its plan was carried out.
     pub interrupted: bool,
+    /// Why the campaign ended before its plan was carried out, where no signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_off: Option<String>,
+    /// The exit status and its reason; none where the status is 0, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
     /// When it was taken up again after having been stopped: seconds since 1970, UTC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed_unix: Vec<u64>,
@@ -111,6 +117,8 @@ impl Run {
             }
         }
         self.interrupted = false;
+        self.broken_off = None;
+        self.exit = None;
         self.resumed_unix.push(now);
         self.findings.clear();
     }

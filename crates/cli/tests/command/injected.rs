@@ -135,7 +135,7 @@ fn a_full_disk_costs_no_round_that_was_measured() {
         &["-e", "inject=rename,renameat,renameat2:error=ENOSPC"],
         &line,
     );
-    said.ended(6);
+    said.ended(2);
     assert!(
         said.err.contains("the record could not be saved"),
         "{said:#?}"

@@ -43,6 +43,9 @@ fn one_interrupt_ends_the_run_and_keeps_what_was_measured() {
             let said = Said::of(child);
             said.ended(130);
             assert!(said.out.contains("PARTIAL, interrupted"), "{said:#?}");
+            let why =
+                "weigh: interrupted; what was measured until then is recorded (exit status 130)";
+            assert!(said.err.contains(why), "{said:#?}");
             let record = bench.record("run.json");
             record.assert_conserved();
             assert_eq!(record.at("/interrupted"), true);

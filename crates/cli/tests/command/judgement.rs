@@ -149,7 +149,7 @@ fn errors_are_tolerated_up_to_the_share_or_number_that_is_given() {
 }
 
 #[test]
-fn a_record_that_cannot_be_saved_has_a_status_of_its_own_and_is_printed_all_the_same() {
+fn a_record_that_cannot_be_saved_is_a_failure_and_is_printed_all_the_same() {
     let bench = Bench::new();
     let folder = bench.path("folder");
     fs::create_dir(&folder).unwrap();
@@ -163,7 +163,7 @@ fn a_record_that_cannot_be_saved_has_a_status_of_its_own_and_is_printed_all_the_
         "run {} -n 20 --rounds 2 -o folder/run.json",
         server.at()
     ));
-    said.ended(6);
+    said.ended(2);
     assert!(said.out.contains("40 ok"), "{said:#?}");
     assert!(said.err.contains("could not be saved"), "{said:#?}");
     assert!(said.err.contains("folder/run.json"), "{said:#?}");
@@ -185,4 +185,10 @@ fn strict_turns_an_invalid_figure_into_a_status() {
     let said = bench.say(&line.replace("--unix", "--strict --unix"));
     said.ended(3);
     assert!(said.out.contains("INVALID"), "{}", said.out);
+    assert!(
+        said.err
+            .contains("weigh: --strict, and a figure is invalid: "),
+        "{}",
+        said.err
+    );
 }

@@ -24,6 +24,7 @@ mod scripted;
 mod secrets;
 mod serving;
 mod started;
+mod statuses;
 mod sweeping;
 mod targets;
 mod truth;

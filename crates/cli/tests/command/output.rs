@@ -182,7 +182,7 @@ fn a_result_that_cannot_be_printed_is_still_recorded() {
         .spawn()
         .unwrap();
     let said = Said::of(child);
-    said.ended(6);
+    said.ended(2);
     assert!(
         said.err.contains("the result could not be printed"),
         "{said:#?}"

@@ -114,15 +114,15 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
     if !run.interrupted && partial == 0 {
         return None;
     }
-    let why = if run.interrupted {
-        "interrupted"
-    } else {
-        "cut short"
+    let why = match run.broken_off {
+        Some(_) => "broken off",
+        None if run.interrupted => "interrupted",
+        None => "cut short",
     };
     if complete >= asked && partial == 0 && !run.plan.is_search() {
-        return Some(vec![Item::wrong(
-            "PARTIAL, interrupted after its last round".to_owned(),
-        )]);
+        return Some(vec![Item::wrong(format!(
+            "PARTIAL, {why} after its last round"
+        ))]);
     }
     let tail = if partial > 0 {
         " and a part of one"
@@ -500,10 +500,7 @@ fn expectation(plan: &Plan) -> String {
 
 fn tolerance(tolerance: Tolerance) -> String {
     match tolerance {
-        // Rounded to what anybody asks for, so that 0.07 is 7 % and not 7.000000000000001 %.
-        Tolerance::Share(share) => {
-            format!("{} % of the exchanges failing", (share * 1e6).round() / 1e4)
-        }
+        Tolerance::Share(_) => format!("{tolerance} of the exchanges failing"),
         Tolerance::Count(count) => format!("{} failing", number(count, "exchange", "exchanges")),
     }
 }

@@ -1,0 +1,272 @@
+//! What the exit status says of a run: the first reason that applies, with one sentence for it.
+//!
+//! A record that could not be saved or printed is not in it: the command knows of that.
+
+use plan::Tolerance;
+use record::{Capacity, Exit, Finding, Grade, Point, Round, Run, Summary};
+use std::borrow::Cow;
+use units::{count, percent};
+
+/// The exit status of the campaign that `run` records, and why; none where it is 0. `strict` asks for a status of its own
+/// where a figure is invalid. The findings must have been judged.
+pub fn exit(run: &Run, strict: bool) -> Option<Exit> {
+    stopped(run).or_else(|| judgement(run, strict))
+}
+
+/// Returns what the figures that were measured come to, however the campaign ended: the same without 2 and 130.
+pub fn judgement(run: &Run, strict: bool) -> Option<Exit> {
+    let no = contradiction(run)
+        .or_else(|| nothing_ok(run))
+        .or_else(|| unmet(run));
+    match no {
+        Some(why) => Some(Exit::new(Exit::NO, why)),
+        None => undecided(run)
+            .or_else(|| void(run).filter(|_| strict))
+            .map(|why| Exit::new(Exit::CANNOT_TELL, why)),
+    }
+}
+
+/// The campaign ended before its plan was carried out.
+fn stopped(run: &Run) -> Option<Exit> {
+    match &run.broken_off {
+        Some(why) => {
+            let why = format!("{why}; what was measured before it is recorded");
+            Some(Exit::new(Exit::COULD_NOT, why))
+        }
+        None => run.interrupted.then(|| {
+            let why = "interrupted; what was measured until then is recorded";
+            Exit::new(Exit::INTERRUPTED, why)
+        }),
+    }
+}
+
+/// The counts or the summary do not add up.
+fn contradiction(run: &Run) -> Option<String> {
+    let is_one = |found: &&Finding| found.check == "conservation" && found.grade == Grade::Invalid;
+    let found = run.findings.iter().find(is_one)?;
+    Some(format!("the record contradicts itself: {}", found.sentence))
+}
+
+/// Nothing ended ok at any point.
+fn nothing_ok(run: &Run) -> Option<String> {
+    let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+    if rounds().any(|round| round.tally.ok > 0) {
+        return None;
+    }
+    let failed = rounds().fold(0u64, |sum, round| sum.saturating_add(round.tally.errors()));
+    Some(match (rounds().count(), failed) {
+        (0, _) => "nothing was measured".to_owned(),
+        (_, 0) => "nothing ended ok: no request was due in the windows".to_owned(),
+        _ => format!("nothing ended ok: {} requests failed", count(failed)),
+    })
+}
+
+/// A requirement was not met: of a search its conditions, else what `--max-errors` allows, at each point.
+fn unmet(run: &Run) -> Option<String> {
+    if run.plan.is_search() {
+        let conditions = run.plan.slo.as_ref()?;
+        let found = capacity(run)?;
+        let none_held = found.holds.is_none() && found.fails.is_some();
+        return none_held.then(|| format!("none of the rates held {conditions}"));
+    }
+    run.points
+        .iter()
+        .find_map(|point| Some(format!("{}{}", at(run, point), too_many(run, point)?)))
+}
+
+/// More requests of `point` failed than is allowed, or all of a round.
+fn too_many(run: &Run, point: &Point) -> Option<String> {
+    let summary = whole(point)?;
+    let (requests, errors) = (summary.requests, summary.errors.total);
+    let allowed = run.plan.tolerance;
+    if allowed.exceeded(errors, requests) {
+        return Some(format!(
+            "{} of {} requests failed ({}), and --max-errors allows {allowed}",
+            count(errors),
+            count(requests),
+            percent(errors as f64 / requests as f64),
+        ));
+    }
+    // A server that died in the last round must not hide behind the others.
+    let is_dead =
+        |round: &&Round| !round.partial && round.tally.ok == 0 && round.tally.errors() > 0;
+    let dead = point.rounds.iter().find(is_dead)?;
+    let counts = matches!(allowed, Tolerance::Share(share) if share < 1.0);
+    counts.then(|| {
+        format!(
+            "nothing ended ok in round {}: {} requests failed",
+            dead.index + 1,
+            count(dead.tally.errors())
+        )
+    })
+}
+
+/// The figures of the rounds that were not cut short: what an interrupt cuts off is no error of the server.
+fn whole(point: &Point) -> Option<Cow<'_, Summary>> {
+    if point.rounds.iter().any(|round| round.partial) {
+        let complete = point.rounds.iter().filter(|round| !round.partial);
+        let complete: Vec<Round> = complete.cloned().collect();
+        return Summary::of(&complete).map(Cow::Owned);
+    }
+    point.summary.as_ref().map(Cow::Borrowed)
+}
+
+/// The search ended without an answer.
+fn undecided(run: &Run) -> Option<String> {
+    let found = capacity(run)?;
+    let conditions = run.plan.slo.as_ref()?;
+    let is_open = found.holds.is_none() && found.fails.is_none();
+    is_open.then(|| format!("the rounds do not tell whether any rate holds {conditions}"))
+}
+
+fn capacity(run: &Run) -> Option<Capacity> {
+    run.curve.as_ref()?.capacity
+}
+
+/// The worst finding, where it is invalid.
+fn void(run: &Run) -> Option<String> {
+    let mut invalid = run
+        .findings
+        .iter()
+        .filter(|found| found.grade == Grade::Invalid);
+    let found = invalid.next()?;
+    Some(format!(
+        "--strict, and a figure is invalid: {}",
+        found.sentence
+    ))
+}
+
+/// Which point of a sweep it is.
+fn at(run: &Run, point: &Point) -> String {
+    match run.is_sweep() {
+        true => format!("at {}: ", run.plan.name(&point.level)),
+        false => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{fail, healthy};
+    use crate::judge;
+    use record::Kind;
+
+    /// What is said of `run` when it is summarised and judged as it stands.
+    fn said(mut run: Run, strict: bool) -> (u8, String) {
+        run.summarise();
+        run.findings = judge(&run);
+        exit(&run, strict).map_or((0, String::new()), |exit| (exit.status, exit.why))
+    }
+
+    /// The healthy run with so many failures in each of its rounds.
+    fn failing(failures: [u64; 5]) -> Run {
+        let mut run = healthy();
+        for (round, failures) in run.points[0].rounds.iter_mut().zip(failures) {
+            (0..failures).for_each(|_| fail(&mut round.tally, Kind::Reset, 0));
+        }
+        run
+    }
+
+    #[test]
+    fn one_percent_of_the_requests_may_fail_and_not_one_more() {
+        assert_eq!(said(failing([101; 5]), true).0, Exit::YES);
+        assert_eq!(said(failing([505, 0, 0, 0, 0]), true).0, Exit::YES);
+        let (status, why) = said(failing([506, 0, 0, 0, 0]), false);
+        assert_eq!(status, Exit::NO);
+        let wanted = "506 of 50 506 requests failed (1.0 %), and --max-errors allows 1 %";
+        assert_eq!(why, wanted);
+    }
+
+    #[test]
+    fn a_share_that_binary_fractions_cannot_say_is_allowed_whole() {
+        for percent in 1..100u64 {
+            let allowed = Tolerance::Share(percent as f64 / 100.0);
+            assert!(!allowed.exceeded(percent, 100), "{percent}");
+            assert!(allowed.exceeded(percent + 1, 100), "{percent}");
+        }
+    }
+
+    #[test]
+    fn a_round_in_which_nothing_ended_ok_is_no_success() {
+        let mut run = healthy();
+        let tally = &mut run.points[0].rounds[4].tally;
+        *tally = record::Tally::default();
+        fail(tally, Kind::Reset, 0);
+        let (status, why) = said(run.clone(), false);
+        assert_eq!(
+            (status, &*why),
+            (Exit::NO, "nothing ended ok in round 5: 1 requests failed")
+        );
+        run.plan.tolerance = Tolerance::Share(1.0);
+        assert_eq!(said(run, false).0, Exit::YES);
+    }
+
+    #[test]
+    fn nothing_that_ended_ok_is_no_success_whatever_is_allowed() {
+        let mut run = record::example::all_404();
+        run.plan.tolerance = Tolerance::Share(1.0);
+        let (status, why) = said(run.clone(), false);
+        assert_eq!(status, Exit::NO);
+        assert!(why.starts_with("nothing ended ok: "), "{why}");
+        run.points[0].rounds.clear();
+        assert_eq!(
+            said(run, false),
+            (Exit::NO, "nothing was measured".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_first_status_that_applies_wins() {
+        let mut run = failing([1_000; 5]);
+        run.points[0].rounds[0].suspended = units::Nanos::from_secs(1);
+        run.broken_off = Some("the server did not come up".into());
+        run.interrupted = true;
+        let (status, why) = said(run.clone(), true);
+        assert_eq!(status, Exit::COULD_NOT);
+        assert!(why.starts_with("the server did not come up; "), "{why}");
+        run.broken_off = None;
+        let (status, why) = said(run.clone(), true);
+        assert_eq!(status, Exit::INTERRUPTED);
+        assert!(why.starts_with("interrupted; "), "{why}");
+        run.interrupted = false;
+        assert_eq!(said(run.clone(), true).0, Exit::NO);
+        run.plan.tolerance = Tolerance::Share(0.5);
+        let (status, why) = said(run.clone(), true);
+        assert_eq!(status, Exit::CANNOT_TELL);
+        assert!(
+            why.starts_with("--strict, and a figure is invalid: "),
+            "{why}"
+        );
+        assert_eq!(said(run, false).0, Exit::YES);
+    }
+
+    #[test]
+    fn a_record_that_contradicts_itself_is_no_success() {
+        let mut run = healthy();
+        run.points[0].rounds[0].tally.ok += 5;
+        let (status, why) = said(run, false);
+        assert_eq!(status, Exit::NO);
+        assert!(
+            why.starts_with("the record contradicts itself: round 1 does not add up"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn each_point_of_a_sweep_has_its_own_allowance() {
+        let mut run = healthy();
+        let mut other = failing([200; 5]).points.remove(0);
+        other.level.load = plan::Load::Closed { connections: 7 };
+        run.plan.sweep = Some(plan::Sweep {
+            axes: vec![plan::Axis::Connections(vec![10, 7])],
+            ..plan::Sweep::default()
+        });
+        run.points.push(other);
+        let (status, why) = said(run, false);
+        assert_eq!(status, Exit::NO);
+        assert!(
+            why.starts_with("at 7 connections: 1 000 of 51 000 requests failed (2"),
+            "{why}"
+        );
+    }
+}
