@@ -2,7 +2,7 @@
 //!
 //! In scope: the [`Ring`] through which threads talk to sockets (on epoll, on io_uring, and simulated), the monotonic
 //! clock, files beneath a folder, what a thread and a process have cost, CPUs, quotas and limits, starting and stopping a
-//! server's processes, signals, names.
+//! server's processes, signals, users, names.
 //! Out of scope: what the bytes mean (that is `wire`), when something is due (that is `plan`), what machine this is
 //! (that is `host`). Everything here is mechanism; nothing here judges.
 //!
@@ -71,6 +71,8 @@ pub mod code;
 pub mod process;
 // what interrupts them,
 pub mod signals;
+// as which user they run,
+pub mod user;
 // and how names become addresses.
 pub mod resolve;
 

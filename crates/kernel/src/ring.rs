@@ -79,6 +79,9 @@ pub struct ListenOptions {
     /// acknowledge it: about so many bytes, until [`Ring::widen`]. None: as much as it sees fit, which it may measure by
     /// the network rather than by what the peer reads. Nothing for Unix-domain sockets, whose buffers are small.
     pub send_buffer: Option<u32>,
+    /// Permissions of a Unix-domain socket's file, such as 0o660: connecting needs the right to write. It never has more,
+    /// not even for a moment. None: what the process's umask leaves of 0o777.
+    pub mode: Option<u32>,
 }
 
 impl Default for ListenOptions {
@@ -88,6 +91,7 @@ impl Default for ListenOptions {
             backlog: 4096,
             stamps: false,
             send_buffer: None,
+            mode: None,
         }
     }
 }

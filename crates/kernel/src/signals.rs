@@ -4,7 +4,7 @@
 //! second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it; writing says EPIPE. So can
 //! SIGXFSZ be made an error of writing.
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ pub fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: OnceLock<Interrupts> = OnceLock::new();
     INTERRUPTS.get_or_init(|| {
         let raised = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGQUIT] {
             // In this order: the first signal finds the flag down, and raises it; the second finds it up.
             flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&raised))
                 .and_then(|_| flag::register(signal, Arc::clone(&raised)))
@@ -52,4 +52,47 @@ pub fn interrupts() -> &'static Interrupts {
 pub fn outlive_file_limit() {
     let nobody_asks = Arc::new(AtomicBool::new(false));
     flag::register(SIGXFSZ, nobody_asks).expect("the signal may be caught");
+}
+
+/// What signals ask of a server.
+#[derive(Debug)]
+pub struct ServerSignals {
+    /// SIGINT, SIGTERM or SIGQUIT: stop. A second one ends the process at once.
+    pub stop: &'static Interrupts,
+    /// Raised by SIGHUP and SIGUSR1: open the log anew. The server lowers it.
+    pub reopen: Arc<AtomicBool>,
+}
+
+/// The signals of a server, as nginx, lighttpd and logrotate know them. SIGUSR2 does nothing, and SIGHUP stays ignored
+/// where it was ignored when the process started, as by nohup. From the first call on they are caught.
+pub fn serving() -> ServerSignals {
+    let reopen = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGUSR1] {
+        if signal == SIGUSR1 || !is_ignored(signal) {
+            flag::register(signal, Arc::clone(&reopen)).expect("these signals may be caught");
+        }
+    }
+    outlive(SIGUSR2);
+    ServerSignals {
+        stop: interrupts(),
+        reopen,
+    }
+}
+
+/// Has `signal` do nothing to this process. What the process starts has the signal as it always was: unlike one that is
+/// ignored, one that is caught is not inherited.
+fn outlive(signal: i32) {
+    if !is_ignored(signal) {
+        let nobody_looks = Arc::new(AtomicBool::new(false));
+        flag::register(signal, nobody_looks).expect("the signal may be caught");
+    }
+}
+
+/// Whether the process ignores `signal`.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is plain old data; all zeroes is a valid value of it.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` outlives the call, which fills it; a null pointer says that nothing is to be changed.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }

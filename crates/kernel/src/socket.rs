@@ -9,10 +9,11 @@ use crate::files::{self, File};
 use crate::stamps::Control;
 use crate::{Address, ConnectOptions, Errno, ListenOptions};
 use libc::c_int;
+use std::fs::Permissions;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 /// Slices in one system call (UIO_MAXIOV of the kernel).
@@ -101,11 +102,26 @@ fn enter(fd: RawFd, raw: &Raw, at: &Address, options: &ListenOptions) -> Result<
             set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, half)?;
         }
     }
-    bind(fd, raw)?;
+    match (at, options.mode) {
+        (Address::Unix(path), Some(mode)) => bind_with_mode(fd, raw, path, mode)?,
+        _ => bind(fd, raw)?,
+    }
     let backlog = c_int::try_from(options.backlog).unwrap_or(c_int::MAX);
     // SAFETY: takes no memory of ours.
     Errno::check(unsafe { libc::listen(fd, backlog) })?;
     local_address(fd)
+}
+
+/// Binds to `path` so that its file has `mode`. What the socket itself has limits what the file begins with (unix(7)
+/// does not say so; Linux's unix_bind does it), and the umask may take more away, which is given back.
+fn bind_with_mode(fd: RawFd, raw: &Raw, path: &Path, mode: u32) -> Result<(), Errno> {
+    // SAFETY: takes no memory of ours.
+    Errno::check(unsafe { libc::fchmod(fd, mode) })?;
+    bind(fd, raw)?;
+    Ok(std::fs::set_permissions(
+        path,
+        Permissions::from_mode(mode),
+    )?)
 }
 
 /// Whether `path` is what a dead server left: a socket, and one that nobody listens on.
