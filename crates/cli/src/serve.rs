@@ -4,10 +4,10 @@ use crate::args::{count, span};
 use crate::exit::Exit;
 use crate::output;
 use crate::truth::{self, TruthFlags};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use counterweight::{Config, Limits, Pace, Server};
-use kernel::{Address, limits, signals};
+use counterweight::{Config, Limits, Orders, Pace, Server};
+use kernel::{Address, limits, signals, user};
 use std::path::PathBuf;
 use units::{Nanos, parse_count};
 
@@ -22,12 +22,21 @@ pub struct ServeFlags {
     /// Where to listen: ADDR:PORT (an IPv6 address in brackets) or unix:PATH. May be given several times.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: Vec<Address>,
+    /// Permissions of the Unix sockets of --listen, in octal: clients need the right to write [default: by the umask].
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub listen_mode: Option<u32>,
+    /// Run as this user, with its groups, once everything is open; for a server that root starts.
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Worker threads [default: one per CPU this process may use, by affinity and by its control group's quota].
     #[arg(short, long, value_name = "N", value_parser = count)]
     pub workers: Option<u32>,
-    /// Append a line for each request to this file, in the combined format.
+    /// Append a line for each request to this file, in the combined format. SIGHUP and SIGUSR1 open it anew.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// A header that is added to responses with status 200, 204, 206, 301 or 304. May be given several times.
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
+    pub headers: Vec<String>,
     /// Bytes of small files that each worker keeps in memory [default: none; the system keeps them].
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_count, hide_default_value = true)]
     pub cache: u64,
@@ -87,10 +96,12 @@ const EXAMPLES: &str = "\
 Examples:
   weigh serve                                      built-in resources on 127.0.0.1:8080
   weigh serve ~/site --listen 0.0.0.0:80 --listen '[::]:80' --log access.log
+  weigh serve /srv/site --listen '[::]:80' --user www-data --header 'Cache-Control: max-age=60'
   weigh serve site --admin 127.0.0.1:9090          then: curl 127.0.0.1:9090/metrics
   curl -i 127.0.0.1:8080/nop.gif
 
-SIGTERM or Ctrl-C stops it: it listens no more, answers what it was asked, says so, and prints what it counted.
+SIGTERM, SIGQUIT or Ctrl-C stops it: it listens no more, answers what it was asked, says so, and prints what it counted.
+SIGHUP or SIGUSR1 has it open its log anew, after the file was moved away.
 A program called `counterweight` that is this one (a link will do) does what `weigh serve` does.";
 
 /// Serves until SIGTERM or Ctrl-C, then tells what it served.
@@ -98,12 +109,15 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     if flags.truth.truth {
         return truth::serve(&flags.truth, &flags.listen, flags.workers);
     }
-    let stop = signals::interrupts();
+    let asked = signals::serving();
     let _ = limits::raise_open_files(); // with fewer, fewer connections are taken
     let defaults = Config::within(limits::open_files().soft);
     let most = defaults.limits.connections;
     let config = config(flags, defaults)?;
     let server = Server::bind(&config)?;
+    if user::is_root() {
+        output::remark("This server runs as root. Use --user NAME to have it run as another user.");
+    }
     if config.limits.connections > most {
         output::remark(&format!(
             "There are descriptors for about {most} connections; more will wait (see `ulimit -n`)."
@@ -116,7 +130,11 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
         output::print(&format!("counts on {address}\n"))?;
     }
     kernel::code::forget(); // reading the command line took more of it than serving does
-    let counts = server.run(stop.flag());
+    let counts = server.run_by(&Orders {
+        stop: asked.stop.flag(),
+        reopen: &asked.reopen,
+        complain: |sentence| output::remark(&format!("weigh: {sentence}")),
+    });
     output::print(&format!("{counts}\n"))?;
     Ok(Exit::YES)
 }
@@ -136,8 +154,19 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
             dir.display()
         );
     }
+    let is_unix = |address: &Address| matches!(address, Address::Unix(_));
+    if flags.listen_mode.is_some() && !flags.listen.iter().any(is_unix) {
+        bail!("--listen-mode is for Unix sockets; give one, such as --listen unix:/run/weigh.sock");
+    }
     Ok(Config {
         listen: flags.listen.clone(),
+        listen_mode: flags.listen_mode,
+        user: flags.user.clone(),
+        headers: flags
+            .headers
+            .iter()
+            .map(|line| header(line))
+            .collect::<Result<_>>()?,
         workers: flags.workers.unwrap_or(defaults.workers),
         root: flags.dir.clone(),
         cache: flags.cache,
@@ -146,6 +175,22 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
         limits: flags.limits.over(&defaults.limits)?,
         ..defaults
     })
+}
+
+/// `--header`
+fn header(line: &str) -> Result<(String, String)> {
+    let (name, value) = line
+        .split_once(':')
+        .with_context(|| format!("--header `{line}` has no colon; write 'Name: value'"))?;
+    Ok((name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
+}
+
+/// `--listen-mode`
+fn mode(text: &str) -> Result<u32> {
+    let is_octal = text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    let mode = u32::from_str_radix(text, 8).ok();
+    mode.filter(|&mode| is_octal && mode <= 0o777)
+        .ok_or_else(|| anyhow!("write three octal digits, such as 660"))
 }
 
 impl LimitFlags {

@@ -19,7 +19,7 @@ use units::Nanos;
 pub struct TruthFlags {
     /// Be the server whose behaviour is known exactly, to check load generators with: /delay?law=..., /fault?kind=...
     /// and the built-in resources, by one thread. docs/truth.md explains all of it.
-    #[arg(long, conflicts_with_all = ["dir", "log", "cache", "admin", "LimitFlags"])]
+    #[arg(long, conflicts_with_all = ["dir", "listen_mode", "user", "log", "headers", "cache", "admin", "LimitFlags"])]
     pub truth: bool,
     /// Seed of everything that is drawn.
     #[arg(long, value_name = "N", default_value = "0", requires = "truth")]
@@ -90,7 +90,7 @@ pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Re
         "--work is longer than {}; that is a stall: use --stall",
         units::span(WORK_MAX)
     );
-    let stop = signals::interrupts();
+    let stop = signals::serving().stop; // it has no log that could be opened anew
     let _ = kernel::limits::raise_open_files(); // with fewer, connections wait in the kernel
     let server = TruthServer::bind(&config(flags, listen))?;
     for address in server.addresses() {

@@ -35,6 +35,8 @@
 mod resources;
 // when,
 mod date;
+// with which header lines of the operator's,
+mod headers;
 // as ready bytes;
 mod shelf;
 // what is served of a folder,
@@ -58,6 +60,8 @@ mod worker;
 mod counts;
 // who may ask for that,
 mod admin;
+// why there may be none,
+mod errors;
 // and all threads together.
 mod server;
 // Beside it, the server that does everything wrong.
@@ -66,5 +70,6 @@ pub mod misbehaviour;
 pub mod truth;
 
 pub use counts::{Counts, Responses, Row};
+pub use errors::ServeError;
 pub use limits::{Limits, Pace};
-pub use server::{Config, ServeError, Server};
+pub use server::{Config, Orders, Server};

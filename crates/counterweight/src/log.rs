@@ -14,10 +14,13 @@
 //! The file is written by the thread that serves. A line is some 150 bytes, so that is one call for a hundred
 //! requests; a disk that makes writers wait makes clients wait too, which is why logging is off unless it is asked for.
 
+use kernel::descriptors;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use units::{Instant, Nanos};
 use wire::Version;
 use wire::http1::Asked;
@@ -31,9 +34,47 @@ const LIMIT: usize = 256 * 1024;
 /// A field is cut after so many bytes, so that a line is never longer than some kilobytes.
 const FIELD: usize = 2048;
 
+/// The file that all workers append to, by name. Each worker opens it for itself, as each has its own descriptors.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    path: PathBuf,
+    /// How often it was to be opened anew.
+    generation: AtomicU32,
+}
+
+impl LogFile {
+    pub(crate) fn new(path: PathBuf) -> LogFile {
+        LogFile {
+            path,
+            generation: AtomicU32::new(0),
+        }
+    }
+
+    /// Has every worker open the file anew, which they do within a turn of their loops: what a rotation has put at its
+    /// name, or a new one.
+    ///
+    /// # Errors
+    /// It cannot be opened now, so the workers keep what they have.
+    pub(crate) fn renew(&self) -> io::Result<()> {
+        self.open()?;
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> io::Result<File> {
+        descriptors::append(&self.path)
+    }
+}
+
 /// Where one worker's lines go.
 pub(crate) struct Log {
     sink: Arc<dyn Sink>,
+    /// What the sink was opened from, and which of its generations it is.
+    file: Option<(Arc<LogFile>, u32)>,
     /// Lines that are not written, perhaps after the rest of one that was written in part.
     buffer: Vec<u8>,
     /// When they are, whatever their number.
@@ -123,11 +164,23 @@ impl Log {
     pub(crate) fn new(sink: Arc<dyn Sink>) -> Log {
         Log {
             sink,
+            file: None,
             buffer: Vec::new(),
             due: Instant::ZERO,
             is_failing: false,
             stamp: String::new(),
         }
+    }
+
+    /// A worker's part of the log in `file`.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(file: &Arc<LogFile>) -> io::Result<Log> {
+        let generation = file.generation.load(Ordering::Relaxed);
+        let mut log = Log::new(Arc::new(file.open()?));
+        log.file = Some((Arc::clone(file), generation));
+        Ok(log)
     }
 
     /// Lines are dated so from now on.
@@ -164,12 +217,28 @@ impl Log {
         true
     }
 
-    /// Writes what has waited long enough.
+    /// Writes what has waited long enough, or what belongs to a file that is to be opened anew.
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
-        if now >= self.due {
+        let wanted = |(file, _): &(Arc<LogFile>, u32)| file.generation.load(Ordering::Relaxed);
+        let is_old = self.file.as_ref().is_some_and(|it| wanted(it) != it.1);
+        if now >= self.due || is_old {
             self.due = now + PERIOD;
             self.flush();
+        }
+        if is_old {
+            self.renew();
+        }
+    }
+
+    /// Goes on in the file that has the log's name now. Should it be gone again, the old one is written on until the next
+    /// turn tries anew.
+    #[cold]
+    fn renew(&mut self) {
+        if let Some((file, _)) = &self.file
+            && let Ok(log) = Log::open(&Arc::clone(file))
+        {
+            (self.sink, self.file) = (log.sink, log.file);
         }
     }
 

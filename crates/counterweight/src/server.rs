@@ -7,14 +7,16 @@
 use crate::admin::{Board, Seat};
 use crate::answering::Site;
 use crate::counts::Counts;
+use crate::errors::ServeError;
 use crate::files::{Library, LibraryOptions};
+use crate::headers::Headers;
 use crate::limits::Limits;
-use crate::log::Log;
+use crate::log::{Log, LogFile};
 use crate::places::Places;
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
+use kernel::user::User;
 use kernel::{Address, Epoll, Errno, affinity, clock, descriptors, quota};
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +44,12 @@ const OPEN_FILES: u64 = 512;
 pub struct Config {
     /// Where it listens, at most 64 addresses; port 0 asks for any.
     pub listen: Vec<Address>,
+    /// Permissions of the Unix sockets among them, such as 0o660; none for what the umask leaves.
+    pub listen_mode: Option<u32>,
+    /// The user that it runs as once everything is open; none for the one that has started it.
+    pub user: Option<String>,
+    /// Header lines, name and value, added to responses of status 200, 204, 206, 301 and 304.
+    pub headers: Vec<(String, String)>,
     /// Threads, from 1 to 1024.
     pub workers: u32,
     /// The folder that is served; none for what is in the program alone.
@@ -73,6 +81,9 @@ impl Config {
         let others = open_files + DESCRIPTORS + u64::from(TURNED_AWAY);
         Config {
             listen: Vec::new(),
+            listen_mode: None,
+            user: None,
+            headers: Vec::new(),
             workers: cpus(),
             root: None,
             open_files,
@@ -92,75 +103,15 @@ fn cpus() -> u32 {
     allowed.min(quota).clamp(1, WORKERS_MAX)
 }
 
-/// Why there is no server.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A number in the configuration is out of its range.
-    #[error("{what} must be from 1 to {most}, not {given}")]
-    Range {
-        /// Which.
-        what: &'static str,
-        /// What it was.
-        given: u64,
-        /// What it may be.
-        most: u64,
-    },
-    /// A time in the configuration is zero, so that everybody would be late.
-    #[error("{what} must be longer than nothing")]
-    Span {
-        /// Which.
-        what: &'static str,
-    },
-    /// A worker did not get its ring.
-    #[error("a worker cannot be set up: {0}")]
-    Ring(Errno),
-    /// An address cannot be listened at.
-    #[error("cannot listen at {address}: {error}")]
-    Listen {
-        /// Where.
-        address: Address,
-        /// What the kernel said; EADDRINUSE also when a server that shares its port listens there.
-        error: Errno,
-    },
-    /// Two of the addresses are one, or the operator's is among those of the clients: with a shared port the kernel would
-    /// give each of both a part of the connections.
-    #[error("cannot listen at both {address} and {other}; give one of them another port")]
-    Shared {
-        /// The one.
-        address: Address,
-        /// The other.
-        other: Address,
-    },
-    /// The folder cannot be served.
-    #[error("cannot serve the folder {}: {error}{}", path.display(), unsafe_here(*error))]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// What the kernel said.
-        error: Errno,
-    },
-    /// The log cannot be written.
-    #[error("cannot append to the log {}: {error}", path.display())]
-    Log {
-        /// Where it was to be.
-        path: PathBuf,
-        /// What the kernel said.
-        error: Errno,
-    },
-    /// A thread cannot be started.
-    #[error("a worker thread cannot be started: {0}")]
-    Thread(Errno),
-}
-
-/// What is to be said where the kernel cannot hold the border of a folder.
-fn unsafe_here(error: Errno) -> &'static str {
-    match error {
-        Errno::ENOSYS | Errno::EPERM => {
-            " (openat2, without which files outside of it could be reached, is missing or forbidden here)"
-        }
-        _ => "",
-    }
+/// What is asked of a running server.
+#[derive(Debug)]
+pub struct Orders<'a> {
+    /// Set to have it stop.
+    pub stop: &'a AtomicBool,
+    /// Set to have it open its log anew; it clears it.
+    pub reopen: &'a AtomicBool,
+    /// Is told, in a sentence, what of that cannot be done.
+    pub complain: fn(&str),
 }
 
 /// A server that listens, but does not serve before [`Server::run`]. Dropped before that, it is gone.
@@ -171,6 +122,7 @@ pub struct Server {
     hands: Vec<Hand>,
     addresses: Vec<Address>,
     admin: Option<Address>,
+    log: Option<Arc<LogFile>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -184,7 +136,7 @@ struct Hand {
 }
 
 impl Server {
-    /// Opens all that is needed, so that what can fail fails here.
+    /// Opens all that is needed, so that what can fail fails here; then becomes the user that it is to run as.
     ///
     /// # Errors
     /// The configuration is out of range, or something in it cannot be had.
@@ -197,6 +149,7 @@ impl Server {
         for address in config.listen.iter().chain(&config.admin) {
             refuse_to_share(address)?;
         }
+        let user = config.user.as_deref().map(find_user).transpose()?;
         let crew = Crew::new(config)?;
         let (first, addresses) = crew.hire(0, &config.listen)?;
         let is_shared = |address: &&Address| matches!(address, Address::Ip(_));
@@ -211,10 +164,14 @@ impl Server {
             hands.push(hand);
             admin = found.pop();
         }
+        if let Some(user) = &user {
+            become_user(user, config)?;
+        }
         Ok(Server {
             hands,
             addresses,
             admin,
+            log: crew.log,
             stop: crew.stop,
         })
     }
@@ -229,16 +186,28 @@ impl Server {
         self.admin.as_ref()
     }
 
-    /// Serves until `stop` is set, which is seen within 100 ms; then stops listening, answers what has come, gives what
-    /// is under way its time, and closes. Says what was done.
+    /// Serves until `stop` is set. See [`Server::run_by`].
     pub fn run(self, stop: &AtomicBool) -> Counts {
+        self.run_by(&Orders {
+            stop,
+            reopen: &AtomicBool::new(false),
+            complain: |_| {},
+        })
+    }
+
+    /// Serves until it is to stop, which is seen within 100 ms; then stops listening, answers what has come, gives what
+    /// is under way its time, and closes. Says what was done.
+    pub fn run_by(self, orders: &Orders<'_>) -> Counts {
         for hand in &self.hands {
             // Should it have died, joining it tells.
             let _ = hand.go.send(());
         }
         let is_over = || self.hands.iter().any(|hand| hand.thread.is_finished());
-        while !stop.load(Ordering::Relaxed) && !is_over() {
-            // The flag is the caller's, and may be raised by a signal: there is nothing to wait for but time.
+        while !orders.stop.load(Ordering::Relaxed) && !is_over() {
+            if orders.reopen.swap(false, Ordering::Relaxed) {
+                self.renew_log(orders);
+            }
+            // The flags are the caller's, and may be raised by a signal: there is nothing to wait for but time.
             thread::sleep(WATCH.to_std());
         }
         // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
@@ -253,6 +222,48 @@ impl Server {
         }
         counts
     }
+
+    fn renew_log(&self, orders: &Orders<'_>) {
+        if let Some(log) = &self.log
+            && let Err(error) = log.renew()
+        {
+            let error = refused_log(log, error);
+            (orders.complain)(&format!("{error}; the file that is open is written on"));
+        }
+    }
+}
+
+fn find_user(name: &str) -> Result<User, ServeError> {
+    let name = name.to_owned();
+    match User::find(&name) {
+        Ok(Some(user)) if user.can_be_assumed() => Ok(user),
+        Ok(Some(_)) => Err(ServeError::User {
+            name,
+            error: Errno::EPERM,
+        }),
+        Ok(None) => Err(ServeError::NoUser { name }),
+        Err(error) => Err(ServeError::User { name, error }),
+    }
+}
+
+/// Makes the process the user's, and what the user will open or remove later: sockets' files, and the log.
+fn become_user(user: &User, config: &Config) -> Result<(), ServeError> {
+    let owner = |path: &PathBuf| {
+        let path = path.clone();
+        move |error| ServeError::Owner { path, error }
+    };
+    for address in config.listen.iter().chain(&config.admin) {
+        if let Address::Unix(path) = address {
+            user.own_socket(path).map_err(owner(path))?;
+        }
+    }
+    if let Some(path) = &config.log {
+        user.own_file(path).map_err(owner(path))?;
+    }
+    user.assume().map_err(|error| ServeError::User {
+        name: config.user.clone().unwrap_or_default(),
+        error,
+    })
 }
 
 /// What all workers have in common, until they are ready.
@@ -261,7 +272,8 @@ struct Crew<'a> {
     workers: u32,
     places: Arc<Places>,
     board: Option<Arc<Board>>,
-    log: Option<Arc<File>>,
+    log: Option<Arc<LogFile>>,
+    headers: Headers,
     stop: Arc<AtomicBool>,
 }
 
@@ -284,7 +296,8 @@ impl<'a> Crew<'a> {
             workers,
             places,
             board,
-            log: open_log(config)?.map(Arc::new),
+            log: config.log.clone().map(|path| Arc::new(LogFile::new(path))),
+            headers: Headers::new(&config.headers)?,
             stop: Arc::default(),
         })
     }
@@ -299,15 +312,18 @@ impl<'a> Crew<'a> {
                     LibraryOptions {
                         open_files: usize::try_from(config.open_files).unwrap_or(usize::MAX),
                         cache: config.cache,
+                        headers: self.headers.clone(),
                     },
                 ),
                 None => Serves::BuiltIn,
             },
+            headers: self.headers.clone(),
             limits: config.limits.clone(),
             places: Arc::clone(&self.places),
             log: self.log.clone(),
             seat: board.map(|board| Seat::new(board, worker as usize)),
             listen: at.to_vec(),
+            mode: config.listen_mode,
         };
         self.start(format!("worker-{worker}"), job, true)
     }
@@ -319,6 +335,7 @@ impl<'a> Crew<'a> {
             .expect("there is one for whom it may concern");
         let job = Job {
             site: Serves::Admin(board),
+            headers: Headers::default(),
             limits: Limits {
                 connections: OPERATORS,
                 connections_per_address: 0,
@@ -328,6 +345,7 @@ impl<'a> Crew<'a> {
             log: None,
             seat: None,
             listen: vec![at.clone()],
+            mode: None,
         };
         self.start("admin".to_owned(), job, false)
     }
@@ -371,11 +389,14 @@ fn died(thread: JoinHandle<Counts>) -> ServeError {
 /// What a worker is made of, before it is on its thread.
 struct Job {
     site: Serves,
+    headers: Headers,
     limits: Limits,
     places: Arc<Places>,
-    log: Option<Arc<File>>,
+    log: Option<Arc<LogFile>>,
     seat: Option<Seat>,
     listen: Vec<Address>,
+    /// Permissions of Unix sockets.
+    mode: Option<u32>,
 }
 
 /// As [`Site`], before anything is opened.
@@ -411,18 +432,20 @@ impl Job {
 
     fn prepare(self) -> Result<(Worker<Epoll>, Vec<Address>), ServeError> {
         let ring = Epoll::new().map_err(ServeError::Ring)?;
+        let open_log = |file: &Arc<LogFile>| Log::open(file).map_err(|e| refused_log(file, e));
         let setting = Setting {
             site: self.site.open()?,
+            headers: self.headers,
             limits: self.limits,
             places: self.places,
-            log: self.log.map(|file| Log::new(file)),
+            log: self.log.as_ref().map(open_log).transpose()?,
             seat: self.seat,
             wall: clock::realtime,
         };
         let mut worker = Worker::new(ring, setting);
         let mut addresses = Vec::with_capacity(self.listen.len());
         for address in &self.listen {
-            let found = worker.listen(address);
+            let found = worker.listen(address, self.mode);
             addresses.push(found.map_err(|error| refused(address, error))?);
         }
         Ok((worker, addresses))
@@ -444,15 +467,11 @@ impl Serves {
     }
 }
 
-fn open_log(config: &Config) -> Result<Option<File>, ServeError> {
-    let Some(path) = &config.log else {
-        return Ok(None);
-    };
-    let file = descriptors::append(path);
-    file.map(Some).map_err(|error| ServeError::Log {
-        path: path.clone(),
+fn refused_log(log: &LogFile, error: std::io::Error) -> ServeError {
+    ServeError::Log {
+        path: log.path().to_owned(),
         error: error.into(),
-    })
+    }
 }
 
 fn check(config: &Config) -> Result<(), ServeError> {

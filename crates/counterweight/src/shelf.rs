@@ -6,6 +6,7 @@
 //! in the kernel.)
 
 use crate::date;
+use crate::headers::Headers;
 use crate::resources::{RESOURCES, Resource};
 use std::time::Duration;
 use units::{Instant, Nanos};
@@ -89,9 +90,9 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn new(wall: fn() -> Duration) -> Shelf {
+    pub(crate) fn new(wall: fn() -> Duration, extra: &Headers) -> Shelf {
         let date = date::text(wall().as_secs());
-        let forms = |resource| FORMS.map(|form| prepare(resource, form, &date));
+        let forms = |resource| FORMS.map(|form| prepare(resource, form, &date, extra));
         Shelf {
             prepared: RESOURCES.iter().flat_map(forms).collect(),
             changes: Instant::ZERO,
@@ -143,8 +144,9 @@ impl Shelf {
     }
 }
 
-fn prepare(resource: &Resource, form: Form, date: &str) -> Prepared {
+fn prepare(resource: &Resource, form: Form, date: &str, extra: &Headers) -> Prepared {
     let mut bytes = Vec::new();
+    let headers = extra.with(resource.status, resource.headers);
     let response = Response {
         status: resource.status,
         version: match form {
@@ -155,7 +157,7 @@ fn prepare(resource: &Resource, form: Form, date: &str) -> Prepared {
         // A 204 has no body, so no length either (RFC 9110 §8.6).
         content_length: (resource.status != 204).then_some(resource.body.len() as u64),
         keepalive: form != Form::Close,
-        headers: resource.headers,
+        headers: &headers,
     };
     response.encode(&mut bytes);
     let head = bytes.len();
@@ -189,7 +191,7 @@ mod tests {
     fn the_date_changes_with_the_second_in_every_answer_and_not_before() {
         let millis = |millis| Instant::ZERO + Nanos::from_millis(millis);
         WALL.store(784_111_776_700, Ordering::Relaxed);
-        let mut shelf = Shelf::new(wall);
+        let mut shelf = Shelf::new(wall, &Headers::default());
         shelf.refresh(millis(5000));
         assert_eq!(date(&shelf, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
         WALL.store(784_111_777_000, Ordering::Relaxed);

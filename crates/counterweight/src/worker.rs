@@ -32,6 +32,7 @@ use crate::admin::Seat;
 use crate::answering::{Desk, Site};
 use crate::counts::Counts;
 use crate::date;
+use crate::headers::Headers;
 use crate::limits::Limits;
 use crate::log::{Draft, Log};
 use crate::places::Places;
@@ -56,6 +57,8 @@ pub(crate) const TOKENS: u32 = 1 << 20;
 /// What a worker is given.
 pub(crate) struct Setting {
     pub(crate) site: Site,
+    /// The operator's header lines.
+    pub(crate) headers: Headers,
     pub(crate) limits: Limits,
     /// The server's, shared by all workers.
     pub(crate) places: Arc<Places>,
@@ -95,6 +98,7 @@ impl<R: Ring> Worker<R> {
     pub(crate) fn new(ring: R, setting: Setting) -> Worker<R> {
         let Setting {
             site,
+            headers,
             limits,
             places,
             log,
@@ -115,7 +119,7 @@ impl<R: Ring> Worker<R> {
             }),
             desk: Desk {
                 site,
-                shelf: Shelf::new(wall),
+                shelf: Shelf::new(wall, &headers),
                 counts: Counts::default(),
                 out: Vec::new(),
                 log,
@@ -134,15 +138,16 @@ impl<R: Ring> Worker<R> {
         }
     }
 
-    /// Listens at one more address and says at which.
+    /// Listens at one more address and says at which. A Unix socket's file gets the permissions `mode`.
     ///
     /// # Errors
     /// What the ring said.
-    pub(crate) fn listen(&mut self, at: &Address) -> Result<Address, Errno> {
+    pub(crate) fn listen(&mut self, at: &Address, mode: Option<u32>) -> Result<Address, Errno> {
         let door = self.doors.len() as u32;
         assert!(door < FIRST, "there are tokens for {FIRST} listeners");
         let options = ListenOptions {
             send_buffer: Some(BUFFER),
+            mode,
             ..ListenOptions::default()
         };
         let at = self.ring.listen(Token(door), at, &options)?;

@@ -5,8 +5,14 @@
 mod files;
 // what is told of them,
 mod telling;
+// with which headers,
+mod headers;
 // what they are not allowed,
 mod shield;
+// what its log does when it is moved away,
+mod rotating;
+// as which user it runs,
+mod privileges;
 // how it ends,
 mod stopping;
 // how our own client takes it,
@@ -125,9 +131,14 @@ impl Serving {
     }
 
     /// What it prints when SIGTERM has ended it.
-    fn stop(mut self) -> Counted {
+    fn stop(self) -> Counted {
+        self.stop_by("TERM")
+    }
+
+    /// What it prints when this signal has ended it.
+    fn stop_by(mut self, name: &str) -> Counted {
         let mut child = self.child.take().unwrap();
-        signal("TERM", child.id());
+        signal(name, child.id());
         let mut text = String::new();
         self.out.read_to_string(&mut text).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
@@ -150,6 +161,15 @@ fn said(out: &mut impl BufRead, begin: &str) -> String {
     let rest = line.trim_end().strip_prefix(begin);
     rest.unwrap_or_else(|| panic!("`weigh serve` said {line:?}"))
         .to_owned()
+}
+
+/// Waits until something has come about that another process does.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
 }
 
 fn connect(at: &str) -> TcpStream {

@@ -23,6 +23,7 @@ use super::ranges::{self, Wanted};
 use super::stock::{Holding, LibraryOptions, Stock};
 use super::volumes::{FilePart, SMALL, Volume};
 use super::wishes::{self, Wishes};
+use crate::headers::Headers;
 use crate::shelf::Form;
 use kernel::Errno;
 use std::path::Path;
@@ -39,6 +40,8 @@ const LOOKS: u32 = 3;
 pub(crate) struct Library {
     stock: Stock,
     notices: Notices,
+    /// The operator's header lines.
+    headers: Headers,
     /// The time of day since 1970-01-01 UTC.
     wall: fn() -> Duration,
 }
@@ -138,7 +141,8 @@ impl Library {
     ) -> Result<Library, Errno> {
         Ok(Library {
             stock: Stock::open(root, options, wall)?,
-            notices: Notices::new(),
+            notices: Notices::new(&options.headers),
+            headers: options.headers.clone(),
             wall,
         })
     }
@@ -157,7 +161,9 @@ impl Library {
         };
         let what = match self.stock.holding(&name.path, now) {
             Ok(Holding::File(volume)) => return self.answer(volume, asked, is_head, now),
-            Ok(Holding::Folder { .. }) if !name.is_folder => What::Made(Rc::new(redirect(&name))),
+            Ok(Holding::Folder { .. }) if !name.is_folder => {
+                What::Made(Rc::new(self.redirect(&name)))
+            }
             Ok(Holding::Folder { .. }) => What::Notice(Notice::Missing),
             Err(notice) => What::Notice(notice),
         };
@@ -290,8 +296,19 @@ impl Library {
     }
 }
 
-/// What is said of a file that is there.
+/// What is said of a file or folder that is there.
 impl Library {
+    /// A folder that was asked for without the slash at its end: its relative links would lead elsewhere.
+    fn redirect(&self, name: &Name<'_>) -> Made {
+        let location = paths::location(name);
+        let headers = self.headers.with(301, &[("Location", &location)]);
+        Made {
+            status: 301,
+            head: Head::new(301, Some(0), &headers),
+            part: None,
+        }
+    }
+
     #[inline]
     fn answer(
         &mut self,
@@ -377,16 +394,6 @@ fn made_nothing(size: u64) -> What {
         head: Head::new(416, Some(0), &[("Content-Range", &range)]),
         part: None,
     }))
-}
-
-/// A folder that was asked for without the slash at its end: its relative links would lead elsewhere.
-fn redirect(name: &Name<'_>) -> Made {
-    let location = paths::location(name);
-    Made {
-        status: 301,
-        head: Head::new(301, Some(0), &[("Location", &location)]),
-        part: None,
-    }
 }
 
 /// What is said to methods other than GET and HEAD. OPTIONS is the same for all files, so none is looked at.

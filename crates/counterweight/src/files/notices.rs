@@ -2,6 +2,7 @@
 
 use super::heads::Head;
 use super::paths::BadPath;
+use crate::headers::Headers;
 use crate::shelf::Form;
 use kernel::Errno;
 
@@ -83,10 +84,10 @@ impl From<BadPath> for Notice {
 pub(crate) struct Notices([Head; ROWS.len()]);
 
 impl Notices {
-    pub(crate) fn new() -> Notices {
+    pub(crate) fn new(extra: &Headers) -> Notices {
         Notices(ROWS.map(|(status, headers, body)| {
             let length = (status != 204).then_some(body.len() as u64);
-            Head::new(status, length, headers)
+            Head::new(status, length, &extra.with(status, headers))
         }))
     }
 
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_notice_to_head_is_the_same_without_its_body() {
         const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-        let notices = Notices::new();
+        let notices = Notices::new(&Headers::default());
         let text = |notice, is_head| {
             let mut out = Vec::new();
             notices.append(notice, is_head, Form::Kept, DATE, &mut out);

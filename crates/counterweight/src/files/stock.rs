@@ -10,6 +10,7 @@ use super::notices::Notice;
 use super::table::Table;
 use super::types;
 use super::volumes::{Copy, Keeping, Volume};
+use crate::headers::Headers;
 use kernel::Errno;
 use kernel::files::{Kind, Root};
 use std::path::Path;
@@ -28,13 +29,15 @@ const MISSING_LIMIT: usize = 256;
 pub(crate) const MISSING_NAME_LIMIT: usize = 256;
 
 /// How a library is kept. All is for one worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LibraryOptions {
     /// Files that are kept open at most, compressed copies included.
     pub(crate) open_files: usize,
     /// Contents that are kept in memory at most, in bytes; 0: none. Only files up to 64 KiB are: larger ones are sent
     /// from the system's own cache without being copied, which is cheaper.
     pub(crate) cache: u64,
+    /// The operator's header lines.
+    pub(crate) headers: Headers,
 }
 
 impl Default for LibraryOptions {
@@ -43,6 +46,7 @@ impl Default for LibraryOptions {
         LibraryOptions {
             open_files: 512,
             cache: 0,
+            headers: Headers::default(),
         }
     }
 }
@@ -102,7 +106,7 @@ impl Stock {
     ) -> Result<Stock, Errno> {
         Ok(Stock {
             root: Root::open(root)?,
-            options: *options,
+            options: options.clone(),
             wall,
             known: Table::new(KNOWN_LIMIT),
             missing: Table::new(MISSING_LIMIT),
@@ -226,8 +230,12 @@ impl Stock {
     }
 
     fn volume(&self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<Volume> {
-        let (wall, size) = ((self.wall)(), self.options.cache);
-        let volume = Volume::new(path, copies, Keeping { wall, size });
+        let keeping = Keeping {
+            wall: (self.wall)(),
+            size: self.options.cache,
+            headers: &self.options.headers,
+        };
+        let volume = Volume::new(path, copies, keeping);
         volume.set_fresh(until);
         Rc::new(volume)
     }

@@ -8,8 +8,10 @@ use super::encodings::Coding;
 use super::heads::Head;
 use super::types;
 use crate::date;
+use crate::headers::Headers;
 use kernel::Errno;
 use kernel::files::{Facts, File};
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -55,7 +57,9 @@ struct About {
     /// In seconds since 1970.
     modified: u64,
     /// The Content-Type.
-    kind: &'static str,
+    kind: Cow<'static, str>,
+    /// The operator's header lines.
+    headers: Headers,
     /// There are other copies.
     varies: bool,
 }
@@ -78,19 +82,21 @@ pub(crate) struct Copy {
 
 /// How contents are kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Keeping {
+pub(crate) struct Keeping<'a> {
     /// The time of day.
     pub(crate) wall: Duration,
     /// Files up to this size are read into memory, unless they are so young that a change might go unnoticed.
     pub(crate) size: u64,
+    /// The operator's header lines.
+    pub(crate) headers: &'a Headers,
 }
 
 impl Volume {
     /// From the file and its copies, the file first.
-    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, keeping: Keeping) -> Volume {
+    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, keeping: Keeping<'_>) -> Volume {
         let kind = types::of(path).name;
         let varies = copies.len() > 1;
-        let page = |copy| Page::new(copy, kind, varies, keeping);
+        let page = |copy| Page::new(copy, kind.clone(), varies, keeping);
         Volume {
             path: path.into(),
             pages: copies.into_iter().map(page).collect(),
@@ -171,7 +177,7 @@ impl Volume {
 }
 
 impl Page {
-    fn new(copy: Copy, kind: &'static str, varies: bool, keeping: Keeping) -> Page {
+    fn new(copy: Copy, kind: Cow<'static, str>, varies: bool, keeping: Keeping<'_>) -> Page {
         let facts = copy.file.facts();
         let is_settled = is_settled(&facts, keeping.wall);
         let keep = if is_settled { keeping.size } else { 0 };
@@ -183,6 +189,7 @@ impl Page {
             // A date in the future must not be told (RFC 9110 §8.8.2.1).
             modified: facts.modified.min(keeping.wall).as_secs(),
             kind,
+            headers: keeping.headers.clone(),
             varies,
         };
         Page {
@@ -261,14 +268,14 @@ impl About {
     /// The head of an answer that sends something of it: what it is, and then `more`.
     fn head(&self, status: u16, length: u64, more: &[(&str, &str)]) -> Head {
         let (tag, modified) = (self.tag_line(), date::text(self.modified));
-        let mut headers = vec![("Content-Type", self.kind)];
+        let mut headers = vec![("Content-Type", &*self.kind)];
         if let Some(coding) = self.coding {
             headers.push(("Content-Encoding", coding.token()));
         }
         headers.extend(self.vary());
         headers.extend([("Last-Modified", &*modified), ("ETag", &*tag)]);
         headers.extend(more);
-        Head::new(status, Some(length), &headers)
+        Head::new(status, Some(length), &self.headers.with(status, &headers))
     }
 
     /// RFC 9110 §15.4.5: no more than what says which version it is.
@@ -276,7 +283,7 @@ impl About {
         let tag = self.tag_line();
         let mut headers: Vec<_> = self.vary().into_iter().collect();
         headers.push(("ETag", &tag));
-        Head::new(304, None, &headers)
+        Head::new(304, None, &self.headers.with(304, &headers))
     }
 
     fn vary(&self) -> Option<(&'static str, &'static str)> {

@@ -6,6 +6,7 @@ use super::log::{Accounts, Header, Writer};
 use super::queue::{Capacity, Queue, Service};
 use super::stall::Stall;
 use crate::ServeError;
+use crate::headers::Headers;
 use crate::misbehaviour::{self, Chooser, Log, Orders, Script, Spans, Worker};
 use crate::server::refuse_twice;
 use crate::shelf::Shelf;
@@ -238,7 +239,7 @@ pub(super) fn conduct(config: &Config, start: Instant) -> Result<Truthful, Truth
             .map(|(capacity, service)| Queue::new(capacity, service)),
         chooser: Chooser::new(&rules),
         faults: Faults::default(),
-        shelf: Shelf::new(clock::realtime),
+        shelf: Shelf::new(clock::realtime, &Headers::default()),
         nameless: 0,
         wrong: 0,
         writer: writer(config, start)?,

@@ -65,6 +65,7 @@ impl Peer for Clients {
 fn setting(limits: Limits, site: Site) -> Setting {
     Setting {
         site,
+        headers: Headers::default(),
         places: Arc::new(Places::new(
             limits.connections,
             limits.connections_per_address,
@@ -101,7 +102,7 @@ impl Bench {
 
     fn of(ring: Sim<Clients>, limits: Limits, site: Site) -> Bench {
         let mut worker = Worker::new(ring, setting(limits, site));
-        let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
+        let at = worker.listen(&"0.0.0.0:80".parse().unwrap(), None).unwrap();
         let conns = Vec::new();
         Bench { worker, at, conns }
     }
@@ -616,7 +617,7 @@ fn without_descriptors_it_neither_spins_nor_starves() {
     let limits = Limits::default();
     let ring = Starved { ring, until, tries };
     let mut worker = Worker::new(ring, setting(limits, Site::BuiltIn));
-    let at = worker.listen(&"0.0.0.0:80".parse().unwrap()).unwrap();
+    let at = worker.listen(&"0.0.0.0:80".parse().unwrap(), None).unwrap();
     let now = worker.ring.now();
     let conn = worker.ring.ring.world_mut().open(now, &at);
     worker.ring.ring.peer_mut().at(conn).says = bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎");

@@ -173,6 +173,33 @@ fn curl_is_told_405_whatever_the_size_of_its_body() {
 }
 
 #[test]
+fn names_tell_the_type_of_content() {
+    let bench = site();
+    let cases = [
+        ("a.mjs", "text/javascript; charset=utf-8"),
+        ("a.py", "text/plain; charset=utf-8"),
+        ("a.mpg", "video/mpeg"),
+        ("a.3gp", "video/3gpp"),
+        ("a.wmv", "video/x-ms-wmv"),
+        ("a.kml", "application/vnd.google-earth.kml+xml"),
+        ("a.ppt", "application/vnd.ms-powerpoint"),
+        ("a.crt", "application/x-x509-ca-cert"),
+        ("A.SHTML", "text/html; charset=utf-8"),
+        ("a.json", "application/json"),
+        ("a.none", "application/octet-stream"),
+    ];
+    for (name, _) in cases {
+        bench.file(&format!("site/{name}"), name);
+    }
+    let server = Serving::start(&bench, "site -w 1");
+    for (name, kind) in cases {
+        let answer = server.get(&format!("/{name}"), "");
+        assert_eq!(answer.line("Content-Type"), Some(kind), "{name}");
+    }
+    server.stop();
+}
+
+#[test]
 fn several_large_files_and_small_ones_come_whole_over_one_connection() {
     let bench = site();
     let server = Serving::start(&bench, "site -w 1");

@@ -122,8 +122,11 @@ fn help_teaches_what_there_is() {
     let help = &said.ended(0).out;
     let flags = [
         "--listen",
+        "--listen-mode",
+        "--user",
         "--workers",
         "--log",
+        "--header",
         "--cache",
         "--admin",
         "--max-connections",

@@ -1,4 +1,4 @@
-//! SIGTERM.
+//! SIGTERM, and SIGQUIT, by which nginx ends gracefully.
 
 use super::*;
 
@@ -37,6 +37,26 @@ fn sigterm_ends_it_in_good_order_whatever_is_under_way() {
     drop(loads);
     let counted = stopping.join().unwrap();
     assert_eq!((counted.requests(), counted.of("cut")), (2, 0));
+}
+
+#[test]
+fn sigquit_is_as_good_as_sigterm() {
+    let bench = Bench::new();
+    let server = Serving::start(&bench, "-w 1 --drain-timeout 20s");
+    let mut half = server.connect();
+    half.write_all(b"GET /hello HTTP/1.1\r\nHo").unwrap();
+    while server.count("bytes_received") == 0 {
+        std::thread::yield_now();
+    }
+    let at = server.at.clone();
+    let stopping = std::thread::spawn(move || server.stop_by("QUIT"));
+    while TcpStream::connect(&at).is_ok() {
+        std::thread::yield_now();
+    }
+    half.write_all(b"st: a\r\n\r\n").unwrap();
+    assert_eq!(Answer::read(half).status(), "200");
+    let counted = stopping.join().unwrap();
+    assert_eq!((counted.requests(), counted.of("cut")), (1, 0));
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn the_tag_of_a_file_that_was_just_written_is_weak_whatever_date_it_was_given() 
         let options = LibraryOptions {
             open_files: 10,
             cache,
+            ..LibraryOptions::default()
         };
         let mut bench = Bench::at(&options, real_wall);
         bench.write("a.txt", "0123456789");
@@ -201,6 +202,7 @@ fn what_is_in_memory_is_one_version_for_its_second() {
     let mut bench = Bench::with(&LibraryOptions {
         open_files: 10,
         cache: 10_000,
+        ..LibraryOptions::default()
     });
     bench.write("a.txt", "A".repeat(1000));
     let tag = bench.tag("/a.txt", "");

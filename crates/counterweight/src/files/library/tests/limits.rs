@@ -8,6 +8,7 @@ fn only_so_many_files_are_open_and_the_rest_is_answered_all_the_same() {
     let options = LibraryOptions {
         open_files: 5,
         cache: 0,
+        ..LibraryOptions::default()
     };
     let mut bench = Bench::with(&options);
     for file in 0..20 {
@@ -28,6 +29,7 @@ fn a_file_with_more_copies_than_may_be_open_is_answered() {
     let mut bench = Bench::with(&LibraryOptions {
         open_files: 1,
         cache: 0,
+        ..LibraryOptions::default()
     });
     for path in ["a.css", "a.css.gz", "b.css", "b.css.br"] {
         bench.write(path, path);
@@ -45,6 +47,7 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
         let mut bench = Bench::with(&LibraryOptions {
             open_files: 10,
             cache,
+            ..LibraryOptions::default()
         });
         bench.write("a.txt", "0123456789");
         bench.write("a.txt.gz", "gzipped");
@@ -123,6 +126,7 @@ fn contents_are_kept_in_memory_up_to_a_limit() {
     let options = LibraryOptions {
         open_files: 100,
         cache,
+        ..LibraryOptions::default()
     };
     let mut bench = Bench::with(&options);
     for file in 0..20 {
