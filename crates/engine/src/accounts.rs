@@ -132,6 +132,7 @@ impl Accounts {
                 waits: closing.turns.waits - opening.turns.waits,
                 completions: closing.turns.completions - opening.turns.completions,
             },
+            ..ThreadAccounts::default()
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::gaps::GapWatch;
 use crate::job::Job;
 use crate::slot::{Begun, Flight, Slot};
 use crate::verdict;
+use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Exchange, Fault, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
@@ -30,6 +31,7 @@ pub(crate) struct Books<'p> {
     /// The last ending inside the window; its start before the first.
     pub(crate) last_done: Instant,
     pub(crate) gaps: GapWatch,
+    pub(crate) watchdog: Watchdog,
     timeout: Nanos,
     bin: Bin,
 }
@@ -47,7 +49,7 @@ struct Bin {
 }
 
 impl<'p> Books<'p> {
-    pub(crate) fn new(job: &'p Job, gaps: GapWatch) -> Books<'p> {
+    pub(crate) fn new(job: &'p Job, gaps: GapWatch, watchdog: Watchdog) -> Books<'p> {
         let load = job.plan.load;
         let visits = load.is_of_connections().then(Visits::default);
         let open = OpenTimes {
@@ -66,19 +68,30 @@ impl<'p> Books<'p> {
             answered: 0,
             last_done: Instant::ZERO,
             gaps,
+            watchdog,
             timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
         }
     }
 
-    /// The window is known now.
-    pub(crate) fn open_window(&mut self, start: Instant, end: Instant) {
+    /// The window is known at `now`.
+    pub(crate) fn open_window(&mut self, start: Instant, end: Instant, now: Instant) {
         (self.start, self.end) = (start, end);
         self.last_done = start;
-        self.gaps.read();
+        self.watchdog.open_window(start);
+        self.watchdog.look(now);
+        self.gaps.read(self.watchdog.own_delay());
         if let Some(open) = &mut self.tally.open {
             open.growth.start = start;
         }
+    }
+
+    /// Looks whether the thread ran when it meant to; returns when to look again.
+    pub(crate) fn tend(&mut self, now: Instant) -> Instant {
+        let next = self.watchdog.look(now);
+        let own = self.watchdog.own_delay();
+        self.gaps.tend(own, self.last_done, now);
+        next
     }
 
     /// Writes down an exchange that is over: `flight.exchange.done` is set.
@@ -142,23 +155,26 @@ impl<'p> Books<'p> {
         // In the window stamps only rise, so that no subtraction need stop at zero.
         let gap = done.as_nanos().wrapping_sub(self.last_done.as_nanos());
         if gap > self.gaps.from.as_nanos() {
-            self.note_gap(sent, done);
+            self.note_gap(sent, done, done);
         }
         self.last_done = done;
         self.bin.endings += 1;
         self.bin.ok += u64::from(ok);
     }
 
+    /// Nothing ended in the window until `end`, as is known at `now`.
     #[cold]
-    fn note_gap(&mut self, sent: Instant, done: Instant) {
+    fn note_gap(&mut self, sent: Instant, end: Instant, now: Instant) {
+        self.watchdog.look(now);
+        let own = self.watchdog.own_delay();
         let due = self.tally.due;
-        self.gaps.note(self.last_done, sent, done, due);
+        self.gaps.note(self.last_done, sent, end, due, own);
     }
 
     /// The first ending behind the window tells of the gap that it ended in.
-    fn note_behind(&mut self, sent: Instant) {
+    fn note_behind(&mut self, sent: Instant, now: Instant) {
         if self.end - self.last_done > self.gaps.from {
-            self.note_gap(sent, self.end);
+            self.note_gap(sent, self.end, now);
         }
         self.last_done = self.last_done.max(self.end);
     }
@@ -170,7 +186,7 @@ impl<'p> Books<'p> {
             return false;
         }
         if done >= self.end {
-            self.note_behind(sent);
+            self.note_behind(sent, done);
             return false;
         }
         self.flush_bin();
@@ -236,10 +252,10 @@ impl<'p> Books<'p> {
 
     /// The verdict on an exchange that is over.
     #[inline]
-    fn outcome(&self, flight: &Flight, end: &End) -> Outcome {
+    fn outcome(&mut self, flight: &Flight, end: &End) -> Outcome {
         // Whatever became of it later, or would have: it took longer than it may.
         if flight.exchange.service() >= self.timeout {
-            return Outcome::Fault(verdict::timeout(flight.step()));
+            return Outcome::Fault(self.timed_out(flight));
         }
         match (end.cut, end.ending.result) {
             (None, Ok(())) => self.judge(flight),
@@ -252,6 +268,22 @@ impl<'p> Books<'p> {
                 Outcome::Fault(verdict::violation(violation, step))
             }
             (Some(cut), _) => Outcome::Fault(cut.fault(flight, end.is_oldest)),
+        }
+    }
+
+    /// The fault of an exchange that took too long; by our own doing where it would not have, but for a pause of ours.
+    #[cold]
+    fn timed_out(&mut self, flight: &Flight) -> Fault {
+        let Exchange { sent, done, .. } = flight.exchange;
+        self.watchdog.look(done);
+        let paused = self.watchdog.paused_since(sent);
+        let fault = verdict::timeout(flight.step());
+        match (done - sent).saturating_sub(paused) < self.timeout {
+            true => Fault {
+                blame: Blame::Generator,
+                ..fault
+            },
+            false => fault,
         }
     }
 

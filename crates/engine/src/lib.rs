@@ -37,6 +37,7 @@ mod suspension;
 mod thread;
 mod verdict;
 mod vigil;
+mod watchdog;
 
 pub use gate::{Gate, Progress, Rendezvous, Stage};
 pub use job::{Job, JobError};

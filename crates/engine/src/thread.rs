@@ -29,6 +29,7 @@ use crate::schedule::Schedule;
 use crate::script::Script;
 use crate::slot::Slot;
 use crate::source::Sources;
+use crate::watchdog::Watchdog;
 use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, Stretch, share, share_in_lots};
 use record::{Awake, Blame, SentTotal, Tally, ThreadAccounts};
@@ -129,8 +130,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             GapWatch::open()
         } else {
             let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
-            GapWatch::closed(capacity, (!ring.is_virtual()).then(|| accounts.meter()))
+            GapWatch::closed(capacity)
         };
+        let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
         let heads = Heads::default();
         Thread {
             slots: (0..slots)
@@ -140,7 +142,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             pace: Pace::closed(),
             schedule: Schedule::of(plan, slots as u32, threads),
             round: 0,
-            books: Books::new(job, gaps),
+            books: Books::new(job, gaps, watchdog),
             sources: Sources::new(&plan.sources, peer, job.ports, index, threads),
             exchanges_per_connection: plan.protocol.exchanges_per_connection(),
             accounts,
@@ -192,6 +194,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
         }
         self.clock = self.ring.now();
+        self.books.watchdog.look(self.clock);
         self.accounts.close(self.clock);
         self.gate.leave();
         self.drain();
@@ -290,7 +293,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     fn open_window(&mut self, start: Instant, end: Instant) {
-        self.books.open_window(start, end);
+        self.books.open_window(start, end, self.clock);
         self.accounts.window(start, end);
         self.gate.announce(start, end);
         // With a number of requests it is open already, and what is offered next opens what is missing.
@@ -431,11 +434,13 @@ impl<'p, R: Ring> Thread<'p, R> {
             end => end,
         };
         let tally = self.books.finish(end);
+        let mut accounts = self.accounts.finish();
+        accounts.paused = self.books.watchdog.paused();
         assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
         Ledger {
             tally,
             sent: self.books.sent,
-            accounts: self.accounts.finish(),
+            accounts,
             start: self.books.start,
             end,
             seq: self.script.seq(),

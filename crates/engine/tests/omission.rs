@@ -2,9 +2,9 @@
 //! moments, in virtual time. The gaps it notes, and what follows from them, are held against the arithmetic.
 
 use engine::{Gate, Job, Ledger, Thread, assemble};
-use kernel::sim::{ConnectAnswer, Peer, Sim, World};
+use kernel::sim::{ConnectAnswer, Options, Peer, Sim, World};
 use plan::{Arrivals, Connect, Load, Plan, Stop};
-use record::{Gaps, Omission, Round, Summary};
+use record::{Blame, Gaps, Kind, Omission, Round, Summary};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use units::{Instant, Nanos};
@@ -90,10 +90,24 @@ fn plan(connections: u32, stop: Stop) -> Plan {
 
 /// `plan` on one thread, against a server of its own.
 fn thread(plan: &Plan, server: &Server) -> Ledger {
+    thread_with(plan, server, Options::default())
+}
+
+/// The same, where the thread is stopped after 3.1 s, for half a second.
+fn stopped(plan: &Plan, server: &Server) -> Round {
+    let options = Options::default();
+    let stops = vec![(options.start + MS * 3_100, MS * 500)];
+    assemble(
+        0,
+        vec![thread_with(plan, server, Options { stops, ..options })],
+    )
+}
+
+fn thread_with(plan: &Plan, server: &Server, options: Options) -> Ledger {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
     let gate = Gate::new(1, &stop);
-    Thread::new(Sim::new(1, server.clone()), &job, &gate, 0, 0).run()
+    Thread::new(Sim::with(1, server.clone(), options), &job, &gate, 0, 0).run()
 }
 
 fn bottle(plan: &Plan, server: &Server) -> Round {
@@ -265,4 +279,63 @@ fn an_open_loop_omits_nothing() {
     let round = bottle(&plan, &server);
     assert_eq!(round.tally.gaps, None);
     assert_eq!(Summary::of(&[round]).unwrap().omission, None);
+}
+
+#[test]
+fn a_thread_that_was_stopped_is_no_standstill_of_the_server() {
+    let plan = plan(4, Stop::Duration(MS * 10_000));
+    let round = stopped(&plan, &Server::new(MS));
+    let paused = round.paused();
+    assert_eq!(paused.count, 1);
+    // It has an alarm every tenth of a second, so that as much of it may be missing.
+    assert!(
+        paused.total > MS * 399 && paused.total <= MS * 500,
+        "{paused:?}"
+    );
+    assert_eq!(paused.longest, paused.total);
+    assert_eq!(gaps(&round).length.count(), 0);
+    assert!(gaps(&round).own_wait >= MS * 499);
+    assert_eq!(summary(round).1.gaps, 0);
+}
+
+#[test]
+fn of_a_standstill_of_the_server_only_what_a_stop_may_have_made_is_taken_off() {
+    let plan = plan(4, Stop::Duration(MS * 10_000));
+    let server = Server::new(MS).stalling(1, MS * 2_000, MS * 3_000, MS);
+    let round = stopped(&plan, &server);
+    assert_eq!(round.paused().count, 1);
+    let longest = gaps(&round).length.max().unwrap();
+    assert!(
+        (1_390_000_000..1_510_000_000).contains(&longest),
+        "{longest}"
+    );
+    let sound = gaps(&bottle(&plan, &server)).length.max().unwrap();
+    assert!(sound > 1_990_000_000, "{sound}");
+}
+
+#[test]
+fn what_timed_out_while_the_thread_was_stopped_is_the_generators_doing() {
+    let mut plan = plan(4, Stop::Duration(MS * 10_000));
+    plan.timeouts.exchange = MS * 300;
+    let blamed = |round: &Round, blame: Blame| {
+        let is_late = |fault: record::Fault| fault.kind == Kind::Timeout && fault.blame == blame;
+        round.tally.faults.count(is_late)
+    };
+    let round = stopped(&plan, &Server::new(MS));
+    assert_eq!(
+        (
+            blamed(&round, Blame::Generator),
+            blamed(&round, Blame::Server)
+        ),
+        (4, 0)
+    );
+    let server = Server::new(MS).stalling(1, MS * 500, MS * 3_000, MS);
+    let round = bottle(&plan, &server);
+    assert_eq!(
+        (
+            blamed(&round, Blame::Generator),
+            blamed(&round, Blame::Server)
+        ),
+        (0, 4)
+    );
 }

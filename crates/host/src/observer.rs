@@ -329,7 +329,10 @@ impl Open {
             server.stats(); // a stranger's number may be one of the server's now
         }
         let look = server.glance();
-        let wall = kernel::clock::now() - opened;
+        let read = record::Window {
+            start: opened,
+            end: kernel::clock::now(),
+        };
         let members = living(&look);
         let threads = look.sights.iter().filter(|sight| !sight.stat.zombie);
         let threads = threads.map(|sight| sight.stat.threads).sum();
@@ -355,7 +358,8 @@ impl Open {
             switches: switches.map(|(first, last)| memory::switched(first, &last)),
             cpus_allowed: quota.map_or(allowed, |quota| quota.min(allowed)),
             cpus,
-            wall,
+            wall: read.span(),
+            read: Some(read),
             lower_bound: taken.lower_bound,
             ..Footprint::default()
         }

@@ -258,6 +258,12 @@ impl<P: Peer> Ring for Sim<P> {
             assert!(deadline != Instant::NEVER, "nothing will ever happen");
             self.world.pass_to(deadline);
         }
+        while let Some(end) = self.world.stopped() {
+            while let Some(action) = self.world.due_by(end) {
+                self.perform(action);
+            }
+            self.world.pass_to(end);
+        }
         self.world.wake(begin, timeout);
     }
 

@@ -18,7 +18,8 @@ pub struct Cost {
     pub cpu_kernel_s: Option<f64>,
     /// Its CPU time, in seconds.
     pub cpu_s: f64,
-    /// `cpu_s` by the requests that ended well inside the same windows, in microseconds; null where none did.
+    /// CPU time by the requests that ended well inside the same windows, in microseconds, over the rounds whose windows
+    /// its clocks were read for; null where there is none, or no request.
     pub cpu_us_per_request: Option<f64>,
     /// Its memory, as PSS.
     pub pss_bytes: PssBytes,
@@ -84,17 +85,21 @@ impl Cost {
         let sampled: Option<Vec<Sampled>> = prints().map(|print| print.sampled).collect();
         let sampled = sampled.map(|each| each.into_iter().fold(Sampled::default(), Sampled::plus));
         let (user, kernel) = sampled.and_then(|all| all.divide(cpu)).unzip();
-        let requests: u64 = observed
-            .iter()
-            .map(|(round, _)| round.tally.ok_in_window)
-            .sum();
+        let priced = || {
+            observed
+                .iter()
+                .filter(|(round, _)| round.priced().is_some())
+        };
+        let paid: Nanos = priced().map(|(_, print)| print.cpu).sum();
+        let requests: u64 = priced().map(|(round, _)| round.tally.ok_in_window).sum();
+        let is_missed = priced().count() < observed.len();
         Some(Cost {
             cpu_user_s: user.map(Nanos::as_secs_f64),
             cpu_kernel_s: kernel.map(Nanos::as_secs_f64),
             cpu_s: cpu.as_secs_f64(),
-            cpu_us_per_request: (requests > 0).then(|| cpu.as_micros_f64() / requests as f64),
+            cpu_us_per_request: (requests > 0).then(|| paid.as_micros_f64() / requests as f64),
             pss_bytes: PssBytes::of(prints().filter_map(|print| print.memory)),
-            lower_bound: prints().any(|print| print.lower_bound),
+            lower_bound: is_missed || prints().any(|print| print.lower_bound),
         })
     }
 }
@@ -136,13 +141,18 @@ impl PerRequest {
         let each = |(round, print): (&Round, &Footprint)| {
             print.cpu.as_micros_f64() / round.tally.ok_in_window as f64
         };
-        let complete = observed(rounds).filter(|(round, _)| !round.partial);
+        let is_counted =
+            |(round, _): &(&Round, &Footprint)| !round.partial && round.priced().is_some();
+        let complete = observed(rounds).filter(is_counted);
         let costs: Vec<f64> = complete.map(each).collect();
         let inverse: Vec<f64> = costs.iter().map(|cost| 1e6 / cost).collect();
         Some(PerRequest {
             cpu_us: Spread::of(mean, &costs),
             requests_per_cpu_s: Spread::of(1e6 / mean, &inverse),
-            lower_bound: cost.lower_bound,
+            lower_bound: rounds
+                .iter()
+                .filter_map(Round::priced)
+                .any(|print| print.lower_bound),
         })
     }
 }

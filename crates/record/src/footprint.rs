@@ -1,6 +1,6 @@
 //! What the server's processes cost meanwhile.
 
-use crate::Quota;
+use crate::{Quota, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -38,8 +38,11 @@ pub struct Footprint {
     /// The CPUs of its affinity mask, ascending; empty where that could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
-    /// Length of the window.
+    /// From the first reading of the clocks to the last.
     pub wall: Nanos,
+    /// When the clocks were read, on the monotonic clock; none in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Window>,
     /// Whether processes came or went whose CPU time nobody kept, so that some of it may be missing.
     pub lower_bound: bool,
 }
@@ -131,6 +134,19 @@ impl Memory {
 }
 
 impl Footprint {
+    /// Whether its CPU time is that of `window`: the first reading left out at most a tenth of it, and so did the last,
+    /// which went beyond it by no more either. `is_over` says that nothing was left to do after the window, so that a late
+    /// last reading does no harm.
+    pub(crate) fn covers(&self, window: Window, is_over: bool) -> bool {
+        let slack = Nanos::from_nanos(window.span().as_nanos() / 10);
+        let read = self.read.unwrap_or(Window {
+            start: window.start,
+            end: window.start + self.wall,
+        });
+        let is_whole = read.start - window.start <= slack && window.end - read.end <= slack;
+        is_whole && (is_over || read.end - window.end <= slack)
+    }
+
     /// CPU time as a share of all CPUs the server may use; 0 over no time.
     pub fn busy(&self) -> f64 {
         let there_was = self.wall.as_secs_f64() * self.cpus_allowed;
@@ -145,6 +161,34 @@ impl Footprint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_covers_a_window_of_which_neither_edge_was_missed_by_more_than_a_tenth() {
+        let at = |millis| units::Instant::ZERO + Nanos::from_millis(millis);
+        let window = |start, end| Window {
+            start: at(start),
+            end: at(end),
+        };
+        for (start, end, is_over, wanted) in [
+            (1_000, 1_236, false, true),
+            (1_023, 1_259, false, true),
+            (1_024, 1_236, true, false),
+            (1_234, 1_236, true, false), // as has happened
+            (1_000, 1_212, true, false),
+            (1_000, 1_260, false, false),
+            (1_000, 9_000, true, true),
+        ] {
+            let mut print = Footprint {
+                read: Some(window(start, end)),
+                ..Footprint::default()
+            };
+            let covers = print.covers(window(1_000, 1_236), is_over);
+            assert_eq!(covers, wanted, "{start} {end} {is_over}");
+            print.read = None;
+            print.wall = Nanos::from_millis(1);
+            assert!(!print.covers(window(1_000, 1_236), true), "an older record");
+        }
+    }
 
     #[test]
     fn the_division_follows_the_samples_where_there_are_enough() {

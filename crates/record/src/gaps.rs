@@ -11,7 +11,8 @@ use units::Nanos;
 /// The gaps between endings that the threads of a closed loop noted inside their windows.
 ///
 /// A gap is the span between two endings on one thread, as far as the exchange that ended it was in flight; at the
-/// window's edges, as far as it lies inside. What the thread itself spent waiting for a CPU is taken off.
+/// window's edges, as far as it lies inside. What the thread itself did not run, waiting for a CPU or paused, is
+/// taken off.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gaps {
     /// The windows of all threads together.
@@ -21,7 +22,7 @@ pub struct Gaps {
     /// The same gaps, each as often as exchanges can be in flight on its thread: its connections times the depth of
     /// their pipelines. So many samples a gap can have at the most.
     pub caught: Histogram,
-    /// What was taken off gaps because the thread had to wait for a CPU.
+    /// What was taken off gaps because the thread had to wait for a CPU, or was paused.
     pub own_wait: Nanos,
 }
 

@@ -30,6 +30,38 @@ pub struct ThreadAccounts {
     pub awake: Awake,
     /// Turns of its loop.
     pub turns: Turns,
+    /// When it did not run though it could have.
+    #[serde(default, skip_serializing_if = "Paused::is_none")]
+    pub paused: Paused,
+}
+
+/// Pauses of a thread, from the window's start until its drain was over: it did not run though it neither slept nor waited
+/// for a CPU, because its process was stopped (SIGSTOP, Ctrl-Z) or frozen, or its machine halted. Those shorter than 10 ms
+/// are not noticed, and of each up to 10 ms may be missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Paused {
+    /// How many.
+    pub count: u64,
+    /// Their lengths together, at least.
+    pub total: Nanos,
+    /// The longest of them, at least.
+    pub longest: Nanos,
+}
+
+impl Paused {
+    /// Whether there was none.
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Counts one of `length`.
+    pub fn add(&mut self, length: Nanos) {
+        if length > Nanos::ZERO {
+            self.count += 1;
+            self.total += length;
+            self.longest = self.longest.max(length);
+        }
+    }
 }
 
 /// When a thread waits awake instead of asleep: what `--spin` came to on that machine.

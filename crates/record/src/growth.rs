@@ -74,7 +74,16 @@ impl Growth {
     /// By how much response time grew for each second that exchanges were due later, in seconds: the slope of the least
     /// squares through the exchanges, each in the middle of its bin. None where all are in one bin.
     pub fn slope(&self) -> Option<f64> {
-        let bins = || self.count.iter().zip(&self.sum).zip(0..);
+        self.slope_of(self.count.len())
+    }
+
+    /// The same over the first three quarters of the bins: what a stall near the end leaves out.
+    pub fn early_slope(&self) -> Option<f64> {
+        self.slope_of(self.count.len() * 3 / 4)
+    }
+
+    fn slope_of(&self, first: usize) -> Option<f64> {
+        let bins = || self.count.iter().zip(&self.sum).zip(0..).take(first);
         let middle = |bin: u32| (f64::from(bin) + 0.5) * self.interval.as_secs_f64();
         let (mut number, mut at, mut took) = (0.0, 0.0, 0.0);
         for ((&count, sum), bin) in bins() {
@@ -142,6 +151,15 @@ mod tests {
         let mut one = Growth::default();
         one.add(Instant::ZERO, Nanos::from_secs(1));
         assert_eq!(one.slope(), None);
+    }
+
+    #[test]
+    fn what_grows_in_the_last_quarter_only_has_no_early_slope() {
+        let late = growth(|tenth| 3 + 50 * tenth.saturating_sub(32), 4);
+        assert!(late.slope().unwrap() > 0.01);
+        assert!(late.early_slope().unwrap().abs() < 1e-9);
+        let steady = growth(|tenth| 3 + 50 * tenth, 4).early_slope().unwrap();
+        assert!((steady - 0.5).abs() < 0.01, "{steady}");
     }
 
     #[test]

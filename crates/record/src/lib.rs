@@ -77,7 +77,7 @@ pub use finding::{Figure, Finding, Grade};
 pub use floor::{Floor, FloorTimes};
 pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
 pub use gaps::Gaps;
-pub use generator::{Awake, ThreadAccounts, Turns};
+pub use generator::{Awake, Paused, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::Journal;
 pub use load::{LoadError, load};

@@ -2,7 +2,8 @@
 
 use crate::generator::is_none;
 use crate::{
-    Budget, Cost, Floor, Footprint, KernelCounters, Quota, Summary, Tally, ThreadAccounts, Twin,
+    Budget, Cost, Floor, Footprint, KernelCounters, Paused, Quota, Summary, Tally, ThreadAccounts,
+    Twin,
 };
 use plan::Level;
 use schemars::JsonSchema;
@@ -105,10 +106,23 @@ impl Round {
             .max_by(f64::total_cmp)
     }
 
+    /// What the server cost in this window; none where it was not observed, or where its clocks were read so late that
+    /// their span is another than that of the requests.
+    pub fn priced(&self) -> Option<&Footprint> {
+        let is_over = self.tally.ok == self.tally.ok_in_window;
+        let print = self.footprint.as_ref();
+        print.filter(|print| print.covers(self.window, is_over))
+    }
+
+    /// The pauses of the thread that was paused for the longest: where the process is stopped, all of them are.
+    pub fn paused(&self) -> Paused {
+        let each = self.threads.iter().map(|thread| thread.paused);
+        each.max_by_key(|paused| paused.total).unwrap_or_default()
+    }
+
     /// The server's share of its CPUs; none where it was not observed, or the window was too short.
     pub fn server_busy(&self) -> Option<f64> {
-        self.footprint
-            .as_ref()
+        self.priced()
             .filter(|footprint| footprint.wall >= Self::SHARES_FROM)
             .map(Footprint::busy)
     }

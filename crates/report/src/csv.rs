@@ -206,7 +206,7 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "server_cpu_us_per_exchange",
         doc: "the server's CPU time over the exchanges that ended inside the window, in microseconds",
-        value: |line| match &line.round.footprint {
+        value: |line| match line.round.priced() {
             Some(footprint) => per_exchange(line, footprint.cpu),
             None => String::new(),
         },

@@ -44,7 +44,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         _ if quota::of_generator(rounds).is_some() => Vec::new(), // `quota` says what held it up
         (Some(generator), Some(server)) => compare(evidence, generator, server),
         _ if !is_observed(rounds) => vec![unobserved(evidence, generator)],
-        _ if rounds.iter().any(|round| !round.threads.is_empty()) => vec![too_short()],
+        _ if rounds.iter().any(|round| !round.threads.is_empty()) => vec![unknown(rounds)],
         _ => Vec::new(),
     };
     let shares = |mut finding: Finding| {
@@ -279,13 +279,18 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
         .remedy("let weigh start the server: weigh run URL -- COMMAND, or name it with --server")
 }
 
-fn too_short() -> Finding {
-    let least = units::span(Round::SHARES_FROM);
+fn unknown(rounds: &[Round]) -> Finding {
+    let is_long = |round: &Round| round.window.span() >= Round::SHARES_FROM;
+    let why = match rounds.iter().any(is_long) {
+        true => "the server's CPU time was not read at the windows' edges".to_owned(),
+        false => format!(
+            "windows under {} are too short to tell who was busy",
+            units::span(Round::SHARES_FROM)
+        ),
+    };
     qualified(
         &[Figure::Rps],
-        format!(
-            "who was the limit is unknown: windows under {least} are too short to tell who was busy"
-        ),
+        format!("who was the limit is unknown: {why}"),
     )
     .remedy("measure for longer: more --requests, or --duration")
 }
@@ -614,6 +619,7 @@ mod tests {
                     .footprint
                     .iter_mut()
                     .for_each(|print| print.wall = wall);
+                round.window.end = round.window.start + wall;
             }
         };
         let short = Round::SHARES_FROM.saturating_sub(Nanos::from_nanos(1));

@@ -13,6 +13,8 @@ mod limit;
 mod offered;
 mod omission;
 mod overload;
+mod paused;
+mod price;
 mod quota;
 mod rounds;
 mod samples;
@@ -55,6 +57,7 @@ pub const CHECKS: &[Check] = &[
     conservation::CHECK,
     rounds::CHECK,
     suspended::CHECK,
+    paused::CHECK,
     offered::CHECK,
     overload::CHECK,
     floor::CHECK,
@@ -63,6 +66,7 @@ pub const CHECKS: &[Check] = &[
     generators::CHECK,
     waiting::CHECK,
     kernel::CHECK,
+    price::CHECK,
     clock::CHECK,
     window::CHECK,
     samples::CHECK,

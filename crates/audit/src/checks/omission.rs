@@ -55,7 +55,7 @@ fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> O
     };
     let left_out = own_wait(evidence).map_or(String::new(), |wait| {
         format!(
-            " ({} in which the generator itself had to wait for a CPU are left out)",
+            " ({} in which the generator itself did not run are left out)",
             units::span(wait)
         )
     });
@@ -251,7 +251,9 @@ mod tests {
             let gaps = run.points[0].rounds[1].tally.gaps.as_mut().unwrap();
             gaps.own_wait = MS * wait;
             let found = found(&run);
-            let said = found[0].sentence.contains("had to wait for a CPU");
+            let said = found[0]
+                .sentence
+                .contains("in which the generator itself did not run");
             assert_eq!(said, told, "{}", found[0].sentence);
         }
     }

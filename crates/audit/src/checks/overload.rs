@@ -1,12 +1,12 @@
 //! In an open loop: could the server do what was asked?
 
-use super::Check;
 use super::offered::share;
 use super::short::{Short, short};
+use super::{Check, paused};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, number};
+use crate::verdict::{Substantiate, invalid, number, qualified};
 use plan::{Arrivals, Load, Stop};
-use record::{Blame, Figure, Finding, Kind, Tally};
+use record::{Blame, Figure, Finding, Kind, Round, Summary, Tally};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -16,7 +16,9 @@ pub(super) const CHECK: Check = Check {
           function of the run's length and of nothing else. It is called overload where less than 99 % of what was due \
           ended well inside the windows, and either response time grew with the run, by at least half of what such a \
           backlog makes it grow ((offered - sustained) / sustained for each second), or 1 % and more was never sent \
-          although most of what was sent ended well. Where connections arrive, each offers the requests that it lived to \
+          although most of what was sent ended well. The growth must have begun before the last quarter of the windows \
+          (a quarter of what is expected suffices there), else it was a stall, which `stalls` tells; and rounds in which \
+          weigh itself was paused are left out. Where connections arrive, each offers the requests that it lived to \
           ask, and the growth is shared by them: only the first waits for a connection. Then latency is invalid: the word OVERLOAD stands in its place, \
           with what was sustained, and by whom: by the server; by so many connections, where all of them were open, the \
           server had CPU left, and most of response time (or what was left over) waited for one of them; or by both \
@@ -32,6 +34,13 @@ const SUSTAINED_LEAST: f64 = 0.99;
 const DEVIATIONS: f64 = 3.0;
 /// At least this share of the growth that the missing rate makes must be seen.
 const GROWTH_LEAST: f64 = 0.5;
+/// A backlog grows from the beginning: at least this share of that growth must be seen before the last quarter of the
+/// windows, where less of it is to be told from chance.
+const EARLY_LEAST: f64 = 0.25;
+/// Where it is seen in the last quarter only, a stall of its length makes less of a slope than a backlog.
+const LATE_LEAST: f64 = 0.2;
+/// What was never sent is more than what was due in the last quarter: then it was not a stall near the end.
+const LAST_QUARTER: f64 = 0.25;
 /// At least this share of what was due must have been left over.
 const LEFT_OVER_LEAST: f64 = 0.01;
 
@@ -92,10 +101,51 @@ pub(super) struct Shortfall {
     slope: f64,
     /// The share of what arrived that was never sent.
     left: f64,
+    /// Whether all of it came near the end of the windows, so that it was a stall and no growing backlog.
+    is_late: bool,
 }
 
 /// How much more was due than was done; none where all of it was, or where latency says nothing of the kind.
 pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
+    of_running(evidence, fell_behind).filter(|found| !found.is_late)
+}
+
+/// The server fell behind near the end of the windows only: that is told by `stalls`.
+pub(super) fn late_stall(evidence: &Evidence<'_>) -> Option<Finding> {
+    let found = of_running(evidence, fell_behind)?;
+    let is_servers = found.is_late && !matches!(short(evidence), Short::Generator | Short::Both);
+    let sentence = format!(
+        "the server fell behind near the end of a window: {} requests/s were due and {} ended well inside; {}, but not \
+         before, so it was a stall and no overload",
+        units::rate(found.rates.offered),
+        units::rate(found.rates.sustained),
+        found.how
+    );
+    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence);
+    is_servers
+        .then(|| finding.remedy("measure for longer, with --duration, to see whether it recovers"))
+}
+
+/// What `judge` finds in the rounds in which the generator ran all the time: the others show what it did not do.
+fn of_running<T>(
+    evidence: &Evidence<'_>,
+    judge: impl FnOnce(&Evidence<'_>) -> Option<T>,
+) -> Option<T> {
+    let rounds = evidence.rounds?;
+    if !rounds.iter().any(paused::is_paused) {
+        return judge(evidence);
+    }
+    let rest = rounds.iter().filter(|round| !paused::is_paused(round));
+    let rest: Vec<Round> = rest.cloned().collect();
+    judge(&Evidence {
+        rounds: Some(&rest),
+        tally: (!rest.is_empty()).then(|| Summary::tally(&rest)),
+        summary: Summary::of(&rest),
+        ..evidence.clone()
+    })
+}
+
+fn fell_behind(evidence: &Evidence<'_>) -> Option<Shortfall> {
     let rates = rates(evidence)?;
     if rates.sustained <= 0.0 || rates.is_sustained() {
         return None;
@@ -104,11 +154,15 @@ pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
     let each = evidence
         .load?
         .exchanges_per_arrival(&evidence.plan()?.protocol);
-    let slope = tally.open.as_ref()?.growth.slope().unwrap_or(0.0);
+    let growth = &tally.open.as_ref()?.growth;
+    let slope = growth.slope().unwrap_or(0.0);
     let missing = (rates.offered - rates.sustained) / rates.sustained;
-    let grows = slope * brought(tally, each) >= GROWTH_LEAST * missing;
+    let reaches = |slope: f64, least: f64| slope * brought(tally, each) >= least * missing;
     let left = left_over(tally);
     let is_left = left >= LEFT_OVER_LEAST && tally.ok >= tally.started / 2;
+    let early = growth.early_slope();
+    let is_early = early.is_none_or(|early| reaches(early, EARLY_LEAST)) || left > LAST_QUARTER;
+    let grows = reaches(slope, if is_early { GROWTH_LEAST } else { LATE_LEAST });
     let how = match (grows, is_left) {
         (true, _) => format!(
             "response time grew by {} for each second of it",
@@ -122,6 +176,7 @@ pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
         how,
         slope,
         left,
+        is_late: !is_early,
     })
 }
 
@@ -322,8 +377,14 @@ mod tests {
 
     #[test]
     fn what_was_left_over_is_overload_too_but_not_where_most_failed() {
-        for (left, ok, findings) in [(49, 5_000, 0), (51, 5_000, 1), (51, 2_000, 0)] {
-            let mut run = run(500, 0);
+        // Half of what was due was done: a second for each, of which a quarter is to be seen.
+        for (left, ok, growth, findings) in [
+            (49, 5_000, 300, 0),
+            (51, 5_000, 300, 1),
+            (51, 2_000, 300, 0),
+            (51, 5_000, 200, 0),
+        ] {
+            let mut run = run(500, growth);
             let tally = &mut run.points[0].rounds[0].tally;
             tally.observe_never_sent(left, Nanos::from_secs(1), Blame::Server);
             let rest = run.points[0].rounds.iter_mut();
@@ -403,11 +464,56 @@ mod tests {
     #[test]
     fn arrivals_that_were_left_over_stand_for_all_they_were_to_ask() {
         for (left, findings) in [(4, 0), (5, 1)] {
-            let mut run = of_visits(500, 0, 0);
+            let mut run = of_visits(500, 30, 0);
             let tally = &mut run.points[0].rounds[0].tally;
             tally.observe_never_sent(left, Nanos::from_secs(1), Blame::Server);
             assert_eq!(found(&mut run).len(), findings, "{left}");
         }
+    }
+
+    /// What the checks `overload` and `stalls` say.
+    fn told(run: &mut Run) -> Vec<(String, String)> {
+        run.summarise();
+        let all = crate::judge_evidence(&Evidence::of(run, &run.points[0]));
+        let about = all
+            .into_iter()
+            .filter(|found| ["overload", "stalls"].contains(&found.check.as_str()));
+        about.map(|found| (found.check, found.sentence)).collect()
+    }
+
+    #[test]
+    fn a_stall_near_the_end_is_no_overload() {
+        let mut run = run(943, 0);
+        for round in &mut run.points[0].rounds {
+            let growth = &mut round.tally.open.as_mut().unwrap().growth;
+            for milli in 900..1_000 {
+                let due = Instant::ZERO + Nanos::from_millis(milli);
+                growth.add(due, Nanos::from_millis(1_000 - milli));
+            }
+        }
+        let told = told(&mut run);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].0, "stalls");
+        assert!(
+            told[0].1.starts_with(
+                "the server fell behind near the end of a window: 1 000 requests/s were due and 943 ended well inside;"
+            ),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn rounds_in_which_the_generator_was_paused_tell_nothing_of_the_server() {
+        let mut run = run(800, 250);
+        let pause = |round: &mut Round| {
+            let mut thread = crate::fixture::busy_thread(0.1);
+            thread.paused.add(Nanos::from_millis(100));
+            round.threads = vec![thread];
+        };
+        run.points[0].rounds[1..].iter_mut().for_each(pause);
+        assert_eq!(told(&mut run).len(), 1, "the first round shows it");
+        pause(&mut run.points[0].rounds[0]);
+        assert_eq!(told(&mut run), []);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Did the server stop answering in the middle?
 
-use super::Check;
+use super::{Check, overload};
 use crate::Evidence;
 use crate::verdict::{Substantiate, number, qualified};
 use plan::{Load, Stop};
@@ -19,8 +19,9 @@ pub(super) const CHECK: Check = Check {
           nine of ten exchanges of the round took (else connections that are answered in step, or a slow server, \
           leave gaps that the percentiles do show). The last bin of a window counts only where it is whole. With a \
           number of requests, more must have ended after the gap than could be under way in it: else the last of them \
-          were waited for, and nothing was left to be asked. Not in an open loop, whose percentiles show it, nor where \
-          the gaps themselves are in the record: then `omission` says more.",
+          were waited for, and nothing was left to be asked. Not where the gaps themselves are in \
+          the record: then `omission` says more. In an open loop, whose percentiles show stalls, only one near the end of \
+          the windows is told, where it looks like the beginning of an overload.",
     judge,
 };
 
@@ -39,7 +40,8 @@ struct Stall {
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if evidence.load.is_some_and(Load::is_open) {
-        return Vec::new(); // everything that was due meanwhile is in the percentiles
+        // Everything that was due meanwhile is in the percentiles, but not what came of it after the window.
+        return overload::late_stall(evidence).into_iter().collect();
     }
     let knows_gaps = |summary: &Summary| summary.omission.is_some();
     if evidence.summary.as_ref().is_some_and(knows_gaps) {

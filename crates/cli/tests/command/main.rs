@@ -15,6 +15,7 @@ mod manual;
 mod observed;
 mod open_loop;
 mod output;
+mod pauses;
 mod protocol;
 mod quotas;
 mod refusals;

@@ -15,6 +15,9 @@ use plan::{Load, Plan, Stretch};
 use record::{Awake, Blame};
 use units::{Instant, Nanos};
 
+/// A thread that was paused for more than one part in so many of the window left its backlog behind by itself.
+const PAUSED_MOST: u64 = 10;
+
 impl Schedule {
     /// The schedule that `plan` has for a thread of `threads` with so many `slots`; none in a closed loop.
     pub(super) fn of(plan: &Plan, slots: u32, threads: u32) -> Option<Box<Schedule>> {
@@ -281,8 +284,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.abandon_backlog(self.clock, blame);
     }
 
-    /// Whether this thread itself was what could not keep up in the window. In virtual time its work takes none.
+    /// Whether this thread itself was what could not keep up in the window: it had no CPU time left (in virtual time its
+    /// work takes none), or was paused for a good part of it.
     fn was_the_limit(&self) -> bool {
-        !self.ring.is_virtual() && self.accounts.was_busy()
+        let window = self.books.end - self.books.start;
+        let was_paused = self.books.watchdog.paused().total * PAUSED_MOST > window;
+        was_paused || !self.ring.is_virtual() && self.accounts.was_busy()
     }
 }

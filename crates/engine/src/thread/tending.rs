@@ -16,7 +16,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let now = self.ring.now();
         self.clock = now;
         let edge = self.accounts.tend(now);
-        let reading = self.books.gaps.tend(self.books.last_done, now);
+        let look = self.books.tend(now);
         if now >= self.next_sweep {
             self.sweep(now);
             self.next_sweep = now + self.sweep_every;
@@ -34,7 +34,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             .retries
             .peek()
             .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
-        self.alarm = self.next_sweep.min(edge).min(retry).min(reading);
+        self.alarm = self.next_sweep.min(edge).min(retry).min(look);
+        self.books.watchdog.expect(self.alarm);
     }
 
     /// Writes down how many connections are open, once the window is, and ends the pauses after failed connects: a pause

@@ -48,6 +48,9 @@ pub struct Options {
     pub wake_late: Nanos,
     /// Bytes that may be under way from the ring to the peer, per connection; beyond it sends come up short.
     pub window: usize,
+    /// Moments from which the owner of the ring does not run for a while, in order: its process is stopped, and the world
+    /// goes on.
+    pub stops: Vec<(Instant, Nanos)>,
     /// When it begins. Not the origin, which means "not yet" in stamps.
     pub start: Instant,
 }
@@ -60,6 +63,7 @@ impl Default for Options {
             call_cost: Nanos::ZERO,
             wake_late: Nanos::ZERO,
             window: 256 * 1024,
+            stops: Vec::new(),
             start: Instant::from_nanos(1_000_000_000),
         }
     }

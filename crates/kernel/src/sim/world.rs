@@ -136,6 +136,15 @@ impl World {
         self.last
     }
 
+    /// Until when the owner of the ring is stopped, where that has begun by now; told once.
+    pub(super) fn stopped(&mut self) -> Option<Instant> {
+        let (start, span) = *self.options.stops.first()?;
+        (start <= self.now()).then(|| {
+            self.options.stops.remove(0);
+            start + span
+        })
+    }
+
     fn schedule(&mut self, at: Instant, action: Action) {
         let order = self.number();
         self.queued_bytes += action.bytes();
@@ -155,6 +164,11 @@ impl World {
         } else {
             deadline
         };
+        self.due_by(limit)
+    }
+
+    /// What happens next until `limit`, whether or not the ring has something to say.
+    pub(super) fn due_by(&mut self, limit: Instant) -> Option<Action> {
         let next = self.queue.peek()?;
         if next.0.at > limit {
             return None;

@@ -351,7 +351,7 @@ fn per_request(point: &Point) -> Option<Value> {
 /// CPU time over time: the median of the rounds, as for every share, and their extremes.
 fn cpus(point: &Point) -> Option<Value> {
     let value = |round: &Round| {
-        let print = round.footprint.as_ref()?;
+        let print = round.priced()?;
         let is_long = print.wall >= Round::SHARES_FROM;
         is_long.then(|| print.cpu.as_secs_f64() / print.wall.as_secs_f64())
     };

@@ -515,8 +515,8 @@ fn server(rounds: &[Round], ended: u64) -> Option<Row> {
         Some(busy) => format!("{bound}{} of {cpus} busy", percent(busy)),
         None => cpus,
     })];
-    // With the server observed in some rounds only, its time belongs to their exchanges alone.
-    if ended > 0 && prints.len() == rounds.len() {
+    // With the server observed in some rounds only, or not all through them, its time belongs to their exchanges alone.
+    if ended > 0 && rounds.iter().all(|round| round.priced().is_some()) {
         let cpu: Nanos = prints.iter().map(|each| each.cpu).sum();
         let each = units::span(cpu / ended);
         items.push(Item::plain(format!("{bound}{each} CPU per exchange")));

@@ -1,0 +1,168 @@
+//! Did weigh itself run all the time?
+
+use super::Check;
+use crate::Evidence;
+use crate::verdict::{Substantiate, invalid, number, qualified};
+use plan::Load;
+use record::{Figure, Finding, Paused, Quota, Round};
+use units::{Nanos, count, percent, span};
+
+pub(super) const CHECK: Check = Check {
+    name: "paused",
+    title: "Was weigh itself stopped in the middle?",
+    doc: "A process that is stopped (SIGSTOP, Ctrl-Z), frozen with its container, or halted with its machine sends \
+          nothing and reads nothing, which looks as if the server had stalled. Each generator thread looks every 10 ms \
+          whether it runs: time beyond that which is neither its CPU time nor waiting for a CPU is a pause, from 10 ms \
+          on. A pause is no stall of the server (`omission` leaves it out), makes no OVERLOAD (`overload` leaves its \
+          rounds out), and a timeout that it caused is blamed on the generator. Requests/s and latency get a caveat; in \
+          an open loop latency is invalid where pauses took more than 1 % of the windows, because as many requests were \
+          sent, or their responses read, late. Pauses that a CPU quota made are told by `quota`.",
+    judge,
+};
+
+/// The share of the windows in which the generator may be paused in an open loop: a p99 would show no more of it.
+const PAUSED_MOST: f64 = 0.01;
+
+fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rounds = evidence.rounds.unwrap_or_default();
+    let paused = rounds.iter().filter(|round| is_paused(round));
+    let (mut all, mut longest) = (Paused::default(), None);
+    for round in paused {
+        let paused = round.paused();
+        if paused.longest > all.longest {
+            longest = Some(round.index);
+        }
+        all.count += paused.count;
+        all.total += paused.total;
+        all.longest = all.longest.max(paused.longest);
+    }
+    let Some(longest) = longest else {
+        return Vec::new();
+    };
+    let windows: Nanos = rounds.iter().map(|round| round.window.span()).sum();
+    let share = all.total.as_secs_f64() / windows.as_secs_f64().max(1e-9);
+    findings(evidence, all, longest, share)
+}
+
+/// Whether the generator was paused in `round`, by something else than its CPU quota.
+pub(super) fn is_paused(round: &Round) -> bool {
+    let paused = round.paused();
+    let throttled = Quota::most_throttled(round.quotas.iter());
+    let by_quota = throttled.is_some_and(|quota| quota.time * 2 >= paused.total);
+    !paused.is_none() && !by_quota
+}
+
+fn findings(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> Vec<Finding> {
+    let round = count(u64::from(longest) + 1);
+    let extent = match all.count {
+        1 => format!("for at least {} in round {round}", span(all.total)),
+        _ => format!(
+            "{}, for at least {} in all, the longest {} in round {round}",
+            number(all.count, "time", "times"),
+            span(all.total),
+            span(all.longest)
+        ),
+    };
+    let stopped = format!(
+        "weigh itself was stopped {extent} (by a signal such as SIGSTOP, with its container, or with its machine)"
+    );
+    let is_open = evidence.load.is_some_and(Load::is_open);
+    let found = if is_open && share > PAUSED_MOST {
+        let late = format!(
+            "{stopped}: {} of the time, so latency is its own",
+            percent(share)
+        );
+        let less = "weigh itself was stopped for a part of the windows and sent less meanwhile";
+        vec![
+            invalid(&[Figure::Latency], late),
+            qualified(&[Figure::Rps], less.to_owned()),
+        ]
+    } else {
+        let sentence = format!("{stopped}; that is in its figures, and not the server's doing");
+        vec![qualified(&[Figure::Rps, Figure::Latency], sentence)]
+    };
+    let substantiate = |finding: Finding| {
+        finding
+            .remedy("measure again without the interruption")
+            .evidence([
+                ("pauses", all.count as f64),
+                ("paused, s", all.total.as_secs_f64()),
+                ("longest pause, s", all.longest.as_secs_f64()),
+            ])
+    };
+    found.into_iter().map(substantiate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{healthy, open_loop};
+    use record::{Grade, Run};
+
+    fn paused(count: u64, total: u64, longest: u64) -> Paused {
+        Paused {
+            count,
+            total: Nanos::from_millis(total),
+            longest: Nanos::from_millis(longest),
+        }
+    }
+
+    /// `run` (five rounds of a second), whose second round had these pauses on one of its two threads.
+    fn with(mut run: Run, paused: Paused) -> Run {
+        let round = &mut run.points[0].rounds[1];
+        round.threads.push(round.threads[0].clone());
+        round.threads[1].paused = paused;
+        run
+    }
+
+    fn found(run: &Run) -> Vec<Finding> {
+        judge(&Evidence::of(run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_pause_touches_both_figures_and_makes_latency_of_an_open_loop_worthless_above_one_per_cent()
+    {
+        assert_eq!(found(&healthy()), []);
+        let both: &[Figure] = &[Figure::Rps, Figure::Latency];
+        let latency: &[Figure] = &[Figure::Latency];
+        for (run, total, grade, touched) in [
+            (healthy(), 900, Grade::Qualified, both),
+            (open_loop(), 50, Grade::Qualified, both),
+            (open_loop(), 51, Grade::Invalid, latency),
+        ] {
+            let found = found(&with(run, paused(1, total, total)));
+            assert_eq!((found[0].grade, &found[0].touches[..]), (grade, touched));
+            let wanted = format!("weigh itself was stopped for at least {total}.0 ms in round 2 (");
+            let shown = found[0].sentence.replace("900 ms", "900.0 ms");
+            assert!(shown.starts_with(&wanted), "{shown}");
+        }
+    }
+
+    #[test]
+    fn several_pauses_are_told_together() {
+        let mut run = with(healthy(), paused(2, 300, 200));
+        run.points[0].rounds[3].threads[0].paused = paused(1, 250, 250);
+        let found = found(&run);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].sentence.starts_with(
+                "weigh itself was stopped 3 times, for at least 550 ms in all, the longest 250 ms in round 4 ("
+            ),
+            "{}",
+            found[0].sentence
+        );
+    }
+
+    #[test]
+    fn what_a_quota_withheld_is_no_pause() {
+        for (throttled, wanted) in [(100, 1), (150, 0)] {
+            let mut run = with(healthy(), paused(3, 300, 100));
+            run.points[0].rounds[1].quotas = vec![Quota {
+                throttled: 3,
+                time: Nanos::from_millis(throttled),
+                ..Quota::default()
+            }];
+            assert_eq!(found(&run).len(), wanted, "{throttled}");
+        }
+    }
+}
