@@ -20,6 +20,7 @@
 
 mod accounts;
 mod books;
+mod full;
 mod gaps;
 mod gate;
 mod job;

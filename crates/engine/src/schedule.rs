@@ -6,6 +6,7 @@
 //! What arrives is an exchange, or a connection that is to ask several of them one after the other: a visit. A visit has
 //! a slot to itself from its arrival on, so that it never finds an idle connection and leaves none.
 
+use crate::full::FullSpans;
 use crate::stack::Stack;
 use plan::{Arrivals, Pacing};
 use record::Waits;
@@ -24,6 +25,8 @@ pub(crate) struct Schedule {
     pub(crate) idle: Stack,
     /// Slots without a connection.
     pub(crate) vacant: Stack,
+    /// When neither had a slot for what was due.
+    pub(crate) full: FullSpans,
     places: Vec<Place>,
     /// The visit on each slot; empty where exchanges arrive.
     visits: Vec<Option<Visit>>,
@@ -85,6 +88,7 @@ impl Schedule {
             head: Instant::NEVER,
             idle: Stack::new(slots),
             vacant,
+            full: FullSpans::default(),
             asked: Instant::ZERO,
             places: vec![Place::default(); slots as usize],
             visits: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
@@ -135,11 +139,21 @@ impl Schedule {
         self.head = Instant::NEVER;
     }
 
-    /// The exchange that is due at `due` gets this slot.
-    pub(crate) fn assign(&mut self, slot: u32, due: Instant) {
+    /// The exchange that is due at `due`, and first among those that wait, gets this slot at `now`.
+    pub(crate) fn assign(&mut self, slot: u32, due: Instant, now: Instant) {
+        let queued = self.full.within(due, now);
+        self.open(slot, queued);
+    }
+
+    /// The next exchange of the visit on this slot, which waits for no other, is sent.
+    pub(crate) fn continue_visit(&mut self, slot: u32) {
+        self.open(slot, Nanos::ZERO);
+    }
+
+    fn open(&mut self, slot: u32, queued: Nanos) {
         let place = &mut self.places[slot as usize];
         place.waits = Waits {
-            queued: place.free - due,
+            queued,
             connecting: Nanos::ZERO,
         };
         place.is_open = true;

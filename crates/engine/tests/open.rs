@@ -342,6 +342,27 @@ fn what_hangs_since_warm_up_is_carried_over_at_its_age_since_it_was_due() {
 }
 
 #[test]
+fn what_a_late_generator_sends_late_has_not_waited_for_a_connection_while_one_was_free() {
+    let options = Options {
+        wake_late: MS * 100, // some hundred are due whenever the thread wakes up
+        ..Options::default()
+    };
+    for connect in [Connect::Lazy, Connect::Eager] {
+        let second = Stop::Duration(Nanos::from_secs(1));
+        let mut plan = plan("1k", Arrivals::Poisson, 1000, second);
+        plan.connect = connect;
+        let round = bottle_with(&plan, &Server::default(), &options).0;
+        let (tally, open) = (&round.tally, open(&round));
+        assert_eq!(tally.ok, tally.due);
+        assert!(open.generator_late.max() > Some(90_000_000));
+        assert_eq!(open.queued.max(), Some(0), "{connect:?}");
+        let parts = [&open.queued, &open.connecting, &open.generator_late];
+        let sum: u64 = parts.iter().map(|part| part.sum()).sum();
+        assert_eq!(sum, tally.lateness.sum());
+    }
+}
+
+#[test]
 fn a_stall_is_in_response_time_and_a_closed_loop_hardly_sees_it() {
     let server = Server {
         stall: Some((MS * 100, MS * 1000)),

@@ -13,7 +13,7 @@ pub struct OpenTimes {
     pub response: Histogram,
     /// The smallest age since its due at which an exchange was censored; percentiles above it are lower bounds.
     pub censored_from: Option<Nanos>,
-    /// Of the exchanges that were sent: from due until a connection was free for it.
+    /// Of the exchanges that were sent: how long of the time since due no connection was free.
     pub queued: Histogram,
     /// Of the exchanges that were sent: how long their connection took to be opened; 0 where it was there.
     pub connecting: Histogram,
@@ -53,7 +53,7 @@ impl Visits {
 /// What an exchange waited for between due and sent: the parts add up to its lateness.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// For a connection to be free.
+    /// For a connection to be free: the time in which none was.
     pub queued: Nanos,
     /// For a connection to be opened.
     pub connecting: Nanos,

@@ -49,7 +49,7 @@ pub struct OpenFigures {
     pub service_us: Latency,
     /// From due to sent, of the ok exchanges.
     pub lateness_us: Latency,
-    /// From due until a connection was free, of the exchanges that were sent.
+    /// How long after due no connection was free, of the exchanges that were sent.
     pub queued_us: Latency,
     /// While a connection was opened for it, likewise.
     pub connecting_us: Latency,

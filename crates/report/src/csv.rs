@@ -238,7 +238,7 @@ pub const COLUMNS: &[Column] = &[
     },
     Column {
         name: "queued_p99_us",
-        doc: "99th percentile of the time from due until a connection was free; empty in a closed loop",
+        doc: "99th percentile of the time after due in which no connection was free; empty in a closed loop",
         value: |line| wait(line, 0.99, |open| &open.queued),
     },
     Column {

@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
           1 % of the requests of connections that arrived were never due, because those connections ended before, fewer \
           were offered than the rates say, which qualifies requests/s. What the \
           generator itself was late is in the response times: more than 5 % of them all together qualifies latency. So \
-          does waiting for one of too few connections, by the same measure. A number of requests that was given up \
+          does waiting for a connection, by the same measure; more connections are advised only where all were open. A number of requests that was given up \
           because nothing was answered qualifies requests/s and latency.",
     judge,
 };
@@ -209,15 +209,34 @@ fn late(tally: &Tally) -> Option<Finding> {
 fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
     let queued = &tally.open.as_ref()?.queued;
     let share = share(tally, queued).filter(|share| *share > SHARE_MOST)?;
+    let open = tally.connects.open_peak;
+    let all = number(connections.into(), "connection", "connections");
+    let (which, remedy) = if open >= connections.into() {
+        (
+            format!("one of {all} to be free"),
+            "if connections are not what is scarce for the users of this server, raise --connections",
+        )
+    } else {
+        (
+            format!(
+                "a connection, although at most {} of {all} were open at a time",
+                units::count(open)
+            ),
+            "see why connections are slow to open or fail: look at the table of errors and at the server's listen backlog",
+        )
+    };
     let sentence = format!(
-        "{} of response time was waiting for one of {} to be free",
-        percent(share),
-        number(connections.into(), "connection", "connections")
+        "{} of response time was waiting for {which}",
+        percent(share)
     );
     Some(
         qualified(&[Figure::Latency], sentence)
-            .remedy("if connections are not what is scarce for the users of this server, raise --connections")
-            .evidence([("share of response time", share), ("connections", connections.into())]),
+            .remedy(remedy)
+            .evidence([
+                ("share of response time", share),
+                ("connections", connections.into()),
+                ("connections open", open as f64),
+            ]),
     )
 }
 
@@ -388,6 +407,32 @@ mod tests {
     }
 
     #[test]
+    fn more_connections_are_advised_only_where_all_were_open() {
+        for (open_peak, words, remedy) in [
+            (
+                10,
+                "one of 10 connections to be free",
+                "raise --connections",
+            ),
+            (
+                9,
+                "a connection, although at most 9 of 10 connections were open at a time",
+                "see why connections are slow to open or fail",
+            ),
+        ] {
+            let mut run = open_loop();
+            tally(&mut run).connects.open_peak = open_peak;
+            let open = tally(&mut run).open.as_mut().unwrap();
+            open.queued.record_n(1_000_000_000, 1_000);
+            let found = found(&run);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].sentence.ends_with(words), "{found:?}");
+            let advice = found[0].remedy.as_ref().unwrap();
+            assert!(advice.contains(remedy), "{advice}");
+        }
+    }
+
+    #[test]
     fn lateness_and_waiting_are_said_from_a_twentieth_of_response_time_on() {
         type Part = fn(&mut record::OpenTimes) -> &mut stats::Histogram;
         let parts: [(Part, &str); 2] = [
@@ -408,6 +453,7 @@ mod tests {
                     .iter()
                     .map(|round| round.tally.open.as_ref().unwrap().response.sum())
                     .sum();
+                tally(&mut run).connects.open_peak = 10;
                 let open = tally(&mut run).open.as_mut().unwrap();
                 // The share is one of the sum: of 104 and of 106.
                 part(open).record_n(response * percent / 100 / 1_000, 1_000);

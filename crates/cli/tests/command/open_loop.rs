@@ -1,9 +1,12 @@
 //! `--rate` and `--connection-rate`: what is due is what the schedule says, and all of it is asked and counted, however the machine was disturbed
 //! meanwhile. Nothing here depends on how long anything took.
 
-use crate::bench::{Bench, Record, Reference};
+use crate::bench::{Bench, Record, Reference, Said, signal};
 use crate::scripted::{OK, Scripted};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 #[test]
 fn a_number_of_requests_at_a_rate_is_asked_exactly_whatever_threads_arrivals_and_connections_are() {
@@ -33,6 +36,45 @@ fn a_number_of_requests_at_a_rate_is_asked_exactly_whatever_threads_arrivals_and
         }
     }
     assert_eq!(server.stop().requests(), sent);
+}
+
+#[test]
+fn the_generators_own_pause_is_no_waiting_for_a_connection() {
+    let (weigh, requests) = (Arc::new(AtomicU32::new(0)), AtomicU64::new(0));
+    let process = weigh.clone();
+    let server = Scripted::start(move |line| {
+        while line.request().is_some() {
+            line.say(OK);
+            if requests.fetch_add(1, Ordering::SeqCst) == 100 {
+                let process = process.load(Ordering::SeqCst);
+                signal("STOP", process);
+                std::thread::sleep(Duration::from_millis(400)); // this is what is measured
+                signal("CONT", process);
+            }
+        }
+    });
+    let bench = Bench::new();
+    let line = format!(
+        "run -o run.json {} --rate 500 --arrivals constant -d 1s --warmup 0s --rounds 1",
+        server.at()
+    );
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let child = bench.weigh(&words).spawn().unwrap();
+    weigh.store(child.id(), Ordering::SeqCst);
+    let said = Said::of(child);
+    let record = bench.record("run.json");
+    record.assert_conserved();
+    assert_eq!(record.count("/summary/ok"), 500, "{said:#?}");
+    let longest = |part: &str| record.at(&format!("/summary/open/{part}/max")).as_f64();
+    assert!(
+        longest("generator_late_us") > Some(300_000.0),
+        "{}",
+        said.out
+    );
+    assert_eq!(longest("queued_us"), Some(0.0), "{}", said.out);
+    for words in ["waiting for one of", "raise --connections"] {
+        assert!(!said.out.contains(words), "{}", said.out);
+    }
 }
 
 #[test]

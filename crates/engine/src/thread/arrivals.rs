@@ -78,13 +78,16 @@ impl<'p, R: Ring> Thread<'p, R> {
                 return false;
             }
             let may_connect = self.connecting < schedule.most_connecting;
-            if !schedule.is_allowed() {
-                return !schedule.idle.is_empty() || may_connect && !schedule.vacant.is_empty();
+            let may_open = may_connect && !schedule.vacant.is_empty();
+            if schedule.idle.is_empty() && !may_open {
+                schedule.full.begin(self.clock);
+                return false;
             }
-            let free = match schedule.idle.pop() {
-                None if may_connect => schedule.vacant.pop(),
-                idle => idle,
-            };
+            schedule.full.end(self.clock);
+            if !schedule.is_allowed() {
+                return true;
+            }
+            let free = schedule.idle.pop().or_else(|| schedule.vacant.pop());
             let Some(index) = free else { return false };
             self.offer_scheduled(index);
         }
@@ -145,6 +148,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let Some(schedule) = &mut self.schedule else {
             return;
         };
+        schedule.full.end(self.clock);
         match is_open {
             true if schedule.is_of_visits() => {
                 self.leave(index, Cut::Behind);
@@ -172,7 +176,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             match self.pace.take_arrival(due, schedule.each) {
                 Some((belongs, left)) => {
                     schedule.note_assigned();
-                    schedule.assign(index, due);
+                    schedule.assign(index, due, self.clock);
                     schedule.receive(index, Visit { due, belongs, left });
                     schedule.pass();
                     self.books.note_arrival(belongs);
@@ -193,7 +197,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let visit = schedule.visit(index).filter(|visit| visit.left > 0)?;
         let belongs = self.pace.take_promised(due)?;
         visit.left -= 1;
-        schedule.assign(index, due);
+        schedule.continue_visit(index);
         Some(self.begun(due, belongs))
     }
 
