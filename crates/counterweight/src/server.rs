@@ -2,7 +2,8 @@
 //!
 //! Each worker lives on a thread of its own from the beginning, with a table of descriptors of its own, so that no
 //! system call of one touches what another one needs. So what can fail fails there, and is told to whoever waits for
-//! the server to be ready.
+//! the server to be ready. The listening sockets alone are in the table of the thread that made the server too, while it
+//! listens: `ss -p` and `lsof` look there when they are asked whose a socket is.
 
 use crate::admin::{Board, Seat};
 use crate::answering::Site;
@@ -15,8 +16,10 @@ use crate::log::{Log, LogFile};
 use crate::places::Places;
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
+use kernel::descriptors::{self, Entrance, Showcase};
 use kernel::user::User;
-use kernel::{Address, Epoll, Errno, affinity, clock, descriptors, quota};
+use kernel::{Address, Epoll, Errno, affinity, clock, quota};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,6 +127,8 @@ pub struct Server {
     admin: Option<Address>,
     log: Option<Arc<LogFile>>,
     stop: Arc<AtomicBool>,
+    /// Copies of the workers' listening sockets, to be seen in this thread's table.
+    listeners: Vec<OwnedFd>,
 }
 
 /// A thread that has its worker ready.
@@ -150,7 +155,7 @@ impl Server {
             refuse_to_share(address)?;
         }
         let user = config.user.as_deref().map(find_user).transpose()?;
-        let crew = Crew::new(config)?;
+        let mut crew = Crew::new(config)?;
         let (first, addresses) = crew.hire(0, &config.listen)?;
         let is_shared = |address: &&Address| matches!(address, Address::Ip(_));
         let shared: Vec<Address> = addresses.iter().filter(is_shared).cloned().collect();
@@ -173,6 +178,8 @@ impl Server {
             admin,
             log: crew.log,
             stop: crew.stop,
+            // Not before, as each thread begins with a copy of what is in this one's table by then.
+            listeners: crew.showcase.collect(),
         })
     }
 
@@ -210,6 +217,8 @@ impl Server {
             // The flags are the caller's, and may be raised by a signal: there is nothing to wait for but time.
             thread::sleep(WATCH.to_std());
         }
+        // A socket listens until its last copy is closed, which is to be the worker's.
+        drop(self.listeners);
         // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
         self.stop.store(true, Ordering::Relaxed);
         let mut counts = Counts::default();
@@ -275,6 +284,7 @@ struct Crew<'a> {
     log: Option<Arc<LogFile>>,
     headers: Headers,
     stop: Arc<AtomicBool>,
+    showcase: Showcase,
 }
 
 impl<'a> Crew<'a> {
@@ -299,6 +309,7 @@ impl<'a> Crew<'a> {
             log: config.log.clone().map(|path| Arc::new(LogFile::new(path))),
             headers: Headers::new(&config.headers)?,
             stop: Arc::default(),
+            showcase: Showcase::new().map_err(ServeError::Ring)?,
         })
     }
 
@@ -324,6 +335,7 @@ impl<'a> Crew<'a> {
             seat: board.map(|board| Seat::new(board, worker as usize)),
             listen: at.to_vec(),
             mode: config.listen_mode,
+            entrance: self.showcase.entrance(),
         };
         self.start(format!("worker-{worker}"), job, true)
     }
@@ -346,6 +358,7 @@ impl<'a> Crew<'a> {
             seat: None,
             listen: vec![at.clone()],
             mode: None,
+            entrance: self.showcase.entrance(),
         };
         self.start("admin".to_owned(), job, false)
     }
@@ -397,6 +410,8 @@ struct Job {
     listen: Vec<Address>,
     /// Permissions of Unix sockets.
     mode: Option<u32>,
+    /// Where its listening sockets are shown.
+    entrance: Entrance,
 }
 
 /// As [`Site`], before anything is opened.
@@ -415,7 +430,8 @@ impl Job {
         stop: &AtomicBool,
     ) -> Counts {
         // Where the table stays shared, each system call takes a little longer.
-        let _ = descriptors::own();
+        let is_own = descriptors::own().is_ok();
+        let entrance = self.entrance;
         let (worker, addresses) = match self.prepare() {
             Ok(ready) => ready,
             Err(error) => {
@@ -423,6 +439,10 @@ impl Job {
                 return Counts::default();
             }
         };
+        if is_own {
+            // Where there is no room for them they are not seen, and serve as well.
+            let _ = entrance.show(&worker.listeners());
+        }
         let _ = tell.send(Ok(addresses)); // whoever asked is waiting
         if go.recv().is_err() {
             return Counts::default();

@@ -42,8 +42,9 @@ use crate::slots::{FIRST, Slots};
 use crate::wheel::Wheel;
 pub(crate) use doors::TURNED_AWAY;
 use holders::Holders;
-use kernel::{Address, Closing, Errno, Event, ListenOptions, Ring, Token};
+use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Instant, Nanos};
@@ -91,6 +92,13 @@ pub(crate) struct Worker<R> {
     holders: Holders,
     /// Bytes of files that may still be sent before it is looked what has happened meanwhile.
     allowance: usize,
+}
+
+impl Worker<Epoll> {
+    /// The sockets that it listens on.
+    pub(crate) fn listeners(&self) -> Vec<BorrowedFd<'_>> {
+        self.ring.listeners()
+    }
 }
 
 impl<R: Ring> Worker<R> {

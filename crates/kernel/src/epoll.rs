@@ -37,7 +37,7 @@ use crate::stamps::{Control, WallClock};
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
 use crate::{Token, clock, socket};
 use std::io::IoSlice;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use units::{Instant, Nanos};
 
 /// Bytes that one `Received` carries at most.
@@ -193,6 +193,18 @@ impl Epoll {
             exact: true,
             doors: Doors::default(),
         })
+    }
+
+    /// The listening sockets, by their tokens.
+    pub fn listeners(&self) -> Vec<BorrowedFd<'_>> {
+        let listening = self
+            .sockets
+            .iter()
+            .filter(|socket| socket.state == State::Listening);
+        // SAFETY: a listening socket stays open until it is closed through the ring, which is borrowed as long.
+        listening
+            .map(|socket| unsafe { BorrowedFd::borrow_raw(socket.fd) })
+            .collect()
     }
 
     /// The table's entry for a token that is to be used; EMFILE beyond the table's limit.
@@ -518,6 +530,10 @@ impl Ring for Epoll {
             return;
         }
         let fd = socket.fd;
+        if socket.state == State::Listening {
+            // Whoever else has a copy of it: it listens no more.
+            socket::shutdown_both(fd);
+        }
         *socket = Socket {
             generation: socket.generation.wrapping_add(1),
             ..Socket::FREE

@@ -15,6 +15,8 @@ mod rotating;
 mod privileges;
 // how it ends,
 mod stopping;
+// whose its sockets are,
+mod sockets;
 // how our own client takes it,
 mod clients;
 // and how it is begun.
@@ -155,12 +157,17 @@ impl Drop for Serving {
     }
 }
 
+/// What stands behind `begin` in the next line that has it; further addresses are passed over.
 fn said(out: &mut impl BufRead, begin: &str) -> String {
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
-    let rest = line.trim_end().strip_prefix(begin);
-    rest.unwrap_or_else(|| panic!("`weigh serve` said {line:?}"))
-        .to_owned()
+    loop {
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        if let Some(rest) = line.trim_end().strip_prefix(begin) {
+            return rest.to_owned();
+        }
+        let is_address = line.starts_with("listening on ");
+        assert!(is_address, "`weigh serve` said {line:?}");
+    }
 }
 
 /// Waits until something has come about that another process does.
