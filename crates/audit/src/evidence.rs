@@ -31,6 +31,8 @@ pub struct Evidence<'a> {
     pub summary: Option<Summary>,
     /// The figures as stated, in every place where they are.
     pub stated: Vec<&'a Summary>,
+    /// Whether another version of weigh stated them, whose rules may give a figure where this one gives none.
+    pub foreign: bool,
     /// Whether it was stopped before the plan was carried out.
     pub interrupted: bool,
 }
@@ -54,6 +56,7 @@ impl<'a> Evidence<'a> {
             tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
             summary: Summary::of(&point.rounds),
             stated: point.summary.iter().chain(repeated).collect(),
+            foreign: run.weigh != env!("CARGO_PKG_VERSION"),
             interrupted: run.interrupted,
         }
     }

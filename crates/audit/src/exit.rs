@@ -40,8 +40,8 @@ fn stopped(run: &Run) -> Option<Exit> {
     }
 }
 
-/// The counts or the summary do not add up.
-fn contradiction(run: &Run) -> Option<String> {
+/// Says how the record contradicts itself, if it does; its findings must have been judged.
+pub fn contradiction(run: &Run) -> Option<String> {
     let is_one = |found: &&Finding| found.check == "conservation" && found.grade == Grade::Invalid;
     let found = run.findings.iter().find(is_one)?;
     Some(format!("the record contradicts itself: {}", found.sentence))

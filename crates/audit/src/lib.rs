@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod again;
 mod checks;
 mod evidence;
 mod exit;
@@ -24,9 +25,10 @@ mod fixture;
 mod reasons;
 mod verdict;
 
+pub use again::again;
 pub use checks::{CHECKS, Check};
 pub use evidence::Evidence;
-pub use exit::{exit, judgement};
+pub use exit::{contradiction, exit, judgement};
 
 use record::{Finding, Run};
 use std::cmp::Reverse;
@@ -51,8 +53,13 @@ pub fn judge(run: &Run) -> Vec<Finding> {
             found
         })
         .collect();
-    findings.sort_by_key(|finding| (Reverse(finding.grade), row_of(&finding.check)));
+    worst_first(&mut findings);
     findings
+}
+
+/// The worst first, then in the order of [`CHECKS`].
+fn worst_first(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| (Reverse(finding.grade), row_of(&finding.check)));
 }
 
 /// The answers of all checks to one load level's evidence, in the order of [`CHECKS`].

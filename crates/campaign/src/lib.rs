@@ -29,12 +29,12 @@ mod unexpected;
 mod walk;
 mod witness;
 
-pub use audit::judgement;
+pub use audit::{contradiction, judgement};
 pub use cells::{Cell, Generators, cells};
 pub use course::left;
 pub use foresight::{Foresight, foresee};
 pub use generator::{GenerateError, generate};
-pub use reading::load;
+pub use reading::{load, load_from};
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use unexpected::UnexpectedError;

@@ -1,22 +1,21 @@
-//! Reading what campaigns have left: every reader judges it again, because a stored judgement may be missing, outdated or
-//! edited.
+//! Reading what campaigns have left. Every reader judges it again: a stored judgement may be missing, outdated or edited.
 
 use record::{LoadError, Run};
+use std::io::Read;
 use std::path::Path;
 
-/// Reads the record or journal at `path`, as [`record::load`] does, and judges it again from its rounds: summaries, findings
-/// and exit status are computed here, and a stored summary that they contradict is a finding.
+/// Reads the record or journal at `path`, as [`record::load`] does, and judges it again from its rounds.
 ///
 /// # Errors
 /// [`LoadError`].
 pub fn load(path: &Path) -> Result<Run, LoadError> {
-    record::load(path).map(judged)
+    record::load(path).map(audit::again)
 }
 
-/// `run` with everything computed again that follows from its rounds.
-fn judged(mut run: Run) -> Run {
-    run.findings = audit::judge(&run); // before the stored summaries are replaced
-    run.summarise();
-    run.exit = audit::exit(&run, run.plan.strict);
-    run
+/// Reads a record or journal from `input`, which errors call `name`, and judges it again from its rounds.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load_from(input: &mut dyn Read, name: &Path) -> Result<Run, LoadError> {
+    record::load_from(input, name).map(audit::again)
 }

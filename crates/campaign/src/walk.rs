@@ -151,7 +151,9 @@ pub fn resume(
         path: output.into(),
         what,
     };
-    earlier.plan.strict = plan.strict; // which changes nothing of what is measured
+    earlier.plan.strict = plan.strict; // which changes nothing of what is measured,
+    earlier.plan.withhold.clone_from(&plan.withhold); // nor does what is written down
+    earlier.plan = earlier.plan.published();
     if plan.published() != earlier.plan {
         return Err(differs("the plan".into()));
     }
@@ -303,7 +305,7 @@ fn walk(
             }
             Err(CampaignError::Interrupted) => break,
             Err(error) => {
-                run.broken_off = Some(error.to_string());
+                run.broken_off = Some(published(plan, &error));
                 run.interrupted = true; // what was measured before it stands
                 break;
             }
@@ -313,6 +315,16 @@ fn walk(
     run.interrupted |= stop.load(Ordering::Relaxed);
     run.drop_unmeasured();
     Ok(way.journal)
+}
+
+/// What an error says, as it may be written down: the server's command may be in it.
+fn published(plan: &Plan, error: &CampaignError) -> String {
+    let command = plan.server.as_ref().map(|server| &server.argv);
+    let shown = command.map(|argv| (argv.join(" "), plan.secrets().command(argv).join(" ")));
+    match shown {
+        Some((command, shown)) => error.to_string().replace(&command, &shown),
+        None => error.to_string(),
+    }
 }
 
 /// What goes with a campaign from cell to cell.

@@ -171,6 +171,11 @@ pub struct RunFlags {
     /// A Cookie header.
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Request")]
     pub cookie: Option<String>,
+    /// Keep the values of this header or query parameter out of the record, too, or `body` for the body's text. Values
+    /// whose name looks like a credential (token, key, password, cookie, ...) are always kept out; bodies are not. May be
+    /// given several times.
+    #[arg(long, value_name = "NAME", help_heading = "Request")]
+    pub withhold: Vec<String>,
     /// Requests from a file, one a line, `[METHOD] PATH-OR-URL [BODY]`, read as they are needed, over and over.
     #[arg(long = "urls", value_name = "FILE", help_heading = "Request")]
     pub urls_file: Option<PathBuf>,
@@ -354,7 +359,7 @@ others. --connections, --rate, --threads, --pipeline and --workers take them.";
 /// `weigh report`
 #[derive(Debug, Args)]
 pub struct ReportFlags {
-    /// Records or journals [default: the newest in the state directory].
+    /// Records or journals, - for standard input [default: the newest in the state directory].
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// How to lay them out: text, json or csv.

@@ -186,6 +186,7 @@ fn base(flags: &RunFlags, defaults: &Defaults) -> Result<Plan> {
         keep_going: flags.keep_going,
         tolerance: flags.max_errors,
         strict: flags.strict,
+        withhold: flags.withhold.clone(),
         seed: flags
             .seed
             .unwrap_or_else(|| kernel::clock::realtime().as_nanos() as u64),

@@ -14,7 +14,9 @@ use report::Look;
 use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
-const ANEW: [&str; 6] = ["resume", "chart", "json", "quiet", "strict", "dry_run"];
+const ANEW: [&str; 7] = [
+    "resume", "chart", "json", "quiet", "strict", "withhold", "dry_run",
+];
 
 /// Carries `flags` out, of which those of the names `given` stand on the command line.
 pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
@@ -67,6 +69,9 @@ fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
             path.display()
         );
     }
+    if let Some(found) = campaign::contradiction(&run) {
+        bail!("--resume {}: {found}; measure anew", path.display());
+    }
     Ok((run, path))
 }
 
@@ -87,6 +92,7 @@ fn again(flags: &SweepFlags, given: &[String], earlier: &Run, path: &Path) -> Re
         }
         let mut plan = earlier.plan.clone();
         plan.strict |= flags.run.strict;
+        plan.withhold.extend_from_slice(&flags.run.withhold);
         if plan.withholds() {
             bail!(
                 "--resume {} does not hold the credentials of its requests; give the whole command again",

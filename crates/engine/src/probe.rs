@@ -181,12 +181,9 @@ pub fn probe<R: Ring>(
         match connect(ring, &job, stop) {
             Ok(()) => {
                 let shown = exchanges(ring, &job, job.first_requests(seq, most), stop);
-                let published = Job::new(plan.published(), endpoint.clone())?;
-                let asked = published.first_requests(seq, 1).pop();
-                let (head, _) = asked.ok_or(JobError::NoRequest)?;
                 return match shown.is_empty() {
                     true => Err(JobError::NoRequest.into()),
-                    false => Ok((summary(endpoint, failed, &head, &shown), shown)),
+                    false => Ok((summary(plan, endpoint, failed, &shown), shown)),
                 };
             }
             Err(why) => failed.push((endpoint.clone(), why)),
@@ -339,18 +336,18 @@ fn send<R: Ring>(ring: &mut R, connection: &mut Connection<'_>) -> Result<(), St
 }
 
 fn summary(
+    plan: &Plan,
     endpoint: &Endpoint,
     failed: Vec<(Endpoint, String)>,
-    asked: &[u8],
     shown: &[Shown],
 ) -> record::Probe {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| plan.secrets().head(&String::from_utf8_lossy(bytes));
     let first = shown.first().cloned().unwrap_or_default();
     let unexpected = || shown.iter().filter_map(|each| each.unexpected.as_ref());
     record::Probe {
         endpoint: endpoint.clone(),
         failed,
-        request_head: text(asked),
+        request_head: text(&first.request_head),
         response_head: (!first.response_head.is_empty()).then(|| text(&first.response_head)),
         status: (first.status != 0).then_some(first.status),
         body_length: first.body_length,

@@ -1,5 +1,6 @@
 //! The plan itself.
 
+use crate::secrets::{Secrets, WITHHELD};
 use crate::{
     Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Stop, Sweep,
     Target,
@@ -58,6 +59,9 @@ pub struct Plan {
     /// Whether a figure that a finding makes invalid has an exit status of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub strict: bool,
+    /// Further names of headers and query parameters whose values are withheld from the record, or `body`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withhold: Vec<String>,
     /// Seeds everything random, so that a run can be repeated.
     pub seed: u64,
     /// The server that is started for the campaign, if we start it.
@@ -229,6 +233,7 @@ impl Plan {
             keep_going: false,
             tolerance: Tolerance::Share(0.01),
             strict: false,
+            withhold: Vec::new(),
             seed: 1,
             server: None,
             sweep: None,
@@ -237,25 +242,37 @@ impl Plan {
         }
     }
 
-    /// The plan as it may be published: the values of headers that carry credentials are withheld.
+    /// What is withheld of everything that is written down.
+    pub fn secrets(&self) -> Secrets<'_> {
+        Secrets(&self.withhold)
+    }
+
+    /// The plan as it may be published: without the values that look like credentials.
     pub fn published(&self) -> Plan {
         let mut plan = self.clone();
         let requests = match &mut plan.requests {
             Requests::Listed(requests) => requests.as_mut_slice(),
             Requests::File { common, .. } => std::slice::from_mut(common),
         };
-        requests.iter_mut().for_each(Request::withhold_credentials);
+        let secrets = self.secrets();
+        for request in requests {
+            request.withhold(secrets);
+        }
+        if let Some(server) = &mut plan.server {
+            server.argv = secrets.command(&server.argv);
+        }
         plan
     }
 
-    /// Whether it is a published plan that lacks credentials.
+    /// Whether it is a published plan that lacks something that is sent, or a part of the server's command.
     pub fn withholds(&self) -> bool {
         let requests = match &self.requests {
             Requests::Listed(requests) => requests.as_slice(),
             Requests::File { common, .. } => std::slice::from_ref(common),
         };
-        let mut headers = requests.iter().flat_map(|request| &request.headers);
-        headers.any(|(_, value)| value == Request::WITHHELD)
+        let command = self.server.iter().flat_map(|server| &server.argv);
+        requests.iter().any(Request::withholds)
+            || command.into_iter().any(|word| word.contains(WITHHELD))
     }
 
     /// Connections that are really open at a time, or may be: with fewer requests than connections only as many as there

@@ -24,6 +24,7 @@ pub mod line;
 mod load;
 mod observe;
 pub mod pacing;
+pub mod secrets;
 mod share;
 mod sweep;
 mod target;

@@ -1,5 +1,6 @@
 //! Who is asked, and what.
 
+use crate::secrets::{Secrets, WITHHELD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,21 +87,27 @@ impl Request {
         }
     }
 
-    /// Headers whose values are credentials; they are sent, but never written into a record.
-    pub const CREDENTIALS: [&str; 3] = ["Authorization", "Proxy-Authorization", "Cookie"];
-    /// What a record holds instead of them.
-    pub const WITHHELD: &str = "(withheld)";
-
-    /// Replaces the values of headers that carry credentials.
-    pub fn withhold_credentials(&mut self) {
+    /// The request as it may be written down.
+    pub(crate) fn withhold(&mut self, secrets: Secrets<'_>) {
         for (name, value) in &mut self.headers {
-            if Self::CREDENTIALS
-                .iter()
-                .any(|secret| name.eq_ignore_ascii_case(secret))
-            {
-                *value = Self::WITHHELD.into();
-            }
+            *value = secrets.header(name, value);
         }
+        self.path = secrets.url(&self.path);
+        if let Some(Body::Text(text)) = &mut self.body {
+            *text = secrets.body(text);
+        }
+    }
+
+    /// Whether something that is sent is missing, because it is withheld.
+    pub(crate) fn withholds(&self) -> bool {
+        let body = match &self.body {
+            Some(Body::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        let mut values = self.headers.iter().map(|(_, value)| value.as_str());
+        values.any(|value| value.contains(WITHHELD))
+            || self.path.contains(WITHHELD)
+            || body.starts_with(WITHHELD)
     }
 
     /// Whether every exchange asks something else, so that bodies cannot be compared with one another.

@@ -80,7 +80,7 @@ pub use gaps::Gaps;
 pub use generator::{Awake, Paused, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::Journal;
-pub use load::{LoadError, load};
+pub use load::{LoadError, load, load_from};
 pub use machine::Machine;
 pub use observed::{Known, Observed, Process};
 pub use omission::Omission;

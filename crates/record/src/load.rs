@@ -93,28 +93,39 @@ pub fn load(path: &Path) -> Result<Run, LoadError> {
 }
 
 fn load_file(path: &Path) -> Result<Run, LoadError> {
-    let text = read(path)?;
+    let mut file = File::open(path).map_err(|error| LoadError::Unreadable {
+        path: path.into(),
+        error,
+    })?;
+    load_from(&mut file, path)
+}
+
+/// Reads a record or journal from `input`, which errors call `name`.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load_from(input: &mut dyn Read, name: &Path) -> Result<Run, LoadError> {
+    let text = read(input, name)?;
     parse(&text).map_err(|flaw| match flaw {
         Flaw::Newer(found) => LoadError::Newer {
-            path: path.into(),
+            path: name.into(),
             found,
         },
         Flaw::Other(reason) => LoadError::NotARecord {
-            path: path.into(),
+            path: name.into(),
             reason,
         },
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+fn read(input: &mut dyn Read, name: &Path) -> Result<Vec<u8>, LoadError> {
     let mut text = Vec::new();
-    let file = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text));
-    match file {
+    match input.take(MOST_BYTES + 1).read_to_end(&mut text) {
         Err(error) => Err(LoadError::Unreadable {
-            path: path.into(),
+            path: name.into(),
             error,
         }),
-        Ok(_) if text.len() as u64 > MOST_BYTES => Err(LoadError::TooLarge(path.into())),
+        Ok(_) if text.len() as u64 > MOST_BYTES => Err(LoadError::TooLarge(name.into())),
         Ok(_) => Ok(text),
     }
 }

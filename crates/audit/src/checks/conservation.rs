@@ -4,7 +4,10 @@ use super::Check;
 use crate::Evidence;
 use crate::reasons;
 use crate::verdict::{ALL, Substantiate, invalid, list};
-use record::{Finding, Latency, OpenFigures, Round, Summary, Tally, VisitFigures};
+use record::{
+    Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Summary, Tally,
+    VisitFigures,
+};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
@@ -12,10 +15,16 @@ pub(super) const CHECK: Check = Check {
     title: "Is every exchange accounted for exactly once?",
     doc: "In every round, exchanges due must be those started plus those never sent, and those started must be those \
           that ended well plus the faults plus those that were cut off. What is carried over from before the window is \
-          an error beside those, and was sent in warm-up. There cannot be more statuses than complete responses; and every figure of the summary must follow again from the rounds. If one does not, either weigh \
+          an error beside those, and was sent in warm-up. There cannot be more statuses than \
+          complete responses; each distribution must have as many samples as there were requests of its kind; and every \
+          figure of the summary must follow again from the rounds. If one does not, either weigh \
           has an error or the record was changed afterwards, and no figure of it can be believed: all are invalid.",
     judge,
 };
+
+/// What to do with a record whose parts contradict each other.
+const CHANGED: &str =
+    "do not use this record: it was changed after it was written, or weigh has an error";
 
 /// Figures that are not counts may differ by this much, so that another order of addition is no forgery.
 const TOLERANCE: f64 = 1e-9;
@@ -27,10 +36,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .filter(|round| !is_conserved(round))
         .map(unaccounted);
     let surplus = rounds.iter().filter_map(too_many_statuses);
+    let torn = rounds.iter().filter_map(torn);
     let twins = evidence.twin.map_or(&[][..], |twin| &twin.rounds);
     let broken_twins = twins.iter().filter(|round| !is_conserved(round));
     broken
         .chain(surplus)
+        .chain(torn)
         .chain(broken_twins.map(unaccounted_twin))
         .chain(contradicted(evidence))
         .collect()
@@ -100,33 +111,96 @@ fn too_many_statuses(round: &Round) -> Option<Finding> {
     })
 }
 
+/// The distributions of a round that have not the number of samples that its counts say.
+fn torn(round: &Round) -> Option<Finding> {
+    let tally = &round.tally;
+    let of = |kind: Kind| tally.faults.count(|fault| fault.kind == kind);
+    let cut = tally.service.count().checked_sub(tally.ok); // in an open loop some were never sent
+    let in_bins = tally.series.ok.iter().copied().fold(0, u64::saturating_add);
+    let open = tally.open.as_deref();
+    let waits = |open: &OpenTimes| {
+        let sent = open.queued.count();
+        sent == open.connecting.count() && sent == open.generator_late.count()
+    };
+    let rows = [
+        ("service", cut.is_some_and(|cut| cut <= tally.censored())),
+        ("first_byte", tally.first_byte.count() == tally.ok),
+        ("lateness", tally.lateness.count() == tally.ok),
+        (
+            "service_4xx",
+            tally.service_4xx.count() == of(Kind::Status4xx),
+        ),
+        (
+            "service_5xx",
+            tally.service_5xx.count() == of(Kind::Status5xx),
+        ),
+        ("series", in_bins == tally.ok_in_window || in_bins == 0),
+        ("send delays", open.is_none_or(waits)),
+    ];
+    let names = rows.iter().filter(|(_, holds)| !holds);
+    let names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
+    (!names.is_empty()).then(|| {
+        invalid(
+            ALL,
+            format!(
+                "round {} contradicts itself: its counts are not those of {}",
+                count(u64::from(round.index) + 1),
+                list(&names)
+            ),
+        )
+        .remedy(CHANGED)
+        .evidence([("distributions that differ", names.len() as f64)])
+    })
+}
+
+/// What `run`, summarised again, says otherwise than its file did: what was sent, and the figures of the curve.
+pub(crate) fn stored(run: &Run, sent: SentTotal, curve: Option<&Curve>) -> Option<Finding> {
+    let mut names = Vec::new();
+    if sent != run.sent_total {
+        names.push("sent_total".to_owned());
+    }
+    if let (Some(stored), Some(computed)) = (curve, &run.curve) {
+        let counts = |curve: &Curve| [curve.requests, curve.ok, curve.errors];
+        let peak = |curve: &Curve| curve.peak.map(|peak| peak.rps);
+        let same = counts(stored) == counts(computed)
+            && alike(stored.rps, computed.rps)
+            && alike(peak(stored), peak(computed));
+        names.extend((!same).then(|| "curve".to_owned()));
+    }
+    (!names.is_empty()).then(|| Finding {
+        check: CHECK.name.to_owned(),
+        ..contradiction(&names)
+    })
+}
+
 /// The summary as stated against the one that follows from the rounds.
 fn contradicted(evidence: &Evidence<'_>) -> Option<Finding> {
     evidence.rounds?;
     let mut names: Vec<String> = Vec::new();
     for stated in &evidence.stated {
         match &evidence.summary {
-            Some(computed) => names.extend(differences(stated, computed)),
+            Some(computed) => names.extend(differences(stated, computed, evidence.foreign)),
             None => names.push("the whole summary, of no round".to_owned()),
         }
     }
     names.dedup();
-    (!names.is_empty()).then(|| {
-        invalid(
-            ALL,
-            format!(
-                "the summary contradicts the rounds it is made of, in {}",
-                list(&names)
-            ),
-        )
-        .remedy(
-            "do not use this record: it was changed after it was written, or weigh has an error",
-        )
-        .evidence([("figures that differ", names.len() as f64)])
-    })
+    (!names.is_empty()).then(|| contradiction(&names))
 }
 
-fn differences(stated: &Summary, computed: &Summary) -> Vec<String> {
+fn contradiction(names: &[String]) -> Finding {
+    invalid(
+        ALL,
+        format!(
+            "the stored figures contradict the rounds they are made of, in {}",
+            list(names)
+        ),
+    )
+    .remedy(CHANGED)
+    .evidence([("figures that differ", names.len() as f64)])
+}
+
+/// The figures of `stated` that are others in `computed`. Of a `foreign` version only what both have is compared.
+fn differences(stated: &Summary, computed: &Summary, foreign: bool) -> Vec<String> {
     let counts = counts(stated).into_iter().zip(counts(computed));
     let figures = figures(stated).into_iter().zip(figures(computed));
     let mut names: Vec<&str> = counts
@@ -136,10 +210,14 @@ fn differences(stated: &Summary, computed: &Summary) -> Vec<String> {
     names.extend(
         figures
             .filter(|(one, other)| !alike(one.1, other.1))
+            .filter(|(one, other)| !foreign || one.1.is_some() && other.1.is_some())
             .map(|((name, _), _)| name),
     );
     if stated.errors.by_kind != computed.errors.by_kind {
         names.push("errors by kind");
+    }
+    if foreign {
+        return names.into_iter().map(str::to_owned).collect();
     }
     if stated.latency_us.at_least != computed.latency_us.at_least {
         names.push("at_least");

@@ -5,7 +5,7 @@ mod bodies;
 mod censored;
 mod clock;
 mod connections;
-mod conservation;
+pub(crate) mod conservation;
 mod floor;
 mod generators;
 mod kernel;

@@ -1,6 +1,6 @@
 //! A record says the same again, in every form.
 
-use crate::bench::{Bench, Record, Reference};
+use crate::bench::{Bench, Record, Reference, Said};
 use std::fs;
 
 #[test]
@@ -141,4 +141,36 @@ fn every_cut_of_a_record_is_refused_and_none_panics() {
             .say("report cut")
             .refused(&["cut is not a record of weigh, or damaged"]);
     }
+}
+
+#[test]
+fn a_missing_file_costs_none_of_the_others() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
+    bench.file("text", "hello");
+    let said = bench.say("report none run.json text run.json");
+    said.ended(2);
+    assert_eq!(said.out.matches("11 ok").count(), 2, "{said:#?}");
+    for words in ["none cannot be read", "text is not a record of weigh"] {
+        assert!(said.err.contains(words), "{words}: {said:#?}");
+    }
+    bench
+        .say("report none text")
+        .refused(&["none cannot be read", "text is not"]);
+}
+
+#[test]
+fn a_record_is_read_from_standard_input() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let (ran, _) = bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
+    let from = |file: &str| {
+        let mut command = bench.weigh(&["report", "-"]);
+        command.stdin(fs::File::open(bench.path(file)).unwrap());
+        Said::of(command.spawn().unwrap())
+    };
+    assert_eq!(from("run.json").ended(0).out, ran.out);
+    bench.file("text", "hello");
+    from("text").refused(&["standard input is not a record of weigh"]);
 }

@@ -2,7 +2,8 @@
 
 use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
-use crate::page::curve::{has_void_rate, is_bound, worst};
+use crate::page::curve::{has_void_rate, worst};
+use crate::page::findings::is_bound;
 use crate::phrase::{number, rate};
 use plan::Load;
 use record::{Cost, Figure, Finding, Grade, Latency, PerRequest, Point, PssBytes, Round, Run};

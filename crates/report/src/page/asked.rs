@@ -2,6 +2,7 @@
 
 use super::{Item, Role, Row};
 use crate::phrase::{asked, clean, number};
+use plan::secrets::WITHHELD;
 use plan::{
     Arrivals, Arriving, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request,
     Requests, RingKind, Spin, Stop, Sweep, Tolerance, Version,
@@ -309,7 +310,10 @@ fn sent_along(plan: &Plan) -> Vec<String> {
     };
     let mut words = Vec::new();
     let body = request.and_then(|request| request.body.as_ref());
-    words.extend(body.map(|body| format!("body of {}", units::bytes(length(body)))));
+    words.extend(body.map(|body| match body {
+        Body::Text(text) if text.starts_with(WITHHELD) => "body withheld".to_owned(),
+        body => format!("body of {}", units::bytes(length(body))),
+    }));
     let headers = request.map_or(0, |request| request.headers.len() as u64);
     if headers > 0 {
         words.push(number(headers, "header of your own", "headers of your own"));
@@ -373,9 +377,17 @@ pub fn plan_lines(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
         let twice = "each once more with the load split over two generator processes";
         rows.push(row("", twice.to_owned()));
     }
+    rows.push(row("generator", generator(plan)));
     rows.push(row("timeouts", timeouts(plan)));
     rows.push(row("right is", expectation(plan)));
-    rows.push(row("tolerated", tolerance(plan.tolerance)));
+    let strict = match plan.strict {
+        true => "; a figure that is INVALID gives exit status 3",
+        false => "",
+    };
+    rows.push(row(
+        "tolerated",
+        format!("{}{strict}", tolerance(plan.tolerance)),
+    ));
     rows.push(row("seed", plan.seed.to_string()));
     if !plan.sources.is_empty() {
         let sources: Vec<String> = plan
@@ -393,7 +405,39 @@ pub fn plan_lines(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
             format!("{} (must answer within {within})", server.argv.join(" ")),
         ));
     }
+    rows.push(row("observed", observed(plan)));
+    if plan.keep_going {
+        let whatever = "sent whatever the probe's response is";
+        rows.push(row("load", whatever.to_owned()));
+    }
+    if plan.withholds() {
+        let kept = "what is marked so is sent, but not recorded; bodies are recorded unless --withhold body";
+        rows.push(row("withheld", kept.to_owned()));
+    }
     rows
+}
+
+/// The kernel interface and how threads wait.
+fn generator(plan: &Plan) -> String {
+    let ring = match plan.ring {
+        RingKind::Epoll => "epoll",
+        RingKind::IoUring => "io_uring",
+    };
+    let spin = match plan.spin {
+        Spin::Auto => "auto",
+        Spin::Always => "always",
+        Spin::Never => "never",
+    };
+    format!("{ring}, busy-polling: {spin}")
+}
+
+/// The server process whose CPU time and memory are taken.
+fn observed(plan: &Plan) -> String {
+    match &plan.observe {
+        Some(observe) => observe.to_string(),
+        None if plan.server.is_some() => "the server that is started".to_owned(),
+        None => "the process that listens at the target, if it is on this machine".to_owned(),
+    }
 }
 
 fn row(label: &str, text: String) -> Row {

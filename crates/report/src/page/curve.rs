@@ -1,5 +1,6 @@
 //! The curve of a sweep: a line for each point, and what follows from all of them.
 
+use super::findings::{is_bound, is_of_generator};
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load, Protocol};
@@ -304,15 +305,6 @@ pub(crate) fn worst<'a>(
     touching.map(|each| each.grade).max()
 }
 
-/// Whether requests/s is a lower bound, because the generator was the limit and nothing else is wrong with it.
-pub(crate) fn is_bound<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> bool {
-    let mut invalid = findings
-        .into_iter()
-        .filter(|each| each.grade == Grade::Invalid && each.touches.contains(&Figure::Rps))
-        .peekable();
-    invalid.peek().is_some() && invalid.all(|each| each.check == "limit")
-}
-
 /// All points of a run.
 pub(crate) fn table(run: &Run) -> Table {
     let rows = run
@@ -453,7 +445,7 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     };
     // A rate that the generator could not offer says nothing of the server but that it can do what held.
     let is_ours = |place: usize| {
-        let of_generator = |each: &Finding| each.check == "limit" && each.grade == Grade::Invalid;
+        let of_generator = |each: &Finding| is_of_generator(each) && each.grade == Grade::Invalid;
         findings_of(run, place).iter().any(of_generator)
     };
     let bound = found.fails.is_some_and(is_ours);

@@ -21,11 +21,21 @@ pub(super) fn is_void(run: &Run, figure: Figure) -> bool {
 
 /// Whether requests/s is invalid for no other reason than that the generator was the limit: then it is a lower bound.
 pub(super) fn is_generator_bound(run: &Run) -> bool {
-    let mut invalid = touching(run, Figure::Rps)
-        .filter(|finding| finding.grade == Grade::Invalid)
+    is_bound(&run.findings)
+}
+
+/// The same of some findings, such as those of one point: one rule for pages, curves and charts.
+pub(crate) fn is_bound<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> bool {
+    let mut invalid = findings
+        .into_iter()
+        .filter(|each| each.grade == Grade::Invalid && each.touches.contains(&Figure::Rps))
         .peekable();
-    let says_so = |finding: &Finding| ["limit", "generators"].contains(&finding.check.as_str());
-    invalid.peek().is_some() && invalid.all(says_so)
+    invalid.peek().is_some() && invalid.all(is_of_generator)
+}
+
+/// Whether a finding says that the generator was the limit.
+pub(crate) fn is_of_generator(finding: &Finding) -> bool {
+    ["limit", "generators"].contains(&finding.check.as_str())
 }
 
 /// Whether latency is invalid for no other reason than that more was asked than the server can do.

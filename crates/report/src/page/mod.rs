@@ -7,7 +7,7 @@ mod asked;
 mod cost;
 pub(crate) mod curve;
 mod figures;
-mod findings;
+pub(crate) mod findings;
 mod place;
 mod server;
 mod tables;

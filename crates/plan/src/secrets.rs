@@ -1,0 +1,313 @@
+//! What is sent, but never written down: values that look like credentials, by the name of the header, query parameter,
+//! option or variable that holds them.
+//!
+//! Bodies are kept as they are, unless [`BODY`] is among the names: they have no form that could be told for all of them.
+
+use crate::template;
+
+/// What stands in place of a value that is withheld.
+pub const WITHHELD: &str = "(withheld)";
+/// The name that stands for the request's body.
+pub const BODY: &str = "body";
+
+/// Letters anywhere in a name that make it one of a credential; letters only, in lower case.
+const ANYWHERE: [&str; 15] = [
+    "apikey",
+    "assertion",
+    "auth",
+    "bearer",
+    "cookie",
+    "credential",
+    "jwt",
+    "key",
+    "passphrase",
+    "passw",
+    "pwd",
+    "secret",
+    "session",
+    "signature",
+    "token",
+];
+/// The same, of whole words.
+const WORDS: [&str; 5] = ["otp", "pass", "sid", "sig", "csrf"];
+/// Names that hold such letters and no credential.
+const HARMLESS: [&str; 4] = ["author", "keyboard", "keyword", "monkey"];
+
+/// The names whose values are withheld: those that look like credentials, and others that were given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Secrets<'a>(pub &'a [String]);
+
+impl Secrets<'_> {
+    /// Whether values under `name` are withheld.
+    pub fn covers(&self, name: &str) -> bool {
+        self.0.iter().any(|own| own.eq_ignore_ascii_case(name)) || looks_secret(name)
+    }
+
+    /// Returns the value of a header as it may be written down.
+    pub fn header(&self, name: &str, value: &str) -> String {
+        let scheme = value.split(' ').next().unwrap_or_default();
+        let is_scheme = ["basic", "bearer", "digest", "negotiate"]
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known));
+        match self.covers(name) || is_scheme && scheme.len() < value.len() {
+            true => WITHHELD.to_owned(),
+            false => self.url(value),
+        }
+    }
+
+    /// Returns a path or URL without the secret values of its query and without a user's name and password.
+    pub fn url(&self, url: &str) -> String {
+        let (path, query) = match url.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (url, None),
+        };
+        let mut shown = without_user(path);
+        if let Some(query) = query {
+            shown.push('?');
+            let (query, rest) = query.split_at(query.find('#').unwrap_or(query.len()));
+            let pairs: Vec<String> = query.split('&').map(|pair| self.pair(pair)).collect();
+            shown.push_str(&pairs.join("&"));
+            shown.push_str(rest);
+        }
+        shown
+    }
+
+    /// `name=value`. What makes a request a template stays.
+    fn pair(&self, pair: &str) -> String {
+        match pair.split_once('=') {
+            Some((name, value)) if !value.is_empty() && self.covers(&decoded(name)) => {
+                let holes = ["{seq}", "{random}"]
+                    .iter()
+                    .filter(|hole| value.contains(**hole));
+                let holes: String = holes.copied().collect();
+                format!("{name}={WITHHELD}{holes}")
+            }
+            _ => pair.to_owned(),
+        }
+    }
+
+    /// Returns the head of a request or response as it may be written down.
+    pub fn head(&self, head: &str) -> String {
+        let mut lines = head.split_inclusive('\n');
+        let mut shown = String::new();
+        if let Some(first) = lines.next() {
+            let words: Vec<String> = first.split(' ').map(|word| self.url(word)).collect();
+            shown.push_str(&words.join(" "));
+        }
+        for line in lines {
+            let (content, end) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
+            match content.split_once(':') {
+                Some((name, rest)) => {
+                    let value = rest.trim_start();
+                    let blank = &rest[..rest.len() - value.len()];
+                    shown.push_str(&format!("{name}:{blank}{}", self.header(name, value)));
+                }
+                None => shown.push_str(content),
+            }
+            shown.push_str(end);
+        }
+        shown
+    }
+
+    /// Returns the arguments of a command without secret values: those of `--name=value`, `NAME=value` and `--name value`.
+    pub fn command(&self, argv: &[String]) -> Vec<String> {
+        let mut after_secret = false;
+        let shown = argv.iter().map(|word| {
+            let is_value = std::mem::take(&mut after_secret) && !word.starts_with('-');
+            let name = |text: &str| text.trim_start_matches('-').to_owned();
+            match word.split_once('=') {
+                _ if is_value => WITHHELD.to_owned(),
+                Some((option, value)) if !value.is_empty() && self.covers(&name(option)) => {
+                    format!("{option}={WITHHELD}")
+                }
+                Some(_) => self.url(word),
+                None => {
+                    after_secret = word.starts_with("--") && self.covers(&name(word));
+                    self.url(word)
+                }
+            }
+        });
+        shown.collect()
+    }
+
+    /// Returns a request's body as it may be written down.
+    pub fn body(&self, text: &str) -> String {
+        match self.0.iter().any(|own| own == BODY) {
+            true if template::has_holes(text) => format!("{WITHHELD}{{seq}}"),
+            true => WITHHELD.to_owned(),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// Whether `name` is what credentials are called.
+fn looks_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let mut letters: String = lower.chars().filter(char::is_ascii_alphabetic).collect();
+    for word in HARMLESS {
+        letters = letters.replace(word, if word == "author" { "" } else { "-" });
+    }
+    let is_authorization = lower.contains("authoriz") || lower.contains("authoris");
+    let mut words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    is_authorization
+        || ANYWHERE.iter().any(|part| letters.contains(part))
+        || words.any(|word| WORDS.contains(&word))
+}
+
+/// `user:password@` before a host is left out.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{WITHHELD}@{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+/// The name of a query parameter without its percent-encoding, so that `%74oken` is one too.
+fn decoded(name: &str) -> String {
+    let bytes = name.as_bytes();
+    let mut text = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let hex = name.get(at + 1..at + 3).filter(|_| byte == b'%');
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(decoded) => {
+                text.push(decoded);
+                at += 3;
+            }
+            None => {
+                text.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_credentials_are_told_from_others() {
+        let secret = [
+            "Authorization",
+            "Proxy-Authorization",
+            "Cookie",
+            "Set-Cookie",
+            "X-Api-Key",
+            "api_key",
+            "apikey",
+            "key",
+            "X-Auth-Token",
+            "access_token",
+            "client_secret",
+            "password",
+            "passwd",
+            "pass",
+            "pwd",
+            "sig",
+            "signature",
+            "X-Amz-Signature",
+            "X-Amz-Credential",
+            "X-Amz-Security-Token",
+            "JSESSIONID",
+            "session",
+            "sid",
+            "X-CSRF-Token",
+            "PGPASSWORD",
+            "jwt",
+            "authentication",
+        ];
+        for name in secret {
+            assert!(Secrets::default().covers(name), "{name}");
+        }
+        let plain = [
+            "Host",
+            "User-Agent",
+            "Accept",
+            "Content-Type",
+            "author",
+            "keyword",
+            "q",
+            "id",
+            "page",
+            "bypass",
+            "design",
+            "Content-Length",
+            "If-None-Match",
+            "side",
+            "passenger",
+        ];
+        for name in plain {
+            assert!(!Secrets::default().covers(name), "{name}");
+        }
+        assert!(Secrets(&["X-Mine".to_owned()]).covers("x-mine"));
+    }
+
+    #[test]
+    fn values_are_withheld_and_everything_else_stays() {
+        let own = ["q".to_owned()];
+        let secrets = Secrets(&own);
+        for (url, shown) in [
+            ("/a?b=c", "/a?b=c"),
+            ("/a?token=x&b=c", "/a?token=(withheld)&b=c"),
+            ("/a?b=c&api%5Fkey=x#end", "/a?b=c&api%5Fkey=(withheld)#end"),
+            ("/a?q=x", "/a?q=(withheld)"),
+            ("/a?token=", "/a?token="),
+            ("/a?token={random}", "/a?token=(withheld){random}"),
+            (
+                "http://u:p@h/x?key=1",
+                "http://(withheld)@h/x?key=(withheld)",
+            ),
+        ] {
+            assert_eq!(secrets.url(url), shown);
+            assert_eq!(secrets.url(shown), shown, "twice");
+        }
+        for (name, value, shown) in [
+            ("Accept", "*/*", "*/*"),
+            ("X-Custom", "Bearer abc", WITHHELD),
+            ("Referer", "http://h/?token=x", "http://h/?token=(withheld)"),
+            ("set-cookie", "a=b; Path=/", WITHHELD),
+        ] {
+            assert_eq!(secrets.header(name, value), shown, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_head_is_written_down_line_by_line() {
+        let head = "GET /a?sig=x HTTP/1.1\r\nHost: h\r\nX-Api-Key: abc\r\n\r\n";
+        let shown = "GET /a?sig=(withheld) HTTP/1.1\r\nHost: h\r\nX-Api-Key: (withheld)\r\n\r\n";
+        assert_eq!(Secrets::default().head(head), shown);
+    }
+
+    #[test]
+    fn a_command_is_written_down_without_the_values_of_secret_options() {
+        let argv = [
+            "env",
+            "API_TOKEN=x",
+            "server",
+            "--password",
+            "p",
+            "--port=80",
+            "--key=k",
+            "--auth",
+            "--v",
+        ];
+        let shown = [
+            "env",
+            "API_TOKEN=(withheld)",
+            "server",
+            "--password",
+            "(withheld)",
+            "--port=80",
+            "--key=(withheld)",
+            "--auth",
+            "--v",
+        ];
+        assert_eq!(Secrets::default().command(&argv.map(str::to_owned)), shown);
+    }
+}
