@@ -1,7 +1,7 @@
 //! All runs of one case, and what they come to.
 
-use super::case::{Case, Nature, Percentiles};
-use super::judge::{BOUND_OF_PACKETS, Cell, Verdict, cells, deciding};
+use super::case::{Case, Nature};
+use super::judge::{BOUND_OF_PACKETS, Cell, Verdict, cells, order};
 use super::samples::Samples;
 use super::trial::Trial;
 
@@ -35,27 +35,32 @@ impl Outcome {
         tools
     }
 
-    /// The deciding cells of a tool. An overload has none.
+    /// The cells of a tool's deciding run. An overload has none.
     pub fn row(&self, tool: &str) -> Row {
-        if self.case.nature == Nature::Overload {
-            return [None; 5];
+        match self.deciding(tool) {
+            Some(trial) if self.case.nature != Nature::Overload => {
+                cells_of(trial, &trial.truth).map(Some)
+            }
+            _ => [None; 5],
         }
-        self.decided(tool, |trial| Some(&trial.truth))
     }
 
-    /// The same against packets; none where they were not looked at.
+    /// The same run against packets; none where they were not looked at.
     pub fn row_by_packets(&self, tool: &str) -> Option<Row> {
-        let looked = self.of(tool).any(|trial| trial.packets.is_some());
-        looked.then(|| self.decided(tool, |trial| trial.packets.as_ref()))
+        let trial = self.deciding(tool)?;
+        let packets = trial.packets.as_ref()?;
+        Some(cells_of(trial, packets).map(Some))
     }
 
-    fn decided(&self, tool: &str, truth: impl Fn(&Trial) -> Option<&Samples>) -> Row {
-        let runs = self.of(tool).filter_map(|trial| {
-            let truth: Percentiles = truth(trial)?.percentiles();
-            Some(cells(&truth, &trial.said, trial.at_least))
-        });
-        let runs: Vec<[Cell; 5]> = runs.collect();
-        [0, 1, 2, 3, 4].map(|figure| deciding(runs.iter().map(|cells| cells[figure]).collect()))
+    /// The run in the middle; of an even number the worse of the two in the middle.
+    fn deciding(&self, tool: &str) -> Option<&Trial> {
+        let mut trials: Vec<&Trial> = self
+            .trials
+            .iter()
+            .filter(|each| each.tool == tool)
+            .collect();
+        trials.sort_by_key(|trial| order(&cells_of(trial, &trial.truth)));
+        trials.get(trials.len() / 2).copied()
     }
 
     /// What is wrong with weigh's runs: a figure is outside its bound, an exchange was lost or said twice in any of them, or
@@ -97,6 +102,11 @@ impl Outcome {
             false => Vec::new(),
         }
     }
+}
+
+/// What a run said, beside `truth`.
+fn cells_of(trial: &Trial, truth: &Samples) -> [Cell; 5] {
+    cells(&truth.percentiles(), &trial.said, trial.at_least)
 }
 
 impl Trial {
@@ -171,6 +181,26 @@ mod tests {
         let mut once = Outcome::example(0, 0);
         once.trials[0].said.p50 = Some(Nanos::from_millis(900));
         assert_eq!(once.wrongs(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_figure_of_a_row_is_of_one_run() {
+        let mut outcome = Outcome::example(0, 10);
+        let micros = Nanos::from_micros;
+        let scaled = |by: u64| (1..=20_000).map(|each| micros(each * by)).collect();
+        for (trial, by) in outcome.trials.iter_mut().step_by(2).zip([1, 100, 10]) {
+            trial.truth = scaled(by);
+            let said = trial.truth.percentiles().all();
+            trial.said = said.map(|span| span.map(|span| span + micros(by))).into();
+        }
+        // Another run is the middle one at p50 and at the maximum.
+        outcome.trials[0].said.p50 = Some(micros(10_050));
+        outcome.trials[0].said.max = Some(micros(20_050));
+        let truth = outcome
+            .row("weigh")
+            .map(|cell| cell.unwrap().truth.unwrap());
+        assert_eq!(truth[0], micros(100_000));
+        assert!(truth.is_sorted(), "{truth:?}");
     }
 
     #[test]

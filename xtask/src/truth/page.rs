@@ -74,9 +74,9 @@ fn introduction(setting: &Setting) -> String {
          kernel received its request, over all requests of their run, and what they report is what they call latency. \
          All are sorted raw nanoseconds by nearest rank; a percentile needs ten samples beyond it.\n\n\
          Each case was run {rounds} times by each tool, with other seeds, one after the other, against a fresh server. \
-         Of each figure the run with the median error is shown and decides, weigh's and the others' alike: that was \
-         fixed before, no run was repeated or left out, and all are in the raw data, with how busy the machine was and \
-         what the host took away. weigh ran with one thread and `--spin always`, connections opened beforehand, a warm-up \
+         The run with the median error at p99 is shown and decides, weigh's and the others' alike, so that every figure \
+         of a row is of one run; no run was repeated or left out, and all are in the raw data, with how busy the \
+         machine was and what the host took away. weigh ran with one thread and `--spin always`, connections opened beforehand, a warm-up \
          of half a second; the server with `--spin auto`: its own lateness is in the truth.\n\n\
          Where a case was looked at by packets, too, their truth is the kernel's time stamp of the packet with the \
          answer, less when it was due (others: less that of the request).\n\n\
@@ -344,7 +344,26 @@ pub fn check(text: &str) -> Result<()> {
         "docs/accuracy.md shows weigh outside its bounds: {}; mend that, then {again}",
         wrong.unwrap_or_default()
     );
+    let figures = text
+        .split("\n## ")
+        .find(|part| part.starts_with("The figures"));
+    let torn = figures
+        .unwrap_or_default()
+        .lines()
+        .find(|line| !is_in_order(line));
+    ensure!(
+        torn.is_none(),
+        "docs/accuracy.md has a row whose percentiles are not in order, so they are not of one run: {}; {again}",
+        torn.unwrap_or_default()
+    );
     Ok(())
+}
+
+/// Whether the truths of a row of the table rise from p50 to the maximum, as those of one run do.
+fn is_in_order(line: &str) -> bool {
+    let cells = line.trim_matches('|').split('|').skip(2);
+    let truths = cells.filter_map(|cell| cell.split_whitespace().next()?.parse::<f64>().ok());
+    truths.collect::<Vec<f64>>().is_sorted()
 }
 
 fn missing(wanted: &[&str], found: &[&str]) -> String {
@@ -398,6 +417,9 @@ mod tests {
         let short = page(10).replace("| `stopped` |", "| `halted` |");
         let error = check(&short).unwrap_err().to_string();
         assert!(error.contains("(missing: stopped)"), "{error}");
+        let torn = page(10).replacen("| peer | 10000 (", "| peer | 19000 (", 1);
+        let error = check(&torn).unwrap_err().to_string();
+        assert!(error.contains("percentiles are not in order"), "{error}");
         let other = page(10).replace("--stall 5ms/250ms", "--stall 5ms/500ms");
         let error = check(&other).unwrap_err().to_string();
         assert!(error.contains("how `stall-5ms` is asked now"), "{error}");

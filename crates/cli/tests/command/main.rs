@@ -6,6 +6,7 @@
 
 mod bench;
 mod counts;
+mod documented;
 mod faults;
 mod hanging;
 mod injected;
