@@ -18,7 +18,7 @@ pub fn command(plan: &Plan) -> Result<Vec<OsString>> {
 
 /// Measures half a round for the process that has started this one.
 pub fn generate() -> Result<Exit> {
-    let stop = signals::interrupts().flag();
+    let stop = signals::measuring().flag();
     campaign::generate(std::io::stdin(), &mut std::io::stdout(), stop, || {
         Exit::INTERRUPTED.now()
     })?;

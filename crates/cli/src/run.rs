@@ -41,7 +41,7 @@ pub fn carry_out_under(
     output: Option<PathBuf>,
     view: &mut dyn View,
 ) -> Result<Outcome> {
-    let stop = signals::interrupts();
+    let stop = signals::measuring();
     let path = match output {
         Some(path) if names_standard_output(&path) => {
             bail!(
@@ -114,7 +114,7 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
 }
 
 fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
-    let stop = signals::interrupts();
+    let stop = signals::measuring();
     let mut seq = 0;
     let _server = match &plan.server {
         Some(server) => {

@@ -41,7 +41,7 @@ pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
     };
     let outcome = match earlier {
         Some((earlier, path)) => {
-            let stop = kernel::signals::interrupts();
+            let stop = kernel::signals::measuring();
             let generator = generate::command(&plan)?;
             campaign::resume(plan, earlier, &path, &generator, stop.flag(), &mut lines)?
         }

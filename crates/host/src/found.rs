@@ -6,7 +6,7 @@
 use crate::cgroup::Cgroup;
 use crate::files::Root;
 use crate::sockets;
-use kernel::process::{Census, Process, Stat};
+use kernel::process::{Census, GUARDIAN, Process, Stat};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -264,10 +264,14 @@ fn several_trees(root: &Root, roots: &BTreeSet<Process>, number: usize) -> Strin
 }
 
 /// Every name of a process: the kernel's, which it cuts after 15 bytes, that of its first argument, that of its program.
+/// A guardian of weigh's has none, as it is no server.
 fn names(root: &Root, pid: u32) -> Vec<String> {
     let comm = root
         .text(format!("/proc/{pid}/comm"))
         .map(|text| text.trim_end_matches('\n').to_owned());
+    if comm.as_deref() == Some(GUARDIAN) {
+        return Vec::new();
+    }
     let line = root
         .text(format!("/proc/{pid}/cmdline"))
         .unwrap_or_default();
@@ -351,16 +355,18 @@ mod tests {
             ("proc/20/comm", "twin\n"),
             ("proc/20/cmdline", "twin\0--port\x001\0"),
             ("proc/21/comm", "twin\n"),
+            ("proc/22/comm", "weigh-guardian\n"),
+            ("proc/22/cmdline", "weigh\0run\0"),
         ]);
-        let all = [stat(7, 1), stat(8, 9), stat(9, 1), stat(20, 1), stat(21, 1)];
+        let all = [7, 8, 9, 20, 21, 22].map(|pid| stat(pid, if pid == 8 { 9 } else { 1 }));
         let of = |name: &str| named(&tree.root, name, &all);
         assert_eq!(pids(&of("we(b) 1").unwrap()), [7]);
         assert_eq!(pids(&of("webserver").unwrap()), [7]);
         assert_eq!(pids(&of("nginx").unwrap()), [9]);
-        assert_eq!(
-            of("apache").unwrap_err(),
-            "is the name of no process that is seen from here"
-        );
+        for name in ["apache", "weigh"] {
+            let refused = of(name).unwrap_err();
+            assert_eq!(refused, "is the name of no process that is seen from here");
+        }
         assert_eq!(
             of("twin").unwrap_err(),
             "is the name of 2 servers that have nothing to do with each other, 20 (twin --port 1), 21 ()"

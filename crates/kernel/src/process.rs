@@ -14,25 +14,28 @@
 //! that its number cannot be given away meanwhile.
 
 mod family;
+mod guardian;
 mod piped;
+mod tree;
 
+pub use guardian::GUARDIAN;
 pub use piped::{Heard, Piped};
 
 use crate::accounts::Usage;
-use crate::{clock, limits};
+use crate::limits;
 pub use family::{Census, Process, Stat, Ticks, all, newest, pids, span_of, ticks_of};
+use guardian::Guardian;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{io, thread};
+use tree::{Tree, living};
 use units::Nanos;
 
-/// How often the family is looked at while it is ending.
-const LOOK: Nanos = Nanos::from_millis(2);
 /// How long killed processes may take to be gone; only what is stuck in the kernel takes longer.
 const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
 /// The grace of a child that is dropped without having been stopped.
@@ -70,10 +73,9 @@ pub struct Child {
     /// Never waited for through this handle, but by `family::reap`, which keeps the accounts.
     handle: std::process::Child,
     leader: Process,
-    mark: u64,
-    /// All that were seen to belong to it when it was last looked at.
-    known: BTreeSet<Process>,
-    census: Census,
+    tree: Tree,
+    /// None once all is ended.
+    guardian: Option<Guardian>,
     status: Option<ExitStatus>,
     /// CPU time of those that we have reaped.
     reaped: Usage,
@@ -81,25 +83,31 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a command, without standard input. When this is called by the main thread, the command gets SIGTERM
-    /// should we die without stopping it. (The kernel ties that signal to the calling thread's life, so a thread that
-    /// ends earlier must not ask for it.)
+    /// Starts a command, without standard input, and before it a process of ours that ends all of the command's when we
+    /// die without doing so. (When this is called by the main thread, the command itself gets SIGTERM from the kernel
+    /// at once.)
     ///
     /// # Errors
     /// There is no such program, it may not be executed, or there is no room for a process.
     pub fn start(start: Start) -> io::Result<Child> {
         let mark = new_mark();
-        let mut command = command(start, mark)?;
+        let command = command(start, mark)?;
+        Child::spawn(command, mark)
+    }
+
+    fn spawn(mut command: Command, mark: u64) -> io::Result<Child> {
         family::become_reaper();
+        let mut guardian = Guardian::fork(mark)?;
         let handle = command.spawn()?;
         let stat = Stat::read(handle.id());
         let stat = stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))?;
+        let leader = stat.process;
+        guardian.told(leader);
         Ok(Child {
             handle,
-            leader: stat.process,
-            mark,
-            known: BTreeSet::from([stat.process]),
-            census: Census::default(),
+            leader,
+            tree: Tree::new(Some(leader), mark, leader.start_ticks),
+            guardian: Some(guardian),
             status: None,
             reaped: Usage::default(),
             stopped: false,
@@ -131,14 +139,12 @@ impl Child {
     /// Whether a process belongs to the family of which `members` are known: cheaper than [`Child::look`] for one that
     /// has just come.
     pub fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
-        let related = || {
-            members.contains(&stat.parent)
-                || stat.group == self.leader.pid
-                || stat.session == self.leader.pid
-                || family::mark(stat.process.pid) == Some(self.mark)
-        };
-        let younger = stat.process.start_ticks >= self.leader.start_ticks;
-        self.known.contains(&stat.process) || (younger && related())
+        self.tree.owns(stat, members)
+    }
+
+    /// Whether the family would be ended if we were killed: a process of ours waits for that. False once it is gone.
+    pub fn is_guarded(&self) -> bool {
+        self.guardian.as_ref().is_some_and(Guardian::lives)
     }
 
     /// How the process that was started has ended; none while it lives. A server that daemonises ends here and lives
@@ -168,25 +174,10 @@ impl Child {
         ending
     }
 
-    /// Sends `signal` once to each of the family, newcomers too, until none is there or `patience` is over. Returns
-    /// who still lives.
     fn end(&mut self, signal: libc::c_int, patience: Nanos) -> Vec<u32> {
-        let deadline = clock::now() + patience;
-        let mut told = BTreeSet::new();
-        loop {
-            let there = self.look();
-            let ended = |stat: &Stat| stat.zombie && stat.process == self.leader;
-            if there.iter().all(ended) || (!told.is_empty() && clock::now() >= deadline) {
-                return living(&there);
-            }
-            for stat in there.iter().filter(|stat| !stat.zombie) {
-                if told.insert(stat.process) {
-                    stat.process.signal(signal);
-                }
-            }
-            // Grandchildren end without a sign to us (a pidfd tells of one process, not of those it starts meanwhile).
-            thread::sleep(LOOK.to_std());
-        }
+        let leader = self.leader;
+        let ended = |stat: &Stat| stat.zombie && stat.process == leader;
+        tree::end(|| self.look(), ended, signal, patience)
     }
 
     fn finish(&mut self) {
@@ -195,48 +186,30 @@ impl Child {
             self.reaped.add(cost);
         }
         self.stopped = true;
+        self.guardian = None;
     }
 
     /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
     pub fn look(&mut self) -> Vec<Stat> {
-        let all = self.census.all();
-        self.among(&all)
+        if self.stopped {
+            return Vec::new();
+        }
+        let members = self.tree.look();
+        self.without_orphans(members)
     }
 
     /// The same with less effort, soon after a look: strangers are taken as they were.
     pub fn glance(&mut self) -> Vec<Stat> {
-        let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
-        let all = self.census.again(|pid| known.contains(&pid));
-        self.among(&all)
-    }
-
-    fn among(&mut self, all: &[Stat]) -> Vec<Stat> {
         if self.stopped {
             return Vec::new();
         }
-        let mut members = self.members(all);
-        members.retain(|stat| !self.reap_orphan(stat));
-        self.known = members.iter().map(|stat| stat.process).collect();
-        members
+        let members = self.tree.glance();
+        self.without_orphans(members)
     }
 
-    /// Who of `all` belongs to the family. Repeated until nobody is added, since parents may come after their children
-    /// in the list.
-    fn members(&self, all: &[Stat]) -> Vec<Stat> {
-        let mut members: Vec<Stat> = Vec::new();
-        let mut pids = BTreeSet::new();
-        loop {
-            let before = members.len();
-            for stat in all {
-                if !pids.contains(&stat.process.pid) && self.owns(stat, &pids) {
-                    pids.insert(stat.process.pid);
-                    members.push(*stat);
-                }
-            }
-            if members.len() == before {
-                return members;
-            }
-        }
+    fn without_orphans(&mut self, mut members: Vec<Stat>) -> Vec<Stat> {
+        members.retain(|stat| !self.reap_orphan(stat));
+        members
     }
 
     fn reap_orphan(&mut self, stat: &Stat) -> bool {
@@ -256,11 +229,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.stop(DROP_GRACE);
     }
-}
-
-fn living(stats: &[Stat]) -> Vec<u32> {
-    let alive = stats.iter().filter(|stat| !stat.zombie);
-    alive.map(|stat| stat.process.pid).collect()
 }
 
 /// A number that no other child has, of ours or of any other process. Far beyond any memory.
@@ -286,9 +254,6 @@ fn command(start: Start, mark: u64) -> io::Result<Command> {
         command.current_dir(directory);
     }
     let before = limits::before_raising().filter(|_| !start.raised_open_files);
-    let parent = std::process::id();
-    // SAFETY: takes no memory of ours and cannot fail.
-    let follow = unsafe { libc::gettid() } as u32 == parent;
     // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
     unsafe {
         command.pre_exec(move || {
@@ -296,16 +261,29 @@ fn command(start: Start, mark: u64) -> io::Result<Command> {
             if let Some(before) = before {
                 limits::set_soft(before.soft)?;
             }
-            if follow { die_with(parent) } else { Ok(()) }
+            Ok(())
         })
     };
+    end_with_us(&mut command, libc::SIGTERM);
     Ok(command)
 }
 
-/// Asks for SIGTERM when the parent dies; it is an error when it has died before this could be asked for.
-fn die_with(parent: u32) -> io::Result<()> {
+/// Has what `command` starts get `signal` when we die, if this is called by the main thread. (The kernel ties it to the
+/// calling thread's life, so a thread that ends earlier must not ask for it.)
+fn end_with_us(command: &mut Command, signal: libc::c_int) {
+    let parent = std::process::id();
+    // SAFETY: takes no memory of ours and cannot fail.
+    let is_main = unsafe { libc::gettid() } as u32 == parent;
+    if is_main {
+        // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
+        unsafe { command.pre_exec(move || die_with(parent, signal)) };
+    }
+}
+
+/// Asks for `signal` when the parent dies; it is an error when it has died before this could be asked for.
+fn die_with(parent: u32, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) };
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
     // SAFETY: takes no memory of ours and cannot fail.
     if unsafe { libc::getppid() } as u32 == parent {
         Ok(())

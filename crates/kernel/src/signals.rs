@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM as a flag.
+//! Signals that end the process, as a flag; and those that must not end it.
 //!
-//! The first asks: whoever works looks at the flag and comes to a good end, with a record of what was measured. The
-//! second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it; writing says EPIPE. So can
-//! SIGXFSZ be made an error of writing.
+//! The first SIGINT, SIGTERM or SIGQUIT asks: whatever works looks at the flag and comes to a good end, with a record of
+//! what was measured. The second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it;
+//! writing says EPIPE. So can SIGXFSZ be made an error of writing.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
@@ -12,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 /// The exit status after a second interrupt: what shells call a program that SIGINT ended.
 const STATUS: i32 = 130;
 
-/// Whether somebody has asked the process to end.
+/// Whether a signal has asked the process to end.
 #[derive(Debug)]
 pub struct Interrupts {
     raised: Arc<AtomicBool>,
 }
 
 impl Interrupts {
-    /// Whether SIGINT or SIGTERM has come. One relaxed load: cheap enough for every turn of a loop.
+    /// Whether such a signal has come. One relaxed load: cheap enough for every turn of a loop.
     #[inline]
     pub fn raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
@@ -31,27 +31,71 @@ impl Interrupts {
     }
 }
 
-/// The process's interrupts. From the first call on they are caught.
+/// The process's interrupts: SIGINT and SIGTERM, and SIGQUIT unless it was ignored when the process started. From the
+/// first call on they are caught.
 pub fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: OnceLock<Interrupts> = OnceLock::new();
     INTERRUPTS.get_or_init(|| {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGQUIT] {
+            if signal == SIGQUIT && is_ignored(signal) {
+                continue;
+            }
             // In this order: the first signal finds the flag down, and raises it; the second finds it up.
             flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&raised))
                 .and_then(|_| flag::register(signal, Arc::clone(&raised)))
-                .expect("both signals may be caught");
+                .expect("these signals may be caught");
         }
         Interrupts { raised }
     })
 }
 
+/// The interrupts of a process that measures: SIGHUP interrupts it too, unless it was ignored when the process started,
+/// as by nohup. (It never is an order: a terminal that closes sends it twice, by the kernel and by the shell.) SIGUSR1
+/// and SIGUSR2 do nothing.
+pub fn measuring() -> &'static Interrupts {
+    static FURTHER: OnceLock<()> = OnceLock::new();
+    let interrupts = interrupts();
+    FURTHER.get_or_init(|| {
+        if !is_ignored(SIGHUP) {
+            flag::register(SIGHUP, Arc::clone(&interrupts.raised))
+                .expect("the signal may be caught");
+        }
+        [SIGUSR1, SIGUSR2].into_iter().for_each(outlive);
+    });
+    interrupts
+}
+
 /// From now on a file that has reached the process's limit (RLIMIT_FSIZE) makes writing say EFBIG, as a full disk makes
-/// it say ENOSPC, instead of ending the process by SIGXFSZ. What the process starts has the signal as it always was:
-/// unlike one that is ignored, one that is caught is not inherited.
+/// it say ENOSPC, instead of ending the process by SIGXFSZ.
 pub fn outlive_file_limit() {
-    let nobody_asks = Arc::new(AtomicBool::new(false));
-    flag::register(SIGXFSZ, nobody_asks).expect("the signal may be caught");
+    outlive(SIGXFSZ);
+}
+
+/// Has `signal` do nothing to this process. What the process starts has the signal as it always was: unlike one that is
+/// ignored, one that is caught is not inherited.
+fn outlive(signal: i32) {
+    if !is_ignored(signal) {
+        let nobody_looks = Arc::new(AtomicBool::new(false));
+        flag::register(signal, nobody_looks).expect("the signal may be caught");
+    }
+}
+
+/// Whether the process ignores `signal`.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is plain old data; all zeroes is a valid value of it.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` outlives the call, which fills it; a null pointer says that nothing is to be changed.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+/// The name of `signal`, such as `SIGSEGV`; its number where it has none.
+pub fn name(signal: i32) -> String {
+    match signal_hook::low_level::signal_name(signal) {
+        Some(name) => name.to_owned(),
+        None => format!("signal {signal}"),
+    }
 }
 
 /// What signals ask of a server.
@@ -77,22 +121,4 @@ pub fn serving() -> ServerSignals {
         stop: interrupts(),
         reopen,
     }
-}
-
-/// Has `signal` do nothing to this process. What the process starts has the signal as it always was: unlike one that is
-/// ignored, one that is caught is not inherited.
-fn outlive(signal: i32) {
-    if !is_ignored(signal) {
-        let nobody_looks = Arc::new(AtomicBool::new(false));
-        flag::register(signal, nobody_looks).expect("the signal may be caught");
-    }
-}
-
-/// Whether the process ignores `signal`.
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    // SAFETY: sigaction is plain old data; all zeroes is a valid value of it.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: `action` outlives the call, which fills it; a null pointer says that nothing is to be changed.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
-    asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }

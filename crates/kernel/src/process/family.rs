@@ -225,10 +225,15 @@ pub(super) fn bear_mark(mark: u64) {
     }
 }
 
-/// Makes us the parent of what our descendants leave behind.
+/// Makes us the parent of what our descendants leave behind, who is told how its children end: where whoever started us
+/// ignores SIGCHLD, so do we, and the kernel forgets them.
 pub(super) fn become_reaper() {
     // SAFETY: takes numbers only. Kernels since 3.4 have it.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    if crate::signals::is_ignored(libc::SIGCHLD) {
+        // SAFETY: takes numbers only.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    }
 }
 
 /// How our child `pid` has ended, without reaping it.

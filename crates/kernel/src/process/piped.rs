@@ -1,7 +1,7 @@
 //! A process of our own kind that is told what to do in lines on its standard input, and answers in lines on its output.
 //!
 //! It is in a group of its own, so that a terminal's Ctrl-C reaches us alone and we decide what it is told. It should end
-//! when its input does: then it cannot outlive us, however we end. Two threads carry the lines, so that neither a helper
+//! when its input does; should we die, the kernel kills it besides, where the main thread has started it. Two threads carry the lines, so that neither a helper
 //! that does not read nor one that does not write can make us wait: both end with it.
 
 use std::ffi::OsString;
@@ -47,12 +47,11 @@ impl Piped {
         tell: Sender<(T, Heard)>,
     ) -> io::Result<Piped> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+        let mut command = Command::new(program);
+        command.args(arguments).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        super::end_with_us(&mut command, libc::SIGKILL);
+        let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (lines, written) = channel();
         let helper = Piped {
