@@ -3,7 +3,7 @@
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
 use plan::{Load, Plan, Stop};
-use record::{Floor, Machine, Observed, Point, Probe, Round, Run, Summary, Tally, Twin};
+use record::{Floor, Machine, Observed, Point, Probe, Round, Run, ServerEnd, Summary, Tally, Twin};
 use std::borrow::Cow;
 
 /// What is known of one load level.
@@ -35,6 +35,8 @@ pub struct Evidence<'a> {
     pub foreign: bool,
     /// Whether it was stopped before the plan was carried out.
     pub interrupted: bool,
+    /// How the server that weigh started ended, if it did so at this level.
+    pub server_end: Option<&'a ServerEnd>,
 }
 
 impl<'a> Evidence<'a> {
@@ -58,6 +60,7 @@ impl<'a> Evidence<'a> {
             stated: point.summary.iter().chain(repeated).collect(),
             foreign: run.weigh != env!("CARGO_PKG_VERSION"),
             interrupted: run.interrupted,
+            server_end: (run.server_end.as_ref()).filter(|end| end.level == point.level),
         }
     }
 

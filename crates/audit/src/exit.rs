@@ -3,7 +3,7 @@
 //! A record that could not be saved or printed is not in it: the command knows of that.
 
 use plan::Tolerance;
-use record::{Capacity, Exit, Finding, Grade, Point, Round, Run, Summary};
+use record::{Capacity, Exit, Finding, Grade, Point, Round, Run, ServerEnd, Summary};
 use std::borrow::Cow;
 use units::{count, percent};
 
@@ -15,7 +15,9 @@ pub fn exit(run: &Run, strict: bool) -> Option<Exit> {
 
 /// Returns what the figures that were measured come to, however the campaign ended: the same without 2 and 130.
 pub fn judgement(run: &Run, strict: bool) -> Option<Exit> {
+    let end = run.server_end.as_ref().map(ServerEnd::sentence);
     let no = contradiction(run)
+        .or(end)
         .or_else(|| nothing_ok(run))
         .or_else(|| unmet(run));
     match no {
@@ -33,6 +35,7 @@ fn stopped(run: &Run) -> Option<Exit> {
             let why = format!("{why}; what was measured before it is recorded");
             Some(Exit::new(Exit::COULD_NOT, why))
         }
+        None if run.server_end.is_some() => None, // no signal ended it: see `judgement`
         None => run.interrupted.then(|| {
             let why = "interrupted; what was measured until then is recorded";
             Exit::new(Exit::INTERRUPTED, why)
@@ -238,6 +241,25 @@ mod tests {
             "{why}"
         );
         assert_eq!(said(run, false).0, Exit::YES);
+    }
+
+    #[test]
+    fn a_server_that_ended_is_a_no_whatever_was_measured_before() {
+        let mut run = healthy();
+        run.interrupted = true;
+        run.server_end = Some(ServerEnd {
+            status: Some(7),
+            signal: None,
+            level: run.points[0].level,
+            round: 4,
+            during: record::During::Before,
+            left: 0,
+            printed: String::new(),
+        });
+        let (status, why) = said(run, false);
+        let wanted =
+            "the server that weigh started exited with status 7 before round 5; it printed nothing";
+        assert_eq!((status, &*why), (Exit::NO, wanted));
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub(crate) fn healthy() -> Run {
         interrupted: false,
         broken_off: None,
         exit: None,
+        server_end: None,
         resumed_unix: Vec::new(),
     };
     run.summarise();

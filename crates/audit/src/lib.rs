@@ -30,7 +30,7 @@ pub use checks::{CHECKS, Check};
 pub use evidence::Evidence;
 pub use exit::{contradiction, exit, judgement};
 
-use record::{Finding, Run};
+use record::{Finding, Run, ServerEnd};
 use std::cmp::Reverse;
 
 /// What is to be held against the figures of `run`: the worst first, then in the order of [`CHECKS`].
@@ -53,6 +53,7 @@ pub fn judge(run: &Run) -> Vec<Finding> {
             found
         })
         .collect();
+    findings.extend(server_end(run));
     worst_first(&mut findings);
     findings
 }
@@ -68,6 +69,24 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
         .iter()
         .flat_map(|check| check.findings(evidence))
         .collect()
+}
+
+/// How the server ended at a load level of which nothing was measured, so that the level is not among the points.
+fn server_end(run: &Run) -> Vec<Finding> {
+    let end = run.server_end.as_ref();
+    let is_told = |end: &&ServerEnd| run.points.iter().any(|point| point.level == end.level);
+    let evidence = Evidence {
+        server_end: end.filter(|end| !is_told(end)),
+        ..Evidence::default()
+    };
+    let mut found = judge_evidence(&evidence);
+    if let Some(end) = end.filter(|_| run.is_sweep()) {
+        let level = run.plan.name(&end.level);
+        found
+            .iter_mut()
+            .for_each(|finding| name_level(finding, &level));
+    }
+    found
 }
 
 fn name_level(finding: &mut Finding, level: &str) {

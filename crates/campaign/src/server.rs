@@ -1,12 +1,14 @@
 //! A server that is started for the campaign, and stopped after it with everything it started.
 
+use crate::cells::Cell;
 use engine::{PROBED, ProbeError, Shown};
 use kernel::process::{Child, Start};
-use kernel::{Epoll, Errno};
+use kernel::{Epoll, Errno, signals};
 use plan::{Plan, ServerCommand};
-use record::Probe;
+use record::{During, Probe, ServerEnd};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
@@ -17,9 +19,6 @@ const GRACE: Nanos = Nanos::from_secs(5);
 
 /// How often it is tried whether the server answers yet.
 const TRY_EVERY: Nanos = Nanos::from_millis(20);
-
-/// How much of what the server printed is shown when it did not come up.
-const PRINTED_SHOWN: u64 = 2000;
 
 /// Why a server did not come up.
 #[derive(Debug, Error)]
@@ -44,6 +43,12 @@ pub enum ServerError {
         /// What it printed last.
         output: String,
     },
+    /// It ended well and left processes behind that go on.
+    #[error(
+        "`{0}` went into the background: it exited with status 0 and left {1} running, now stopped. Start it in the \
+         foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND; a script ends in `exec SERVER`"
+    )]
+    Background(String, String),
     /// It did not answer in time.
     #[error(
         "`{command}` did not answer at {authority} within {}: {why}{}",
@@ -173,6 +178,7 @@ impl Running {
                     probes += probe.requests;
                     let waits = is_not_ready(&probe, plan) && kernel::clock::now() < deadline;
                     if probe.status.is_some() && !waits {
+                        self.must_run(&authority)?;
                         return Ok(Ready {
                             probe,
                             shown,
@@ -188,14 +194,7 @@ impl Running {
                     .unwrap_or_default(),
                 Err(error) => error.to_string(),
             };
-            if let Some(status) = self.child.exited() {
-                return Err(ServerError::Ended {
-                    command: self.command.clone(),
-                    status: status.to_string(),
-                    authority,
-                    output: self.output(),
-                });
-            }
+            self.must_run(&authority)?;
             if stop.load(Ordering::Relaxed) {
                 return Err(ServerError::Interrupted);
             }
@@ -213,6 +212,41 @@ impl Running {
         }
     }
 
+    /// Refuses a server whose first process has ended.
+    fn must_run(&mut self, authority: &str) -> Result<(), ServerError> {
+        let Some(status) = self.child.exited() else {
+            return Ok(());
+        };
+        let command = self.command.clone();
+        let left = self.child.pids().len() as u64;
+        Err(match (status.success(), left) {
+            (true, 1) => ServerError::Background(command, "1 process".into()),
+            (true, 2..) => {
+                ServerError::Background(command, format!("{} processes", units::count(left)))
+            }
+            _ => ServerError::Ended {
+                command,
+                status: status.to_string(),
+                authority: authority.to_owned(),
+                output: self.output(),
+            },
+        })
+    }
+
+    /// How it has ended, if it has, `during` a part of the round of `cell`.
+    pub(crate) fn end(&mut self, cell: &Cell, during: During) -> Option<ServerEnd> {
+        let status = self.child.exited()?;
+        Some(ServerEnd {
+            status: status.code(),
+            signal: status.signal().map(signals::name),
+            level: cell.level,
+            round: cell.round,
+            during,
+            left: self.child.pids().len() as u32,
+            printed: ServerEnd::last_lines(&self.output()),
+        })
+    }
+
     /// The processes.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
@@ -223,8 +257,9 @@ impl Running {
         let mut text = Vec::new();
         if let Ok(mut file) = fs::File::open(self.output.path()) {
             let length = file.metadata().map_or(0, |facts| facts.len());
-            let _ = file.seek(SeekFrom::Start(length.saturating_sub(PRINTED_SHOWN)));
-            let _ = file.take(PRINTED_SHOWN).read_to_end(&mut text);
+            let first = length.saturating_sub(ServerEnd::MOST_PRINTED);
+            let _ = file.seek(SeekFrom::Start(first));
+            let _ = file.take(ServerEnd::MOST_PRINTED).read_to_end(&mut text);
         }
         String::from_utf8_lossy(&text).into_owned()
     }

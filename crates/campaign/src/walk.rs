@@ -14,7 +14,8 @@ use engine::{Job, JobError, Observer, PROBED, ProbeError, Progress, Rep, RoundEr
 use kernel::{Epoll, Errno};
 use plan::{Endpoint, Plan, PlanError};
 use record::{
-    Cost, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, Summary, Twin,
+    Cost, During, Finding, Floor, Journal, Point, Round, Run, SaveError, SentTotal, ServerEnd,
+    Summary, Twin,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,6 +44,15 @@ pub enum CampaignError {
     /// The server did not come up.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// The server that was started has ended.
+    #[error("{}", .0.sentence())]
+    ServerEnded(Box<ServerEnd>),
+    /// The guardian has ended.
+    #[error(
+        "the process `{}`, which ends the server if weigh is killed, has ended itself; measure again, and leave it alone",
+        kernel::process::GUARDIAN
+    )]
+    Unguarded,
     /// Nothing could be reached.
     #[error(transparent)]
     Probe(#[from] ProbeError),
@@ -256,6 +266,7 @@ fn new_run(plan: Plan) -> Run {
         interrupted: false,
         broken_off: None,
         exit: None,
+        server_end: None,
         resumed_unix: Vec::new(),
         plan,
     }
@@ -300,6 +311,11 @@ fn walk(
     while let Some(cell) = next.filter(|_| !stop.load(Ordering::Relaxed)) {
         match way.step(plan, &cell, run, stop, view) {
             Ok(()) => {}
+            Err(CampaignError::ServerEnded(end)) => {
+                run.server_end = Some(*end);
+                run.interrupted = true;
+                break;
+            }
             Err(error) if run.points.iter().all(|point| point.rounds.is_empty()) => {
                 return Err(error);
             }
@@ -352,40 +368,54 @@ impl Way<'_> {
         }
         view.round(cell);
         let level = plan.at(&cell.level);
-        match cell.by {
+        let floor = match cell.by {
+            Generators::One => self.floors.of(cell, &level, run, stop, view)?,
+            Generators::Two => None,
+        };
+        let stage = set(&mut self.stage, &level, run, &mut self.seq, stop, view)?;
+        if let Some(lost) = stage.subject.lost(cell, During::Before) {
+            return Err(lost);
+        }
+        let lost = match cell.by {
             Generators::One => {
-                let floor = self.floors.of(cell, &level, run, stop, view)?;
-                let stage = set(&mut self.stage, &level, run, &mut self.seq, stop, view)?;
-                let round = measure(stage, cell, &mut self.seq, stop, view)?;
+                let (round, lost) = measure(stage, cell, &mut self.seq, stop, view)?;
                 keep(run, &mut self.journal, cell, floor.as_ref(), round, view);
+                lost
             }
             Generators::Two => {
-                let stage = set(&mut self.stage, &level, run, &mut self.seq, stop, view)?;
-                let round = measure_twin(stage, self.generator, cell, &mut self.seq, stop, view);
+                let seq = &mut self.seq;
+                let (round, lost) = measure_twin(stage, self.generator, cell, seq, stop, view);
                 twin::keep(run, &mut self.journal, cell, round, view);
+                lost
             }
-        }
+        };
         tell_point(run, cell.point, view);
-        Ok(())
+        lost
     }
 }
 
-/// One round at what is set.
+/// Why nothing can be measured any more, if nothing can.
+type Lost = Result<(), CampaignError>;
+
+/// One round at what is set; and why nothing can be measured after it, if nothing can.
 fn measure(
     stage: &mut Stage,
     cell: &Cell,
     seq: &mut u64,
     stop: &AtomicBool,
     view: &mut dyn View,
-) -> Result<Round, CampaignError> {
-    let mut witness = Witness::of(*cell, &mut stage.subject, view);
-    let (mut round, next) = engine::round(&stage.job, cell.round, *seq, stop, &mut witness)?;
+) -> Result<(Round, Lost), CampaignError> {
+    let cut = AtomicBool::new(false);
+    let mut witness = Witness::of(*cell, &mut stage.subject, view, stop, &cut);
+    let (mut round, next) = engine::round(&stage.job, cell.round, *seq, &cut, &mut witness)?;
     *seq = next;
+    let lost = witness.lost();
     witness.tell(&mut round);
-    Ok(round)
+    Ok((round, lost))
 }
 
-/// One round by two generators at what is set.
+/// One round by two generators at what is set, or why there is none; and why nothing can be measured after it, if nothing
+/// can.
 fn measure_twin(
     stage: &mut Stage,
     generator: &[OsString],
@@ -393,17 +423,22 @@ fn measure_twin(
     seq: &mut u64,
     stop: &AtomicBool,
     view: &mut dyn View,
-) -> Result<Round, twin::TwinError> {
-    let mut witness = Witness::of(*cell, &mut stage.subject, view);
+) -> (Result<Round, twin::TwinError>, Result<(), CampaignError>) {
+    let cut = AtomicBool::new(false);
+    let mut witness = Witness::of(*cell, &mut stage.subject, view, stop, &cut);
     let rep = Rep {
         index: cell.round,
         seq: *seq,
     };
-    let (mut round, next) = twin::round(generator, &stage.job, rep, stop, &mut witness)?;
-    *seq = next;
-    witness.tell(&mut round);
-    charge_generators(&mut round);
-    Ok(round)
+    let measured = twin::round(generator, &stage.job, rep, &cut, &mut witness);
+    let lost = witness.lost();
+    let round = measured.map(|(mut round, next)| {
+        *seq = next;
+        witness.tell(&mut round);
+        charge_generators(&mut round);
+        round
+    });
+    (round, lost)
 }
 
 /// The clock of this process knows nothing of generators that are processes of their own, which are nobody else's work

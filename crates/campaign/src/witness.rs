@@ -6,11 +6,12 @@
 
 use crate::cells::Cell;
 use crate::server::Running;
-use crate::walk::View;
+use crate::walk::{CampaignError, View};
 use engine::{Observer, Progress};
 use host::{Door, Found, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
-use record::{Known, Observed, Round};
+use record::{During, Known, Observed, Round};
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
 /// Whoever was named is not to be observed.
@@ -69,6 +70,16 @@ impl Subject {
         Ok((subject, observed.unwrap_or_default()))
     }
 
+    /// Why nothing more can be measured in the round of `cell`, or after it: the server that we started has ended, or
+    /// would live on if we were killed.
+    pub(crate) fn lost(&mut self, cell: &Cell, during: During) -> Option<CampaignError> {
+        let running = self.running.as_mut()?;
+        if let Some(end) = running.end(cell, during) {
+            return Some(CampaignError::ServerEnded(Box::new(end)));
+        }
+        (!running.child().is_guarded()).then_some(CampaignError::Unguarded)
+    }
+
     /// Whose footprint is taken, if anybody's.
     fn server(&mut self) -> Option<Server<'_>> {
         match (&mut self.found, &mut self.running) {
@@ -114,18 +125,53 @@ pub(crate) struct Witness<'a> {
     view: &'a mut dyn View,
     subject: &'a mut Subject,
     watch: Watch,
+    /// When it becomes true the campaign ends.
+    stop: &'a AtomicBool,
+    /// When it becomes true the round ends.
+    cut: &'a AtomicBool,
+    during: During,
+    lost: Option<CampaignError>,
 }
 
 impl<'a> Witness<'a> {
-    /// Looks on at the round of `cell`, which has not begun.
-    pub(crate) fn of(cell: Cell, subject: &'a mut Subject, view: &'a mut dyn View) -> Self {
+    /// Looks on at the round of `cell`, which has not begun. The round is cut short by `cut`: when `stop` becomes true, and
+    /// when nothing more can be measured.
+    pub(crate) fn of(
+        cell: Cell,
+        subject: &'a mut Subject,
+        view: &'a mut dyn View,
+        stop: &'a AtomicBool,
+        cut: &'a AtomicBool,
+    ) -> Self {
         let rest = subject.rest;
         Witness {
             cell,
             view,
             watch: Watch::before(subject.server(), rest),
             subject,
+            stop,
+            cut,
+            during: During::WarmUp,
+            lost: None,
         }
+    }
+
+    /// Cuts the round short if it is time to. A server that ends when we are interrupted may have got the same signal.
+    fn look(&mut self) {
+        if self.cut.load(Ordering::Relaxed) {
+            return;
+        }
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        if !is_stopped {
+            self.lost = self.subject.lost(&self.cell, self.during);
+        }
+        let is_cut = is_stopped || self.lost.is_some();
+        self.cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// Why the campaign cannot go on after the round, if it cannot.
+    pub(crate) fn lost(&mut self) -> Result<(), CampaignError> {
+        self.lost.take().map_or(Ok(()), Err)
     }
 
     /// Adds what the round cost to it.
@@ -140,11 +186,15 @@ impl<'a> Witness<'a> {
 
 impl Observer for Witness<'_> {
     fn opened(&mut self) {
+        self.look();
+        self.during = During::Window;
         self.watch.opened(self.subject.server());
     }
 
     fn closed(&mut self) {
         self.watch.closed(self.subject.server());
+        self.look();
+        self.during = During::Drain;
     }
 
     fn drained(&mut self, open: u64) {
@@ -152,6 +202,7 @@ impl Observer for Witness<'_> {
     }
 
     fn tick(&mut self, progress: Progress) {
+        self.look();
         self.watch.tick(self.subject.server());
         self.view.progress(&self.cell, progress);
     }

@@ -284,9 +284,10 @@ Examples:
 Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 
 Exit status: 0 measured, and everything required is met; 1 a requirement is not met: more errors than --max-errors
-allows, nothing ended ok, no rate held --slo, or the record contradicts itself; 2 not carried out: the command, the
-target or the server is wrong, or the record could not be saved; 3 cannot tell: --strict and a figure is invalid, or a
-search without an answer; 70 a bug of ours; 130 interrupted. Where it is not 0, a line on standard error says why.";
+allows, nothing ended ok, the server that weigh started ended, no rate held --slo, or the record contradicts itself;
+2 not carried out: the command, the target or the server is wrong, or the record could not be saved; 3 cannot tell:
+--strict and a figure is invalid, or a search without an answer; 70 a bug of ours; 130 interrupted. Where it is not 0,
+a line on standard error says why.";
 
 /// The names of what stands on the command line after the verb, defaults not among them.
 pub fn given(matches: &ArgMatches) -> Vec<String> {

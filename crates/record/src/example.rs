@@ -341,6 +341,7 @@ impl Script {
             interrupted: false,
             broken_off: None,
             exit: None,
+            server_end: None,
             resumed_unix: Vec::new(),
         };
         run.summarise();

@@ -54,6 +54,7 @@ mod finding;
 mod omission;
 mod round;
 mod run;
+mod server_end;
 mod summary;
 mod twin;
 // and how that comes to a file and back.
@@ -92,6 +93,7 @@ pub use run::{Probe, Run};
 pub use save::SaveError;
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
+pub use server_end::{During, ServerEnd};
 pub use state::{default_path, latest};
 pub use summary::{Errors, Latency, OpenFigures, Rps, Summary, VisitFigures};
 pub use tally::{Connects, Statuses, Tally};

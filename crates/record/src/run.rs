@@ -1,6 +1,6 @@
 //! The recorded artefact.
 
-use crate::{Cost, Curve, Exit, Finding, Machine, Observed, Point, SentTotal, Summary};
+use crate::{Cost, Curve, Exit, Finding, Machine, Observed, Point, SentTotal, ServerEnd, Summary};
 use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct Run {
     /// The exit status and its reason; none where the status is 0, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+    /// How the server that weigh started ended, where that stopped the campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_end: Option<ServerEnd>,
     /// When it was taken up again after having been stopped: seconds since 1970, UTC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed_unix: Vec<u64>,
@@ -119,6 +122,7 @@ impl Run {
         self.interrupted = false;
         self.broken_off = None;
         self.exit = None;
+        self.server_end = None;
         self.resumed_unix.push(now);
         self.findings.clear();
     }

@@ -241,6 +241,7 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
                 "{neither}; {share} of what was due ended well inside the windows"
             ));
         }
+        None if evidence.server_end.is_some() => return note(neither),
         None => {}
     }
     note(format!(

@@ -18,6 +18,7 @@ mod price;
 mod quota;
 mod rounds;
 mod samples;
+mod server;
 mod short;
 mod stalls;
 mod strays;
@@ -55,6 +56,7 @@ impl Check {
 /// Every check, the most fundamental first.
 pub const CHECKS: &[Check] = &[
     conservation::CHECK,
+    server::CHECK,
     rounds::CHECK,
     suspended::CHECK,
     paused::CHECK,

@@ -24,7 +24,7 @@ const ROUNDS_ENOUGH: usize = 5;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if evidence.rounds.is_some_and(|rounds| rounds.is_empty()) {
-        return vec![nothing(evidence.interrupted)];
+        return vec![nothing(evidence)];
     }
     let cut = evidence
         .rounds
@@ -41,11 +41,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn nothing(interrupted: bool) -> Finding {
-    let why = if interrupted {
-        ": it was interrupted before one was over"
-    } else {
-        ""
+fn nothing(evidence: &Evidence<'_>) -> Finding {
+    let why = match evidence.server_end {
+        Some(_) => ": the server ended before",
+        None if evidence.interrupted => ": it was interrupted before one was over",
+        None => "",
     };
     invalid(ALL, format!("no round was measured{why}")).remedy("measure again")
 }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod counts;
+mod died;
 mod documented;
 mod faults;
 mod hanging;
@@ -15,9 +16,11 @@ mod judgement;
 mod manual;
 mod observed;
 mod open_loop;
+mod orphans;
 mod output;
 mod pauses;
 mod planned;
+mod processes;
 mod protocol;
 mod quotas;
 mod refusals;

@@ -1,21 +1,12 @@
 //! Servers that weigh starts: weighed, charged with what they cost, and ended with everything they started.
 
 use crate::bench::{Bench, Said, lives, signal};
+use crate::processes::id_in;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
 const WEIGH: &str = env!("CARGO_BIN_EXE_weigh");
-
-/// A process id that a server under test wrote down.
-#[track_caller]
-fn id_in(bench: &Bench, name: &str) -> u32 {
-    fs::read_to_string(bench.path(name))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap()
-}
 
 #[test]
 fn a_server_is_started_weighed_charged_and_stopped() {
@@ -153,7 +144,7 @@ fn a_server_that_dies_under_load_is_an_error_and_the_run_ends() {
     let (said, record) = bench.run("x/0.html --unix s -n 100m -c 4 --rounds 1 --timeout 200ms --connect-timeout 200ms -- sh up");
     said.ended(1);
     record.assert_conserved();
-    assert!(record.count("/summary/errors/never_sent") > 0);
+    assert_eq!(record.at("/server_end/signal"), "SIGKILL");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! `--two-generators`: each round once more by two processes, which together ask exactly what one asks; and whatever becomes
 //! of them, the rounds by one stand.
 
-use crate::bench::{Bench, Record, Reference, Said, lives, signal};
+use crate::bench::{Bench, Record, Reference, Said, signal};
+use crate::processes::{all_end, children};
 use crate::scripted::{OK, Scripted};
 use serde_json::Value;
-use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -169,27 +169,6 @@ fn silent_at(numbers: std::ops::Range<u64>) -> (Scripted, Receiver<()>) {
     (server, told)
 }
 
-/// The living processes that `parent` has started.
-fn children(parent: u32) -> Vec<u32> {
-    let ids = fs::read_dir("/proc").unwrap().flatten();
-    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_child = |id: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        let after = stat.rsplit(") ").next().unwrap_or_default().to_owned();
-        after.split(' ').nth(1) == Some(&parent.to_string())
-    };
-    ids.filter(is_child).filter(|id| lives(*id)).collect()
-}
-
-/// Waits until none of `ids` lives; what does not end in time fails the test by the patience of its harness.
-fn all_end(ids: &[u32]) {
-    let begun = std::time::Instant::now();
-    while ids.iter().any(|id| lives(*id)) {
-        assert!(begun.elapsed() < crate::bench::PATIENCE, "{ids:?} live on");
-        std::thread::yield_now();
-    }
-}
-
 /// A run of two rounds of ten whose first round by two generators is under way: both of its connections wait.
 fn in_the_first_twin(bench: &Bench) -> (Scripted, std::process::Child, Vec<u32>) {
     let first = 1 + 10 + 4; // the probe, the round by one, and four of the round by two
@@ -265,6 +244,16 @@ fn generators_do_not_outlive_a_killed_weigh() {
         (record.rounds().len(), record.count("/summary/ok")),
         (1, 10)
     );
+}
+
+#[test]
+fn a_generator_that_stands_still_does_not_outlive_a_killed_weigh() {
+    let bench = Bench::new();
+    let (_server, child, generators) = in_the_first_twin(&bench);
+    signal("STOP", generators[0]); // it cannot see that its input has ended
+    signal("KILL", child.id());
+    assert_eq!(Said::of(child).status, None);
+    all_end(&generators);
 }
 
 #[test]

@@ -115,8 +115,9 @@ fn unfinished(run: &Run) -> Option<Vec<Item>> {
     if !run.interrupted && partial == 0 {
         return None;
     }
-    let why = match run.broken_off {
+    let why = match &run.broken_off {
         Some(_) => "broken off",
+        None if run.server_end.is_some() => "the server ended",
         None if run.interrupted => "interrupted",
         None => "cut short",
     };
