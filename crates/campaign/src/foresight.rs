@@ -27,8 +27,8 @@ pub struct Foresight {
 pub enum Shortage {
     /// More connections than files may be open.
     #[error(
-        "--connections {asked} needs {needed} open files, and this process may have {limit}; \
-         use --connections {most}, or raise the limit with `ulimit -Hn`"
+        "--connections {asked} needs {needed} open files, and this process may have {limit}; {}",
+        descriptors_remedy(*.most)
     )]
     Descriptors {
         /// Connections asked for.
@@ -37,7 +37,7 @@ pub enum Shortage {
         needed: u64,
         /// Open files there may be.
         limit: u64,
-        /// The most connections that would work.
+        /// The most connections that would work; 0 where not even one would.
         most: u64,
     },
     /// More connections than local ports.
@@ -56,12 +56,17 @@ pub enum Shortage {
     },
     /// More new connections a second than local ports come free again.
     #[error(
-        "{flag} {asked}{few} takes more local ports than come free again after {rest}; use {flag} {most}{keep}, or more \
-         addresses with --source ({addresses} now)",
+        "{flag} {asked}{few} takes more local ports than come free again after {rest}; use {lower}{keep}more addresses with \
+         --source ({addresses} now)",
         flag = .of.flag(),
         asked = .rate.as_f64(),
         few = match .of { Arriving::Exchanges => " with so few exchanges a connection", Arriving::Connections => "" },
-        keep = match .of { Arriving::Exchanges => ", keep-alive", Arriving::Connections => "" },
+        lower = match .most { 0 => String::new(), most => format!("{} {most}, ", .of.flag()) },
+        keep = match (.of, .most) {
+            (Arriving::Exchanges, _) => "keep-alive, or ",
+            (Arriving::Connections, 0) => "",
+            (Arriving::Connections, _) => "or ",
+        },
         rest = units::span(PORT_RESTS)
     )]
     Rate {
@@ -71,7 +76,7 @@ pub enum Shortage {
         of: Arriving,
         /// Local addresses connections can come from.
         addresses: u64,
-        /// The highest rate that works for any length of time.
+        /// The highest whole rate that works for any length of time; 0 where it would be under one.
         most: u64,
     },
     /// Fewer exchanges of a rate than what a search asks of it rests on.
@@ -90,6 +95,14 @@ pub enum Shortage {
         /// The lowest rate of the search.
         rate: Rate,
     },
+}
+
+fn descriptors_remedy(most: u64) -> String {
+    let lower = match most {
+        0 => String::new(),
+        most => format!("use --connections {most}, or "),
+    };
+    format!("{lower}raise the limit with `ulimit -Hn`")
 }
 
 /// Whether the rates that a search begins with can be told to hold or to fail.
@@ -314,6 +327,46 @@ mod tests {
                 )
             });
             assert_eq!(said, wanted, "{rate} {each}");
+        }
+    }
+
+    #[test]
+    fn no_advice_names_zero() {
+        let mut plan = Plan::example("[::1]:80".parse().unwrap());
+        let few = |open_files, ports| Foresight { open_files, ports };
+        let said = |plan: &Plan, there_is| {
+            let foreseen = foresee(plan, &plan.target.endpoints[0], there_is);
+            foreseen.unwrap_err().to_string()
+        };
+        for open_files in [1, 32, 34] {
+            let text = said(&plan, few(open_files, 500));
+            assert!(
+                text.ends_with(&format!(
+                    "may have {open_files}; raise the limit with `ulimit -Hn`"
+                )),
+                "{text}"
+            );
+        }
+        assert!(said(&plan, few(0, 500)).ends_with("raise the limit with `ulimit -Hn`"));
+        for (of, remedy) in [
+            (
+                Arriving::Connections,
+                "use more addresses with --source (1 now)",
+            ),
+            (
+                Arriving::Exchanges,
+                "use keep-alive, or more addresses with --source (1 now)",
+            ),
+        ] {
+            plan.load = Load::Open {
+                rate: "5".parse().unwrap(),
+                of,
+                arrivals: plan::Arrivals::Constant,
+                connections: 1,
+            };
+            plan.protocol.requests_per_connection = Some(1);
+            let text = said(&plan, few(1000, 59));
+            assert!(text.ends_with(remedy), "{text}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::address;
 use crate::args::{ArrivalsFlag, ConnectFlag, OrderFlag, RingFlag, RunFlags, SpinFlag, SweepFlags};
+use crate::urls::UrlsFile;
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine;
 use plan::{
@@ -10,7 +11,6 @@ use plan::{
     Timeouts, Version,
 };
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
 use units::{Nanos, Rate, Series};
@@ -19,8 +19,6 @@ use units::{Nanos, Rate, Series};
 const CONNECTIONS: u32 = 10;
 /// The most connections of an open loop that names no number.
 const MOST_CONNECTIONS: u32 = 1_000;
-/// The longest line of a file of URLs.
-const LINE_LIMIT: u64 = 1 << 20;
 
 /// The plan of `weigh run`: every setting has one value.
 pub fn plan(flags: &RunFlags) -> Result<Plan> {
@@ -346,14 +344,13 @@ fn body(text: &str) -> Result<Body> {
 }
 
 fn file_length(flag: &str, path: &Path) -> Result<u64> {
-    let file =
-        File::open(path).with_context(|| format!("{flag} @{} cannot be read", path.display()))?;
-    let facts = file
-        .metadata()
-        .with_context(|| format!("{flag} @{}", path.display()))?;
+    let unread = || format!("{flag} @{} cannot be read", path.display());
+    // Looked at first: to open a pipe would wait for its writer.
+    let facts = std::fs::metadata(path).with_context(unread)?;
     if !facts.is_file() {
         bail!("{flag} @{} is no file", path.display());
     }
+    File::open(path).with_context(unread)?;
     Ok(facts.len())
 }
 
@@ -375,83 +372,18 @@ fn asked(flags: &RunFlags, common: Request) -> Result<(Target, Requests)> {
             Ok((target, Requests::Listed(requests.collect())))
         }
         Some(path) => {
+            let file = UrlsFile::at(path)?;
             let urls = if urls.is_empty() {
-                vec![first_url(path)?]
+                vec![file.first_url()?]
             } else {
                 urls
             };
             let target = address::target(&urls, &flags.resolve, unix)?;
-            check_lines(path, &common, &target)?;
-            Ok((
-                target,
-                Requests::File {
-                    path: path.clone(),
-                    common,
-                },
-            ))
+            file.check_lines(&common, &target)?;
+            let path = file.into_path();
+            Ok((target, Requests::File { path, common }))
         }
     }
-}
-
-fn open(path: &Path) -> Result<BufReader<File>> {
-    let file =
-        File::open(path).with_context(|| format!("--urls {} cannot be read", path.display()))?;
-    // It is read again and again, by every thread for itself.
-    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
-        bail!(
-            "--urls {} is no file; put the requests into one",
-            path.display()
-        );
-    }
-    Ok(BufReader::new(file))
-}
-
-/// The server that a file of URLs names: the first URL in it.
-fn first_url(path: &Path) -> Result<address::Url> {
-    for line in open(path)?.take(LINE_LIMIT).lines() {
-        let line = line.with_context(|| format!("--urls {}", path.display()))?;
-        let comment = line.trim_start().starts_with('#');
-        if let Some(word) = line.split_whitespace().find(|word| word.contains("://"))
-            && !comment
-        {
-            return address::url(word);
-        }
-    }
-    Err(anyhow!(
-        "--urls {} names no server; begin a line with http://host:port, or give a URL too",
-        path.display()
-    ))
-}
-
-/// Reads the whole file once, so that a bad line is found before the load and not in it.
-fn check_lines(path: &Path, common: &Request, target: &Target) -> Result<()> {
-    let mut reader = open(path)?;
-    let mut line = String::new();
-    let mut requests = 0u64;
-    for number in 1u64.. {
-        line.clear();
-        let at = || format!("--urls {} line {number}", path.display());
-        let length = reader
-            .by_ref()
-            .take(LINE_LIMIT + 1)
-            .read_line(&mut line)
-            .with_context(at)?;
-        if length == 0 {
-            break;
-        }
-        if length as u64 > LINE_LIMIT {
-            bail!("{} is longer than 1 MiB", at());
-        }
-        requests += u64::from(
-            plan::line::request(&line, common, target)
-                .with_context(at)?
-                .is_some(),
-        );
-    }
-    if requests == 0 {
-        bail!("--urls {} holds no request", path.display());
-    }
-    Ok(())
 }
 
 fn expect(rules: &[String]) -> Result<Expect> {

@@ -19,6 +19,7 @@ mod run;
 mod serve;
 mod sweep;
 mod truth;
+mod urls;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, FromArgMatches};

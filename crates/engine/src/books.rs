@@ -34,6 +34,9 @@ pub(crate) struct Books<'p> {
     pub(crate) watchdog: Watchdog,
     timeout: Nanos,
     bin: Bin,
+    /// Exchanges that were pipelined behind a response that closed their connection in good order, the oldest first, until
+    /// it is decided what becomes of them.
+    pub(crate) behind: Vec<Flight>,
 }
 
 /// The current bin of the series, kept apart so that an ending costs a comparison and an addition.
@@ -71,6 +74,54 @@ impl<'p> Books<'p> {
             watchdog,
             timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
+            behind: Vec::new(),
+        }
+    }
+
+    /// Counts an exchange that is sent once more.
+    pub(crate) fn note_resent(&mut self, flight: &Flight) {
+        self.tally.resent += u64::from(flight.belongs);
+    }
+
+    /// Writes down an exchange that is cut off at `at` while no connection has it.
+    pub(crate) fn cut_off(&mut self, mut flight: Flight, cut: Cut, at: Instant) {
+        flight.exchange.done = at;
+        if flight.exchange.is_sent() {
+            let ending = Ending {
+                result: Err(Violation::Abandoned),
+                bytes: 0,
+                step: wire::Step::Wait,
+            };
+            let end = End {
+                ending,
+                cut: Some(cut),
+                is_oldest: false,
+                crc: None,
+            };
+            self.enter(&mut flight, end);
+        } else if flight.belongs {
+            self.close_cut(flight.exchange.due, Some(cut), false, at);
+        }
+    }
+
+    /// Writes down an exchange of which no byte was sent when its connection ended at `at`, by `cut`; `is_oldest`: it was the
+    /// one that waited longest.
+    #[cold]
+    fn close_cut(&mut self, due: Instant, cut: Option<Cut>, is_oldest: bool, at: Instant) {
+        let age = at - due;
+        match cut {
+            // The oldest: the server has stopped reading.
+            Some(Cut::Timeout) if is_oldest => {
+                self.close_unsent(due, verdict::timeout(Step::Send), at);
+            }
+            Some(Cut::Timeout | Cut::GivenUp) => {
+                self.tally.observe_never_sent(1, age, Blame::Server);
+            }
+            Some(Cut::Stop) => self.tally.observe_never_sent(1, age, Blame::Generator),
+            // Its connection ended before its turn came.
+            Some(Cut::Dead(_) | Cut::Behind) | None => {
+                self.close_unsent(due, verdict::abandoned(Step::Send), at);
+            }
         }
     }
 
@@ -402,25 +453,11 @@ impl<'p> Slot<'p> {
 }
 
 impl Arrival<'_, '_> {
-    /// Writes down an exchange of which no byte was sent when its connection ended.
+    /// Sets the oldest exchange aside: the response before it was complete and closes the connection, so that it may be
+    /// sent again on another.
     #[cold]
-    fn close_unsent(&mut self, due: Instant) {
-        let age = self.at - due;
-        let never = |books: &mut Books<'_>, blame| books.tally.observe_never_sent(1, age, blame);
-        match self.cut {
-            // The oldest: the server has stopped reading.
-            Some(Cut::Timeout) if self.ended == 1 => {
-                let fault = verdict::timeout(Step::Send);
-                self.books.close_unsent(due, fault, self.at);
-            }
-            Some(Cut::Timeout | Cut::GivenUp) => never(self.books, Blame::Server),
-            Some(Cut::Stop) => never(self.books, Blame::Generator),
-            // Its connection ended before its turn came.
-            Some(Cut::Dead(_) | Cut::Behind) | None => {
-                let fault = verdict::abandoned(Step::Send);
-                self.books.close_unsent(due, fault, self.at);
-            }
-        }
+    fn set_aside(&mut self) {
+        self.books.behind.extend(self.flights.pop_front());
     }
 }
 
@@ -462,6 +499,10 @@ impl Sink for Arrival<'_, '_> {
 
     #[inline]
     fn done(&mut self, _: ExchangeId, ending: Ending) {
+        let is_behind = ending.result == Err(Violation::Abandoned);
+        if is_behind && self.cut.is_none() && !self.broken {
+            return self.set_aside();
+        }
         let Some(flight) = self.flights.front_mut() else {
             return;
         };
@@ -480,7 +521,8 @@ impl Sink for Arrival<'_, '_> {
             self.is_first = false;
         } else if flight.belongs {
             let due = flight.exchange.due;
-            self.close_unsent(due);
+            let is_oldest = self.ended == 1;
+            self.books.close_cut(due, self.cut, is_oldest, self.at);
         }
         self.flights.drop_front();
     }

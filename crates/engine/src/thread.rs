@@ -16,6 +16,8 @@ mod arrivals;
 mod watch;
 // what becomes of connections,
 mod connections;
+// and of requests whose connection was closed before their turn,
+mod resending;
 // and what is seen to now and then.
 mod tending;
 
@@ -33,8 +35,9 @@ use crate::watchdog::Watchdog;
 use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, Stretch, share, share_in_lots};
 use record::{Awake, Blame, SentTotal, Tally, ThreadAccounts};
+use resending::Resend;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use units::{Instant, Nanos};
 use wire::Heads;
 
@@ -91,6 +94,8 @@ pub struct Thread<'p, R> {
     accounts: Accounts,
     /// When slots that failed to connect may try again.
     retries: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// What is to be sent again on a slot's next connection, by the slot.
+    resends: BTreeMap<u32, VecDeque<Resend<'p>>>,
     /// Exchanges that are pending or in flight.
     under_way: u32,
     connecting: u32,
@@ -147,6 +152,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             exchanges_per_connection: plan.protocol.exchanges_per_connection(),
             accounts,
             retries: BinaryHeap::new(),
+            resends: BTreeMap::new(),
             under_way: 0,
             connecting: 0,
             open: 0,

@@ -52,6 +52,7 @@ pub(crate) fn violation(violation: Violation, step: Step) -> Fault {
         Violation::NotHttp => Kind::NotHttp,
         Violation::BadHead => Kind::BadHead,
         Violation::HeadTooLarge => Kind::HeadTooLarge,
+        Violation::TooManyHeaders => Kind::TooManyHeaders,
         Violation::TooManyInterim => Kind::TooManyInterim,
         Violation::BadContentLength => Kind::BadContentLength,
         Violation::BadTransferEncoding => Kind::BadTransferEncoding,

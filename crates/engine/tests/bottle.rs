@@ -5,6 +5,10 @@
 #[path = "bottle/carried.rs"]
 mod carried;
 
+// Requests whose connection was closed before their turn.
+#[path = "bottle/resent.rs"]
+mod resent;
+
 use engine::{Gate, Job, Ledger, Thread, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
@@ -543,7 +547,7 @@ proptest! {
         prop_assert!(round.tally.conserved());
         prop_assert_eq!(round.tally.due, requests);
         prop_assert_eq!(round.tally.ok_in_window, round.tally.ok);
-        prop_assert!(seen <= round.sent_total.sum());
+        prop_assert!(seen <= round.sent_total.sum() + round.tally.resent);
         prop_assert!(round.tally.ok <= seen);
     }
 }

@@ -53,6 +53,8 @@ mod uring;
 pub mod sim;
 // What may be sent besides memory.
 pub mod files;
+// What comes through a pipe that a path names.
+pub mod pipe;
 // Time and its price.
 pub mod clock;
 // What threads and processes have cost.

@@ -115,6 +115,7 @@ kinds! {
     NotHttp "not_http" "the answer was not HTTP" false,
     BadHead "bad_head" "the head of the response was malformed" false,
     HeadTooLarge "head_too_large" "the head of the response was larger than 64 KiB" false,
+    TooManyHeaders "too_many_headers" "the head of the response had more than 256 lines" false,
     TooManyInterim "too_many_interim" "1xx responses did not end" false,
     BadContentLength "bad_content_length" "Content-Length was not a number, or contradicted itself" false,
     BadTransferEncoding "bad_transfer_encoding" "Transfer-Encoding was something other than chunked" false,

@@ -21,6 +21,10 @@ pub struct Tally {
     pub due: u64,
     /// Those of `due` that were given up before a byte of them was sent, by nobody's fault but time's.
     pub never_sent: u64,
+    /// Those of `started` that were sent once more, on a new connection, because they were pipelined behind a response that
+    /// closed theirs. Each counts once, from its first sending.
+    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    pub resent: u64,
     /// Those of `due` that were sent, or failed before: while their connection was being opened, when the send was
     /// refused, or because their connection ended before their turn came.
     pub started: u64,
@@ -204,6 +208,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         plus(&mut self.due, other.due);
         plus(&mut self.never_sent, other.never_sent);
+        plus(&mut self.resent, other.resent);
         plus(&mut self.carried_over, other.carried_over);
         plus(&mut self.started, other.started);
         plus(&mut self.ok, other.ok);

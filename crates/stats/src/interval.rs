@@ -24,7 +24,10 @@ const CONFIDENCE: f64 = 0.95;
 /// bounds the work.
 const FREEDOM_MAX: u32 = 1_000_000;
 
-/// A middle and its 95 % interval: `0 < low <= centre <= high`, all finite, from `n >= 2` values. That is what
+/// The fewest values that an interval rests on. Of two it would reach from nothing to many times either.
+const VALUES_MIN: usize = 3;
+
+/// A middle and its 95 % interval: `0 < low <= centre <= high`, all finite, from `n >= 3` values. That is what
 /// [`log_t_interval`] and [`median_interval`] make; reading one from a record does not check it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -46,17 +49,17 @@ impl Interval {
     }
 }
 
-/// The 95 % interval of Student's t on the logarithms of `values`; none for fewer than two values,
+/// The 95 % interval of Student's t on the logarithms of `values`; none for fewer than three values,
 /// for one that is not positive and finite, and where an end could not be written as a number.
 ///
 /// ```
 /// let rounds = [41_200.0, 40_900.0, 41_500.0, 41_100.0, 41_300.0];
 /// let interval = stats::log_t_interval(&rounds).unwrap();
 /// assert!(interval.low < 41_200.0 && 41_200.0 < interval.high);
-/// assert!(stats::log_t_interval(&[41_200.0, 0.0]).is_none());
+/// assert!(stats::log_t_interval(&rounds[..2]).is_none());
 /// ```
 pub fn log_t_interval(values: &[f64]) -> Option<Interval> {
-    if values.iter().any(|value| *value <= 0.0) {
+    if values.len() < VALUES_MIN || values.iter().any(|value| *value <= 0.0) {
         return None;
     }
     let n = u32::try_from(values.len()).ok()?;
@@ -270,15 +273,17 @@ mod tests {
     }
 
     #[test]
-    fn no_interval_without_two_positive_finite_values() {
+    fn no_interval_without_three_positive_finite_values() {
         let cases: &[&[f64]] = &[
             &[],
             &[5.0],
-            &[5.0, 0.0],
-            &[5.0, -1.0],
-            &[5.0, f64::NAN],
-            &[5.0, f64::INFINITY],
-            &[1e-300, 1e300],
+            &[5.0, 5.0],
+            &[5.0, 7.0],
+            &[5.0, 5.0, 0.0],
+            &[5.0, 5.0, -1.0],
+            &[5.0, 5.0, f64::NAN],
+            &[5.0, 5.0, f64::INFINITY],
+            &[1e-300, 1.0, 1e300],
         ];
         for values in cases {
             assert_eq!(log_t_interval(values), None, "{values:?}");
@@ -288,7 +293,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_interval_is_ordered_and_scales_with_its_values(
-            values in proptest::collection::vec(1.0..1e6_f64, 2..20),
+            values in proptest::collection::vec(1.0..1e6_f64, 3..20),
             factor in 1e-3..1e3_f64,
         ) {
             let interval = log_t_interval(&values).unwrap();

@@ -4,8 +4,9 @@
 //! piece of code. It owns no socket and reads no clock: stamps are taken by whoever calls it, in the [`Sink`]'s
 //! methods.
 
-use crate::http1::{Client, Heads};
+use crate::http1::{Client, Heads, Message};
 use crate::{Step, Version, Violation};
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// The owner's name for an exchange on its connection; wraps.
@@ -17,7 +18,8 @@ pub struct ExchangeId(pub u32);
 pub enum Source<'p> {
     /// Encoded once, borrowed by every exchange that sends it.
     Shared(&'p [u8]),
-    /// A rendered template; once sent, the buffer can be had again from [`Connection::spare`].
+    /// A rendered template; once sent (with pipelining: once it need not be sent again), the buffer can be had again from
+    /// [`Connection::spare`].
     Own(Vec<u8>),
 }
 
@@ -86,8 +88,8 @@ pub struct Ending {
     /// Complete and well-formed, or the first thing that was wrong.
     pub result: Result<(), Violation>,
     /// The raw bytes of the response: interim heads, head, framing, body, trailers. Of a response that broke a
-    /// rule, what came before the broken piece: a refused head counts nothing, a refused chunk up to the
-    /// offending byte.
+    /// rule, everything that came until it was refused, to the end of the input that did: how much that is depends
+    /// on how the bytes were split.
     pub bytes: u64,
     /// How far the response had come; [`Step::Body`] when it is complete.
     pub step: Step,
@@ -201,6 +203,15 @@ impl<'p> Connection<'p> {
     pub fn sent(&mut self, bytes: usize) -> Sent {
         match self {
             Connection::Http1(client) => client.sent(bytes),
+        }
+    }
+
+    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were done as
+    /// [`Violation::Abandoned`] because the response before them was complete and closes the connection. They may be sent
+    /// again on another one. Only a connection with pipelining has any.
+    pub fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+        match self {
+            Connection::Http1(client) => client.take_unanswered(number),
         }
     }
 

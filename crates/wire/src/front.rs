@@ -120,6 +120,16 @@ impl<T> Front<T> {
         };
     }
 
+    /// Takes all but the oldest `keep`.
+    pub fn drain_behind(&mut self, keep: usize) -> impl Iterator<Item = T> {
+        let first = if keep == 0 { self.first.take() } else { None };
+        let behind = self.behind.as_mut().map(|behind| {
+            let keep = keep.saturating_sub(1).min(behind.len());
+            behind.split_off(keep)
+        });
+        first.into_iter().chain(behind.into_iter().flatten())
+    }
+
     /// Forgets all but the oldest `keep`.
     pub fn truncate(&mut self, keep: usize) {
         if let Some(behind) = &mut self.behind {
@@ -154,6 +164,7 @@ mod tests {
         Pop,
         Drop,
         Truncate(usize),
+        Drain(usize),
         Change,
     }
 
@@ -163,6 +174,7 @@ mod tests {
             2 => Just(Deed::Pop),
             1 => Just(Deed::Drop),
             1 => (0_usize..5).prop_map(Deed::Truncate),
+            1 => (0_usize..5).prop_map(Deed::Drain),
             1 => Just(Deed::Change),
         ]
     }
@@ -181,6 +193,11 @@ mod tests {
                     Deed::Drop => {
                         front.drop_front();
                         plain.pop_front();
+                    }
+                    Deed::Drain(keep) => {
+                        let behind: VecDeque<_> = front.drain_behind(keep).collect();
+                        let keep = keep.min(plain.len());
+                        prop_assert_eq!(behind, plain.split_off(keep));
                     }
                     Deed::Truncate(keep) => {
                         front.truncate(keep);

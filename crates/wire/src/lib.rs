@@ -42,6 +42,6 @@ mod violation;
 
 pub use connection::{Connection, Ending, ExchangeId, Head, Opening, Sent, Sink, Source};
 pub use front::Front;
-pub use http1::Heads;
+pub use http1::{Heads, Message};
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid, method_is_token};
 pub use violation::{Step, Violation};

@@ -23,8 +23,10 @@ pub enum Violation {
     NotHttp,
     /// The status line or a header line is malformed.
     BadHead,
-    /// The head is over 64 KiB or has more than 256 header lines.
+    /// The head is over 64 KiB.
     HeadTooLarge,
+    /// The head has more than 256 header lines.
+    TooManyHeaders,
     /// More than 32 interim (1xx) responses in a row.
     TooManyInterim,
     /// Content-Length is no number, too large for 64 bits, or there are several that differ.
@@ -54,10 +56,11 @@ pub enum Violation {
 
 impl Violation {
     /// Every violation, in the order of their declaration.
-    pub const ALL: [Violation; 15] = [
+    pub const ALL: [Violation; 16] = [
         Violation::NotHttp,
         Violation::BadHead,
         Violation::HeadTooLarge,
+        Violation::TooManyHeaders,
         Violation::TooManyInterim,
         Violation::BadContentLength,
         Violation::BadTransferEncoding,
@@ -96,10 +99,11 @@ impl Violation {
                 Head,
                 "the status line or a header line is malformed",
             ),
-            Violation::HeadTooLarge => (
-                "head-too-large",
+            Violation::HeadTooLarge => ("head-too-large", Head, "the response head is over 64 KiB"),
+            Violation::TooManyHeaders => (
+                "too-many-headers",
                 Head,
-                "the response head is over 64 KiB or has more than 256 header lines",
+                "the response head has more than 256 header lines",
             ),
             Violation::TooManyInterim => (
                 "too-many-interim",

@@ -28,14 +28,14 @@ const CASES: &[(&str, &str, &str)] = &[
     ("G", "HTTP/1.1 200 OK⏎Content-Length: 2, 2⏎content-length: 2⏎⏎hi", "[200 'hi' ok/62]"),
     ("G", "HTTP/1.1 200 OK⏎Content-Length: 18446744073709551615⏎⏎hi", "[200 'hi'] +1"),
     // Lengths that cannot be believed.
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: -1⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: +1⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: two⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length:⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2 2⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2, 3⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2⏎Content-Length: 3⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: 18446744073709551616⏎⏎", "[BadContentLength/0] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: -1⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: +1⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: two⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length:⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2 2⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2, 3⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2⏎Content-Length: 3⏎⏎", "[BadContentLength] !BadContentLength closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: 18446744073709551616⏎⏎", "[BadContentLength] !BadContentLength closing"),
     // No body, whatever the head says.
     ("H", "HTTP/1.1 200 OK⏎Content-Length: 2⏎⏎", "[200 ok/38]"),
     ("H", "HTTP/1.1 200 OK⏎⏎", "[200 ok/19]"),
@@ -57,34 +57,34 @@ const CASES: &[(&str, &str, &str)] = &[
     ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi⏎", "[200 'hi'] +1"),
     ("G.", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi⏎", "[200 'hi' ClosedInBody/54] !ClosedInBody closing"),
     ("G.", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎", "[200 ClosedInBody/50] !ClosedInBody closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎x", "[200 BadChunk/48] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎⏎", "[200 BadChunk/48] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎;e⏎", "[200 BadChunk/48] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎ 2⏎", "[200 BadChunk/48] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎-2⏎", "[200 BadChunk/48] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0x2⏎", "[200 BadChunk/49] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2 2⏎", "[200 BadChunk/50] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2\nhi", "[200 BadChunk/49] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2\rhi", "[200 BadChunk/50] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2;\x01⏎", "[200 BadChunk/50] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hip", "[200 'hi' BadChunk/53] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi\n0⏎", "[200 'hi' BadChunk/53] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi\r\r", "[200 'hi' BadChunk/54] !BadChunk closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎10000000000000000⏎", "[200 BadChunk/64] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎x", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎;e⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎ 2⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎-2⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0x2⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2 2⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2\nhi", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2\rhi", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2;\x01⏎", "[200 BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hip", "[200 'hi' BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi\n0⏎", "[200 'hi' BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎2⏎hi\r\r", "[200 'hi' BadChunk] !BadChunk closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎10000000000000000⏎", "[200 BadChunk] !BadChunk closing"),
     ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎FFFFFFFFFFFFFFFF⏎hi", "[200 'hi'] +1"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎ folded: x⏎", "[200 BadTrailers/51] !BadTrailers closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A⏎", "[200 BadTrailers/52] !BadTrailers closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A: \x01⏎", "[200 BadTrailers/54] !BadTrailers closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A: b\rc", "[200 BadTrailers/56] !BadTrailers closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎\rx", "[200 BadTrailers/52] !BadTrailers closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎ folded: x⏎", "[200 BadTrailers] !BadTrailers closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A⏎", "[200 BadTrailers] !BadTrailers closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A: \x01⏎", "[200 BadTrailers] !BadTrailers closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎A: b\rc", "[200 BadTrailers] !BadTrailers closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎⏎0⏎\rx", "[200 BadTrailers] !BadTrailers closing"),
     // Codings that are not ours.
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: gzip⏎⏎", "[BadTransferEncoding/0] !BadTransferEncoding closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: gzip, chunked⏎⏎", "[BadTransferEncoding/0] !BadTransferEncoding closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: identity⏎⏎", "[BadTransferEncoding/0] !BadTransferEncoding closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎Transfer-Encoding: chunked⏎⏎", "[BadTransferEncoding/0] !BadTransferEncoding closing"),
-    ("G", "HTTP/1.0 200 OK⏎Transfer-Encoding: chunked⏎⏎", "[BadTransferEncoding/0] !BadTransferEncoding closing"),
-    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎Content-Length: 2⏎⏎", "[BothLengths/0] !BothLengths closing"),
-    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2⏎Transfer-Encoding: chunked⏎⏎", "[BothLengths/0] !BothLengths closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: gzip⏎⏎", "[BadTransferEncoding] !BadTransferEncoding closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: gzip, chunked⏎⏎", "[BadTransferEncoding] !BadTransferEncoding closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: identity⏎⏎", "[BadTransferEncoding] !BadTransferEncoding closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎Transfer-Encoding: chunked⏎⏎", "[BadTransferEncoding] !BadTransferEncoding closing"),
+    ("G", "HTTP/1.0 200 OK⏎Transfer-Encoding: chunked⏎⏎", "[BadTransferEncoding] !BadTransferEncoding closing"),
+    ("G", "HTTP/1.1 200 OK⏎Transfer-Encoding: chunked⏎Content-Length: 2⏎⏎", "[BothLengths] !BothLengths closing"),
+    ("G", "HTTP/1.1 200 OK⏎Content-Length: 2⏎Transfer-Encoding: chunked⏎⏎", "[BothLengths] !BothLengths closing"),
     // Until the end of the stream.
     ("G", "HTTP/1.1 200 OK⏎⏎hi", "[200 close 'hi'] +1 closing"),
     ("G.", "HTTP/1.1 200 OK⏎⏎hi", "[200 close 'hi' ok/21] closing"),
@@ -112,30 +112,30 @@ const CASES: &[(&str, &str, &str)] = &[
     ("G", "HTTP/1.1 101 Switching⏎⏎anything", "[101 close ok/26] closing"),
     ("GG", "HTTP/1.1 101 Switching⏎⏎anything", "[101 close ok/26] [Abandoned/0] closing"),
     // Not a response head.
-    ("G", "hello", "[NotHttp/0] !NotHttp closing"),
-    ("G", "SSH-2.0-OpenSSH_9.2⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "HTTP/2 200 OK⏎⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "HTTP/1.2 200 OK⏎⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "HTTP/1.1200 OK⏎⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "http/1.1 200 OK⏎⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "⏎HTTP/1.1 204 None⏎⏎", "[NotHttp/0] !NotHttp closing"),
-    ("G", "HTTP/1.1 20 OK⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 2000 OK⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 099 Low⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 OK⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 No\x01ne⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎no colon⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎Space : x⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎: x⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎A: x⏎ folded⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎A: x\ry⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎A: x\0y⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎A: x\x7fyyyyyyyy⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎A: x\x1fyyyyyyyy⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎Abcdef@Z: x⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎Abcdef[Z: x⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎Abcdef{Z: x⏎⏎", "[BadHead/0] !BadHead closing"),
-    ("G", "HTTP/1.1 204 None⏎Abcdef\u{e9}: x⏎⏎", "[BadHead/0] !BadHead closing"),
+    ("G", "hello", "[NotHttp] !NotHttp closing"),
+    ("G", "SSH-2.0-OpenSSH_9.2⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "HTTP/2 200 OK⏎⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "HTTP/1.2 200 OK⏎⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "HTTP/1.1200 OK⏎⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "http/1.1 200 OK⏎⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "⏎HTTP/1.1 204 None⏎⏎", "[NotHttp] !NotHttp closing"),
+    ("G", "HTTP/1.1 20 OK⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 2000 OK⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 099 Low⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 OK⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 No\x01ne⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎no colon⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎Space : x⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎: x⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎A: x⏎ folded⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎A: x\ry⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎A: x\0y⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎A: x\x7fyyyyyyyy⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎A: x\x1fyyyyyyyy⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎Abcdef@Z: x⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎Abcdef[Z: x⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎Abcdef{Z: x⏎⏎", "[BadHead] !BadHead closing"),
+    ("G", "HTTP/1.1 204 None⏎Abcdef\u{e9}: x⏎⏎", "[BadHead] !BadHead closing"),
     ("G", "HTTP/1.1 204 None⏎a1_z-`^~|!#$%&'*+.Z: x⏎⏎", "[204 ok/45]"),
     ("G", "HTTP/1.1 204 None\nA: x\n\n", "[204 ok/24]"),
     ("G", "HTTP/1.1 204 None⏎A: \u{e9}⏎B:⏎C: \t x \t⏎⏎", "[204 ok/42]"),
@@ -149,7 +149,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("GHG", "HTTP/1.1 200 OK⏎Content-Length: 2⏎⏎hiHTTP/1.1 200 OK⏎Content-Length: 2⏎⏎HTTP/1.1 204 None⏎⏎", "[200 'hi' ok/40] [200 ok/38] [204 ok/21]"),
     ("GG", "HTTP/1.1 204 None⏎⏎", "[204 ok/21] +1"),
     ("GG.", "HTTP/1.1 204 None⏎⏎", "[204 ok/21] [ClosedBeforeResponse/0] !ClosedBeforeResponse closing"),
-    ("GGG", "HTTP/1.1 204 None⏎⏎nonsense", "[204 ok/21] [NotHttp/0] [Abandoned/0] !NotHttp closing"),
+    ("GGG", "HTTP/1.1 204 None⏎⏎nonsense", "[204 ok/21] [NotHttp] [Abandoned/0] !NotHttp closing"),
     ("GGG.", "HTTP/1.1 204 None⏎⏎HTTP", "[204 ok/21] [ClosedInHead/4] [Abandoned/0] !ClosedInHead closing"),
     ("GGG", "HTTP/1.1 204 None⏎Connection: close⏎⏎", "[204 close ok/40] [Abandoned/0] [Abandoned/0] closing"),
     ("GG", "HTTP/1.1 204 None⏎Connection: close⏎⏎HTTP/1.1 204 None⏎⏎", "[204 close ok/40] [Abandoned/0] !UnexpectedBytes closing"),
@@ -201,11 +201,11 @@ fn a_head_of_64_kib_is_taken_and_one_byte_more_is_not() {
         assert_eq!(line_of(head(65_536)), "[204 ok/65536]");
         assert_eq!(
             line_of(head(65_537)),
-            "[HeadTooLarge/0] !HeadTooLarge closing"
+            "[HeadTooLarge] !HeadTooLarge closing"
         );
         assert_eq!(
             line_of(head(70_000)),
-            "[HeadTooLarge/0] !HeadTooLarge closing"
+            "[HeadTooLarge] !HeadTooLarge closing"
         );
     }
 }
@@ -218,7 +218,7 @@ fn two_hundred_and_fifty_six_header_lines_are_taken_and_one_more_is_not() {
     assert_eq!(line(&converse("G", &[&head(256)])), "[204 ok/1557]");
     assert_eq!(
         line(&converse("G", &[&head(257)])),
-        "[HeadTooLarge/0] !HeadTooLarge closing"
+        "[TooManyHeaders] !TooManyHeaders closing"
     );
 }
 
@@ -234,7 +234,7 @@ fn thirty_two_interim_responses_are_skipped_and_one_more_is_too_many() {
     assert_eq!(line(&converse("G", &[&answer(32)])), "[204 ok/821]");
     assert_eq!(
         line(&converse("G", &[&answer(33)])),
-        "[TooManyInterim/800] !TooManyInterim closing"
+        "[TooManyInterim] !TooManyInterim closing"
     );
     let twice = [answer(32), answer(32)].concat();
     assert_eq!(
@@ -251,14 +251,14 @@ fn chunk_lines_end_at_4_kib_and_trailers_at_16() {
     assert_eq!(line(&converse("G", &[&extended(4096)])), "[200 ok/4147]");
     assert_eq!(
         line(&converse("G", &[&extended(4097)])),
-        "[200 BadChunk/4144] !BadChunk closing"
+        "[200 BadChunk] !BadChunk closing"
     );
     let trailed =
         |length: usize| format!("{head}0\r\nT:{}\r\n\r\n", "t".repeat(length - 6)).into_bytes();
     assert_eq!(line(&converse("G", &[&trailed(16_384)])), "[200 ok/16434]");
     assert_eq!(
         line(&converse("G", &[&trailed(16_385)])),
-        "[200 TrailersTooLarge/16435] !TrailersTooLarge closing"
+        "[200 TrailersTooLarge] !TrailersTooLarge closing"
     );
 }
 
@@ -299,7 +299,7 @@ fn a_head_that_came_before_is_read_as_it_was_the_first_time() {
     );
     assert_eq!(
         after_dated("G", &bytes(&bad_date)),
-        "[BadHead/0] !BadHead closing"
+        "[BadHead] !BadHead closing"
     );
 }
 

@@ -201,3 +201,73 @@ fn opening_beyond_the_capacity_is_our_own_error() {
     connection.open(opening(0, "head0", ""));
     connection.open(opening(1, "head1", ""));
 }
+
+/// What of four pipelined requests is to be sent again when the first response closes the connection, after `sent` bytes
+/// were sent and with the rest sent as far as the connection still wants to.
+fn unanswered(sent: usize, pieces: &[&[u8]], is_end: bool) -> Vec<String> {
+    let heads = ["GET /0 -", "HEAD /1 -", "POST /2 -", "GET /3 -"];
+    let mut connection = Connection::http1(4);
+    for (id, head) in heads.iter().enumerate() {
+        connection.open(opening(id as u32, head, if id == 2 { "body" } else { "" }));
+    }
+    connection.sent(sent);
+    let mut witness = Witness::default();
+    for piece in pieces {
+        assert_eq!(connection.receive(piece, &mut witness), OK);
+        let rest = offered(&connection, 16).len();
+        connection.sent(rest.min(1));
+    }
+    if is_end {
+        assert_eq!(connection.end(&mut witness), OK);
+    }
+    let ended = endings(&witness);
+    assert_eq!(ended[0], (OK, Step::Body));
+    assert!(
+        ended[1..]
+            .iter()
+            .all(|(result, _)| *result == Err(Violation::Abandoned))
+    );
+    assert_eq!((ended.len(), connection.closing()), (4, true));
+    let unanswered = connection.take_unanswered(3);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let shown = unanswered.iter().map(|message| {
+        let mark = if message.is_idempotent() { "" } else { "!" };
+        format!(
+            "{mark}{}{}",
+            text(message.head.bytes()),
+            text(message.body.bytes())
+        )
+    });
+    let shown = shown.collect();
+    connection.reset();
+    assert!(connection.take_unanswered(4).is_empty());
+    shown
+}
+
+#[test]
+fn what_was_pipelined_behind_an_announced_close_can_be_taken_however_much_of_it_was_sent() {
+    let wanted = ["HEAD /1 -", "!POST /2 -body", "GET /3 -"];
+    let close: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+    let until_end: &[u8] = b"HTTP/1.1 200 OK\r\n\r\nhi";
+    for sent in 1..=38 {
+        assert_eq!(unanswered(sent, &[close], false), wanted, "{sent}");
+        let bytewise: Vec<&[u8]> = close.chunks(1).collect();
+        assert_eq!(unanswered(sent, &bytewise, false), wanted, "{sent}");
+        assert_eq!(unanswered(sent, &[until_end], true), wanted, "{sent}");
+    }
+}
+
+#[test]
+fn what_was_answered_is_not_kept() {
+    let mut connection = Connection::http1(4);
+    let mut witness = Witness::default();
+    for pair in 0..50 {
+        connection.open(opening(2 * pair, "GET /a -", ""));
+        connection.open(opening(2 * pair + 1, "GET /b -", ""));
+        connection.sent(16);
+        assert_eq!(connection.receive(&[NONE, NONE].concat(), &mut witness), OK);
+    }
+    connection.open(opening(100, "GET /c -", ""));
+    connection.sent(8);
+    assert_eq!(connection.take_unanswered(9).len(), 1);
+}

@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, list, number, qualified};
+use crate::verdict::{Substantiate, list, note, number, qualified};
 use plan::{Plan, Requests};
 use record::{Answer, Figure, Finding};
 
@@ -11,8 +11,9 @@ pub(super) const CHECK: Check = Check {
     title: "Was the same request always answered with the same body?",
     doc: "A server under load that answers with 200 and an error page, or with half of the page, looks fast. So the \
           bodies' lengths are compared for every request that is not a template, and their checksums on the first \
-          answer of each connection and a sample. Where they differ, counts and requests/s are qualified: pages may \
-          vary for good reasons, and only the reader knows. With --expect @FILE a differing body is a fault instead.",
+          answer of each connection and a sample. Where some differ from most, counts and requests/s are qualified: \
+          pages may vary for good reasons, and only the reader knows. Where nearly all differ from one another, the page \
+          is dynamic, which is only noted. With --expect @FILE a differing body is a fault instead.",
     judge,
 };
 
@@ -21,30 +22,65 @@ const LISTED: usize = 3;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let answers = evidence.tally.iter().flat_map(|tally| tally.answers.iter());
-    let differing: Vec<(usize, &Answer)> = answers.filter(|(_, answer)| differs(answer)).collect();
-    if differing.is_empty() {
-        return Vec::new();
-    }
-    let listed = differing.iter().take(LISTED);
+    let differing = answers.filter(|(_, answer)| differs(answer));
+    let (dynamic, outliers): (Vec<Place<'_>>, Vec<Place<'_>>) =
+        differing.partition(|(_, answer)| is_dynamic(answer));
+    let plan = evidence.plan();
+    let outliers = (!outliers.is_empty()).then(|| {
+        let sentence = format!(
+            "the same request was answered with different bodies: {}",
+            described(plan, &outliers)
+        );
+        let finding = qualified(&[Figure::Rps, Figure::Counts], sentence);
+        let finding = finding.remedy(
+            "if the page varies by nature, nothing is wrong; else name the right body with --expect @FILE",
+        );
+        finding.evidence(counted(&outliers))
+    });
+    let dynamic = (!dynamic.is_empty()).then(|| {
+        let sentence = format!(
+            "the response body is dynamic: {}",
+            described(plan, &dynamic)
+        );
+        note(sentence).evidence(counted(&dynamic))
+    });
+    outliers.into_iter().chain(dynamic).collect()
+}
+
+/// A request's place in the plan's list, and the responses to it.
+type Place<'a> = (usize, &'a Answer);
+
+fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
+    let listed = places.iter().take(LISTED);
     let mut words: Vec<String> = listed
-        .map(|(place, answer)| describe(evidence.plan(), *place, answer))
+        .map(|(place, answer)| describe(plan, *place, answer))
         .collect();
-    if let Some(rest) = differing.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
+    if let Some(rest) = places.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
         words.push(number(rest as u64, "request more", "requests more"));
     }
-    let sum =
-        |count: fn(&Answer) -> u64| differing.iter().map(|(_, each)| count(each) as f64).sum();
-    let finding = qualified(
-        &[Figure::Rps, Figure::Counts],
-        format!("the same request was answered with different bodies: {}", list(&words)),
-    )
-    .remedy("if the page varies by nature, nothing is wrong; else name the right body with --expect @FILE")
-    .evidence([
-        ("requests", differing.len() as f64),
+    list(&words)
+}
+
+fn counted(places: &[Place<'_>]) -> [(&'static str, f64); 3] {
+    let sum = |count: fn(&Answer) -> u64| places.iter().map(|(_, each)| count(each) as f64).sum();
+    [
+        ("requests", places.len() as f64),
         ("lengths that differ", sum(Answer::length_differs)),
         ("checksums that differ", sum(Answer::crc_differs)),
-    ]);
-    vec![finding]
+    ]
+}
+
+/// At most this share of a dynamic page's bodies are alike.
+const ALIKE_MAX: f64 = 0.1;
+/// Fewer checksums do not tell a dynamic page from one that was once another.
+const SAMPLES_MIN: u64 = 3;
+
+/// Whether nearly all bodies of which a checksum was taken differ from one another. (Where more than eight different
+/// ones came, those of the smallest checksums stand for all.)
+fn is_dynamic(answer: &Answer) -> bool {
+    let alike = answer.crc_taken() - answer.crc_differs();
+    let share = alike as f64 / answer.crc_taken() as f64;
+    answer.crc_taken() >= SAMPLES_MIN && (alike == 1 || share <= ALIKE_MAX)
 }
 
 fn differs(answer: &Answer) -> bool {
@@ -63,9 +99,9 @@ fn describe(plan: Option<&Plan>, place: usize, answer: &Answer) -> String {
     });
     let crc = (answer.crc_differs() > 0).then(|| {
         format!(
-            "of {} compared by checksum {} were not what most were",
-            units::count(answer.crc_taken()),
-            units::count(answer.crc_differs())
+            "{} of {} sampled response bodies differ",
+            units::count(answer.crc_differs()),
+            units::count(answer.crc_taken())
         )
     });
     let words: Vec<String> = length.into_iter().chain(crc).collect();
@@ -115,7 +151,7 @@ mod tests {
             ),
             (
                 (0, 612, 8),
-                "GET /: of 101 compared by checksum 1 were not what most were",
+                "GET /: 1 of 101 sampled response bodies differ",
             ),
         ];
         for (other, wanted) in cases {
@@ -124,6 +160,40 @@ mod tests {
             assert_eq!(found[0].grade, Grade::Qualified);
             assert_eq!(found[0].touches, [Figure::Rps, Figure::Counts]);
         }
+    }
+
+    /// What is found of answers to one request, each of this length and checksum.
+    fn found_of(answers: impl Iterator<Item = (u64, u32)>) -> Vec<Finding> {
+        let mut run = healthy();
+        let known: &mut Answers = &mut run.points[0].rounds[0].tally.answers;
+        answers.for_each(|(length, crc)| known.observe(0, length, Some(crc)));
+        judge(&Evidence::of(&run, &run.points[0]))
+    }
+
+    #[test]
+    fn a_page_of_which_nearly_all_bodies_differ_is_noted_and_outliers_qualify() {
+        // bodies of one length, of several, most of one length; and then how many of a hundred are alike
+        let same = found_of((0..100).map(|number| (612, number)));
+        let grown = found_of((0..100).map(|number| (600 + u64::from(number % 3), number)));
+        let counter = found_of((1..2000).map(|number| (u64::from(u32::ilog10(number)), number)));
+        for found in [&same, &grown, &counter] {
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!((found[0].grade, found[0].touches.len()), (Grade::Note, 0));
+            assert!(
+                found[0].sentence.contains("is dynamic: GET /: "),
+                "{found:?}"
+            );
+        }
+        for (alike, grade) in [
+            (10, Grade::Note),
+            (11, Grade::Qualified),
+            (99, Grade::Qualified),
+        ] {
+            let found = found_of((0..100).map(|number| (612, number.max(alike - 1))).rev());
+            assert_eq!(found[0].grade, grade, "{alike}: {found:?}");
+        }
+        let few = |count: u32| found_of((0..count).map(|number| (612, number)))[0].grade;
+        assert_eq!([few(2), few(3)], [Grade::Qualified, Grade::Note]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) const CHECK: Check = Check {
           says nothing of who was the limit. Otherwise one was not the limit, if the interval leaves room for at most \
           5 % more; else it cannot be told. In an open loop the 99th percentile of response time is compared too: where \
           two generators lower it with its whole interval and by more than 10 %, latency is qualified. Under three pairs \
-          the answer is indicative, and makes nothing invalid.",
+          there is no interval, and nothing follows.",
     judge,
 };
 
@@ -25,8 +25,6 @@ const MOVED: f64 = 0.02;
 const UNSURE: f64 = 0.05;
 /// A 99th percentile varies more than a rate: it must be lower by more than this.
 const LOWER: f64 = 0.10;
-/// Under so many pairs of rounds the answer is indicative.
-const PAIRS_ENOUGH: u32 = 3;
 
 /// What a ratio says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,17 +70,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 /// `1.31 times the requests/s of one (95 % interval 1.28 .. 1.35, 5 pairs of rounds)`
 fn times(ratio: &Ratio, of: &str) -> String {
     let pairs = number(ratio.pairs.into(), "pair of rounds", "pairs of rounds");
-    let indicative = if ratio.pairs < PAIRS_ENOUGH {
-        ", indicative"
-    } else {
-        ""
-    };
     let centre = ratio.centre;
     match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!(
-            "{centre:.3} times {of} (95 % interval {low:.3} .. {high:.3}, {pairs}{indicative})"
-        ),
-        _ => format!("{centre:.3} times {of} ({pairs}{indicative})"),
+        (Some(low), Some(high)) => {
+            format!("{centre:.3} times {of} (95 % interval {low:.3} .. {high:.3}, {pairs})")
+        }
+        _ => format!("{centre:.3} times {of} ({pairs})"),
     }
 }
 
@@ -94,12 +87,7 @@ fn compared(ratio: &Ratio) -> Finding {
     let finding = match moved(ratio, MOVED) {
         Moved::Up => {
             let sentence = format!("{got}, so one was the limit");
-            let grade = if ratio.pairs < PAIRS_ENOUGH {
-                qualified
-            } else {
-                invalid
-            };
-            grade(&[Figure::Rps], sentence)
+            invalid(&[Figure::Rps], sentence)
                 .remedy("give it more --threads or CPUs, or load from several machines; then compare again")
         }
         Moved::Down => note(format!(
@@ -133,7 +121,7 @@ fn nothing() -> Finding {
 
 /// Where two generators see shorter response times, the difference was not the server's.
 fn quicker(ratio: &Ratio) -> Option<Finding> {
-    let is_quicker = moved(ratio, LOWER) == Moved::Down && ratio.pairs >= PAIRS_ENOUGH;
+    let is_quicker = moved(ratio, LOWER) == Moved::Down;
     is_quicker.then(|| {
         let sentence = format!(
             "with two generators p99 is {}, so a part of it is the generator's own",
@@ -192,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_answer_depends_on_the_ratio_and_its_interval() {
-        use Grade::{Invalid, Note, Qualified};
+        use Grade::{Invalid, Note};
         let cases: &[(&[f64], Grade, &str)] = &[
             (
                 &[1.3, 1.31, 1.29, 1.3, 1.3],
@@ -201,8 +189,8 @@ mod tests {
             ),
             (
                 &[1.3, 1.3001],
-                Qualified,
-                "indicative), so one was the limit",
+                Note,
+                "(2 pairs of rounds), from which it cannot be told",
             ),
             (&[1.3], Note, "it cannot be told"),
             (&[1.021; 5], Invalid, ", so one was the limit"),
@@ -221,7 +209,7 @@ mod tests {
             ),
             // Beyond chance it is neither more nor less, but the interval has room for much more.
             (&[1.3, 0.8, 1.2, 1.0, 1.1], Note, "it cannot be told"),
-            (&[1.0, 1.0], Note, "indicative), so one was not the limit"),
+            (&[1.0, 1.0], Note, "it cannot be told"),
         ];
         for (ratios, grade, wanted) in cases {
             let found = found(&doubled(healthy(), ratios));

@@ -10,7 +10,7 @@ pub(super) const CHECK: Check = Check {
     title: "Are there enough samples and rounds to say so much?",
     doc: "A percentile p is worth printing when at least ten of N samples lie beyond it, N(1-p) >= 10; those that are \
           not carried are withheld, and named here. Under 100 samples latencies are indicative. The 95 % interval \
-          rests on complete rounds: under two there is none, and under five it is indicative. (Why a round in which \
+          rests on complete rounds: under three there is none, and under five it is indicative. (Why a round in which \
           nothing ended well leaves none is for another check.) Rounds that were cut short, or never came, are named.",
     judge,
 };
@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
 /// Under this many rounds there is no interval.
-const ROUNDS_LEAST: usize = 2;
+const ROUNDS_LEAST: usize = 3;
 /// Under this many rounds the interval is indicative.
 const ROUNDS_ENOUGH: usize = 5;
 
@@ -250,10 +250,17 @@ mod tests {
                 )),
             ),
             (
-                2,
+                3,
                 Some((
                     Grade::Qualified,
-                    "indicative, as it rests on 2 complete rounds",
+                    "indicative, as it rests on 3 complete rounds",
+                )),
+            ),
+            (
+                2,
+                Some((
+                    Grade::Note,
+                    "2 complete rounds give no interval, so nothing tells noise from difference",
                 )),
             ),
             (

@@ -1,7 +1,8 @@
 //! What we count is what the server counted, whatever is asked and however.
 
-use crate::bench::{Bench, Reference};
+use crate::bench::{Bench, Reference, Said};
 use crate::scripted::{OK, Scripted};
+use std::process::{Command, Stdio};
 
 /// Runs `line` (with `@` for the server's address) and holds our count against the server's. Also what a run must
 /// always keep: conservation, `requests` exchanges over all rounds if a number was asked.
@@ -244,6 +245,49 @@ fn a_file_of_urls_is_asked_line_by_line_over_and_over() {
         };
         assert_eq!(asked.body, wanted.as_bytes(), "{place}");
     }
+}
+
+#[test]
+fn urls_come_through_pipes_too_and_are_asked_over_and_over() {
+    let bench = Bench::new();
+    let server = Scripted::answering(OK);
+    let at = server.at();
+    let weigh = env!("CARGO_BIN_EXE_weigh");
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command
+            .args([
+                "-c",
+                &script.replace("WEIGH", &format!("{weigh} run -o run.json -n 9")),
+            ])
+            .current_dir(bench.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Said::of(command.spawn().unwrap())
+    };
+    // More than a pipe holds at a time, and a writer that comes late to a FIFO.
+    let lines = format!("http://{at}/a\\n/b\\n/c\\n");
+    let many = format!("for i in $(seq 20000); do printf '{lines}'; done");
+    for script in [
+        format!("WEIGH --rounds 1 -c 2 -t 2 --urls <(printf '{lines}')"),
+        format!("printf '{lines}' | WEIGH --rounds 1 --urls /dev/stdin"),
+        format!("mkfifo late; (printf '{lines}' > late) & WEIGH --rounds 1 --urls late"),
+        format!("WEIGH --rounds 1 -c 2 --two-generators --urls <({many})"),
+    ] {
+        let said = shell(&script);
+        said.ended(0);
+        let record = bench.record("run.json");
+        assert_eq!(record.count("/summary/ok"), 9, "{script}");
+    }
+    let said = shell(&format!("WEIGH {at} --urls <(printf '/a\\nget /b\\n')"));
+    said.refused(&["--urls /dev/fd/", " line 2", "`get` is no method"]);
+    let asked = server.asked();
+    assert!(
+        ["/a", "/b", "/c"]
+            .iter()
+            .all(|path| asked.iter().any(|asked| asked.line().contains(path)))
+    );
 }
 
 #[test]

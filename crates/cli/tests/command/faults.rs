@@ -3,6 +3,7 @@
 use crate::bench::{Bench, PATIENCE, Record, Reference, Said, signal};
 use crate::scripted::{OK, Scripted};
 use std::net::TcpListener;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -62,8 +63,29 @@ fn every_kind_of_broken_answer_has_its_name() {
             "{errors}"
         );
         assert_eq!(record.count("/summary/censored"), 0, "{kind}");
+        let received = record.count("/summary/bytes_received");
+        assert_eq!(received, 6 * bad.len() as u64, "{kind}");
         assert!(said.out.contains("6 errors (100 %)"), "{}", said.out);
     }
+}
+
+#[test]
+fn a_head_of_too_many_lines_is_not_called_too_large() {
+    static LINES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let lines = "X-Header: a line of thirty-six bytes\r\n".repeat(260);
+        format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 0\r\n\r\n").into_bytes()
+    });
+    assert!(LINES.len() < 10_500);
+    let (said, record) = weigh_bad(&LINES, 6, "");
+    said.ended(1);
+    let errors = record.at("/summary/errors").to_string();
+    assert_eq!(
+        record.count("/summary/errors/too_many_headers"),
+        6,
+        "{errors}"
+    );
+    assert!(said.out.contains("more than 256 lines"), "{}", said.out);
+    assert!(!said.out.contains("64 KiB"), "{}", said.out);
 }
 
 #[test]

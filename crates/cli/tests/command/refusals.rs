@@ -1,6 +1,7 @@
 //! What cannot be done is refused before anything is asked, in one sentence that names the flag.
 
 use crate::bench::{Bench, Reference, Said};
+use std::process::Command;
 
 /// Arguments after `run`, with `@` for the server's address, and the words that the refusal must hold.
 const CASES: &[(&[&str], &[&str])] = &[
@@ -401,4 +402,23 @@ fn a_chart_that_cannot_be_drawn_is_found_before_the_load() {
     }
     assert!(!bench.path("curve.svg").exists());
     assert_eq!(server.stop().of("connections"), 0);
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_given_up_and_a_folder_is_no_file() {
+    let bench = Bench::new();
+    let path = bench.path("pipe");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let line = "run 127.0.0.1:1 -n 5 --urls pipe";
+    bench.say(line).refused(&[
+        "--urls pipe is a pipe that no process writes to",
+        "5 s waited",
+    ]);
+    bench
+        .say("run 127.0.0.1:1 --body @pipe")
+        .refused(&["--body @pipe is no file"]);
+    bench
+        .say("run 127.0.0.1:1 --expect @pipe")
+        .refused(&["--expect @pipe is no file"]);
 }

@@ -56,6 +56,10 @@ impl<'p, R: Ring> Thread<'p, R> {
         connects.in_window += u64::from(at >= self.books.start && at < self.books.end);
         connects.open_peak = connects.open_peak.max(self.open);
         slot.opened_at();
+        if !self.resends.is_empty() {
+            self.reopen(index);
+        }
+        let slot = &mut self.slots[index as usize];
         if let Some(pending) = slot.pending.take() {
             self.open_exchange(index, pending);
         }
@@ -75,6 +79,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.books.close_unsent(pending.due, fault, self.clock);
             }
         }
+        self.drop_resends(index, Cut::Behind);
         self.retries.push(Reverse((retry, index)));
         self.alarm = self.alarm.min(retry);
     }
@@ -121,6 +126,9 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
     pub(super) fn leave(&mut self, index: u32, cut: Cut) {
+        if !self.books.behind.is_empty() {
+            self.keep_unanswered(index);
+        }
         let slot = &mut self.slots[index as usize];
         let keeps_ports = matches!(cut, Cut::Stop) && !self.sources.moves_on();
         let how = match slot.flights.is_empty() && !keeps_ports {
@@ -167,6 +175,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 }
                 State::Closed | State::Backoff(_) => {}
             }
+            self.drop_resends(index, cut);
             if let Some(pending) = self.slots[index as usize].pending.take() {
                 self.under_way -= 1;
                 if pending.belongs {

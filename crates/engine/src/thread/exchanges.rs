@@ -79,6 +79,9 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.flush(index);
             }
             State::Closed if slot.pending.is_none() => {
+                if !self.resends.is_empty() && self.connect_again(index) {
+                    return;
+                }
                 if let Some(due) = self.take(at) {
                     self.slots[index as usize].pending = Some(due);
                     self.connect(index);

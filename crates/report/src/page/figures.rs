@@ -332,6 +332,12 @@ fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
         }
     });
     items.extend(statuses(tally));
+    if tally.resent > 0 {
+        let resent = units::count(tally.resent);
+        items.push(Item::plain(format!(
+            "{resent} sent again on a new connection"
+        )));
+    }
     demoted(run, Figure::Counts, "exchanges", items)
 }
 

@@ -30,9 +30,10 @@
 
 use super::chunked::{Chunked, Decoded};
 use super::memo::Heads;
-use super::outbox::Outbox;
+use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
 use crate::{Ending, ExchangeId, Front, Opening, Sent, Sink, Step, Violation};
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Interim responses before a final one.
@@ -96,7 +97,10 @@ impl<'p> Client<'p> {
             closing: false,
             heads,
             partial: Vec::new(),
-            outbox: Outbox::default(),
+            outbox: match pipeline {
+                1 => Outbox::default(),
+                _ => Outbox::keeping(),
+            },
         }
     }
 
@@ -106,6 +110,7 @@ impl<'p> Client<'p> {
             "a connection is reset when all its exchanges are done"
         );
         self.outbox.truncate(0);
+        self.outbox.take_kept();
         self.begun = 0;
         self.phase = Phase::Head;
         self.progress = Progress::default();
@@ -165,7 +170,15 @@ impl<'p> Client<'p> {
     pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
         let sent = self.outbox.sent(bytes);
         self.begun += sent.begun;
+        if !self.closing {
+            self.outbox.forget(self.awaited.len());
+        }
         sent
+    }
+
+    pub(crate) fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+        self.outbox.forget(number);
+        self.outbox.take_kept()
     }
 
     #[inline]
@@ -246,7 +259,7 @@ impl<'p> Client<'p> {
             };
             match used {
                 Ok(used) => input = &input[used..],
-                Err(violation) => return Err(self.fail(violation, sink)),
+                Err(violation) => return Err(self.fail(violation, input.len(), sink)),
             }
         }
         Ok(())
@@ -257,11 +270,11 @@ impl<'p> Client<'p> {
             Phase::UntilClose => self.complete(sink),
             Phase::Head if self.awaited.is_empty() => {}
             Phase::Head if self.progress.seen => {
-                return Err(self.fail(Violation::ClosedInHead, sink));
+                return Err(self.fail(Violation::ClosedInHead, 0, sink));
             }
-            Phase::Head => return Err(self.fail(Violation::ClosedBeforeResponse, sink)),
+            Phase::Head => return Err(self.fail(Violation::ClosedBeforeResponse, 0, sink)),
             Phase::Length(_) | Phase::Chunked(_) => {
-                return Err(self.fail(Violation::ClosedInBody, sink));
+                return Err(self.fail(Violation::ClosedInBody, 0, sink));
             }
             Phase::Dead => {}
         }
@@ -312,12 +325,17 @@ impl<'p> Client<'p> {
         let room = HEAD_LIMIT - before;
         self.partial
             .extend_from_slice(&input[..input.len().min(room)]);
-        let Some(parsed) = status::parse(&self.partial)? else {
-            return Ok(input.len());
+        let parsed = match status::parse(&self.partial) {
+            Ok(Some(parsed)) => parsed,
+            Ok(None) => return Ok(input.len()),
+            Err(violation) => {
+                self.partial.truncate(before); // the rest is counted with the input
+                return Err(violation);
+            }
         };
         let mut head = std::mem::take(&mut self.partial);
         let responded = self.respond(awaited, &parsed.facts, &head[..parsed.length], sink);
-        head.clear();
+        head.truncate(if responded.is_ok() { 0 } else { before });
         self.partial = head;
         responded.map(|()| parsed.length - before)
     }
@@ -384,8 +402,9 @@ impl<'p> Client<'p> {
         let id = self.reading();
         let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(id, bytes));
         self.phase = Phase::Chunked(chunked);
+        let over = over?;
         self.progress.bytes += used as u64;
-        if over? {
+        if over {
             self.complete(sink);
         }
         Ok(used)
@@ -466,14 +485,14 @@ impl<'p> Client<'p> {
     fn close_after_this(&mut self) {
         self.closing = true;
         let keep = (self.outbox.len() + 1).saturating_sub(self.awaited.len());
-        self.outbox.truncate(keep);
+        self.outbox.withdraw(keep);
+        self.outbox.forget(self.awaited.len());
     }
 
+    /// The response that is being read is refused, and with it the `rest` of the input, which is counted as part of it.
     #[cold]
-    fn fail(&mut self, violation: Violation, sink: &mut impl Sink) -> Violation {
-        if matches!(violation, Violation::ClosedInHead) {
-            self.progress.bytes += self.partial.len() as u64;
-        }
+    fn fail(&mut self, violation: Violation, rest: usize, sink: &mut impl Sink) -> Violation {
+        self.progress.bytes += (self.partial.len() + rest) as u64;
         self.finish_all(violation, Violation::Abandoned, sink);
         self.die();
         violation

@@ -19,6 +19,7 @@ mod target;
 pub use asked::Asked;
 pub use client::Client;
 pub use memo::{Heads, Key, Requests};
+pub use outbox::Message;
 pub use refusal::{Limits, Refusal};
 pub use response::{CONTINUE, Response, reason};
 pub use server::{Server, ServerSink};

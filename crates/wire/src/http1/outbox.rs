@@ -1,16 +1,20 @@
 //! Requests waiting to be sent: borrowed where they are shared, never copied.
 
 use crate::{Front, Sent, Source};
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Buffers of rendered templates are kept for reuse up to this number and size.
 const SPARES: usize = 4;
 const SPARE_LIMIT: usize = 64 * 1024;
 
-#[derive(Debug)]
-struct Message<'p> {
-    head: Source<'p>,
-    body: Source<'p>,
+/// A request as bytes: its head and its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message<'p> {
+    /// The encoded head, blank line included.
+    pub head: Source<'p>,
+    /// The body, or [`Source::EMPTY`].
+    pub body: Source<'p>,
 }
 
 impl Message<'_> {
@@ -32,8 +36,17 @@ impl Message<'_> {
         [self.head.bytes(), self.body.bytes()]
     }
 
-    fn len(&self) -> usize {
+    /// Bytes of both.
+    #[expect(clippy::len_without_is_empty, reason = "a request has a head")]
+    pub fn len(&self) -> usize {
         self.head.bytes().len() + self.body.bytes().len()
+    }
+
+    /// Whether a client may send it again although the server may have acted on it (RFC 9110 §9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        const METHODS: [&[u8]; 6] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"];
+        let method = self.head.bytes().split(|&byte| byte == b' ').next();
+        method.is_some_and(|method| METHODS.contains(&method))
     }
 }
 
@@ -45,9 +58,26 @@ pub(crate) struct Outbox<'p> {
     /// How much of the front one is sent.
     offset: usize,
     spares: Vec<Vec<u8>>,
+    /// The last that were sent, the oldest first: they may have to be sent again. None without pipelining.
+    kept: Option<Box<Kept<'p>>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept<'p> {
+    messages: VecDeque<Message<'p>>,
+    /// Whether those that are still queued are not to be kept any more.
+    is_closed: bool,
 }
 
 impl<'p> Outbox<'p> {
+    /// An empty queue which keeps what was sent until it is told to [`Outbox::forget`] it.
+    pub(crate) fn keeping() -> Self {
+        Outbox {
+            kept: Some(Box::default()),
+            ..Outbox::default()
+        }
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
@@ -132,7 +162,9 @@ impl<'p> Outbox<'p> {
     /// The front one is sent.
     #[inline]
     fn pop(&mut self) {
-        if self.queue.front().is_some_and(Message::is_shared) {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.is_closed) {
+            kept.messages.extend(self.queue.pop_front());
+        } else if self.queue.front().is_some_and(Message::is_shared) {
             self.queue.drop_front();
         } else if let Some(message) = self.queue.pop_front() {
             self.recycle(message);
@@ -145,6 +177,30 @@ impl<'p> Outbox<'p> {
         if keep == 0 {
             self.offset = 0;
         }
+    }
+
+    /// Forgets all but the first `keep` messages of the queue, and keeps the others as if they were sent, and no more.
+    pub(crate) fn withdraw(&mut self, keep: usize) {
+        if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.is_closed) {
+            kept.messages.extend(self.queue.drain_behind(keep));
+            kept.is_closed = true;
+        }
+        self.truncate(keep);
+    }
+
+    /// Forgets all that were sent but the last `keep`.
+    #[inline]
+    pub(crate) fn forget(&mut self, keep: usize) {
+        while let Some(kept) = self.kept.as_mut().filter(|kept| kept.messages.len() > keep) {
+            let oldest = kept.messages.pop_front();
+            oldest.into_iter().for_each(|message| self.recycle(message));
+        }
+    }
+
+    /// Takes all that are kept, the oldest first, and keeps again what is sent from now on.
+    pub(crate) fn take_kept(&mut self) -> VecDeque<Message<'p>> {
+        let kept = self.kept.as_mut().map(|kept| std::mem::take(&mut **kept));
+        kept.unwrap_or_default().messages
     }
 
     pub(crate) fn spare(&mut self) -> Vec<u8> {

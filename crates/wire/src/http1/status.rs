@@ -136,9 +136,8 @@ fn parse_any(window: &[u8]) -> Result<Option<Parsed>, Violation> {
     match parsed {
         Ok(httparse::Status::Complete(length)) => understand(&response, window, length).map(Some),
         Ok(httparse::Status::Partial) if window.len() < HEAD_LIMIT => Ok(None),
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            Err(Violation::HeadTooLarge)
-        }
+        Ok(httparse::Status::Partial) => Err(Violation::HeadTooLarge),
+        Err(httparse::Error::TooManyHeaders) => Err(Violation::TooManyHeaders),
         Err(httparse::Error::Version) => Err(Violation::NotHttp),
         Err(_) => Err(Violation::BadHead),
     }

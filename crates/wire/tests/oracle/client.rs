@@ -31,6 +31,26 @@ impl Witness {
         &mut self.told[self.done]
     }
 
+    /// Checks that every one of `received` bytes is counted with some response, the refused one at last. How many
+    /// those of the refused one are depends on how the input was cut; so they are then forgotten.
+    fn count_refused(&mut self, received: u64) {
+        let endings = || self.told.iter().filter_map(|told| told.ending);
+        let counted: u64 = endings().map(|ending| ending.bytes).sum();
+        let is_refusal = |violation| violation != Violation::Abandoned;
+        let refused = self.told.iter_mut().filter_map(|told| told.ending.as_mut());
+        let mut refused = refused.filter(|ending| ending.result.err().is_some_and(is_refusal));
+        match refused.next() {
+            Some(ending) => {
+                assert_eq!(counted, received, "all that came is counted");
+                ending.bytes = 0;
+            }
+            None => assert!(
+                counted < received,
+                "bytes that answer nothing are not counted"
+            ),
+        }
+    }
+
     /// How many exchanges are done.
     pub fn done(&self) -> usize {
         self.done
@@ -125,9 +145,14 @@ pub fn converse_on(connection: &mut Connection<'_>, script: &str, pieces: &[&[u8
         });
         connection.sent(18);
     }
-    let mut result = pieces
-        .iter()
-        .try_for_each(|piece| connection.receive(piece, &mut witness));
+    let mut received = 0;
+    let mut result = pieces.iter().try_for_each(|piece| {
+        received += piece.len() as u64;
+        connection.receive(piece, &mut witness)
+    });
+    if result.is_err() {
+        witness.count_refused(received);
+    }
     if result.is_ok() && script.ends_with('.') {
         result = connection.end(&mut witness);
     }
@@ -137,6 +162,12 @@ pub fn converse_on(connection: &mut Connection<'_>, script: &str, pieces: &[&[u8
         closing: connection.closing(),
         open: connection.in_flight(),
     }
+}
+
+/// Whether a response with this violation was refused for what it held, so that its bytes depend on how they were cut.
+fn is_refused(violation: Violation) -> bool {
+    use Violation::{Abandoned, ClosedBeforeResponse, ClosedInBody, ClosedInHead};
+    ![Abandoned, ClosedBeforeResponse, ClosedInHead, ClosedInBody].contains(&violation)
 }
 
 /// An outcome in one line: `[200 'body' ok/57]` an exchange, then `!violation`, `+N` still open, `closing`.
@@ -152,6 +183,7 @@ pub fn line(outcome: &Outcome) -> String {
         }
         words.extend(told.ending.map(|ending| match ending.result {
             Ok(()) => format!("ok/{}", ending.bytes),
+            Err(violation) if is_refused(violation) => format!("{violation:?}"),
             Err(violation) => format!("{violation:?}/{}", ending.bytes),
         }));
         write!(line, "[{}] ", words.join(" ")).expect("a string can be written to");

@@ -1,0 +1,92 @@
+//! Requests that were pipelined behind a response that closed their connection: the server has not answered them, and
+//! says that it will not (RFC 9112 §9.6), so they go to a new connection, in their order and with the stamps they have.
+//!
+//! What was not sent yet is sent then. What was sent already is sent again, once, if its method is idempotent (RFC 9110
+//! §9.2.2): the server may have acted on it all the same. A closed loop alone has pipelines.
+
+use super::Thread;
+use crate::books::Cut;
+use crate::slot::{Flight, State};
+use kernel::Ring;
+use std::collections::VecDeque;
+use wire::{ExchangeId, Message, Opening};
+
+/// An exchange that waits for another connection.
+#[derive(Debug)]
+pub(super) struct Resend<'p> {
+    flight: Flight,
+    message: Message<'p>,
+}
+
+impl<'p, R: Ring> Thread<'p, R> {
+    /// Decides what becomes of the exchanges that the slot's connection has left behind; it is about to be closed.
+    #[cold]
+    pub(super) fn keep_unanswered(&mut self, index: u32) {
+        let behind = std::mem::take(&mut self.books.behind);
+        let connection = &mut self.slots[index as usize].connection;
+        let messages = connection.take_unanswered(behind.len());
+        debug_assert_eq!(messages.len(), behind.len(), "each has its request");
+        for (mut flight, message) in behind.into_iter().zip(messages) {
+            let length = message.len() as u64;
+            // What went out before has made it longer: then it was refused twice.
+            let may_be_sent = !flight.exchange.is_sent()
+                || flight.request_bytes == length && message.is_idempotent();
+            if !may_be_sent {
+                self.under_way -= 1;
+                self.books.cut_off(flight, Cut::Behind, self.clock);
+                continue;
+            }
+            if flight.exchange.is_sent() {
+                self.books.note_resent(&flight);
+            }
+            flight.request_bytes += length - flight.unsent;
+            flight.unsent = length;
+            let waiting = self.resends.entry(index).or_default();
+            waiting.push_back(Resend { flight, message });
+        }
+    }
+
+    /// Connects a closed slot that has something to send again; false where it has not.
+    pub(super) fn connect_again(&mut self, index: u32) -> bool {
+        let has_some = self.resends.contains_key(&index);
+        if has_some && self.slots[index as usize].state == State::Closed {
+            self.connect(index);
+        }
+        has_some
+    }
+
+    /// Opens what is to be sent again on the slot's connection, as far as there is room.
+    #[cold]
+    pub(super) fn reopen(&mut self, index: u32) {
+        let Some(mut waiting) = self.resends.remove(&index) else {
+            return;
+        };
+        let slot = &mut self.slots[index as usize];
+        while slot.has_room(self.exchanges_per_connection)
+            && let Some(Resend { flight, message }) = waiting.pop_front()
+        {
+            slot.flights.push_back(flight);
+            slot.opened += 1;
+            self.next_id = self.next_id.wrapping_add(1);
+            slot.connection.open(Opening {
+                id: ExchangeId(self.next_id),
+                is_head: message.head.bytes().starts_with(b"HEAD "),
+                head: message.head,
+                body: message.body,
+            });
+        }
+        if !waiting.is_empty() {
+            self.resends.insert(index, waiting);
+        }
+    }
+
+    /// Gives up what was to be sent again on the slot, by `cut`.
+    #[cold]
+    pub(super) fn drop_resends(&mut self, index: u32, cut: Cut) {
+        let waiting: VecDeque<_> = self.resends.remove(&index).unwrap_or_default();
+        for Resend { flight, .. } in waiting {
+            self.under_way -= 1;
+            self.books.cut_off(flight, cut, self.clock);
+        }
+    }
+}
