@@ -29,7 +29,7 @@ use crate::job::Job;
 use crate::pace::Pace;
 use crate::schedule::Schedule;
 use crate::script::Script;
-use crate::slot::Slot;
+use crate::slot::{Slot, State};
 use crate::source::Sources;
 use crate::watchdog::Watchdog;
 use kernel::{Completion, Event, Ring};
@@ -340,11 +340,22 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.slots[index as usize].blocked = false;
                 self.flush(index);
                 self.note_waits(index);
+                self.offer_behind_early_response(index);
             }
             Event::Connected => self.connected(index),
             Event::Ended => self.ended(index),
             Event::Failed(errno) => self.failed(index, errno),
             Event::Incoming => {} // nobody listens here
+        }
+    }
+
+    /// The last response on `index` may have come before its request was sent. Only when that is out there is room for
+    /// the next one, and nothing else would tell.
+    fn offer_behind_early_response(&mut self, index: u32) {
+        let slot = &self.slots[index as usize];
+        let is_open = matches!(slot.state, State::Open);
+        if is_open && slot.flights.is_empty() && !slot.connection.has_outgoing() {
+            self.offer(index, self.clock);
         }
     }
 

@@ -122,6 +122,27 @@ fn a_body_that_is_too_large_is_a_status_also_when_most_of_it_was_not_read() {
     }
 }
 
+/// The response comes while most of the request is still to be sent: the rest is sent, and then the next request.
+#[test]
+fn a_response_before_the_end_of_its_request_does_not_stop_the_connection() {
+    let bench = site();
+    let body = bench.file("body", vec![b'x'; 5_000_000]);
+    let server = Serving::start(&bench, "site -w 1");
+    for load in ["-n 90", "-n 60 --rate 200/s"] {
+        let (said, record) = bench.run(&format!(
+            "http://{}/hello -c 3 -t 1 {load} --rounds 1 --warmup 0s --expect 405 --body @{}",
+            server.at,
+            body.display()
+        ));
+        record.assert_conserved();
+        assert_eq!(record.count("/summary/errors/total"), 0, "{said:#?}");
+    }
+    // Two probes, at least, and no second response to any of them.
+    let counted = server.stop();
+    assert!(counted.requests() >= 152, "{counted:?}");
+    assert_eq!(counted.of("refused"), 0);
+}
+
 #[test]
 fn a_server_that_is_stopped_under_load_loses_no_answer_and_what_comes_later_is_refused() {
     let bench = Bench::new();
