@@ -62,9 +62,9 @@ static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "timeouts are dropped",
         file: "crates/record/src/tally.rs",
-        text: "            open.censor(exchange.response());\n",
+        text: "            open.censor(exchange.response());\n            open.growth",
         // Counted, as the books demand, but as if they had taken no time.
-        replacement: "            open.censor(Nanos::ZERO);\n",
+        replacement: "            open.censor(Nanos::ZERO);\n            open.growth",
         case: "timeouts",
         spin: AWAKE,
         sign: "p99 is outside its bound",
