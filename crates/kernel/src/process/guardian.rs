@@ -41,6 +41,7 @@ impl Guardian {
     /// There is no room for a process or a pipe.
     pub(super) fn fork(mark: u64) -> io::Result<Guardian> {
         let (reader, writer) = pipe()?;
+        let (mut ready, held) = pipe()?;
         let unblocked = block_signals()?;
         // SAFETY: the child makes system calls and allocates memory, which glibc and musl allow after a fork (they hold
         // the allocator's locks over it); it takes no lock of ours and never returns.
@@ -54,6 +55,9 @@ impl Guardian {
         if pid < 0 {
             return Err(failed);
         }
+        drop(held);
+        // Ends when the guardian has a session of its own: what kills our group from now on does not reach it.
+        let _ = ready.read(&mut [0; 1]);
         let stat = Stat::read(pid as u32);
         let stat = stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))?;
         Ok(Guardian {
