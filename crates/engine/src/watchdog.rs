@@ -47,11 +47,16 @@ enum Meter {
 }
 
 impl Meter {
-    /// CPU time and waits for a CPU so far.
-    fn read(&self) -> (Nanos, Nanos) {
+    /// The time, and CPU time and waits for a CPU so far. `stamped` is a time that was read before: what the thread did
+    /// since would be in its CPU time and not in the time that passed, and the next look would miss it, so that real time
+    /// is read again.
+    fn read(&self, stamped: Instant) -> (Instant, Nanos, Nanos) {
         match self {
-            Meter::Real(meter) => (thread_cpu(), meter.run_queue_wait().unwrap_or_default()),
-            Meter::Virtual | Meter::None => (Nanos::ZERO, Nanos::ZERO),
+            Meter::Real(meter) => {
+                let waited = meter.run_queue_wait().unwrap_or_default();
+                (kernel::clock::now(), thread_cpu(), waited)
+            }
+            Meter::Virtual | Meter::None => (stamped, Nanos::ZERO, Nanos::ZERO),
         }
     }
 }
@@ -87,10 +92,11 @@ impl Watchdog {
         self.alarm = alarm;
     }
 
-    /// Looks at `now`; returns when to look again at the latest.
-    pub(crate) fn look(&mut self, now: Instant) -> Instant {
+    /// Looks; returns when to look again at the latest. `stamped` is the caller's latest reading of the clock.
+    pub(crate) fn look(&mut self, stamped: Instant) -> Instant {
         let before = self.cpu + self.waited;
-        (self.cpu, self.waited) = self.meter.read();
+        let now;
+        (now, self.cpu, self.waited) = self.meter.read(stamped);
         let ran = (self.cpu + self.waited).saturating_sub(before);
         let idle = (now - self.looked).saturating_sub(ran);
         let slept_most = self.alarm - self.looked;
@@ -222,6 +228,21 @@ mod tests {
         watchdog.expect(kernel::clock::now());
         let begun = thread_cpu();
         while thread_cpu().saturating_sub(begun) < MS * 40 {}
+        watchdog.look(kernel::clock::now());
+        assert_eq!(watchdog.paused(), Paused::default());
+    }
+
+    #[test]
+    fn what_a_thread_did_since_its_stamp_is_no_pause_at_the_next_look() {
+        let mut watchdog = Watchdog::new(Some(Rc::new(ThreadMeter::new())));
+        let stamped = kernel::clock::now();
+        watchdog.look(stamped);
+        watchdog.open_window(stamped);
+        watchdog.expect(stamped);
+        let begun = thread_cpu();
+        while thread_cpu().saturating_sub(begun) < MS * 40 {}
+        // As thousands of timeouts in one turn, all with the stamp of its beginning.
+        watchdog.look(stamped);
         watchdog.look(kernel::clock::now());
         assert_eq!(watchdog.paused(), Paused::default());
     }
