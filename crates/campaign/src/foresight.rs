@@ -365,6 +365,7 @@ mod tests {
                 connections: 1,
             };
             plan.protocol.requests_per_connection = Some(1);
+            plan.stop = Stop::Duration(Nanos::from_secs(60));
             let text = said(&plan, few(1000, 59));
             assert!(text.ends_with(remedy), "{text}");
         }

@@ -113,6 +113,7 @@ fn an_interrupt_in_a_later_points_self_test_is_an_interrupt_and_what_was_measure
     };
     let (_, mut plan) = listener_and_plan("1k");
     plan.target = Plan::example(at).target;
+    plan.requests = plan::Requests::Listed(vec![plan::Request::get("/hello")]);
     plan.sweep = Some(Sweep {
         axes: vec![Axis::Rate(vec![
             "1k".parse().unwrap(),

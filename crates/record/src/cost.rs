@@ -251,6 +251,14 @@ mod tests {
             (50.0, Some(40.0), Some(60.0))
         );
         assert_eq!(per.requests_per_cpu_s.mean, 20_000.0);
+        assert_eq!(
+            (per.cpu_us.low, per.cpu_us.high),
+            (None, None),
+            "of two rounds"
+        );
+        let [first, second] = rounds;
+        let third = round(500, 10_000, None);
+        let per = PerRequest::of(&[first, second, third]).unwrap();
         let (low, high) = (
             per.cpu_us.low.unwrap(),
             per.requests_per_cpu_s.high.unwrap(),

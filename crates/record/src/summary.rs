@@ -394,18 +394,21 @@ mod tests {
     }
 
     #[test]
-    fn two_rounds_give_the_figures_computed_by_hand() {
-        let rps = rps(&[round(2, 100), round(2, 300)]);
-        assert_eq!((rps.mean, rps.rounds), (100.0, 2));
+    fn three_rounds_give_the_figures_computed_by_hand() {
+        let rps = rps(&[round(2, 100), round(2, 200), round(2, 500)]);
+        assert_eq!((rps.mean, rps.rounds), (800.0 / 6.0, 3));
         assert_eq!(
             (rps.min, rps.median, rps.max),
-            (Some(50.0), Some(100.0), Some(150.0))
+            (Some(50.0), Some(100.0), Some(250.0))
         );
-        // Logarithms of 50 and 150: mean ln(sqrt(7500)), standard error ln(3)/2, t for one degree of freedom 12.7062.
-        let (centre, factor) = (7500_f64.sqrt(), (12.706_205 * 3_f64.ln() / 2.0).exp());
-        near(rps.geometric_mean, centre);
-        near(rps.low, centre / factor);
-        near(rps.high, centre * factor);
+        // Logarithms of 50, 100 and 250; t for two degrees of freedom is 4.302653.
+        let logarithms = [50_f64.ln(), 100_f64.ln(), 250_f64.ln()];
+        let mean = logarithms.iter().sum::<f64>() / 3.0;
+        let squares: f64 = logarithms.iter().map(|each| (each - mean).powi(2)).sum();
+        let factor = (4.302_653 * (squares / 2.0 / 3.0).sqrt()).exp();
+        near(rps.geometric_mean, mean.exp());
+        near(rps.low, mean.exp() / factor);
+        near(rps.high, mean.exp() * factor);
     }
 
     #[test]

@@ -129,24 +129,22 @@ mod tests {
 
     #[test]
     fn rounds_are_compared_by_their_numbers_whatever_their_order() {
-        let one = [round(0, 100), round(1, 1_000)];
-        let ratio = compared(vec![round(1, 2_000), round(0, 200)], &one)
-            .rps_ratio
-            .unwrap();
+        let one = [round(0, 100), round(1, 1_000), round(2, 10)];
+        let two = vec![round(1, 2_000), round(2, 20), round(0, 200)];
+        let ratio = compared(two, &one).rps_ratio.unwrap();
         assert!((ratio.centre - 2.0).abs() < 1e-12, "{ratio:?}");
-        // Both pairs say 2, though the rounds themselves differ by ten.
+        // All pairs say 2, though the rounds themselves differ by ten.
         let width = ratio.high.unwrap() / ratio.low.unwrap();
-        assert!((width - 1.0).abs() < 1e-9 && ratio.pairs == 2, "{ratio:?}");
+        assert!((width - 1.0).abs() < 1e-9 && ratio.pairs == 3, "{ratio:?}");
     }
 
     #[test]
-    fn two_pairs_give_the_interval_computed_by_hand() {
-        let one = [round(0, 100), round(1, 100)];
-        let ratio = compared(vec![round(0, 100), round(1, 121)], &one)
-            .rps_ratio
-            .unwrap();
-        // Logarithms 0 and ln 1.21: mean ln 1.1, standard error ln(1.21)/2 = ln 1.1, t for one degree of freedom 12.7062.
-        let factor = (12.706_205 * 1.1_f64.ln()).exp();
+    fn three_pairs_give_the_interval_computed_by_hand() {
+        let one = [round(0, 100), round(1, 100), round(2, 100)];
+        let two = vec![round(0, 100), round(1, 110), round(2, 121)];
+        let ratio = compared(two, &one).rps_ratio.unwrap();
+        // Logarithms 0, ln 1.1 and 2 ln 1.1: mean and standard deviation ln 1.1, t for two degrees of freedom 4.302653.
+        let factor = (4.302_653 * 1.1_f64.ln() / 3_f64.sqrt()).exp();
         assert!((ratio.centre - 1.1).abs() < 1e-9);
         assert!((ratio.high.unwrap() / (1.1 * factor) - 1.0).abs() < 1e-4);
         assert!((ratio.low.unwrap() / (1.1 / factor) - 1.0).abs() < 1e-4);

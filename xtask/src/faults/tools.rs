@@ -438,7 +438,7 @@ mod tests {
                 .collect()
         };
         let kept = [
-            "run http://127.0.0.1:80/ -n 59 -c 4 --timeout 1s --rounds 1 --quiet --output f/record.json",
+            "run http://127.0.0.1:80/ -n 59 -c 4 --timeout 1s --rounds 1 --keep-going --quiet --output f/record.json",
             "-n 60 -c 4 -r -s 1 http://127.0.0.1:80/",
             "-n 60 -c 4 -k -r -s 1 http://127.0.0.1:80/",
             "-t 1 -c 4 -d 1s --timeout 1s http://127.0.0.1:80/",

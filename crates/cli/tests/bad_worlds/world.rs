@@ -152,7 +152,16 @@ impl Differences {
         self.compare(world, "requests", requests, summary.requests);
         self.compare(world, "ok + errors", requests, summary.ok + world.errors());
         self.compare(world, "conserved", true, world.tally().conserved());
-        self.compare(world, "complaint", "", &world.complaint);
+        let exit = world.run.exit.as_ref();
+        let why = exit.map(|exit| format!("weigh: {} (exit status {})", exit.why, exit.status));
+        self.compare(
+            world,
+            "complaint",
+            why.unwrap_or_default(),
+            world.complaint.clone(),
+        );
+        let status = exit.map_or(0, |exit| i32::from(exit.status));
+        self.compare(world, "status", Some(status), world.status);
         self.compare(world, "in time", true, world.took < SOON);
         let [ok, errors] = [summary.ok, world.errors()].map(units::count);
         let shown = format!("{ok} ok {errors} error");

@@ -602,10 +602,10 @@ mod tests {
                 .threads
                 .iter_mut()
                 .for_each(|thread| thread.wall = Nanos::from_millis(4));
-            round
-                .footprint
-                .iter_mut()
-                .for_each(|print| print.wall = Nanos::from_millis(4));
+            let window = round.window;
+            for print in &mut round.footprint {
+                (print.wall, print.read) = (Nanos::from_millis(4), Some(window));
+            }
         }
         assert!(shown(&run, "generator").starts_with("2 threads  42.9 µs CPU per exchange"));
         assert_eq!(
