@@ -59,6 +59,15 @@ pub enum ServeError {
         /// What the kernel said.
         error: Errno,
     },
+    /// The log is a link, and the user that the server runs as would become the owner of the file behind it.
+    #[error(
+        "the log {} must be neither a symbolic link nor a file with several hard links, since --user makes another user its owner",
+        path.display()
+    )]
+    LinkedLog {
+        /// Where it was to be.
+        path: PathBuf,
+    },
     /// A header line cannot be added to responses.
     #[error("the header `{name}` cannot be added: {why}")]
     Header {

@@ -38,14 +38,17 @@ const FIELD: usize = 2048;
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
+    /// It belongs to the user that the server runs as, so nothing is opened that a link leads to.
+    is_given: bool,
     /// How often it was to be opened anew.
     generation: AtomicU32,
 }
 
 impl LogFile {
-    pub(crate) fn new(path: PathBuf) -> LogFile {
+    pub(crate) fn new(path: PathBuf, is_given: bool) -> LogFile {
         LogFile {
             path,
+            is_given,
             generation: AtomicU32::new(0),
         }
     }
@@ -65,8 +68,19 @@ impl LogFile {
         &self.path
     }
 
-    fn open(&self) -> io::Result<File> {
-        descriptors::append(&self.path)
+    pub(crate) fn is_given(&self) -> bool {
+        self.is_given
+    }
+
+    /// The file, open for appending.
+    ///
+    /// # Errors
+    /// What the system said; ELOOP for a link where the file is given to a user.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        match self.is_given {
+            true => descriptors::append_unlinked(&self.path),
+            false => descriptors::append(&self.path),
+        }
     }
 }
 

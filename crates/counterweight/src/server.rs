@@ -170,7 +170,7 @@ impl Server {
             admin = found.pop();
         }
         if let Some(user) = &user {
-            become_user(user, config)?;
+            become_user(user, config, crew.log.as_deref())?;
         }
         Ok(Server {
             hands,
@@ -256,7 +256,7 @@ fn find_user(name: &str) -> Result<User, ServeError> {
 }
 
 /// Makes the process the user's, and what the user will open or remove later: sockets' files, and the log.
-fn become_user(user: &User, config: &Config) -> Result<(), ServeError> {
+fn become_user(user: &User, config: &Config, log: Option<&LogFile>) -> Result<(), ServeError> {
     let owner = |path: &PathBuf| {
         let path = path.clone();
         move |error| ServeError::Owner { path, error }
@@ -266,8 +266,10 @@ fn become_user(user: &User, config: &Config) -> Result<(), ServeError> {
             user.own_socket(path).map_err(owner(path))?;
         }
     }
-    if let Some(path) = &config.log {
-        user.own_file(path).map_err(owner(path))?;
+    if let Some(log) = log {
+        let file = log.open().map_err(|error| refused_log(log, error))?;
+        user.own_file(&file)
+            .map_err(owner(&log.path().to_owned()))?;
     }
     user.assume().map_err(|error| ServeError::User {
         name: config.user.clone().unwrap_or_default(),
@@ -295,6 +297,8 @@ impl<'a> Crew<'a> {
             limits.connections_per_address,
         ));
         let can_share = |address: &Address| matches!(address, Address::Ip(_));
+        let is_given = config.user.is_some();
+        let log_file = |path| Arc::new(LogFile::new(path, is_given));
         let workers = match config.listen.iter().any(can_share) {
             true => config.workers,
             false => 1,
@@ -306,7 +310,7 @@ impl<'a> Crew<'a> {
             workers,
             places,
             board,
-            log: config.log.clone().map(|path| Arc::new(LogFile::new(path))),
+            log: config.log.clone().map(log_file),
             headers: Headers::new(&config.headers)?,
             stop: Arc::default(),
             showcase: Showcase::new().map_err(ServeError::Ring)?,
@@ -488,9 +492,10 @@ impl Serves {
 }
 
 fn refused_log(log: &LogFile, error: std::io::Error) -> ServeError {
-    ServeError::Log {
-        path: log.path().to_owned(),
-        error: error.into(),
+    let path = log.path().to_owned();
+    match Errno::from(error) {
+        Errno::ELOOP if log.is_given() => ServeError::LinkedLog { path },
+        error => ServeError::Log { path, error },
     }
 }
 

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -186,6 +186,24 @@ pub fn append(path: &Path) -> io::Result<File> {
         .create(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
+}
+
+/// As [`append`], but of what `path` itself names and nothing else does, so that whoever may write in its folder cannot
+/// have another file opened by linking to it.
+///
+/// # Errors
+/// ELOOP for a symbolic link, and for a regular file with several hard links; otherwise as [`append`].
+pub fn append_unlinked(path: &Path) -> io::Result<File> {
+    let file = File::options()
+        .append(true)
+        .create(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
+        .open(path)?;
+    let facts = file.metadata()?;
+    match facts.is_file() && facts.nlink() != 1 {
+        true => Err(io::Error::from_raw_os_error(libc::ELOOP)),
+        false => Ok(file),
+    }
 }
 
 #[cfg(test)]

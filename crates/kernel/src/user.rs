@@ -7,8 +7,8 @@
 
 use crate::Errno;
 use std::ffi::CString;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, chown, lchown};
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, fchown, lchown};
 use std::path::Path;
 
 /// More than any entry of a user database needs.
@@ -73,15 +73,15 @@ impl User {
         is_root() || unsafe { libc::geteuid() == self.uid }
     }
 
-    /// Makes the user the owner of the file at `path`, if it is a regular file and not the user's already: of what a
-    /// link leads to. (Devices and pipes belong to others, too.)
+    /// Makes the user the owner of an open file, if it is a regular file and not the user's already. (Devices and pipes
+    /// belong to others, too.) What stands at the file's path by now does not matter.
     ///
     /// # Errors
     /// What the system said.
-    pub fn own_file(&self, path: &Path) -> Result<(), Errno> {
-        let facts = fs::metadata(path)?;
+    pub fn own_file(&self, file: &File) -> Result<(), Errno> {
+        let facts = file.metadata()?;
         if facts.is_file() && facts.uid() != self.uid {
-            chown(path, Some(self.uid), None)?;
+            fchown(file, Some(self.uid), None)?;
         }
         Ok(())
     }

@@ -163,6 +163,40 @@ fn a_server_that_root_starts_runs_as_another_user_on_all_threads() {
 }
 
 #[test]
+fn a_log_that_is_a_link_gives_nobody_the_file_behind_it() {
+    if !is_root() {
+        eprintln!("not root: nothing was tested");
+        return;
+    }
+    let bench = site();
+    bench.file("roots", "root's\n");
+    symlink("roots", bench.path("symbolic.log")).unwrap();
+    symlink("missing", bench.path("dangling.log")).unwrap();
+    fs::hard_link(bench.path("roots"), bench.path("hard.log")).unwrap();
+    let name = NOBODY.0;
+    for log in ["symbolic.log", "dangling.log", "hard.log"] {
+        bench
+            .say(&format!(
+                "serve site --user {name} --listen 127.0.0.1:0 --log {log}"
+            ))
+            .refused(&[log, "symbolic link", "hard link", "--user"]);
+    }
+    assert_eq!(fs::metadata(bench.path("roots")).unwrap().uid(), 0);
+    assert!(!bench.path("missing").exists());
+
+    // Where nothing is given away, links are followed.
+    let words = "site --listen 127.0.0.1:0 --log symbolic.log";
+    let (mut child, _out, at) = listens(&bench, ":", words);
+    let mut stream = connect(&at);
+    stream.write_all(b"GET /hello HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(Answer::read(stream).status(), "200");
+    signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let log = fs::read_to_string(bench.path("roots")).unwrap();
+    assert!(log.contains("GET /hello"), "{log}");
+}
+
+#[test]
 fn users_and_modes_that_cannot_be_are_refused() {
     let bench = site();
     let cases: &[(&str, &[&str])] = &[
