@@ -3,6 +3,8 @@
 //!
 //! Bodies are kept as they are, unless [`BODY`] is among the names: they have no form that could be told for all of them.
 
+mod command;
+
 use crate::template;
 
 /// What stands in place of a value that is withheld.
@@ -46,10 +48,7 @@ impl Secrets<'_> {
     /// Returns the value of a header as it may be written down.
     pub fn header(&self, name: &str, value: &str) -> String {
         let scheme = value.split(' ').next().unwrap_or_default();
-        let is_scheme = ["basic", "bearer", "digest", "negotiate"]
-            .iter()
-            .any(|known| scheme.eq_ignore_ascii_case(known));
-        match self.covers(name) || is_scheme && scheme.len() < value.len() {
+        match self.covers(name) || is_scheme(scheme) && scheme.len() < value.len() {
             true => WITHHELD.to_owned(),
             false => self.url(value),
         }
@@ -57,13 +56,12 @@ impl Secrets<'_> {
 
     /// Returns a path or URL without the secret values of its query and without a user's name and password.
     pub fn url(&self, url: &str) -> String {
-        let (path, query) = match url.split_once('?') {
-            Some((path, query)) => (path, Some(query)),
-            None => (url, None),
-        };
-        let mut shown = without_user(path);
-        if let Some(query) = query {
-            shown.push('?');
+        // First, for a password may hold a `?`; what follows its first `&` is a query even so.
+        let url = without_user(url);
+        let (path, query) = url.split_at(url.find(['?', '&']).unwrap_or(url.len()));
+        let mut shown = path.to_owned();
+        if let Some(query) = query.get(1..) {
+            shown.push_str(&url[path.len()..=path.len()]);
             let (query, rest) = query.split_at(query.find('#').unwrap_or(query.len()));
             let pairs: Vec<String> = query.split('&').map(|pair| self.pair(pair)).collect();
             shown.push_str(&pairs.join("&"));
@@ -109,25 +107,10 @@ impl Secrets<'_> {
         shown
     }
 
-    /// Returns the arguments of a command without secret values: those of `--name=value`, `NAME=value` and `--name value`.
+    /// Returns the arguments of a command without secret values: those of `--name=value`, `NAME=value`, `--name value`
+    /// and `Name: value`, also inside of a shell's script.
     pub fn command(&self, argv: &[String]) -> Vec<String> {
-        let mut after_secret = false;
-        let shown = argv.iter().map(|word| {
-            let is_value = std::mem::take(&mut after_secret) && !word.starts_with('-');
-            let name = |text: &str| text.trim_start_matches('-').to_owned();
-            match word.split_once('=') {
-                _ if is_value => WITHHELD.to_owned(),
-                Some((option, value)) if !value.is_empty() && self.covers(&name(option)) => {
-                    format!("{option}={WITHHELD}")
-                }
-                Some(_) => self.url(word),
-                None => {
-                    after_secret = word.starts_with("--") && self.covers(&name(word));
-                    self.url(word)
-                }
-            }
-        });
-        shown.collect()
+        command::shown(*self, argv)
     }
 
     /// Returns a request's body as it may be written down.
@@ -138,6 +121,13 @@ impl Secrets<'_> {
             false => text.to_owned(),
         }
     }
+}
+
+/// Whether `word` is a way to authenticate, which credentials follow.
+fn is_scheme(word: &str) -> bool {
+    ["basic", "bearer", "digest", "negotiate"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether `name` is what credentials are called.
@@ -263,6 +253,9 @@ mod tests {
                 "http://u:p@h/x?key=1",
                 "http://(withheld)@h/x?key=(withheld)",
             ),
+            ("postgres://u:pa?ss@h", "postgres://(withheld)@h"),
+            ("x://u:p?s@h?token=1", "x://(withheld)@h?token=(withheld)"),
+            ("x://h?a=@b&token=1", "x://(withheld)@b&token=(withheld)"),
         ] {
             assert_eq!(secrets.url(url), shown);
             assert_eq!(secrets.url(shown), shown, "twice");
@@ -282,32 +275,5 @@ mod tests {
         let head = "GET /a?sig=x HTTP/1.1\r\nHost: h\r\nX-Api-Key: abc\r\n\r\n";
         let shown = "GET /a?sig=(withheld) HTTP/1.1\r\nHost: h\r\nX-Api-Key: (withheld)\r\n\r\n";
         assert_eq!(Secrets::default().head(head), shown);
-    }
-
-    #[test]
-    fn a_command_is_written_down_without_the_values_of_secret_options() {
-        let argv = [
-            "env",
-            "API_TOKEN=x",
-            "server",
-            "--password",
-            "p",
-            "--port=80",
-            "--key=k",
-            "--auth",
-            "--v",
-        ];
-        let shown = [
-            "env",
-            "API_TOKEN=(withheld)",
-            "server",
-            "--password",
-            "(withheld)",
-            "--port=80",
-            "--key=(withheld)",
-            "--auth",
-            "--v",
-        ];
-        assert_eq!(Secrets::default().command(&argv.map(str::to_owned)), shown);
     }
 }

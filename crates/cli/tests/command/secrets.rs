@@ -155,6 +155,29 @@ fn a_servers_command_is_recorded_without_its_passwords() {
 }
 
 #[test]
+fn a_servers_script_is_recorded_without_the_secrets_in_it() {
+    let bench = Bench::new();
+    let weigh = env!("CARGO_BIN_EXE_weigh");
+    bench.file("up", format!("exec {weigh} serve -w 1 --listen unix:s"));
+    let script = "exec env PORT=1 API_KEY=hidden-1 sh up -H 'X-Api-Key: hidden-2'";
+    let line = "sweep x/0.html --unix s -c 1 -n 3 --rounds 1 -o run.json --";
+    let mut args: Vec<&str> = line.split(' ').collect();
+    args.extend(["sh", "-c", script]);
+    bench.say_words(&args).ended(0);
+    let shown = "exec env PORT=1 API_KEY=(withheld) sh up -H 'X-Api-Key: (withheld)'";
+    assert_eq!(bench.record("run.json").at("/plan/server/argv/2"), shown);
+    assert_hidden(&bench, "run.json");
+    let resumed = args
+        .iter()
+        .map(|&word| if word == "-o" { "--resume" } else { word });
+    let said = bench.say_words(&resumed.collect::<Vec<_>>());
+    assert!(
+        said.err.contains("complete"),
+        "the plan is the same: {said:#?}"
+    );
+}
+
+#[test]
 fn a_sweep_goes_on_with_the_command_that_its_record_lacks() {
     let bench = Bench::new();
     let server = Scripted::answering(OK);
