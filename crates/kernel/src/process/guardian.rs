@@ -82,9 +82,17 @@ impl Guardian {
 impl Drop for Guardian {
     /// What it guards has ended.
     fn drop(&mut self) {
-        self.process.signal(libc::SIGKILL);
-        // SAFETY: a null pointer says that the status is not wanted.
-        unsafe { libc::waitpid(self.process.pid as libc::pid_t, ptr::null_mut(), 0) };
+        end_child(self.process.pid as libc::pid_t);
+    }
+}
+
+/// Kills a child that nobody has waited for, and waits for it. Until then its number is nobody else's, so the number is
+/// enough: neither a pidfd nor /proc is needed, either of which may be refused.
+fn end_child(pid: libc::pid_t) {
+    // SAFETY: takes numbers, and a null pointer, which says that the status is not wanted.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, ptr::null_mut(), 0);
     }
 }
 
