@@ -38,16 +38,16 @@ impl Guardian {
     /// Forks the guardian of the processes that will bear `mark`. To be called before the first of them is started.
     ///
     /// # Errors
-    /// There is no room for a process or a pipe.
+    /// There is no room for a process or a pipe, or the guardian was killed before it had a session of its own.
     pub(super) fn fork(mark: u64) -> io::Result<Guardian> {
         let (reader, writer) = pipe()?;
-        let (mut ready, held) = pipe()?;
+        let (ready, held) = pipe()?;
         let unblocked = block_signals()?;
         // SAFETY: the child makes system calls and allocates memory, which glibc and musl allow after a fork (they hold
         // the allocator's locks over it); it takes no lock of ours and never returns.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            guard(mark, reader);
+            guard(mark, reader, held);
         }
         let failed = io::Error::last_os_error();
         // SAFETY: `unblocked` is the mask that was there before; the call reads it only.
@@ -56,12 +56,8 @@ impl Guardian {
             return Err(failed);
         }
         drop(held);
-        // Ends when the guardian has a session of its own: what kills our group from now on does not reach it.
-        let _ = ready.read(&mut [0; 1]);
-        let stat = Stat::read(pid as u32);
-        let stat = stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))?;
         Ok(Guardian {
-            process: stat.process,
+            process: begun(pid, ready)?,
             pipe: writer,
         })
     }
@@ -84,6 +80,19 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         end_child(self.process.pid as libc::pid_t);
     }
+}
+
+/// Waits until the child says that it has a session of its own: what kills our group from now on does not reach it. One
+/// that was killed before has said nothing when the pipe ends.
+fn begun(pid: libc::pid_t, mut ready: PipeReader) -> io::Result<Process> {
+    let stat = ready.read_exact(&mut [0; 1]).and_then(|()| {
+        let stat = Stat::read(pid as u32);
+        stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))
+    });
+    if stat.is_err() {
+        end_child(pid);
+    }
+    Ok(stat?.process)
 }
 
 /// Kills a child that nobody has waited for, and waits for it. Until then its number is nobody else's, so the number is
@@ -111,8 +120,9 @@ fn block_signals() -> io::Result<libc::sigset_t> {
     }
 }
 
-/// The guardian's life: waits for the end of the pipe, then ends what bears `mark`.
-fn guard(mark: u64, reader: PipeReader) -> ! {
+/// The guardian's life: says on `held` that it has a session of its own, waits for the end of the other pipe, then ends
+/// what bears `mark`.
+fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
     // SAFETY: takes numbers and a string that lives as long as the program. Each may fail without harm: then it has
     // another name or folder, or is reached by signals, all but one of which it blocks.
     unsafe {
@@ -120,8 +130,9 @@ fn guard(mark: u64, reader: PipeReader) -> ! {
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
         libc::chdir(c"/".as_ptr());
     }
+    let _ = held.write_all(&[1]); // if nobody reads any more, the other pipe has ended too
     let mut pipe = keep_only(reader.as_raw_fd());
-    std::mem::forget(reader); // it was closed
+    std::mem::forget((reader, held)); // they were closed
     let mut said = Vec::new();
     let _ = pipe.read_to_end(&mut said); // whatever ends it is the end
     let born = Stat::read(std::process::id()).map_or(0, |stat| stat.process.start_ticks);
@@ -247,6 +258,27 @@ mod tests {
             took < Nanos::from_secs(60),
             "it was ended after {took:?}: {rest}"
         );
+    }
+
+    #[test]
+    fn a_guardian_is_in_a_session_of_its_own_from_the_first() {
+        for _ in 0..20 {
+            let guardian = super::Guardian::fork(new_mark()).unwrap();
+            let pid = guardian.process.pid;
+            let stat = super::Stat::read(pid).unwrap();
+            assert_eq!((stat.session, stat.group), (pid, pid));
+        }
+    }
+
+    #[test]
+    fn a_guardian_that_was_killed_before_it_was_ready_is_an_error_and_is_waited_for() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let (ready, held) = std::io::pipe().unwrap();
+        drop(held);
+        let error = super::begun(child.id() as libc::pid_t, ready).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+        let gone = child.wait().unwrap_err();
+        assert_eq!(gone.raw_os_error(), Some(libc::ECHILD));
     }
 
     #[test]
