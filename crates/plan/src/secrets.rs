@@ -54,18 +54,18 @@ impl Secrets<'_> {
         }
     }
 
-    /// Returns a path or URL without the secret values of its query and without a user's name and password.
+    /// Returns a path or URL without the secret values of its query and fragment and without a user's name and password.
     pub fn url(&self, url: &str) -> String {
         // First, for a password may hold a `?`; what follows its first `&` is a query even so.
         let url = without_user(url);
-        let (path, query) = url.split_at(url.find(['?', '&']).unwrap_or(url.len()));
+        let (path, mut rest) = url.split_at(url.find(['?', '&', '#']).unwrap_or(url.len()));
         let mut shown = path.to_owned();
-        if let Some(query) = query.get(1..) {
-            shown.push_str(&url[path.len()..=path.len()]);
-            let (query, rest) = query.split_at(query.find('#').unwrap_or(query.len()));
-            let pairs: Vec<String> = query.split('&').map(|pair| self.pair(pair)).collect();
-            shown.push_str(&pairs.join("&"));
-            shown.push_str(rest);
+        while !rest.is_empty() {
+            let (mark, pairs) = rest.split_at(1);
+            let (pair, after) = pairs.split_at(pairs.find(['&', '#']).unwrap_or(pairs.len()));
+            shown.push_str(mark);
+            shown.push_str(&self.pair(pair));
+            rest = after;
         }
         shown
     }
@@ -254,6 +254,11 @@ mod tests {
                 "http://(withheld)@h/x?key=(withheld)",
             ),
             ("postgres://u:pa?ss@h", "postgres://(withheld)@h"),
+            (
+                "x://h/cb#access_token=1&a=b",
+                "x://h/cb#access_token=(withheld)&a=b",
+            ),
+            ("/a?b=c#/d?token=1", "/a?b=c#/d?token=(withheld)"),
             ("x://u:p?s@h?token=1", "x://(withheld)@h?token=(withheld)"),
             ("x://h?a=@b&token=1", "x://(withheld)@b&token=(withheld)"),
         ] {
