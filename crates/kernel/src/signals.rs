@@ -37,12 +37,15 @@ pub fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: OnceLock<Interrupts> = OnceLock::new();
     INTERRUPTS.get_or_init(|| {
         let raised = Arc::new(AtomicBool::new(false));
+        // Apart from `raised`, which SIGHUP raises as well: what comes after a SIGHUP is no second one.
+        let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGQUIT] {
             if signal == SIGQUIT && is_ignored(signal) {
                 continue;
             }
             // In this order: the first signal finds the flag down, and raises it; the second finds it up.
-            flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&raised))
+            flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&asked))
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .and_then(|_| flag::register(signal, Arc::clone(&raised)))
                 .expect("these signals may be caught");
         }
