@@ -144,14 +144,20 @@ fn several_urls_are_asked_in_turn_and_numbers_are_given_once() {
             mixed.faults(FaultKind::Status4xx)
         );
         assert_eq!((mixed.summary().ok, mixed.status), (300, 0));
-        mixed.agrees_with(&server.stop());
+        // Both URLs are probed once.
+        let log = server.stop();
+        assert_eq!(mixed.run.sent_total.sum(), 602);
+        for status in [200, 404] {
+            let logged = log.iter().filter(|entry| entry.status == status);
+            assert_eq!(logged.count(), 301, "status {status}");
+        }
 
         let (numbered, log) = measure(kind, "/100.html?{seq}", "-n 300 -c 5 -t 2 --rounds 2");
         numbered.all_well(600);
         numbered.agrees_with(&log);
-        // The probe asks what the first exchange will ask; all others differ, over both threads and rounds.
+        // All numbers differ, over the probe, both threads and both rounds.
         let paths: BTreeSet<&str> = log.iter().map(|entry| &entry.path[..]).collect();
-        assert_eq!((paths.len(), log.len()), (600, 601));
+        assert_eq!((paths.len(), log.len()), (601, 601));
     });
 }
 

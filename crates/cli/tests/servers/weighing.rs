@@ -23,7 +23,13 @@ pub struct Weighing {
 pub fn weigh(site: &Site, path: &str, flags: &str, command: &[String]) -> Weighing {
     let record = site.path("record.json");
     let mut weigh = Command::new("timeout");
-    weigh.args([LIMIT, env!("CARGO_BIN_EXE_weigh"), "run", "--quiet"]);
+    weigh.args([
+        LIMIT,
+        env!("CARGO_BIN_EXE_weigh"),
+        "run",
+        "--quiet",
+        "--keep-going",
+    ]);
     weigh.arg("--output").arg(&record).arg(site.url(path));
     weigh.args(flags.split_whitespace());
     if let Listen::Unix(socket) = site.listen() {
@@ -37,8 +43,11 @@ pub fn weigh(site: &Site, path: &str, flags: &str, command: &[String]) -> Weighi
     let took = begun.elapsed();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(complaint, "", "weigh had nothing to complain about");
-    let run = record::load(&record).unwrap_or_else(|error| panic!("{error}; {printed}"));
+    let run =
+        record::load(&record).unwrap_or_else(|error| panic!("{error}; {printed} {complaint}"));
+    let exit = run.exit.as_ref();
+    let why = exit.map(|exit| format!("weigh: {} (exit status {})\n", exit.why, exit.status));
+    assert_eq!(complaint, why.unwrap_or_default(), "{printed}");
     Weighing {
         status: output.status.code().unwrap_or(-1),
         printed,
