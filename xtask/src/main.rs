@@ -24,6 +24,7 @@ mod schema;
 mod server_cost;
 mod servers;
 mod shield;
+mod size;
 mod tidy;
 mod truth;
 
@@ -55,6 +56,8 @@ enum Chore {
     Servers,
     /// Attack `weigh serve` while an honest client asks: needs slowhttptest.
     Shield(shield::Shield),
+    /// Count the lines of code of each member: no blanks, no comments, tests apart.
+    Size(size::Size),
     /// Hold what weigh says of latency against what happened, and write docs/accuracy.md.
     Truth(truth::Truth),
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
 fn carry_out(chore: Chore) -> Result<()> {
     match chore {
         Chore::Ci(ci) => ci.run(),
+        Chore::Size(size) => size.run(),
         Chore::Tidy => tidy::run(),
         Chore::Schema(schema) => schema.run(),
         Chore::Cost(cost) => cost.run(),

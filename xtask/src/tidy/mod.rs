@@ -17,9 +17,11 @@ mod workspace;
 use crate::cargo::root;
 use anyhow::{Result, bail};
 use complaint::Complaint;
-use source::Source;
+pub use source::Source;
 use std::path::Path;
-use tree::Tree;
+#[cfg(test)]
+pub use tree::File;
+pub use tree::Tree;
 use workspace::Workspace;
 
 /// Checks the project's tree.

@@ -1,0 +1,103 @@
+//! `cargo xtask size`: how much code each workspace member has.
+//!
+//! A line counts where it has code: blank lines, comments and the text inside strings that span lines do not. What
+//! stands under `#[cfg(test)]`, in a folder `tests` or in a file `tests.rs` is test code and counted apart. The scanner
+//! is that of `tidy`, so both agree on what a test is.
+
+use crate::cargo::root;
+use crate::tidy::{Source, Tree};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use units::count;
+
+/// Count the lines of code of each member: no blanks, no comments, tests apart.
+#[derive(Debug, clap::Args)]
+pub struct Size {}
+
+/// Lines with code.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Lines {
+    production: u64,
+    test: u64,
+}
+
+impl Size {
+    /// Prints a row a member, and the sum.
+    pub fn run(&self) -> Result<()> {
+        let tree = Tree::read(&root())?;
+        print!("{}", table(tree.with_extension("rs").map(Source::parse)));
+        Ok(())
+    }
+}
+
+fn table(sources: impl Iterator<Item = Source>) -> String {
+    let mut members: BTreeMap<String, Lines> = BTreeMap::new();
+    for source in sources {
+        let lines = members.entry(member(&source.path)).or_default();
+        for line in source
+            .lines
+            .iter()
+            .filter(|line| !line.code.trim().is_empty())
+        {
+            match line.test {
+                true => lines.test += 1,
+                false => lines.production += 1,
+            }
+        }
+    }
+    let sum = members.values().fold(Lines::default(), |sum, lines| Lines {
+        production: sum.production + lines.production,
+        test: sum.test + lines.test,
+    });
+    let row = |name: &str, lines: Lines| {
+        let (production, test) = (count(lines.production), count(lines.test));
+        format!("{name:<24} {production:>10} {test:>10}\n")
+    };
+    let rows = members.iter().map(|(name, lines)| row(name, *lines));
+    let head = format!("{:<24} {:>10} {:>10}\n", "member", "production", "test");
+    std::iter::once(head)
+        .chain(rows)
+        .chain([row("all", sum)])
+        .collect()
+}
+
+/// The folder above `src`, `tests`, ...: `crates/wire`, `xtask`.
+fn member(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let depth = if parts[0] == "crates" { 2 } else { 1 };
+    parts[..depth.min(parts.len())].join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::File;
+
+    #[test]
+    fn blanks_and_comments_do_not_count_and_tests_count_apart() {
+        let file = |path: &str, text: &str| {
+            Source::parse(&File {
+                path: path.to_owned(),
+                text: text.to_owned(),
+            })
+        };
+        let text = "//! Top.\n\nfn a() {} // said\n/* b\n c */\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
+        let sources = [
+            file("crates/wire/src/lib.rs", text),
+            file("crates/wire/tests/all.rs", "fn c() {}\n"),
+            file("xtask/src/main.rs", "fn d() {}\nfn e() {}\n"),
+        ];
+        let table = table(sources.into_iter());
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let wanted = [
+            ["member", "production", "test"],
+            ["crates/wire", "1", "5"],
+            ["xtask", "2", "0"],
+            ["all", "3", "5"],
+        ];
+        assert_eq!(rows, wanted);
+    }
+}
