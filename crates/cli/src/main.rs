@@ -10,6 +10,8 @@ mod chart;
 mod demo;
 mod exit;
 mod generate;
+#[cfg(test)]
+mod golden;
 mod intent;
 mod manual;
 mod output;
