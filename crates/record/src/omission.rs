@@ -6,11 +6,11 @@
 //! percentile of the samples is smaller than what it is taken for. (The index follows the idea of coordinated omission
 //! that is Gil Tene's; the derivation is in docs/measurement.md.)
 
-use crate::{Gaps, Latency, Tally};
+use crate::{Gaps, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Bucket, Histogram};
-use units::Nanos;
+use units::{Nanos, Percentile};
 
 /// What a closed loop did not see, and which percentiles that makes blind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,9 +37,7 @@ impl Omission {
     /// What follows from the gaps in `tally`; none of an open loop, where the gaps were not recorded, or where nothing
     /// ended well and no percentile could be blind.
     pub fn of(tally: &Tally) -> Option<Omission> {
-        let gaps = tally.gaps.as_ref()?;
-        let usual = Nanos::from_nanos(tally.service.quantile(0.5)?) * USUAL;
-        let limit = usual.max(Gaps::SHORTEST);
+        let (gaps, limit) = counted(tally)?;
         let mut omission = Omission {
             index: index(gaps, tally.series.endings(), limit),
             gaps: longer(&gaps.length, limit).map(|each| each.count).sum(),
@@ -60,12 +58,19 @@ impl Omission {
         if blind.0 < blind.1 {
             (omission.blind_from, omission.blind_to) = (Some(blind.0), Some(blind.1));
         }
-        let withheld = Latency::PERCENTILES
-            .iter()
-            .filter(|(_, p)| stats::carries(count, *p))
-            .filter(|(_, p)| omission.hides(*p) || is_too_small(tally, gaps, limit, *p));
-        omission.withheld = withheld.map(|(name, _)| (*name).to_owned()).collect();
+        let carried = Percentile::DEFAULT.into_iter();
+        let carried = carried.filter(|p| stats::carries(count, p.quantile()));
+        let withheld = carried.filter(|p| omission.affects(tally, *p));
+        omission.withheld = withheld.map(Percentile::key).collect();
         Some(omission)
+    }
+
+    /// Returns whether gaps in `tally`, from which this follows, make percentile `p` of its samples smaller than what it
+    /// is taken for.
+    pub fn affects(&self, tally: &Tally, p: Percentile) -> bool {
+        let is_small =
+            |(gaps, limit): (&Gaps, Nanos)| is_too_small(tally, gaps, limit, p.quantile());
+        self.hides(p.quantile()) || counted(tally).is_some_and(is_small)
     }
 
     /// Whether gaps begin to matter to whoever comes at random below `p`, and to the samples above it.
@@ -73,6 +78,12 @@ impl Omission {
         let blind = self.blind_from.zip(self.blind_to);
         blind.is_some_and(|(from, to)| from < p && p < to)
     }
+}
+
+/// The gaps of a closed loop, and the length above which they count; none where nothing ended well.
+fn counted(tally: &Tally) -> Option<(&Gaps, Nanos)> {
+    let usual = Nanos::from_nanos(tally.service.quantile(0.5)?) * USUAL;
+    Some((tally.gaps.as_deref()?, usual.max(Gaps::SHORTEST)))
 }
 
 /// Whether more than 1 - p of the time lies in gaps, longer than `limit`, as far as more than the samples' p-quantile of
@@ -118,6 +129,7 @@ fn longer(histogram: &Histogram, limit: Nanos) -> impl Iterator<Item = Bucket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Latency;
 
     const MS: Nanos = Nanos::from_millis(1);
 

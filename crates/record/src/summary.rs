@@ -315,7 +315,14 @@ impl Summary {
         if rounds.is_empty() {
             return None;
         }
-        let tally = Summary::tally(rounds);
+        let merged;
+        let tally = match rounds {
+            [only] => &only.tally,
+            _ => {
+                merged = Summary::tally(rounds);
+                &merged
+            }
+        };
         let duration_s = rounds
             .iter()
             .map(|round| round.window.span().as_secs_f64())
@@ -337,9 +344,9 @@ impl Summary {
             censored: tally.censored(),
             duration_s,
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
-            latency_us: Latency::of(&tally),
-            open: OpenFigures::of(&tally, duration_s),
-            omission: Omission::of(&tally),
+            latency_us: Latency::of(tally),
+            open: OpenFigures::of(tally, duration_s),
+            omission: Omission::of(tally),
             per_request: PerRequest::of(rounds),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,

@@ -282,6 +282,12 @@ impl Statuses {
         counts
     }
 
+    /// Returns how many responses had `status`.
+    pub fn count(&self, status: u16) -> u64 {
+        let known = self.0.iter().find(|(known, _)| *known == status);
+        known.map_or(0, |(_, count)| *count)
+    }
+
     /// All responses together.
     pub fn total(&self) -> u64 {
         self.0

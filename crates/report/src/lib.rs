@@ -16,7 +16,6 @@
 
 pub mod chart;
 pub mod csv;
-mod date;
 mod json;
 pub mod page;
 mod phrase;

@@ -13,13 +13,16 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod date;
 mod parse;
+mod percentile;
 mod rate;
 mod series;
 mod show;
 mod time;
 
 pub use parse::{ParseError, parse_count};
+pub use percentile::Percentile;
 pub use rate::Rate;
 pub use series::Series;
 pub use show::{bytes, count, percent, rate, span};

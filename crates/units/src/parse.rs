@@ -24,6 +24,9 @@ pub enum ParseError {
          a list such as 1,2,4"
     )]
     Range(String),
+    /// Not a percentile such as `99.9`.
+    #[error("`{0}` is not a percentile; write a number between 0 and 100 such as 50, 99 or 99.9")]
+    Percentile(String),
     /// The same value in a list again.
     #[error("`{0}` has a value twice; write each once")]
     Twice(String),

@@ -14,7 +14,7 @@ mod time;
 pub use picture::{KINDS, Kind, Undrawn, kind};
 
 use crate::page::{Block, Page};
-use crate::{date, phrase};
+use crate::phrase;
 use record::Run;
 
 /// The most lines of one kind in a panel: more could not be told apart.
@@ -191,7 +191,7 @@ fn source(run: &Run) -> String {
     let machine = &run.machine;
     let mut facts = vec![
         format!("weigh {}", phrase::clean(&run.weigh, LONGEST)),
-        date::minute(run.started_unix),
+        units::date::minute(run.started_unix),
     ];
     let model = machine.cpu_model.as_deref();
     facts.extend(model.map(|model| phrase::clean(model, LONGEST)));

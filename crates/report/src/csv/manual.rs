@@ -1,38 +1,32 @@
-//! The columns as a page of the manual, from the same tables that the rows are made of.
+//! The columns as a page of the manual, from the table that the rows are made of.
 
-use super::{cost, points, woven};
+use figures::Grain;
+use units::Percentile;
 
-/// `docs/columns.md`.
+/// Returns the text of `docs/columns.md`.
 pub fn manual() -> String {
-    let rounds = super::COLUMNS
-        .iter()
-        .map(|column| (column.name, column.doc));
-    let points = points::COLUMNS
-        .iter()
-        .map(|column| (column.name, column.doc));
-    format!(
-        "{HEAD}\n## A row a point\n\n{}\n## A row a round\n\n{}",
-        table(points),
-        table(rounds)
-    )
+    let (points, rounds) = (table(Grain::Point), table(Grain::Round));
+    format!("{HEAD}\n## A row for each point\n\n{points}\n## A row for each round\n\n{rounds}")
 }
 
 const HEAD: &str = "\
 # Columns
 
 `weigh report --format csv` and `tsv` print a row for each point of a record, `csv-rounds` and `tsv-rounds` one for each
-round. CSV separates fields by commas and quotes them where it must (RFC 4180), TSV by tabs; lines end with a newline,
+round. CSV separates fields by commas and quotes them where needed (RFC 4180), TSV by tabs; lines end with a newline,
 numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
 
-This page is made from the tables that the rows are made of.
+This page is generated from the table that the rows are made of. `Figure` is the name by which `weigh` knows the figure
+everywhere else.
 ";
 
-fn table(rows: impl Iterator<Item = (&'static str, &'static str)>) -> String {
-    let costs = cost::COLUMNS.iter().map(|column| (column.name, column.doc));
-    let rows: String = woven(rows, costs)
-        .map(|(name, doc)| format!("| `{name}` | {doc} |\n"))
+fn table(grain: Grain) -> String {
+    let columns = figures::columns(grain, &Percentile::DEFAULT);
+    let rows: String = columns
+        .iter()
+        .map(|(name, figure)| format!("| `{name}` | `{figure}` | {} |\n", figure.doc()))
         .collect();
-    format!("| Column | Is |\n|---|---|\n{rows}")
+    format!("| Column | Figure | Is |\n|---|---|---|\n{rows}")
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     }
     if let Some(last) = run.resumed_unix.last() {
         let times = number(run.resumed_unix.len() as u64, "time", "times");
-        let when = crate::date::iso(*last);
+        let when = units::date::iso(*last);
         lines.push(vec![Item::dim(format!("resumed {times}, last at {when}"))]);
     }
     lines.extend(unfinished(run));

@@ -1,7 +1,6 @@
 //! Where and when it was measured.
 
 use super::{Item, Row};
-use crate::date;
 use crate::phrase::clean;
 use record::{Machine, Run};
 
@@ -16,7 +15,7 @@ pub(super) fn rows(run: &Run) -> Vec<Row> {
     let written = format!(
         "weigh {}, {}",
         clean(&run.weigh, LONGEST),
-        date::minute(run.started_unix)
+        units::date::minute(run.started_unix)
     );
     vec![
         Row::new("machine", facts),

@@ -1,17 +1,17 @@
-//! Seconds since 1970 as a date that people and spreadsheets read. UTC only: the Run does not say where its reader lives.
+//! Seconds since 1970 as a date that people and spreadsheets read. UTC only: a record does not say where its reader lives.
 
 const DAY: u64 = 86_400;
 
-/// `2023-11-14T22:13:20Z`.
-pub(crate) fn iso(unix: u64) -> String {
+/// Returns the date and time in the form of ISO 8601: `2023-11-14T22:13:20Z`.
+pub fn iso(unix: u64) -> String {
     let (year, month, day) = civil(unix / DAY);
     let second = unix % DAY;
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// `2023-11-14 22:13 UTC`.
-pub(crate) fn minute(unix: u64) -> String {
+/// Returns the date and time to the minute: `2023-11-14 22:13 UTC`.
+pub fn minute(unix: u64) -> String {
     let iso = iso(unix);
     format!("{} UTC", iso[..iso.len() - 4].replace('T', " "))
 }

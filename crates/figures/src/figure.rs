@@ -1,0 +1,225 @@
+//! A row of the table.
+
+use crate::Figures;
+use crate::value::{Unit, Value};
+use record::{Kind, Run};
+use units::Percentile;
+
+/// One figure, or a family of figures that differ in a [`Part`] of their names.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure {
+    /// Path that scripts use, such as `rps.mean`; `{p}`, `{kind}` or `{status}` in it stands for the part.
+    pub name: &'static str,
+    /// Other names that people type.
+    pub aliases: &'static [&'static str],
+    /// What it means.
+    pub doc: &'static str,
+    /// Unit of its value.
+    pub unit: Unit,
+    /// Kind of figure that findings affect; none where no finding can.
+    pub class: Option<record::Figure>,
+    /// Whether each round has its own value, so that rounds give an interval.
+    pub repeats: bool,
+    /// Column in a row for each point.
+    pub point: Option<Column>,
+    /// Column in a row for each round.
+    pub round: Option<Column>,
+    /// Column of a sweep's table on a terminal.
+    pub cell: Option<Cell>,
+    pub(crate) value: Read<Option<Value>>,
+    pub(crate) at_least: Read<bool>,
+}
+
+/// How something follows from what was recorded.
+pub(crate) type Read<T> = fn(&Figures<'_>, Part) -> T;
+
+/// Which figure of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The only one.
+    Whole,
+    /// A percentile.
+    Percentile(Percentile),
+    /// A kind of error.
+    Kind(Kind),
+    /// A status of responses.
+    Status(u16),
+}
+
+/// Column of a table for programs.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Name in the header row.
+    pub name: &'static str,
+    /// Percentiles that have a column each, where it is a family; none where they are asked for.
+    pub percentiles: Option<&'static [Percentile]>,
+}
+
+/// Column of a sweep's table for people.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell {
+    /// Short heading.
+    pub title: &'static str,
+    /// Importance, 1 for what goes last where there is little room.
+    pub priority: u8,
+    /// Of which runs it is shown.
+    pub shown: Shown,
+    /// Weight of its values.
+    pub weight: Weight,
+}
+
+/// Of which runs a cell is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Of all.
+    Always,
+    /// Of those with a rate of connections.
+    Arriving,
+    /// Of those whose server was observed, as far as is known yet.
+    Observed,
+}
+
+/// Weight of a value on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// What readers look for first.
+    Strong,
+    /// What they look for next.
+    Plain,
+    /// What they look for last.
+    Dim,
+    /// Wrong where it is not 0.
+    Alarm,
+}
+
+impl Shown {
+    /// Returns whether it holds for `run`.
+    pub fn applies(self, run: &Run) -> bool {
+        match self {
+            Shown::Always => true,
+            Shown::Arriving => run.plan.load.is_of_connections(),
+            Shown::Observed => {
+                let observed = run.observed.as_ref();
+                observed.is_some_and(|observed| observed.why_not.is_none())
+            }
+        }
+    }
+}
+
+impl Part {
+    pub(crate) fn percentile(self) -> Option<Percentile> {
+        match self {
+            Part::Percentile(p) => Some(p),
+            _ => None,
+        }
+    }
+}
+
+/// Rows are written as one call after the other, each of which adds what most rows do not have.
+impl Figure {
+    pub(crate) const fn new(
+        name: &'static str,
+        unit: Unit,
+        doc: &'static str,
+        value: Read<Option<Value>>,
+    ) -> Figure {
+        Figure {
+            name,
+            aliases: &[],
+            doc,
+            unit,
+            class: None,
+            repeats: false,
+            point: None,
+            round: None,
+            cell: None,
+            value,
+            at_least: |_, _| false,
+        }
+    }
+
+    pub(crate) const fn aliases(self, aliases: &'static [&'static str]) -> Figure {
+        Figure { aliases, ..self }
+    }
+
+    pub(crate) const fn class(self, class: record::Figure) -> Figure {
+        Figure {
+            class: Some(class),
+            ..self
+        }
+    }
+
+    pub(crate) const fn repeats(self) -> Figure {
+        Figure {
+            repeats: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn at_least(self, at_least: Read<bool>) -> Figure {
+        Figure { at_least, ..self }
+    }
+
+    /// In both tables for programs.
+    pub(crate) const fn csv(self, name: &'static str) -> Figure {
+        self.points(name).rounds(name)
+    }
+
+    pub(crate) const fn points(self, name: &'static str) -> Figure {
+        Figure {
+            point: Some(Column::new(name)),
+            ..self
+        }
+    }
+
+    pub(crate) const fn rounds(self, name: &'static str) -> Figure {
+        Figure {
+            round: Some(Column::new(name)),
+            ..self
+        }
+    }
+
+    /// In the table of rounds, for these percentiles.
+    pub(crate) const fn rounds_of(self, name: &'static str, of: &'static [Percentile]) -> Figure {
+        let column = Column {
+            percentiles: Some(of),
+            ..Column::new(name)
+        };
+        Figure {
+            round: Some(column),
+            ..self
+        }
+    }
+
+    pub(crate) const fn cell(self, title: &'static str, priority: u8, weight: Weight) -> Figure {
+        let cell = Cell {
+            title,
+            priority,
+            shown: Shown::Always,
+            weight,
+        };
+        Figure {
+            cell: Some(cell),
+            ..self
+        }
+    }
+
+    pub(crate) const fn of(self, shown: Shown) -> Figure {
+        match self.cell {
+            Some(cell) => Figure {
+                cell: Some(Cell { shown, ..cell }),
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
+impl Column {
+    const fn new(name: &'static str) -> Column {
+        Column {
+            name,
+            percentiles: None,
+        }
+    }
+}

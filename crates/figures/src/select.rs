@@ -1,0 +1,248 @@
+//! Figures by name, and the figures that each table shows.
+
+use crate::figure::{Cell, Column, Figure, Part};
+use crate::table::all;
+use crate::{Figures, Value};
+use record::{Kind, Run};
+use stats::Interval;
+use std::fmt;
+use units::Percentile;
+
+/// A figure that was selected: a row of the table and, of a family, the part.
+#[derive(Debug, Clone, Copy)]
+pub struct Selected {
+    /// The row.
+    pub figure: &'static Figure,
+    /// The part; [`Part::Whole`] where it is no family.
+    pub part: Part,
+}
+
+/// What a row of a table for programs stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// All rounds of a load level.
+    Point,
+    /// One round.
+    Round,
+}
+
+/// Columns that do not follow the one of the row above, with the one that they follow.
+const MOVED: [(Grain, &str, &str); 2] = [
+    (Grain::Point, "connections_per_second", "rps_high"),
+    (Grain::Round, "connections_per_second", "connection_rate"),
+];
+
+/// Cells likewise.
+const MOVED_CELLS: [(&str, &str); 2] = [("errors", "{p}"), ("time", "system memory")];
+
+/// Returns the figure called `name`, such as `latency_us.p99.9` or `p99.9`; none where there is no such name.
+pub fn find(name: &str) -> Option<Selected> {
+    let name = name.trim();
+    all().find_map(|figure| {
+        let part = figure.names().find_map(|pattern| part(pattern, name))?;
+        Some(Selected { figure, part })
+    })
+}
+
+/// Returns every name that [`find`] knows, of families those of the usual parts.
+pub fn names() -> impl Iterator<Item = String> {
+    all().flat_map(|figure| {
+        let parts = figure.parts(&Percentile::DEFAULT);
+        let each = figure.names().map(move |pattern| (pattern, parts.clone()));
+        each.flat_map(|(pattern, parts)| parts.into_iter().map(move |part| part.fill(pattern)))
+    })
+}
+
+/// Returns the columns of a table for programs, with their names, in order. Latency has one for each of `percentiles`.
+pub fn columns(grain: Grain, percentiles: &[Percentile]) -> Vec<(String, Selected)> {
+    let column = |figure: &'static Figure| match grain {
+        Grain::Point => Some((figure, figure.point?)),
+        Grain::Round => Some((figure, figure.round?)),
+    };
+    let mut columns: Vec<(String, Selected)> = all()
+        .filter_map(column)
+        .flat_map(|(figure, column): (&Figure, Column)| {
+            let parts = figure.parts(column.percentiles.unwrap_or(percentiles));
+            let named = move |part: Part| (part.fill(column.name), Selected { figure, part });
+            parts.into_iter().map(named)
+        })
+        .collect();
+    for (_, name, after) in MOVED.iter().filter(|(of, ..)| *of == grain) {
+        move_behind(
+            &mut columns,
+            |(known, _)| known == name,
+            |(known, _)| known == after,
+        );
+    }
+    columns
+}
+
+/// Returns the columns of a table for people about the points of `run`, in order.
+pub fn cells(run: &Run, percentiles: &[Percentile]) -> Vec<(Cell, Selected)> {
+    let shown = |figure: &'static Figure| Some((figure, figure.cell?));
+    let mut cells: Vec<(Cell, Selected)> = all()
+        .filter_map(shown)
+        .filter(|(_, cell)| cell.shown.applies(run))
+        .flat_map(|(figure, cell)| {
+            let parts = figure.parts(percentiles).into_iter();
+            parts.map(move |part| (cell, Selected { figure, part }))
+        })
+        .collect();
+    for (title, after) in MOVED_CELLS {
+        move_behind(
+            &mut cells,
+            |(cell, _)| cell.title == title,
+            |(cell, _)| cell.title == after,
+        );
+    }
+    cells
+}
+
+fn move_behind<T>(
+    items: &mut Vec<T>,
+    is_moved: impl Fn(&T) -> bool,
+    is_before: impl Fn(&T) -> bool,
+) {
+    if let Some(from) = items.iter().position(is_moved) {
+        let moved = items.remove(from);
+        let to = items
+            .iter()
+            .rposition(is_before)
+            .map_or(items.len(), |before| before + 1);
+        items.insert(to, moved);
+    }
+}
+
+impl Figure {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// The parts that a table shows where percentiles are asked for; of other families none.
+    fn parts(&self, percentiles: &[Percentile]) -> Vec<Part> {
+        match self.name {
+            name if name.contains("{p}") => {
+                percentiles.iter().copied().map(Part::Percentile).collect()
+            }
+            name if name.contains("{kind}") => Kind::ALL.iter().copied().map(Part::Kind).collect(),
+            name if name.contains("{status}") => vec![Part::Status(200)],
+            _ => vec![Part::Whole],
+        }
+    }
+}
+
+/// The part that makes `pattern` out of `name`.
+fn part(pattern: &str, name: &str) -> Option<Part> {
+    let within = |hole: &str| {
+        let (before, after) = pattern.split_once(hole)?;
+        name.strip_prefix(before)?.strip_suffix(after)
+    };
+    if pattern == name && !pattern.contains('{') {
+        return Some(Part::Whole);
+    }
+    if let Some(p) = within("{p}").filter(|p| p.starts_with(['p', 'P'])) {
+        return p.parse().ok().map(Part::Percentile);
+    }
+    if let Some(kind) = within("{kind}") {
+        let mut kinds = Kind::ALL.iter();
+        return kinds
+            .find(|known| known.name() == kind)
+            .copied()
+            .map(Part::Kind);
+    }
+    let status = within("{status}")?.parse().ok()?;
+    (100..1000)
+        .contains(&status)
+        .then_some(Part::Status(status))
+}
+
+impl Part {
+    /// Returns `pattern` with the part in its place; percentiles as records name them.
+    fn fill(self, pattern: &str) -> String {
+        match self {
+            Part::Whole => pattern.to_owned(),
+            Part::Percentile(p) => pattern.replace("{p}", &p.key()),
+            Part::Kind(kind) => pattern.replace("{kind}", kind.name()),
+            Part::Status(status) => pattern.replace("{status}", &status.to_string()),
+        }
+    }
+
+    /// Returns `pattern` with the part as people write it.
+    fn fill_shown(self, pattern: &str) -> String {
+        match self {
+            Part::Percentile(p) => pattern.replace("{p}", &p.to_string()),
+            _ => self.fill(pattern),
+        }
+    }
+}
+
+impl Selected {
+    /// Returns the path that scripts use, such as `latency_us.p999`.
+    pub fn name(&self) -> String {
+        self.part.fill(self.figure.name)
+    }
+
+    /// Returns what it means, as part of a sentence.
+    pub fn doc(&self) -> String {
+        self.part.fill_shown(self.figure.doc)
+    }
+
+    /// Returns `title` with the part in it.
+    pub fn title(&self, title: &str) -> String {
+        self.part.fill_shown(title)
+    }
+
+    /// Returns the value; none where nothing carries it.
+    pub fn value(&self, of: &Figures<'_>) -> Option<Value> {
+        (self.figure.value)(of, self.part)
+    }
+
+    /// Returns the value as a number in the figure's unit; none of words, and where nothing carries it.
+    pub fn number(&self, of: &Figures<'_>) -> Option<f64> {
+        self.value(of)?.number()
+    }
+
+    /// Returns whether the true value is at least this one.
+    pub fn is_at_least(&self, of: &Figures<'_>) -> bool {
+        (self.figure.at_least)(of, self.part)
+    }
+
+    /// Returns the value for programs; empty where nothing carries it.
+    pub fn written(&self, of: &Figures<'_>) -> String {
+        self.value(of)
+            .map_or(String::new(), |value| self.figure.unit.written(&value))
+    }
+
+    /// Returns the value for people, with a sign where it is a lower bound; none where nothing carries it.
+    pub fn shown(&self, of: &Figures<'_>) -> Option<String> {
+        let shown = self.figure.unit.shown(&self.value(of)?);
+        Some(match self.is_at_least(of) {
+            true => format!(">= {shown}"),
+            false => shown,
+        })
+    }
+
+    /// Returns the values of the point's complete rounds, in their order; none for a round that lacks it or that only
+    /// bounds it.
+    pub fn of_rounds(&self, of: &Figures<'_>) -> Vec<Option<f64>> {
+        let rounds = of.each_round().filter(|round| round.generators == 1);
+        let complete = rounds.filter(|round| !round.rounds[0].partial);
+        let sound = |round: Figures<'_>| self.number(&round).filter(|_| !self.is_at_least(&round));
+        complete.map(sound).collect()
+    }
+
+    /// Returns the 95 % interval of repeated rounds: Student's t on the logarithms of their values. None of a figure of
+    /// which rounds have no values of their own, under three complete rounds, and with one that lacks a value, only
+    /// bounds it or is not above zero.
+    pub fn interval(&self, of: &Figures<'_>) -> Option<Interval> {
+        let values = self.figure.repeats.then(|| self.of_rounds(of))?;
+        let values: Option<Vec<f64>> = values.into_iter().collect();
+        stats::log_t_interval(&values?)
+    }
+}
+
+impl fmt::Display for Selected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.part.fill_shown(self.figure.name))
+    }
+}

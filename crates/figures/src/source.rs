@@ -1,0 +1,176 @@
+//! What figures are read from: one round, or all rounds of a load level, with what follows from them.
+
+use plan::Plan;
+use record::{Cost, Finding, Grade, OpenFigures, Point, Round, Run, Summary, Tally, VisitFigures};
+use stats::Histogram;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use units::Percentile;
+
+/// Some rounds of a load level and everything that is computed from them, each thing once.
+#[derive(Debug)]
+pub struct Figures<'a> {
+    /// The whole record.
+    pub run: &'a Run,
+    /// The load level.
+    pub point: &'a Point,
+    /// Its index among the points.
+    pub index: usize,
+    /// Plan at this level.
+    pub plan: Cow<'a, Plan>,
+    /// The rounds, all of the level or one; at least one.
+    pub rounds: &'a [Round],
+    /// Whether it is a single round.
+    pub is_round: bool,
+    /// Generator processes that measured the rounds, 1 or 2.
+    pub generators: u32,
+    /// Figures of the rounds that scripts rely on.
+    pub summary: Cow<'a, Summary>,
+    /// What the server cost; none where it was not observed.
+    pub cost: Option<Cow<'a, Cost>>,
+    tally: OnceCell<Cow<'a, Tally>>,
+}
+
+impl<'a> Figures<'a> {
+    /// Returns what point `index` of `run` has come to; none where no round of it was measured.
+    pub fn of(run: &'a Run, index: usize) -> Option<Figures<'a>> {
+        let point = run.points.get(index)?;
+        let (summary, cost) = match &point.summary {
+            Some(summary) => (
+                Cow::Borrowed(summary),
+                point.footprint.as_ref().map(Cow::Borrowed),
+            ),
+            None => (
+                Cow::Owned(Summary::of(&point.rounds)?),
+                Cost::of(&point.rounds).map(Cow::Owned),
+            ),
+        };
+        Some(Figures {
+            run,
+            point,
+            index,
+            plan: match run.plan.sweep {
+                None => Cow::Borrowed(&run.plan),
+                Some(_) => Cow::Owned(run.plan.at(&point.level)),
+            },
+            rounds: &point.rounds,
+            is_round: false,
+            generators: 1,
+            summary,
+            cost,
+            tally: OnceCell::new(),
+        })
+    }
+
+    /// Returns every measured point of `run`.
+    pub fn points(run: &'a Run) -> impl Iterator<Item = Figures<'a>> {
+        (0..run.points.len()).filter_map(|index| Figures::of(run, index))
+    }
+
+    /// Returns each round of the point by itself; at last those that two generators measured.
+    pub fn each_round(&self) -> impl Iterator<Item = Figures<'_>> {
+        let pairs = self.point.twin.iter().flat_map(|twin| &twin.rounds);
+        let singles = self.point.rounds.iter().map(|round| (round, 1));
+        let all = singles.chain(pairs.map(|round| (round, 2)));
+        all.filter_map(|(round, generators)| {
+            let rounds = std::slice::from_ref(round);
+            Some(Figures {
+                run: self.run,
+                point: self.point,
+                index: self.index,
+                plan: match generators {
+                    1 => Cow::Borrowed(&*self.plan),
+                    _ => Cow::Owned(self.plan.for_two_generators()),
+                },
+                rounds,
+                is_round: true,
+                generators,
+                summary: Cow::Owned(Summary::of(rounds)?),
+                cost: Cost::of(rounds).map(Cow::Owned),
+                tally: OnceCell::new(),
+            })
+        })
+    }
+
+    /// Returns the counts and distributions of all the rounds together.
+    pub fn tally(&self) -> &Tally {
+        self.tally.get_or_init(|| match self.rounds {
+            [only] => Cow::Borrowed(&only.tally),
+            _ => Cow::Owned(Summary::tally(self.rounds)),
+        })
+    }
+
+    /// Returns the findings about this point, alone or among others.
+    pub fn findings(&self) -> impl Iterator<Item = &'a Finding> {
+        let index = self.index;
+        let findings = self.run.findings.iter();
+        findings.filter(move |finding| finding.point.is_none_or(|at| at == index))
+    }
+
+    /// Returns the findings that affect figures, as `check:grade`, separated by spaces.
+    pub(crate) fn caveats(&self) -> String {
+        let affecting = self
+            .findings()
+            .filter(|finding| finding.grade > Grade::Note);
+        let words: Vec<String> = affecting
+            .map(|finding| format!("{}:{}", finding.check, finding.grade).to_lowercase())
+            .collect();
+        words.join(" ")
+    }
+
+    /// Returns a percentile of latency in microseconds; none where too few samples carry it, and where coordinated
+    /// omission affects it.
+    pub(crate) fn latency(&self, p: Percentile) -> Option<f64> {
+        let omission = self.summary.omission.as_ref();
+        let is_affected = omission.is_some_and(|omission| omission.affects(self.tally(), p));
+        percentile(Some(self.tally().latency()).filter(|_| !is_affected), p)
+    }
+
+    /// Returns whether a censored request bounds a figure of latency from below.
+    pub(crate) fn is_bound(&self, name: &str) -> bool {
+        self.summary
+            .latency_us
+            .at_least
+            .iter()
+            .any(|known| known == name)
+    }
+
+    /// Returns what only an open loop has.
+    pub(crate) fn open(&self) -> Option<&OpenFigures> {
+        self.summary.open.as_ref()
+    }
+
+    /// Returns what only connections that arrive by a schedule have.
+    pub(crate) fn sessions(&self) -> Option<&VisitFigures> {
+        self.open()?.visits.as_ref()
+    }
+
+    /// Returns the CPU time of the generator's threads, without busy-polling, per request that ended, in microseconds.
+    pub(crate) fn generator_cpu_us(&self) -> Option<f64> {
+        let threads = self.rounds.iter().flat_map(|round| &round.threads);
+        let worked: Option<units::Nanos> = threads.map(|thread| thread.worked()).sum();
+        self.per_ending(worked?)
+    }
+
+    /// Returns the CPU time of the server per request that ended, ok or not, in microseconds; none where its clocks were
+    /// not read for every window.
+    pub(crate) fn server_cpu_us(&self) -> Option<f64> {
+        let each = self
+            .rounds
+            .iter()
+            .map(|round| round.priced().map(|print| print.cpu));
+        let cpu: Option<units::Nanos> = each.sum();
+        self.per_ending(cpu?)
+    }
+
+    fn per_ending(&self, cpu: units::Nanos) -> Option<f64> {
+        let ended = self.tally().series.endings();
+        (ended > 0).then(|| cpu.as_micros_f64() / ended as f64)
+    }
+}
+
+/// Returns percentile `p` of `times` in microseconds, where there are samples enough.
+pub(crate) fn percentile(times: Option<&Histogram>, p: Percentile) -> Option<f64> {
+    let nanos = times?.quantile_if_carried(p.quantile())?;
+    Some(nanos as f64 / 1e3)
+}

@@ -1,0 +1,66 @@
+//! What a row is about: when and where it was measured, under which load, and the caveats.
+
+use super::{count, number, text};
+use crate::{Figure, Unit};
+use plan::{Load, Requests};
+use record::Run;
+
+/// Who, where and how.
+#[rustfmt::skip]
+pub(super) const ROWS: &[Figure] = &[
+    Figure::new("started", Unit::Plain, "time at which the campaign began, UTC",
+        |f, _| text(units::date::iso(f.run.started_unix))).csv("started"),
+    Figure::new("target", Unit::Plain, "host and port under test",
+        |f, _| text(f.run.plan.target.authority.clone())).rounds("target"),
+    Figure::new("url", Unit::Plain, "URL of the first request", |f, _| text(url(f.run))).csv("url"),
+    Figure::new("endpoint", Unit::Plain, "address that was used",
+        |f, _| text(f.run.probe.as_ref().map(|probe| probe.endpoint.to_string()))).rounds("endpoint"),
+    Figure::new("connections", Unit::Count, "concurrent connections; with a rate the most that may be open",
+        |f, _| count(u64::from(f.point.level.load.connections()))).csv("connections"),
+    Figure::new("rate", Unit::Plain,
+        "scheduled arrivals per second: requests or, with --connection-rate, connections; empty in a closed loop",
+        |f, _| match f.point.level.load {
+            Load::Closed { .. } => None,
+            Load::Open { rate, .. } => number(rate.as_f64()),
+        }).points("rate"),
+    Figure::new("threads", Unit::Count, "generator threads", |f, _| count(u64::from(f.plan.threads()))).csv("threads"),
+    Figure::new("pipeline", Unit::Count, "requests in flight on one connection",
+        |f, _| count(u64::from(f.plan.protocol.pipeline))).points("pipeline"),
+    Figure::new("workers", Unit::Count, "workers of the server that weigh started, where --workers sets them",
+        |f, _| count(f.point.level.workers.map(u64::from))).points("workers"),
+    Figure::new("round", Unit::Count, "number of the round, from 1",
+        |f, _| count(f.is_round.then(|| u64::from(f.rounds[0].index) + 1))).rounds("round"),
+    Figure::new("partial", Unit::Plain, "true where a round was cut short",
+        |f, _| text(f.rounds.iter().any(|round| round.partial).to_string())).rounds("partial"),
+    Figure::new("rounds", Unit::Count, "complete rounds that the figures rest on",
+        |f, _| count(u64::from(f.summary.rps.rounds))).points("rounds"),
+];
+
+/// What the schedule of an open loop asks for.
+#[rustfmt::skip]
+pub(super) const SCHEDULE: &[Figure] = &[
+    Figure::new("request_rate", Unit::Plain,
+        "scheduled requests per second, with --connection-rate those of all its connections; empty in a closed loop",
+        |f, _| number(f.point.level.load.exchange_rate(&f.plan.protocol))).rounds("rate"),
+    Figure::new("arrivals", Unit::Plain, "arrival process: poisson or constant; empty in a closed loop",
+        |f, _| match f.point.level.load {
+            Load::Closed { .. } => None,
+            Load::Open { arrivals, .. } => text(arrivals.to_string()),
+        }).rounds("arrivals"),
+];
+
+/// What to know before one believes the row.
+#[rustfmt::skip]
+pub(super) const CAVEATS: &[Figure] = &[
+    Figure::new("findings", Unit::Plain, "caveats as check:grade, separated by spaces, without notes",
+        |f, _| text(f.caveats())).csv("findings"),
+];
+
+fn url(run: &Run) -> String {
+    let target = &run.plan.target;
+    let path = match &run.plan.requests {
+        Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
+        Requests::File { .. } => "",
+    };
+    format!("{}://{}{path}", target.scheme, target.authority)
+}

@@ -1,0 +1,144 @@
+//! What generator, server and machine spent.
+
+use super::{count, number, text};
+use crate::figure::Weight::{Dim, Plain};
+use crate::{Figure, Figures, Shown, Unit, Value};
+use record::{Budget, Cost, Footprint, KernelCounters, Round};
+use units::Nanos;
+
+/// How busy each side was.
+#[rustfmt::skip]
+pub(super) const BUSY: &[Figure] = &[
+    Figure::new("generator.busy", Unit::Share,
+        "busy share of the busiest generator thread: (CPU + wait for a CPU - busy-polling) / wall; of several rounds the \
+         median; empty under 10 ms",
+        |f, _| number(Round::typical(f.rounds, Round::generator_busy))).aliases(&["generator_busy"])
+        .csv("generator_busy").cell("generator", 4, Plain),
+    Figure::new("generator.cpu_us", Unit::Micros,
+        "CPU time of the generator without busy-polling, per request that ended in the measure window, in microseconds; \
+         empty where it hardly did anything else",
+        |f, _| number(f.generator_cpu_us())).rounds("generator_cpu_us_per_exchange"),
+    Figure::new("server.busy", Unit::Share,
+        "CPU time of the server as a share of the CPUs it may use; of several rounds the median; empty under 10 ms, and \
+         where it was not observed",
+        |f, _| number(Round::typical(f.rounds, Round::server_busy))).aliases(&["server_busy"])
+        .csv("server_busy").cell("server", 5, Plain).of(Shown::Observed),
+    Figure::new("server.cpu_us", Unit::Micros,
+        "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
+        |f, _| number(f.server_cpu_us())).rounds("server_cpu_us_per_exchange"),
+    Figure::new("server.cpus", Unit::Count, "CPUs that the server used: CPU time / wall; of several rounds the median",
+        |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(|f, _| {
+            f.rounds.iter().filter_map(|round| round.footprint.as_ref()).any(|print| print.lower_bound)
+        }),
+];
+
+/// What the server cost.
+#[rustfmt::skip]
+pub(super) const SERVER: &[Figure] = &[
+    Figure::new("cpu_s", Unit::Seconds,
+        "CPU time of all server processes in the measure window, in seconds; this and the next columns are empty where \
+         the server was not observed",
+        |f, _| number(f.cost.as_ref().map(|cost| cost.cpu_s))).at_least(is_bound).csv("server_cpu_s"),
+    Figure::new("cpu_user_s", Unit::Seconds, "user part of it, as the kernel samples it; empty under ten samples",
+        |f, _| cost(f, |cost| cost.cpu_user_s)).csv("server_cpu_user_s")
+        .cell("user", 1, Plain).of(Shown::Observed),
+    Figure::new("cpu_kernel_s", Unit::Seconds, "kernel part of it, likewise",
+        |f, _| cost(f, |cost| cost.cpu_kernel_s)).csv("server_cpu_kernel_s")
+        .cell("kernel", 1, Plain).of(Shown::Observed),
+    Figure::new("cpu_us_per_request", Unit::Micros,
+        "CPU time of the server per request that ended ok in the measure window, in microseconds",
+        |f, _| cost(f, |cost| cost.cpu_us_per_request)).aliases(&["server.cpu_us_per_request"]).at_least(is_bound)
+        .class(record::Figure::Counts).repeats().csv("server_cpu_us_per_request")
+        .cell("CPU/request", 6, Plain).of(Shown::Observed),
+    Figure::new("cpu_lower_bound", Unit::Plain, "true where some CPU time of the server may be missing",
+        |f, _| text(f.cost.as_ref().map(|cost| cost.lower_bound.to_string()))).csv("server_cpu_lower_bound"),
+    Figure::new("pss_bytes.rest", Unit::Bytes, "memory of the server before the load, as PSS; empty where it cannot be read",
+        |f, _| held(f, |cost| cost.pss_bytes.rest)).csv("server_pss_rest_bytes"),
+    Figure::new("pss_bytes.before", Unit::Bytes, "its memory before a round; of several the median",
+        |f, _| held(f, |cost| cost.pss_bytes.before)).csv("server_pss_before_bytes"),
+    Figure::new("pss_bytes.after", Unit::Bytes, "its memory after a round, its connections still open; of several the median",
+        |f, _| held(f, |cost| cost.pss_bytes.after)).csv("server_pss_after_bytes")
+        .cell("memory", 4, Plain).of(Shown::Observed),
+    Figure::new("pss_bytes.peak", Unit::Bytes, "max of its memory readings",
+        |f, _| held(f, |cost| cost.pss_bytes.peak)).aliases(&["memory", "rss", "pss"]).csv("server_pss_peak_bytes"),
+    Figure::new("server.processes", Unit::Count, "its processes at the end of the measure window; of several the max",
+        |f, _| most(f, |print| Some(print.processes.into()))).csv("server_processes"),
+    Figure::new("server.threads", Unit::Count, "its threads, likewise",
+        |f, _| most(f, |print| print.threads.map(u64::from))).csv("server_threads"),
+    Figure::new("server.descriptors", Unit::Count, "files and sockets that it held open after the drain, likewise",
+        |f, _| most(f, |print| print.descriptors)).csv("server_descriptors"),
+];
+
+/// What the whole machine did meanwhile.
+#[rustfmt::skip]
+pub(super) const MACHINE: &[Figure] = &[
+    Figure::new("machine.softirq_s", Unit::Seconds,
+        "CPU time of the machine in softirq in the measure window, in seconds; this and the next two by ticks",
+        |f, _| spent(f, |budget| Some(budget.softirq))).csv("softirq_s"),
+    Figure::new("machine.steal_s", Unit::Seconds, "CPU time that the hypervisor gave to other machines",
+        |f, _| spent(f, |budget| Some(budget.steal))).csv("steal_s"),
+    Figure::new("machine.other_s", Unit::Seconds,
+        "CPU time of everything but these, generator and server; empty where the server was not observed",
+        |f, _| spent(f, Budget::other)).csv("other_s"),
+    Figure::new("machine.listen_overflows", Unit::Count,
+        "connections that met a full listen queue, on the whole machine in the measure window",
+        |f, _| counted(f, |kernel| kernel.listen_overflows)).csv("listen_overflows"),
+    Figure::new("machine.listen_drops", Unit::Count, "connections that a listener dropped, those included",
+        |f, _| counted(f, |kernel| kernel.listen_drops)).csv("listen_drops"),
+    Figure::new("machine.syn_retransmits", Unit::Count, "TCP SYN retransmits, likewise of the whole machine",
+        |f, _| counted(f, |kernel| kernel.syn_retransmits)).csv("syn_retransmits"),
+    Figure::new("machine.retransmits", Unit::Count, "TCP retransmits, those included",
+        |f, _| counted(f, |kernel| kernel.retransmits)).csv("retransmits"),
+    Figure::new("machine.tcp_memory_bytes", Unit::Bytes,
+        "memory that TCP held at the end of the measure window; of several rounds the max",
+        |f, _| last(f, |kernel| kernel.tcp_memory)).csv("tcp_memory_bytes").cell("TCP memory", 1, Dim),
+    Figure::new("machine.system_memory_bytes", Unit::Bytes,
+        "memory in use on the whole machine at the end of the measure window, likewise",
+        |f, _| last(f, |kernel| kernel.system_memory)).csv("system_memory_bytes").cell("system memory", 1, Dim),
+];
+
+fn cpus_used(round: &Round) -> Option<f64> {
+    let print = round.priced()?;
+    let is_long = print.wall >= Round::SHARES_FROM;
+    is_long.then(|| print.cpu.as_secs_f64() / print.wall.as_secs_f64())
+}
+
+fn cost(f: &Figures<'_>, of: fn(&Cost) -> Option<f64>) -> Option<Value> {
+    number(f.cost.as_deref().and_then(of))
+}
+
+fn held(f: &Figures<'_>, of: fn(&Cost) -> Option<u64>) -> Option<Value> {
+    count(f.cost.as_deref().and_then(of))
+}
+
+fn is_bound(f: &Figures<'_>, _: crate::Part) -> bool {
+    f.cost.as_ref().is_some_and(|cost| cost.lower_bound)
+}
+
+/// The max over the rounds in which it is known.
+fn most(f: &Figures<'_>, of: fn(&Footprint) -> Option<u64>) -> Option<Value> {
+    let prints = f.rounds.iter().filter_map(|round| round.footprint.as_ref());
+    count(prints.filter_map(of).max())
+}
+
+/// A part of the machine's time over all rounds; none where one of them does not know it.
+fn spent(f: &Figures<'_>, part: fn(&Budget) -> Option<Nanos>) -> Option<Value> {
+    let part = |round: &Round| part(round.budget.as_ref()?);
+    let sum: Option<Nanos> = f.rounds.iter().map(part).sum();
+    number(sum.map(Nanos::as_secs_f64))
+}
+
+/// What was counted over all rounds, likewise.
+fn counted(f: &Figures<'_>, part: fn(&KernelCounters) -> Option<u64>) -> Option<Value> {
+    let part = |round: &Round| part(round.kernel.as_ref()?);
+    count(f.rounds.iter().map(part).sum::<Option<u64>>())
+}
+
+/// The max at the end of a round, over the rounds in which it is known.
+fn last(f: &Figures<'_>, part: fn(&KernelCounters) -> Option<(u64, u64)>) -> Option<Value> {
+    let last = f
+        .rounds
+        .iter()
+        .filter_map(|round| Some(part(round.kernel.as_ref()?)?.1));
+    count(last.max())
+}

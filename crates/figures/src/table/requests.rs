@@ -1,0 +1,69 @@
+//! Requests, errors and throughput.
+
+use super::{count, number};
+use crate::figure::Weight::{Alarm, Dim, Plain, Strong};
+use crate::{Figure, Part, Shown, Unit};
+use record::Figure::{Counts, Rps};
+
+/// Counts, then rates.
+#[rustfmt::skip]
+pub(super) const ROWS: &[Figure] = &[
+    Figure::new("duration_s", Unit::Seconds, "measure window in seconds; of several rounds the sum",
+        |f, _| number(f.summary.duration_s)).points("duration_s").rounds("window_s").cell("time", 2, Dim),
+    Figure::new("requests", Unit::Count, "requests scheduled in the measure window, and those carried over from before it",
+        |f, _| count(f.summary.requests)).class(Counts).csv("requests"),
+    Figure::new("ok", Unit::Count, "requests that ended ok",
+        |f, _| count(f.summary.ok)).class(Counts).csv("ok"),
+    Figure::new("errors.total", Unit::Count, "requests that did not end ok, censored ones included",
+        |f, _| count(f.summary.errors.total)).aliases(&["errors"]).class(Counts).csv("errors").cell("errors", 8, Alarm),
+    Figure::new("errors.share", Unit::Share, "errors as a share of the requests",
+        |f, _| number((f.summary.requests > 0).then(|| f.summary.errors.total as f64 / f.summary.requests as f64)))
+        .aliases(&["error_rate", "error_share"]).class(Counts),
+    Figure::new("errors.{kind}", Unit::Count, "errors of kind {kind}", |f, part| match part {
+            Part::Kind(kind) => count(f.summary.errors.by_kind.get(kind.name()).copied().unwrap_or(0)),
+            _ => None,
+        }).class(Counts),
+    Figure::new("status.{status}", Unit::Count, "complete responses with status {status}", |f, part| match part {
+            Part::Status(status) => count(f.tally().statuses.count(status)),
+            _ => None,
+        }).aliases(&["status_{status}"]).class(Counts),
+    Figure::new("censored", Unit::Count, "errors that were cut off before their end was known",
+        |f, _| count(f.summary.censored)).class(Counts).csv("censored"),
+    Figure::new("carried_over", Unit::Count,
+        "errors that were sent before the measure window and had no response by its end",
+        |f, _| count(f.summary.carried_over())).class(Counts).csv("carried_over"),
+    Figure::new("connections.per_second", Unit::PerSecond,
+        "connections established in the measure window per second; empty without --connection-rate",
+        |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
+        .csv("connections_per_second").cell("connections/s", 6, Plain).of(Shown::Arriving),
+    Figure::new("rps.demanded", Unit::PerSecond,
+        "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
+        |f, _| number(f.summary.rps_demanded(&f.point.level.load, &f.plan.protocol)))
+        .points("rps_demanded").cell("demanded/s", 5, Plain).of(Shown::Arriving),
+    Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
+        |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
+        .points("rps_mean").rounds("rps").cell("requests/s", 10, Strong),
+    Figure::new("rps.min", Unit::PerSecond, "lowest throughput of a complete round",
+        |f, _| number(f.summary.rps.min)).class(Rps).points("rps_min").cell("min", 3, Plain),
+    Figure::new("rps.median", Unit::PerSecond, "median throughput of the complete rounds",
+        |f, _| number(f.summary.rps.median)).class(Rps).points("rps_median"),
+    Figure::new("rps.max", Unit::PerSecond, "highest throughput of a complete round",
+        |f, _| number(f.summary.rps.max)).class(Rps).points("rps_max").cell("max", 3, Plain),
+    Figure::new("rps.low", Unit::PerSecond, "lower end of the 95 % interval of the rounds' throughput",
+        |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).points("rps_low"),
+    Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
+        |f, _| number(f.summary.rps.high)).class(record::Figure::Interval).points("rps_high"),
+];
+
+/// Bytes and connections.
+#[rustfmt::skip]
+pub(super) const TRAFFIC: &[Figure] = &[
+    Figure::new("bytes_received", Unit::Bytes, "bytes of responses: heads, framing and bodies",
+        |f, _| count(f.summary.bytes_received)).class(Counts).rounds("bytes_received"),
+    Figure::new("bytes_sent", Unit::Bytes, "bytes of requests",
+        |f, _| count(f.summary.bytes_sent)).class(Counts).rounds("bytes_sent"),
+    Figure::new("connections.opened", Unit::Count, "connections established, warm-up included",
+        |f, _| count(f.tally().connects.established)).class(Counts).rounds("connections_opened"),
+    Figure::new("connections.peak", Unit::Count, "most connections that were open at a time",
+        |f, _| count(f.tally().connects.open_peak)).class(Counts).rounds("connections_peak"),
+];
