@@ -49,7 +49,7 @@ mod tests {
         let mut run = healthy();
         run.sent_total.warmup += 5;
         let read = again(run);
-        assert_eq!(read.findings[0].grade, Grade::Invalid);
+        assert_eq!(read.findings[0].grade(), Grade::Invalid);
         let wanted = "the stored figures contradict the rounds they are made of, in sent_total";
         assert_eq!(read.findings[0].sentence, wanted);
         assert_eq!(read.sent_total, healthy().sent_total);

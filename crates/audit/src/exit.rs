@@ -3,7 +3,7 @@
 //! A record that could not be saved or printed is not in it: the command knows of that.
 
 use plan::Tolerance;
-use record::{Capacity, Exit, Finding, Grade, Point, Round, Run, ServerEnd, Summary};
+use record::{Capacity, Cause, Exit, Finding, Grade, Point, Round, Run, ServerEnd, Summary};
 use std::borrow::Cow;
 use units::{count, percent};
 
@@ -45,9 +45,12 @@ fn stopped(run: &Run) -> Option<Exit> {
 
 /// Says how the record contradicts itself, if it does; its findings must have been judged.
 pub fn contradiction(run: &Run) -> Option<String> {
-    let is_one = |found: &&Finding| found.check == "conservation" && found.grade == Grade::Invalid;
+    let is_one = |found: &&Finding| found.cause == Cause::Contradiction;
     let found = run.findings.iter().find(is_one)?;
-    Some(format!("the record contradicts itself: {}", found.sentence))
+    Some(format!(
+        "the record contradicts itself: {}",
+        found.located(&run.plan)
+    ))
 }
 
 /// Nothing ended ok at any point.
@@ -131,11 +134,11 @@ fn void(run: &Run) -> Option<String> {
     let mut invalid = run
         .findings
         .iter()
-        .filter(|found| found.grade == Grade::Invalid);
+        .filter(|found| found.grade() == Grade::Invalid);
     let found = invalid.next()?;
     Some(format!(
         "--strict, and a figure is invalid: {}",
-        found.sentence
+        found.located(&run.plan)
     ))
 }
 

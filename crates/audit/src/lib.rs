@@ -6,24 +6,24 @@
 //! published, which is a measurement of which little is known.
 //!
 //! ```
-//! use record::Grade;
+//! use record::{Cause, Grade};
 //!
 //! let mut run = record::example::ok();
-//! assert!(audit::judge(&run).iter().all(|finding| finding.grade < Grade::Invalid));
+//! assert!(audit::judge(&run).iter().all(|finding| finding.grade() < Grade::Invalid));
 //! run.points[0].rounds[0].tally.ok += 1;
 //! let findings = audit::judge(&run);
-//! assert_eq!((findings[0].check.as_str(), findings[0].grade), ("conservation", Grade::Invalid));
+//! assert_eq!((findings[0].cause, findings[0].grade()), (Cause::Contradiction, Grade::Invalid));
 //! ```
 #![forbid(unsafe_code)]
 
 mod again;
+mod builders;
 mod checks;
 mod evidence;
 mod exit;
 #[cfg(test)]
 mod fixture;
 mod reasons;
-mod verdict;
 
 pub use again::again;
 pub use checks::{CHECKS, Check};
@@ -35,8 +35,8 @@ use std::cmp::Reverse;
 
 /// What is to be held against the figures of `run`: the worst first, then in the order of [`CHECKS`].
 ///
-/// Everything is computed again from the rounds, so that a record that was changed afterwards is found out. Of a run
-/// with several load levels every finding says which one it speaks of.
+/// Everything is computed again from the rounds, so that a record that was changed afterwards is found out. With several
+/// load levels every finding names its own.
 pub fn judge(run: &Run) -> Vec<Finding> {
     let mut findings: Vec<Finding> = run
         .points
@@ -47,7 +47,7 @@ pub fn judge(run: &Run) -> Vec<Finding> {
             if run.points.len() > 1 {
                 for finding in &mut found {
                     finding.point = Some(index);
-                    name_level(finding, &run.plan.name(&point.level));
+                    finding.level = Some(point.level);
                 }
             }
             found
@@ -60,7 +60,7 @@ pub fn judge(run: &Run) -> Vec<Finding> {
 
 /// The worst first, then in the order of [`CHECKS`].
 fn worst_first(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (Reverse(finding.grade), row_of(&finding.check)));
+    findings.sort_by_key(|finding| (Reverse(finding.grade()), row_of(&finding.check)));
 }
 
 /// The answers of all checks to one load level's evidence, in the order of [`CHECKS`].
@@ -81,16 +81,11 @@ fn server_end(run: &Run) -> Vec<Finding> {
     };
     let mut found = judge_evidence(&evidence);
     if let Some(end) = end.filter(|_| run.is_sweep()) {
-        let level = run.plan.name(&end.level);
         found
             .iter_mut()
-            .for_each(|finding| name_level(finding, &level));
+            .for_each(|finding| finding.level = Some(end.level));
     }
     found
-}
-
-fn name_level(finding: &mut Finding, level: &str) {
-    finding.sentence = format!("at {level}: {}", finding.sentence);
 }
 
 fn row_of(name: &str) -> usize {
@@ -104,7 +99,7 @@ fn row_of(name: &str) -> usize {
 mod tests {
     use super::*;
     use crate::fixture::healthy;
-    use record::Grade;
+    use record::{Cause, Grade};
 
     #[test]
     fn the_worst_is_said_first_and_equals_follow_the_table() {
@@ -114,16 +109,20 @@ mod tests {
         let findings = judge(&run);
         let order: Vec<_> = findings
             .iter()
-            .map(|finding| (Reverse(finding.grade), row_of(&finding.check)))
+            .map(|finding| (Reverse(finding.grade()), row_of(&finding.check)))
             .collect();
         assert!(order.is_sorted(), "{findings:#?}");
         assert_eq!(findings[0].check, "conservation");
         assert!(
             findings
                 .iter()
-                .any(|finding| finding.grade == Grade::Qualified)
+                .any(|finding| finding.grade() == Grade::Qualified)
         );
-        assert!(findings.iter().any(|finding| finding.grade == Grade::Note));
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.grade() == Grade::Note)
+        );
     }
 
     #[test]
@@ -135,12 +134,9 @@ mod tests {
         let findings = judge(&run);
         assert!(!findings.is_empty());
         for finding in findings {
-            let at = finding.sentence.split(':').next().unwrap_or_default();
-            assert!(
-                at == "at 7 connections" || at == "at 10 connections",
-                "{}",
-                finding.sentence
-            );
+            let sentence = finding.located(&run.plan);
+            let at = ["at 10 connections: ", "at 7 connections: "][finding.point.unwrap()];
+            assert_eq!(sentence.strip_prefix(at), Some(&*finding.sentence));
         }
     }
 
@@ -150,18 +146,23 @@ mod tests {
     }
 
     #[test]
-    fn every_finding_says_its_grade_in_numbers_and_demotes_something_or_is_a_note() {
+    fn every_finding_has_a_sentence_a_check_and_the_cause_of_its_row_or_its_own() {
         let mut run = healthy();
         run.interrupted = true;
         run.points[0].rounds.truncate(1);
         run.points[0].rounds[0].footprint = None;
+        let mut causes = Vec::new();
         for finding in judge(&run) {
             assert!(!finding.sentence.is_empty() && !finding.sentence.ends_with('.'));
-            assert_eq!(
-                finding.touches.is_empty(),
-                finding.grade == Grade::Note,
-                "{finding:?}"
-            );
+            assert!(row_of(&finding.check) < CHECKS.len(), "{finding:?}");
+            causes.push(finding.cause);
         }
+        let wanted = [
+            Cause::Contradiction,    // of its row: the stored summary is that of all rounds
+            Cause::ServerUnobserved, // of limit, which has several
+            Cause::Interrupted,      // of samples, by itself
+            Cause::FewRounds,
+        ];
+        assert_eq!(causes, wanted);
     }
 }

@@ -104,16 +104,16 @@ impl<'a> Figures<'a> {
     pub fn findings(&self) -> impl Iterator<Item = &'a Finding> {
         let index = self.index;
         let findings = self.run.findings.iter();
-        findings.filter(move |finding| finding.point.is_none_or(|at| at == index))
+        findings.filter(move |finding| finding.concerns(index))
     }
 
     /// Returns the findings that affect figures, as `check:grade`, separated by spaces.
     pub(crate) fn caveats(&self) -> String {
         let affecting = self
             .findings()
-            .filter(|finding| finding.grade > Grade::Note);
+            .filter(|finding| finding.grade() > Grade::Note);
         let words: Vec<String> = affecting
-            .map(|finding| format!("{}:{}", finding.check, finding.grade).to_lowercase())
+            .map(|finding| format!("{}:{}", finding.check, finding.grade()).to_lowercase())
             .collect();
         words.join(" ")
     }

@@ -5,8 +5,9 @@
 //! call gives the same Run. Machine and versions are made up, and say so.
 
 use crate::{
-    Blame, Exchange, Fault, Footprint, Gaps, Kind, Machine, Outcome, Point, Probe, Round, Run,
-    SCHEMA_VERSION, SentTotal, Step, Tally, ThreadAccounts, Turns, Window,
+    Blame, Cause, Effect, Effects, Exchange, Fault, Figure, Finding, Footprint, Gaps, Kind,
+    Machine, Outcome, Point, Probe, Round, Run, SCHEMA_VERSION, SentTotal, Step, Tally,
+    ThreadAccounts, Turns, Window,
 };
 use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
@@ -155,6 +156,24 @@ pub fn all() -> [Run; 13] {
         visits(),
         two_generators(),
     ]
+}
+
+/// A finding with these effects, and nothing else to say.
+pub fn finding(effects: &[(Figure, Effect)]) -> Finding {
+    let mut all = Effects::default();
+    for (figure, effect) in effects {
+        all.add(*effect, &[*figure]);
+    }
+    Finding {
+        check: "example".into(),
+        cause: Cause::Other,
+        point: None,
+        level: None,
+        effects: all,
+        sentence: "it is so".into(),
+        remedy: None,
+        evidence: Vec::new(),
+    }
 }
 
 /// A machine that does not exist.

@@ -74,7 +74,7 @@ pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use exit::Exit;
 pub use few::Few;
-pub use finding::{Figure, Finding, Grade};
+pub use finding::{Cause, Effect, Effects, Figure, Finding, Grade, effect_on};
 pub use floor::{Floor, FloorTimes};
 pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
 pub use gaps::Gaps;

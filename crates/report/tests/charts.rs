@@ -3,7 +3,7 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test charts` writes the golden file anew; look at it before committing it.
 
 use plan::{Axis, Sweep};
-use record::{Figure, Finding, Grade, Run, example};
+use record::{Cause, Effect, Figure, Finding, Run, example};
 use report::chart::{Chart, KINDS, MOST_LINES, Mark, Panel, Scale, Shape, kind};
 use std::path::PathBuf;
 
@@ -15,26 +15,24 @@ fn svg(run: &Run) -> String {
     String::from_utf8(render("svg", run)).unwrap()
 }
 
-fn finding(point: usize, check: &str, grade: Grade, figure: Figure) -> Finding {
+fn finding(point: usize, cause: Cause, figure: Figure, effect: Effect) -> Finding {
     Finding {
         point: Some(point),
-        check: check.into(),
-        grade,
-        touches: vec![figure],
-        sentence: "it is so".into(),
-        remedy: None,
-        evidence: Vec::new(),
+        cause,
+        ..example::finding(&[(figure, effect)])
     }
 }
 
 /// The sweep with what would be held against some of its points.
 fn judged() -> Run {
+    use Cause::{Contradiction, GeneratorSaturated, Overload};
+    use Effect::{Caveat, LowerBound, Void};
     let mut run = example::sweep();
     run.findings = vec![
-        finding(2, "conservation", Grade::Invalid, Figure::Rps),
-        finding(4, "limit", Grade::Qualified, Figure::Rps),
-        finding(7, "limit", Grade::Invalid, Figure::Rps),
-        finding(7, "overload", Grade::Invalid, Figure::Latency),
+        finding(2, Contradiction, Figure::Rps, Void),
+        finding(4, GeneratorSaturated, Figure::Rps, Caveat),
+        finding(7, GeneratorSaturated, Figure::Rps, LowerBound),
+        finding(7, Overload, Figure::Latency, Void),
     ];
     run
 }
@@ -234,7 +232,7 @@ fn one_point_none_and_all_void_are_drawn_or_said_to_be_nothing() {
     one.points.truncate(1);
     let mut void = example::sweep();
     void.findings = (0..8)
-        .map(|point| finding(point, "conservation", Grade::Invalid, Figure::Rps))
+        .map(|point| finding(point, Cause::Contradiction, Figure::Rps, Effect::Void))
         .collect();
     for run in [&one, &void, &example::errors(), &example::all_404()] {
         for kind in KINDS {
@@ -298,4 +296,83 @@ fn an_svg_needs_nothing_from_elsewhere_and_every_tag_is_closed() {
         }
     }
     assert!(open.is_empty(), "{open:?}");
+}
+
+/// Everything that is shown of requests/s: the run's line, the point's row, the peak, the chart's mark, its ring, the CSV.
+fn shown_of_rate(effect: Effect) -> [String; 6] {
+    let of = |format: &str, run: &Run| {
+        let look = report::Look::default();
+        (report::format(format).unwrap().render)(std::slice::from_ref(run), &look)
+    };
+    let line = |text: &str, label: &str| {
+        let is_it = |line: &&str| line.trim_start_matches([' ', '!', '*']).starts_with(label);
+        text.lines().find(is_it).unwrap_or_default().to_owned()
+    };
+    let mut run = example::ok();
+    run.findings = vec![example::finding(&[(Figure::Rps, effect)])];
+    let mut sweep = example::sweep();
+    let peak = sweep.curve.as_ref().unwrap().peak.unwrap().point;
+    sweep.findings = vec![finding(peak, Cause::Other, Figure::Rps, effect)];
+    let text = of("text", &sweep);
+    let heads = text.lines().position(|line| line.contains("requests/s"));
+    let row = text.lines().nth(heads.unwrap() + 1 + peak).unwrap();
+    let panel = &Chart::of(&sweep).panels[0];
+    let marks = [Mark::Qualified, Mark::AtLeast, Mark::Invalid];
+    let mark = marks.iter().find(|mark| !marked(panel, **mark).is_empty());
+    let rings = names(panel)
+        .into_iter()
+        .filter(|name| name.starts_with("peak"));
+    [
+        line(&of("text", &run), "requests/s "),
+        row.to_owned(),
+        line(&text, "peak "),
+        format!("{mark:?}"),
+        rings.collect(),
+        of("csv", &sweep).lines().nth(1 + peak).unwrap().to_owned(),
+    ]
+}
+
+#[test]
+fn what_a_finding_does_to_requests_is_the_same_in_pages_tables_charts_and_csv() {
+    let cases = [
+        (
+            Effect::Caveat,
+            ["", "*", "", "Qualified", "peak: ", "example:qualified"],
+        ),
+        (
+            Effect::LowerBound,
+            [
+                ">= ",
+                ">= ",
+                ">= ",
+                "AtLeast",
+                "peak: at least ",
+                "example:invalid",
+            ],
+        ),
+        (
+            Effect::Void,
+            [
+                "INVALID",
+                "INVALID",
+                "INVALID",
+                "Invalid",
+                "",
+                "example:invalid",
+            ],
+        ),
+    ];
+    for (effect, wanted) in cases {
+        let shown = shown_of_rate(effect);
+        for (shown, wanted) in shown.iter().zip(wanted) {
+            assert!(shown.contains(wanted), "{effect:?}: {shown}");
+        }
+        let [run, row, peak, _, ring, _] = &shown;
+        assert_eq!(ring.is_empty(), effect == Effect::Void, "{ring}");
+        for line in [run, row, peak] {
+            assert!(!line.is_empty());
+            assert_eq!(line.contains(">= "), effect == Effect::LowerBound, "{line}");
+            assert_eq!(line.contains("INVALID"), effect == Effect::Void, "{line}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! committing it.
 
 use plan::Stop;
-use record::{Blame, Figure, Finding, Grade, Run, Tally, example};
+use record::{Blame, Cause, Effect, Figure, Finding, Run, Tally, example};
 use report::{Look, format};
 use std::path::PathBuf;
 use units::Nanos;
@@ -40,22 +40,30 @@ fn shown(name: &str, runs: &[Run], width: usize) -> String {
     )
 }
 
-fn finding(check: &str, grade: Grade, touches: &[Figure], sentence: &str, remedy: &str) -> Finding {
+fn finding(
+    check: &str,
+    cause: Cause,
+    effect: Option<Effect>,
+    figures: &[Figure],
+    sentence: &str,
+    remedy: &str,
+) -> Finding {
+    let effects = figures.iter().map(|figure| (*figure, effect.unwrap()));
+    let effects: Vec<(Figure, Effect)> = effects.collect();
     Finding {
-        point: None,
         check: check.into(),
-        grade,
-        touches: touches.to_vec(),
+        cause,
         sentence: sentence.into(),
         remedy: Some(remedy.into()).filter(|remedy: &String| !remedy.is_empty()),
-        evidence: Vec::new(),
+        ..example::finding(&effects)
     }
 }
 
 fn unobserved() -> Finding {
     finding(
         "limit",
-        Grade::Qualified,
+        Cause::ServerUnobserved,
+        Some(Effect::Caveat),
         &[Figure::Rps],
         "server not observed; the generator had time to spare (busiest thread 12 % busy)",
         "let weigh start the server: weigh run URL -- COMMAND",
@@ -107,19 +115,30 @@ fn died() -> Run {
 }
 
 fn findings(name: &str) -> Vec<Finding> {
+    use Cause::{
+        ConnectionsClosed, Contradiction, CoordinatedOmission, Errors, FewRounds, FewSamples,
+        GeneratorSaturated, Interrupted, NeitherSaturated, Other, Overload, ServerSaturated,
+    };
     use Figure::{Counts, Interval, Latency, Rps};
-    use Grade::{Invalid, Note, Qualified};
+    let (note, caveat, bound, void) = (
+        None,
+        Some(Effect::Caveat),
+        Some(Effect::LowerBound),
+        Some(Effect::Void),
+    );
     match name {
         "ok" => vec![finding(
             "limit",
-            Note,
+            NeitherSaturated,
+            note,
             &[],
             "neither side was short of CPU (generator 12 %, server 41 %)",
             "",
         )],
         "server_bound" => vec![finding(
             "limit",
-            Note,
+            ServerSaturated,
+            note,
             &[],
             "the server was the limit; it used 98 % of its CPUs",
             "",
@@ -127,14 +146,16 @@ fn findings(name: &str) -> Vec<Finding> {
         "generator_bound" => vec![
             finding(
                 "limit",
-                Invalid,
+                GeneratorSaturated,
+                bound,
                 &[Rps],
                 "the generator was the limit; it was 97 % busy",
                 "load from elsewhere",
             ),
             finding(
                 "limit",
-                Qualified,
+                GeneratorSaturated,
+                caveat,
                 &[Latency],
                 "the generator was 97 % busy",
                 "use fewer --connections",
@@ -144,7 +165,8 @@ fn findings(name: &str) -> Vec<Finding> {
             unobserved(),
             finding(
                 "samples",
-                Qualified,
+                Interrupted,
+                caveat,
                 &[Counts, Interval],
                 "stopped early; 2 of 5 rounds complete",
                 "again",
@@ -154,14 +176,16 @@ fn findings(name: &str) -> Vec<Finding> {
             unobserved(),
             finding(
                 "samples",
-                Qualified,
+                FewSamples,
+                caveat,
                 &[Latency],
                 "indicative, as it rests on 80 exchanges",
                 "ask more",
             ),
             finding(
                 "samples",
-                Qualified,
+                FewRounds,
+                caveat,
                 &[Interval],
                 "indicative, as it rests on 2 complete rounds",
                 "",
@@ -170,7 +194,8 @@ fn findings(name: &str) -> Vec<Finding> {
         "died" => vec![
             finding(
                 "rounds",
-                Invalid,
+                Errors,
+                void,
                 &[Rps, Interval],
                 "nothing ended well in round 2; the exchanges failed mostly because they were never sent",
                 "see whether the server still runs, and what its own log says; then measure again",
@@ -179,7 +204,8 @@ fn findings(name: &str) -> Vec<Finding> {
         ],
         "stalled" => vec![finding(
             "omission",
-            Qualified,
+            CoordinatedOmission,
+            caveat,
             &[Latency],
             "while requests were in flight nothing ended for up to 20.0 ms, 10 times, and a closed loop asks nothing \
              meanwhile: whoever comes at random meets that with a probability of 6.7 %, its own samples hardly do; p99 \
@@ -188,7 +214,8 @@ fn findings(name: &str) -> Vec<Finding> {
         )],
         "two_generators" => vec![finding(
             "generators",
-            Note,
+            Other,
+            note,
             &[],
             "two generators got 1.008 times the requests/s of one (95 % interval 0.998 .. 1.019, 5 pairs of rounds), so \
              one was not the limit",
@@ -196,14 +223,16 @@ fn findings(name: &str) -> Vec<Finding> {
         )],
         "open_loop" => vec![finding(
             "limit",
-            Note,
+            NeitherSaturated,
+            note,
             &[],
             "neither side was short of CPU (generator 12 %, server 41 %); the rate was the one that was asked for",
             "",
         )],
         "visits" => vec![finding(
             "offered",
-            Qualified,
+            ConnectionsClosed,
+            caveat,
             &[Rps],
             "12 of 600 connections ended before all their requests were due, so that 0.7 % of what they were to ask was \
              never asked",
@@ -211,7 +240,8 @@ fn findings(name: &str) -> Vec<Finding> {
         )],
         "overloaded" => vec![finding(
             "overload",
-            Invalid,
+            Overload,
+            void,
             &[Latency],
             "OVERLOAD: 2 000 requests/s were due and the server sustained 1 100; response time grew by 0.81 s for each \
              second of it, so latency is a function of the run's length",
@@ -221,7 +251,8 @@ fn findings(name: &str) -> Vec<Finding> {
             let every = [Rps, Latency, Interval, Counts];
             vec![finding(
                 "conservation",
-                Invalid,
+                Contradiction,
+                void,
                 &every,
                 "round 4 does not add up",
                 "measure again",
@@ -231,7 +262,8 @@ fn findings(name: &str) -> Vec<Finding> {
             unobserved(),
             finding(
                 "answers",
-                Qualified,
+                Errors,
+                caveat,
                 &[Rps, Latency],
                 "398 of 6 255 exchanges failed (6.4 %), mostly because the status was 4xx",
                 "ask less",

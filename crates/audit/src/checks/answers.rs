@@ -3,10 +3,10 @@
 use super::Check;
 use super::connections;
 use crate::Evidence;
+use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
-use crate::verdict::{Substantiate, list, note, number, qualified};
 use plan::{Expect, Plan};
-use record::{Figure, Finding, Kind, Tally};
+use record::{Cause, Figure, Finding, Kind, Tally};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -17,6 +17,7 @@ pub(super) const CHECK: Check = Check {
           a hint what to ask instead. So they are when more exchanges failed than the plan tolerates (--max-errors), \
           since what fails early costs the server less; where most were pipelined behind an answer that ended the \
           connection, with the number of requests after which the server seems to close. Different statuses are noted.",
+    cause: Cause::UnexpectedResponses,
     judge,
 };
 
@@ -65,7 +66,7 @@ fn redirected(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Fin
         percent(share)
     );
     (share >= NEARLY_ALL).then(|| {
-        qualified(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], sentence)
             .remedy(follow(evidence, plan))
             .evidence([("share of redirects", share), ("status", status.into())])
     })
@@ -111,7 +112,7 @@ fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
         percent(share)
     );
     (share >= NEARLY_ALL).then(|| {
-        qualified(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], sentence)
             .remedy(advice(status))
             .evidence([
                 ("share of unexpected statuses", share),
@@ -140,7 +141,7 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
     let (errors, requests) = (tally.errors(), tally.requests());
     let most = reasons::most(tally)?;
     plan.tolerance.exceeded(errors, requests).then(|| {
-        qualified(
+        caveat(
             &[Figure::Rps, Figure::Latency],
             format!(
                 "{} of {} failed ({}), mostly because {}; what fails may cost the server less than an answer",
@@ -150,6 +151,7 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
                 reasons::because(most),
             ),
         )
+        .because(Cause::Errors)
         .remedy(match most {
             Kind::Abandoned => close_first(evidence),
             _ => "find the reason in the table of errors, or ask less".to_owned(),
@@ -189,6 +191,7 @@ fn mixed(tally: &Tally) -> Option<Finding> {
         "the statuses were not all the same: {}",
         list(&words)
     ));
+    let finding = finding.because(Cause::VaryingResponses);
     Some(finding.evidence([("different statuses", statuses.len() as f64)]))
 }
 
@@ -269,13 +272,15 @@ mod tests {
             let found = found(&run(answers));
             let got = found
                 .first()
-                .filter(|found| found.grade == Grade::Qualified);
+                .filter(|found| found.grade() == Grade::Qualified);
             assert_eq!(
                 got.map(|found| found.sentence.as_str()),
                 *wanted,
                 "{answers:?}"
             );
-            assert!(got.is_none_or(|found| found.touches == [Figure::Rps, Figure::Latency]));
+            assert!(
+                got.is_none_or(|found| found.effects.figures() == [Figure::Rps, Figure::Latency])
+            );
         }
     }
 
@@ -314,7 +319,7 @@ mod tests {
     fn more_errors_than_tolerated_qualify_and_as_many_do_not() {
         let mut run = run(&[(200, 97), (503, 3)]);
         run.plan.tolerance = Tolerance::Count(3);
-        assert!(found(&run).iter().all(|found| found.grade == Grade::Note));
+        assert!(found(&run).iter().all(|found| found.grade() == Grade::Note));
         run.plan.tolerance = Tolerance::Count(2);
         assert!(
             found(&run)[0].sentence.starts_with(

@@ -2,9 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, list, note, number, qualified};
+use crate::builders::{Substantiate, caveat, list, note, number};
 use plan::{Plan, Requests};
-use record::{Answer, Figure, Finding};
+use record::{Answer, Cause, Figure, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "bodies",
@@ -14,6 +14,7 @@ pub(super) const CHECK: Check = Check {
           answer of each connection and a sample. Where some differ from most, counts and requests/s are qualified: \
           pages may vary for good reasons, and only the reader knows. Where nearly all differ from one another, the page \
           is dynamic, which is only noted. With --expect @FILE a differing body is a fault instead.",
+    cause: Cause::VaryingResponses,
     judge,
 };
 
@@ -31,7 +32,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
             "the same request was answered with different bodies: {}",
             described(plan, &outliers)
         );
-        let finding = qualified(&[Figure::Rps, Figure::Counts], sentence);
+        let finding = caveat(&[Figure::Rps, Figure::Counts], sentence);
         let finding = finding.remedy(
             "if the page varies by nature, nothing is wrong; else name the right body with --expect @FILE",
         );
@@ -157,8 +158,8 @@ mod tests {
         for (other, wanted) in cases {
             let found = found(&[*other]);
             assert!(found[0].sentence.contains(wanted), "{}", found[0].sentence);
-            assert_eq!(found[0].grade, Grade::Qualified);
-            assert_eq!(found[0].touches, [Figure::Rps, Figure::Counts]);
+            assert_eq!(found[0].grade(), Grade::Qualified);
+            assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Counts]);
         }
     }
 
@@ -178,7 +179,10 @@ mod tests {
         let counter = found_of((1..2000).map(|number| (u64::from(u32::ilog10(number)), number)));
         for found in [&same, &grown, &counter] {
             assert_eq!(found.len(), 1, "{found:?}");
-            assert_eq!((found[0].grade, found[0].touches.len()), (Grade::Note, 0));
+            assert_eq!(
+                (found[0].grade(), found[0].effects.figures().len()),
+                (Grade::Note, 0)
+            );
             assert!(
                 found[0].sentence.contains("is dynamic: GET /: "),
                 "{found:?}"
@@ -190,9 +194,9 @@ mod tests {
             (99, Grade::Qualified),
         ] {
             let found = found_of((0..100).map(|number| (612, number.max(alike - 1))).rev());
-            assert_eq!(found[0].grade, grade, "{alike}: {found:?}");
+            assert_eq!(found[0].grade(), grade, "{alike}: {found:?}");
         }
-        let few = |count: u32| found_of((0..count).map(|number| (612, number)))[0].grade;
+        let few = |count: u32| found_of((0..count).map(|number| (612, number)))[0].grade();
         assert_eq!([few(2), few(3)], [Grade::Qualified, Grade::Note]);
     }
 

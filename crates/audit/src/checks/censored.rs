@@ -2,9 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
-use crate::verdict::{Substantiate, list, note, number, qualified};
-use record::{Figure, Finding, Kind, Latency, Tally};
+use record::{Cause, Figure, Finding, Kind, Latency, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "censored",
@@ -14,6 +14,7 @@ pub(super) const CHECK: Check = Check {
           percentile not below the smallest such age, is a lower bound, printed `>= value`. If a percentile is, \
           latency is qualified; if only mean or maximum are, it is noted. Samples beyond 69 s are counted and not told \
           apart, and noted.",
+    cause: Cause::Censored,
     judge,
 };
 
@@ -45,7 +46,7 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
     );
     let is_percentile = |name: &String| Latency::PERCENTILES.iter().any(|(known, _)| known == name);
     let finding = if latency.at_least.iter().any(is_percentile) {
-        qualified(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], sentence)
     } else {
         note(sentence)
     };
@@ -131,7 +132,7 @@ mod tests {
     fn a_late_cut_leaves_the_percentiles_and_is_noted() {
         // One beyond all 50 000: only the mean and the maximum are lower bounds.
         let found = found(&unsent(1, Nanos::from_secs(10)));
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
             "1 of 50 001 exchanges was cut off at 10.0 s or later (1 never sent), so mean and max are lower bounds"
@@ -143,7 +144,7 @@ mod tests {
         // p99.9 of 50 000 + n is among the cut ones from n = 51 on: n > 0.001 (50 000 + n).
         for (count, grade) in [(50, Grade::Note), (51, Grade::Qualified)] {
             let found = found(&unsent(count, Nanos::from_secs(10)));
-            assert_eq!(found[0].grade, grade, "{count}: {}", found[0].sentence);
+            assert_eq!(found[0].grade(), grade, "{count}: {}", found[0].sentence);
         }
     }
 
@@ -151,7 +152,7 @@ mod tests {
     fn an_early_cut_makes_all_that_lies_above_it_a_bound() {
         let found = found(&unsent(1, Nanos::from_micros(1)));
         assert_eq!(
-            (found[0].grade, &found[0].touches[..]),
+            (found[0].grade(), &found[0].effects.figures()[..]),
             (Grade::Qualified, &[Figure::Latency][..])
         );
         let bounds = "so min, mean, p50, p90, p99, p99.9 and max are lower bounds";

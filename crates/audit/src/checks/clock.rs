@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, qualified};
-use record::{Figure, Finding};
+use crate::builders::{Substantiate, caveat};
+use record::{Cause, Figure, Finding};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -12,6 +12,7 @@ pub(super) const CHECK: Check = Check {
     doc: "An exchange is stamped with two readings of the clock. Through the vDSO one costs some twenty nanoseconds; \
           with a slow clock source (hpet, acpi_pm, some hypervisors' own) each is a system call. Above 200 ns a reading \
           requests/s and latency are qualified, because the generator then pays for its stamps what an exchange costs.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -31,7 +32,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         "a reading of the clock costs {} (clock source {source}), and an exchange takes two",
         units::span(cost)
     );
-    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence)
+    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence)
         .remedy("use the clock source tsc, if the machine's is stable, or another machine")
         .evidence([("clock reading, ns", cost.as_nanos() as f64)]);
     vec![finding]
@@ -51,7 +52,7 @@ mod tests {
             run.machine.clocksource = Some("hpet".into());
             let found = judge(&Evidence::of(&run, &run.points[0]));
             assert_eq!(found.len(), wanted, "{cost}");
-            assert!(found.iter().all(|each| each.grade == Grade::Qualified
+            assert!(found.iter().all(|each| each.grade() == Grade::Qualified
                 && each.sentence.contains("(clock source hpet)")));
         }
     }

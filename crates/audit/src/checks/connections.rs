@@ -2,10 +2,10 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::builders::{Substantiate, caveat, note, number};
 use crate::reasons;
-use crate::verdict::{Substantiate, note, number, qualified};
 use plan::{Connect, Plan};
-use record::{Figure, Finding, Round};
+use record::{Cause, Figure, Finding, Round};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
@@ -19,6 +19,7 @@ pub(super) const CHECK: Check = Check {
           more connections than requests, of which the rest is never opened. (An open loop opens as many as it needs.) \
           A connection whose request was sent before the window and had no response by its end was open, but took no \
           part: it is named, and requests/s and latency get a caveat.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -48,6 +49,7 @@ fn never_busy(asked: u32, busy: u32) -> Finding {
         number(busy.into(), "request", "requests"),
         count(busy.into())
     ))
+    .because(Cause::FewConnections)
     .evidence([
         ("connections asked for", asked.into()),
         ("connections opened", busy.into()),
@@ -88,13 +90,15 @@ fn at_peak(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
     );
     let short_lived = plan.protocol.exchanges_per_connection() < u64::MAX;
     if plan.connect == Connect::Lazy || short_lived {
-        return Some(note(sentence).evidence(shares(asked, open)));
+        let finding = note(sentence).because(Cause::FewConnections);
+        return Some(finding.evidence(shares(asked, open)));
     }
     Some(shortfall(sentence, asked, open))
 }
 
 fn shortfall(sentence: String, asked: u32, open: u64) -> Finding {
-    qualified(&[Figure::Rps, Figure::Latency], sentence)
+    caveat(&[Figure::Rps, Figure::Latency], sentence)
+        .because(Cause::FewConnections)
         .remedy(
             "look for connect errors, and at the server's limits: its connections, open files and listen backlog",
         )
@@ -119,7 +123,8 @@ fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
     );
     let remedy =
         "look at its limits: connections in all and from one address, and how long one may be idle";
-    Some(note(sentence).remedy(remedy).evidence([
+    let finding = note(sentence).because(Cause::ConnectionsClosed);
+    Some(finding.remedy(remedy).evidence([
         ("connections ended idle", lost as f64),
         ("connections opened", connects.established as f64),
     ]))
@@ -151,7 +156,7 @@ fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
     let remedy = "look for a limit of connections that the server serves at a time (its workers or threads), and for \
                   requests that hang in it";
     Some(
-        qualified(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], sentence)
             .remedy(remedy)
             .evidence([
                 ("connections without a response", silent as f64),
@@ -214,7 +219,8 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
         count(opened),
         count(enough)
     );
-    Some(note(sentence).remedy(remedy).evidence([
+    let finding = note(sentence).because(Cause::ConnectionsClosed);
+    Some(finding.remedy(remedy).evidence([
         ("connections opened", opened as f64),
         ("connections that would have done", enough as f64),
     ]))
@@ -302,10 +308,10 @@ mod tests {
                 let of_all = wanted.split(": ").next().unwrap();
                 let wanted = if open { of_all } else { wanted };
                 assert_eq!(
-                    (&*found[0].sentence, found[0].grade),
+                    (&*found[0].sentence, found[0].grade()),
                     (wanted, Grade::Qualified)
                 );
-                assert_eq!(found[0].touches, [Figure::Rps, Figure::Latency]);
+                assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Latency]);
             }
         }
     }
@@ -340,7 +346,7 @@ mod tests {
             assert_eq!(found.is_empty(), wanted.is_none(), "{start} {peak}");
             if let (Some(finding), Some(wanted)) = (found.first(), wanted) {
                 assert!(finding.sentence.starts_with(wanted), "{}", finding.sentence);
-                assert_eq!(finding.grade, Grade::Qualified);
+                assert_eq!(finding.grade(), Grade::Qualified);
             }
         }
     }
@@ -383,7 +389,11 @@ mod tests {
         short.plan.protocol.keepalive = false;
         for run in [lazy, short] {
             let found = found(&run);
-            assert_eq!((found.len(), found[0].grade), (1, Grade::Note), "{found:?}");
+            assert_eq!(
+                (found.len(), found[0].grade()),
+                (1, Grade::Note),
+                "{found:?}"
+            );
         }
     }
 
@@ -397,7 +407,7 @@ mod tests {
             run.plan.stop = Stop::Requests(requests);
             let found = found(&run);
             assert_eq!(found.is_empty(), sentence.is_none(), "{requests}");
-            assert!(found.iter().all(|found| found.grade == Grade::Note));
+            assert!(found.iter().all(|found| found.grade() == Grade::Note));
             assert!(
                 found
                     .iter()
@@ -415,7 +425,7 @@ mod tests {
     fn twice_as_many_opened_as_asked_for_are_noted_with_keep_alive() {
         assert_eq!(found(&reopened(49)), []);
         let twice = found(&reopened(50));
-        assert_eq!((twice.len(), twice[0].grade), (1, Grade::Note));
+        assert_eq!((twice.len(), twice[0].grade()), (1, Grade::Note));
         // 50 000 answers over 100 connections, of which 50 were on average halfway.
         assert_eq!(
             twice[0].sentence,

@@ -2,11 +2,11 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::builders::{ALL, Substantiate, list, void};
 use crate::reasons;
-use crate::verdict::{ALL, Substantiate, invalid, list};
 use record::{
-    Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Summary, Tally,
-    VisitFigures,
+    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Summary,
+    Tally, VisitFigures,
 };
 use units::count;
 
@@ -19,6 +19,7 @@ pub(super) const CHECK: Check = Check {
           complete responses; each distribution must have as many samples as there were requests of its kind; and every \
           figure of the summary must follow again from the rounds. If one does not, either weigh \
           has an error or the record was changed afterwards, and no figure of it can be believed: all are invalid.",
+    cause: Cause::Contradiction,
     judge,
 };
 
@@ -55,7 +56,7 @@ fn is_conserved(round: &Round) -> bool {
 fn unaccounted(round: &Round) -> Finding {
     let tally = &round.tally;
     let ended = tally.ok.saturating_add(tally.errors());
-    invalid(
+    void(
         ALL,
         format!(
             "round {} does not add up: {} due, {} started, {} never sent and {} carried over, of which {} ended well \
@@ -95,7 +96,7 @@ fn complete(tally: &Tally) -> u64 {
 fn too_many_statuses(round: &Round) -> Option<Finding> {
     let (statuses, complete) = (round.tally.statuses.total(), complete(&round.tally));
     (statuses > complete).then(|| {
-        invalid(
+        void(
             ALL,
             format!(
                 "round {} has {} statuses of {} complete responses",
@@ -140,7 +141,7 @@ fn torn(round: &Round) -> Option<Finding> {
     let names = rows.iter().filter(|(_, holds)| !holds);
     let names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
     (!names.is_empty()).then(|| {
-        invalid(
+        void(
             ALL,
             format!(
                 "round {} contradicts itself: its counts are not those of {}",
@@ -167,10 +168,7 @@ pub(crate) fn stored(run: &Run, sent: SentTotal, curve: Option<&Curve>) -> Optio
             && alike(peak(stored), peak(computed));
         names.extend((!same).then(|| "curve".to_owned()));
     }
-    (!names.is_empty()).then(|| Finding {
-        check: CHECK.name.to_owned(),
-        ..contradiction(&names)
-    })
+    (!names.is_empty()).then(|| CHECK.claim(contradiction(&names)))
 }
 
 /// The summary as stated against the one that follows from the rounds.
@@ -188,7 +186,7 @@ fn contradicted(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 fn contradiction(names: &[String]) -> Finding {
-    invalid(
+    void(
         ALL,
         format!(
             "the stored figures contradict the rounds they are made of, in {}",
@@ -371,8 +369,8 @@ mod tests {
             let found = found(&run);
             assert!(!found.is_empty(), "{case}");
             for finding in found {
-                assert_eq!(finding.grade, Grade::Invalid, "{case}");
-                assert_eq!(finding.touches, ALL, "{case}");
+                assert_eq!(finding.grade(), Grade::Invalid, "{case}");
+                assert_eq!(finding.effects.figures(), ALL, "{case}");
                 assert!(
                     finding.sentence.starts_with("round 4 "),
                     "{case}: {}",
@@ -389,7 +387,7 @@ mod tests {
         round.tally.due += 1;
         run.points[0].twin_mut().rounds = vec![round];
         let found = found(&run);
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Invalid));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
         let sentence = &found[0].sentence;
         assert!(
             sentence.starts_with("with two generators round 2 does not add up"),

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, list, note, qualified};
-use record::{Figure, Finding, Floor, Latency};
+use crate::builders::{Substantiate, caveat, list, note};
+use record::{Cause, Figure, Finding, Floor, Latency};
 use units::{Nanos, span};
 
 pub(super) const CHECK: Check = Check {
@@ -13,6 +13,7 @@ pub(super) const CHECK: Check = Check {
           out is the generator's time and the kernel's. Where p50 or p99 of response time is under twice that of the floor, \
           less than half of it can be the server's, and latency is qualified. That the floor is not known is a note. Our \
           own server is exempt: it is what the floor is measured with.",
+    cause: Cause::Baseline,
     judge,
 };
 
@@ -82,7 +83,7 @@ fn finding(near: &[Near]) -> Finding {
         if near.len() == 1 { "is" } else { "are" },
         list(&floors),
     );
-    let mut found = qualified(&[Figure::Latency], sentence).remedy(
+    let mut found = caveat(&[Figure::Latency], sentence).remedy(
         "compare such servers by CPU time per request, or by the rate they sustain; for latency ask them for more work",
     );
     for each in near {
@@ -141,7 +142,7 @@ mod tests {
                 .filter(|name| says(name))
                 .collect();
             assert_eq!(said.join(" "), named, "{over_p50} {over_p99}");
-            assert!(found.iter().all(|each| each.grade == Grade::Qualified));
+            assert!(found.iter().all(|each| each.grade() == Grade::Qualified));
         }
     }
 
@@ -178,10 +179,10 @@ mod tests {
         let mut run = run(10.0, 20.0);
         assert_eq!(found(&run), []);
         floor(&mut run).response_us = FloorTimes::default();
-        assert_eq!(found(&run)[0].grade, Grade::Note);
+        assert_eq!(found(&run)[0].grade(), Grade::Note);
         run.points[0].floor = None;
         let said = found(&run);
-        assert_eq!((said.len(), said[0].grade), (1, Grade::Note));
+        assert_eq!((said.len(), said[0].grade()), (1, Grade::Note));
         assert!(said[0].sentence.contains("was not measured"));
         assert_eq!(found(&healthy()), []);
     }

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, note, number, qualified};
-use record::{Figure, Finding, Ratio, Twin};
+use crate::builders::{Substantiate, caveat, lower_bound, note, number};
+use record::{Cause, Figure, Finding, Ratio, Twin};
 
 pub(super) const CHECK: Check = Check {
     name: "generators",
@@ -16,6 +16,7 @@ pub(super) const CHECK: Check = Check {
           5 % more; else it cannot be told. In an open loop the 99th percentile of response time is compared too: where \
           two generators lower it with its whole interval and by more than 10 %, latency is qualified. Under three pairs \
           there is no interval, and nothing follows.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -87,7 +88,8 @@ fn compared(ratio: &Ratio) -> Finding {
     let finding = match moved(ratio, MOVED) {
         Moved::Up => {
             let sentence = format!("{got}, so one was the limit");
-            invalid(&[Figure::Rps], sentence)
+            lower_bound(sentence)
+                .because(Cause::GeneratorSaturated)
                 .remedy("give it more --threads or CPUs, or load from several machines; then compare again")
         }
         Moved::Down => note(format!(
@@ -127,7 +129,8 @@ fn quicker(ratio: &Ratio) -> Option<Finding> {
             "with two generators p99 is {}, so a part of it is the generator's own",
             times(ratio, "that with one")
         );
-        let finding = qualified(&[Figure::Latency], sentence)
+        let finding = caveat(&[Figure::Latency], sentence)
+            .because(Cause::GeneratorLate)
             .remedy("give it more --threads or CPUs, or load from several machines");
         evidence_of(finding, ratio)
     })
@@ -214,7 +217,12 @@ mod tests {
         for (ratios, grade, wanted) in cases {
             let found = found(&doubled(healthy(), ratios));
             assert_eq!(found.len(), 1, "{ratios:?}: {found:?}");
-            assert_eq!(found[0].grade, *grade, "{ratios:?}: {}", found[0].sentence);
+            assert_eq!(
+                found[0].grade(),
+                *grade,
+                "{ratios:?}: {}",
+                found[0].sentence
+            );
             assert!(
                 found[0].sentence.contains(wanted),
                 "{ratios:?}: {}",
@@ -225,7 +233,7 @@ mod tests {
             } else {
                 &[Figure::Rps]
             };
-            assert_eq!(found[0].touches, touches);
+            assert_eq!(found[0].effects.figures(), touches);
         }
     }
 
@@ -274,7 +282,7 @@ mod tests {
             let wanted = (Grade::Qualified, vec![Figure::Latency]);
             let latency = found.get(1);
             assert!(
-                latency.is_none_or(|each| (each.grade, each.touches.clone()) == wanted),
+                latency.is_none_or(|each| (each.grade(), each.effects.figures()) == wanted),
                 "{found:?}"
             );
         }
@@ -291,7 +299,7 @@ mod tests {
             "no more than 3 rounds could be measured with two generators: one of them died; what they had sent by then \
              is not counted"
         );
-        assert_eq!(found[1].grade, Grade::Note);
+        assert_eq!(found[1].grade(), Grade::Note);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, note, number, qualified};
-use record::{Budget, Figure, Finding, KernelCounters, Round};
+use crate::builders::{Substantiate, caveat, note, number};
+use record::{Budget, Cause, Figure, Finding, KernelCounters, Round};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -15,6 +15,7 @@ pub(super) const CHECK: Check = Check {
           the whole network namespace, so another program's connections may be among them. From 5 % of the machine's CPU time on \
           (the median over rounds), what the hypervisor gave to others qualifies requests/s and latency, and what other \
           programs took is noted: that is the difference of ticks and clocks, so it is rough.",
+    cause: Cause::Network,
     judge,
 };
 
@@ -44,7 +45,7 @@ fn overflows(rounds: &[Round]) -> Option<Finding> {
         "{} while a listener's queue was full, and had to come again after a second or more",
         number(overflows, "connection came", "connections came")
     );
-    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence)
+    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence)
         .remedy("raise the server's backlog (and net.core.somaxconn), or let it accept sooner")
         .evidence([
             ("listen overflows", overflows as f64),
@@ -89,9 +90,10 @@ fn stolen(rounds: &[Round]) -> Option<Finding> {
         "the hypervisor gave {} of the CPUs' time to others",
         percent(share)
     );
-    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence);
+    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence);
     Some(
         finding
+            .because(Cause::CpuTaken)
             .remedy("measure on a machine of your own")
             .evidence([("steal", share)]),
     )
@@ -106,6 +108,7 @@ fn others(rounds: &[Round]) -> Option<Finding> {
     let finding = note(sentence);
     Some(
         finding
+            .because(Cause::CpuTaken)
             .remedy("stop what else runs; `top` shows it")
             .evidence([("other", share)]),
     )
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn one_connection_before_a_full_queue_qualifies() {
         let found = found(&run(|kernel, _| kernel.listen_overflows = Some(1)));
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
         assert!(
             found[0].sentence.starts_with("5 connections came while"),
             "{}",
@@ -167,7 +170,7 @@ mod tests {
         let found = found(&run(|kernel, _| {
             (kernel.retransmits, kernel.syn_retransmits) = (Some(2), Some(1));
         }));
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert!(
             found[0]
                 .sentence
@@ -201,7 +204,7 @@ mod tests {
                 true => Grade::Qualified,
                 false => Grade::Note,
             };
-            assert!(found.iter().all(|each| each.grade == grade(each)));
+            assert!(found.iter().all(|each| each.grade() == grade(each)));
         }
     }
 }

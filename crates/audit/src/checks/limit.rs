@@ -6,8 +6,8 @@ use super::short::{
 };
 use super::{Check, overload, waiting};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, note, number, qualified};
-use record::{Figure, Finding, Round};
+use crate::builders::{Substantiate, caveat, lower_bound, note, number};
+use record::{Cause, Effect, Figure, Finding, Round};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -28,6 +28,7 @@ pub(super) const CHECK: Check = Check {
           are invalid. Where \
           generator and server may use one CPU only, and it is the same, each waits for the other, the shares say \
           nothing, and both requests/s and latency are qualified.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -80,7 +81,7 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
     };
     let throttled = quota::of_generator(evidence.rounds.unwrap_or_default());
     let waits = match throttled {
-        Some(throttled) => format!(", throttled by its {}", throttled.name()),
+        Some(ref throttled) => format!(", throttled by its {}", throttled.name()),
         None if must_wait(evidence) => ", its waits for a CPU among it".to_owned(),
         None => String::new(),
     };
@@ -91,7 +92,12 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
         units::rate(sustained),
         percent(generator)
     );
-    invalid(&[Figure::Rps, Figure::Latency], sentence)
+    lower_bound(sentence)
+        .and(Effect::Void, &[Figure::Latency])
+        .because(match throttled {
+            Some(_) => Cause::GeneratorQuota,
+            None => Cause::GeneratorSaturated,
+        })
         .remedy(format!("ask for a lower rate; or: {}", relief(evidence)))
         .evidence([("offered", offered), ("sustained", sustained)])
 }
@@ -116,7 +122,8 @@ fn one_cpu(cpu: u32) -> Finding {
     let sentence = format!(
         "generator and server share CPU {cpu}, the only one that either may use, so requests/s is what both need together"
     );
-    qualified(&[Figure::Rps, Figure::Latency], sentence)
+    caveat(&[Figure::Rps, Figure::Latency], sentence)
+        .because(Cause::SharedCpus)
         .remedy("give each CPUs of its own, the server by taskset in COMMAND")
 }
 
@@ -127,24 +134,23 @@ fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> V
     } else {
         "and could do more"
     };
-    let limit = invalid(
-        &[Figure::Rps],
-        format!(
-            "the generator was the limit; its busiest thread was {generator} busy while the server used {} of its \
-             CPUs {could}",
-            server.shown()
-        ),
-    );
-    let wait = qualified(
+    let limit = lower_bound(format!(
+        "the generator was the limit; its busiest thread was {generator} busy while the server used {} of its CPUs \
+         {could}",
+        server.shown()
+    ));
+    let wait = caveat(
         &[Figure::Latency],
         format!(
             "the generator was {generator} busy, so the time that a response waited to be read is in it"
         ),
     );
-    vec![
+    let found = [
         limit.remedy(relief(evidence)),
         wait.remedy("for latency use fewer --connections, or relieve the generator as above"),
-    ]
+    ];
+    let saturated = |finding: Finding| finding.because(Cause::GeneratorSaturated);
+    found.into_iter().map(saturated).collect()
 }
 
 /// What relieves a generator that is short of CPU.
@@ -177,14 +183,19 @@ fn must_wait(evidence: &Evidence<'_>) -> bool {
 
 fn server_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
     let throttled = Throttled::server(evidence.rounds.unwrap_or_default());
-    let limit = throttled.map_or("the server".to_owned(), |throttled| {
-        format!("the server's {}", throttled.name())
-    });
+    let (cause, limit) = match throttled {
+        Some(throttled) => (
+            Cause::ServerQuota,
+            format!("the server's {}", throttled.name()),
+        ),
+        None => (Cause::ServerSaturated, "the server".to_owned()),
+    };
     note(format!(
         "{limit} was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
         server.shown(),
         percent(generator)
     ))
+    .because(cause)
 }
 
 /// With `workers` it is what so many can do, though the server may use more CPUs.
@@ -194,7 +205,7 @@ fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
         let busy_ones = number(workers, "worker", "workers");
         format!(" of its CPUs: {whole}, which is all that {busy_ones} can do")
     });
-    qualified(
+    caveat(
         &[Figure::Rps, Figure::Latency],
         format!(
             "both sides were short of CPU (generator {}, server {}{all}), so each may have slowed the other, as is \
@@ -203,6 +214,7 @@ fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
             server.shown()
         ),
     )
+    .because(Cause::BothSaturated)
     .remedy("load from another machine, or give generator and server CPUs of their own")
 }
 
@@ -212,6 +224,7 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
         return note(format!(
             "neither side was busy all the time (generator {busy}, its waits for a CPU among it; server {used})"
         ))
+        .because(Cause::GeneratorStarved)
         .remedy(waiting::relief(evidence));
     }
     let was = if server.at_least {
@@ -226,28 +239,27 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
             "the server kept {whole} busy, which is all that {busy_ones} can do, though it may use more (generator \
              {busy}): it was the limit, unless it has more"
         ))
+        .because(Cause::ServerSaturated)
         .remedy("see whether more workers serve more");
     }
     let neither = format!("neither side {was} short of CPU (generator {busy}, server {used})");
-    match overload::rates(evidence) {
-        Some(rates) if rates.is_sustained() => {
-            return note(format!(
-                "{neither}; the rate was the one that was asked for"
-            ));
-        }
+    let found = match overload::rates(evidence) {
+        Some(rates) if rates.is_sustained() => note(format!(
+            "{neither}; the rate was the one that was asked for"
+        )),
         Some(rates) => {
             let share = percent(rates.sustained / rates.offered);
-            return note(format!(
+            note(format!(
                 "{neither}; {share} of what was due ended well inside the windows"
-            ));
+            ))
         }
-        None if evidence.server_end.is_some() => return note(neither),
-        None => {}
-    }
-    note(format!(
-        "{neither}; latency or the number of connections was the limit"
-    ))
-    .remedy("more --connections show whether the server can do more")
+        None if evidence.server_end.is_some() => note(neither),
+        None => note(format!(
+            "{neither}; latency or the number of connections was the limit"
+        ))
+        .remedy("more --connections show whether the server can do more"),
+    };
+    found.because(Cause::NeitherSaturated)
 }
 
 fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
@@ -256,7 +268,9 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
         let sentence = format!(
             "server not observed; the generator's busiest thread was {busy} busy and may have been the limit"
         );
-        return qualified(&[Figure::Rps, Figure::Latency], sentence).remedy(relief(evidence));
+        return caveat(&[Figure::Rps, Figure::Latency], sentence)
+            .because(Cause::ServerUnobserved)
+            .remedy(relief(evidence));
     }
     let sentence = match generator {
         None => "server not observed, so whether it was the limit is unknown".to_owned(),
@@ -276,23 +290,31 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
         Some(why) => format!("{sentence} ({why})"),
         None => sentence,
     };
-    qualified(&[Figure::Rps], sentence)
+    caveat(&[Figure::Rps], sentence)
+        .because(Cause::ServerUnobserved)
         .remedy("let weigh start the server: weigh run URL -- COMMAND, or name it with --server")
 }
 
 fn unknown(rounds: &[Round]) -> Finding {
     let is_long = |round: &Round| round.window.span() >= Round::SHARES_FROM;
-    let why = match rounds.iter().any(is_long) {
-        true => "the server's CPU time was not read at the windows' edges".to_owned(),
-        false => format!(
-            "windows under {} are too short to tell who was busy",
-            units::span(Round::SHARES_FROM)
+    let (cause, why) = match rounds.iter().any(is_long) {
+        true => (
+            Cause::ServerUnobserved,
+            "the server's CPU time was not read at the windows' edges".to_owned(),
+        ),
+        false => (
+            Cause::ShortWindow,
+            format!(
+                "windows under {} are too short to tell who was busy",
+                units::span(Round::SHARES_FROM)
+            ),
         ),
     };
-    qualified(
+    caveat(
         &[Figure::Rps],
         format!("who was the limit is unknown: {why}"),
     )
+    .because(cause)
     .remedy("measure for longer: more --requests, or --duration")
 }
 
@@ -308,6 +330,7 @@ fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
     note(format!(
         "this is weigh's own server, the ruler: it is exempt from the question who was the limit{shares}"
     ))
+    .because(Cause::ReferenceServer)
 }
 
 #[cfg(test)]
@@ -339,7 +362,7 @@ mod tests {
                 round.footprint.as_mut().unwrap().cpus = theirs.to_vec();
             }
             let finding = found(&run).remove(0);
-            (finding.grade, finding.sentence.contains("share CPU 3"))
+            (finding.grade(), finding.sentence.contains("share CPU 3"))
         };
         assert_eq!(on(&[3], &[3]), (Grade::Qualified, true));
         for (ours, theirs) in [(&[3][..], &[4][..]), (&[3], &[]), (&[3, 4], &[3, 4])] {
@@ -410,7 +433,7 @@ mod tests {
             let found = found(&run(*generator, *server));
             let case = format!("{generator} against {server:?}: {found:?}");
             assert_eq!(
-                (found[0].grade, &found[0].touches[..]),
+                (found[0].grade(), &found[0].effects.figures()[..]),
                 (*grade, *touches),
                 "{case}"
             );
@@ -429,7 +452,7 @@ mod tests {
             found(&run).remove(0)
         };
         let both = with(1.0, 2);
-        assert_eq!(both.grade, Grade::Qualified);
+        assert_eq!(both.grade(), Grade::Qualified);
         assert!(
             both.sentence.contains(
                 "server 50 % of its CPUs: 1 whole CPU, which is all that 1 worker can do"
@@ -437,8 +460,8 @@ mod tests {
             "{}",
             both.sentence
         );
-        assert_eq!(with(1.3, 2).grade, Grade::Invalid);
-        assert_eq!(with(1.0, 3).grade, Grade::Invalid, "it has more");
+        assert_eq!(with(1.3, 2).grade(), Grade::Invalid);
+        assert_eq!(with(1.0, 3).grade(), Grade::Invalid, "it has more");
     }
 
     /// The healthy open loop, of whose thousand a second so many ended well, ever later.
@@ -484,7 +507,7 @@ mod tests {
             let found = found(&run);
             let case = format!("{sustained} {generator} {server:?}: {found:?}");
             assert_eq!(
-                (found[0].grade, &found[0].touches[..]),
+                (found[0].grade(), &found[0].effects.figures()[..]),
                 (*grade, *touches),
                 "{case}"
             );
@@ -520,7 +543,7 @@ mod tests {
     fn a_busy_generator_qualifies_latencies_too() {
         let found = found(&run(0.97, Some(0.4)));
         assert_eq!(
-            (found[1].grade, &found[1].touches[..]),
+            (found[1].grade(), &found[1].effects.figures()[..]),
             (Grade::Qualified, &[Figure::Latency][..])
         );
     }
@@ -531,7 +554,7 @@ mod tests {
         for round in &mut run.points[0].rounds {
             round.threads[1].run_queue_wait = Some(Nanos::from_millis(360));
         }
-        assert_eq!(found(&run)[0].grade, Grade::Invalid);
+        assert_eq!(found(&run)[0].grade(), Grade::Invalid);
     }
 
     #[test]
@@ -541,7 +564,7 @@ mod tests {
             for round in &mut run.points[0].rounds {
                 round.threads[1].spun = Nanos::from_millis(spun);
             }
-            assert_eq!(found(&run)[0].grade, grade, "{spun} ms spun");
+            assert_eq!(found(&run)[0].grade(), grade, "{spun} ms spun");
         }
     }
 
@@ -550,9 +573,9 @@ mod tests {
         let mut run = run(0.40, Some(0.97));
         run.points[0].rounds[0].threads = vec![busy_thread(1.0)];
         run.points[0].rounds[1].threads = vec![busy_thread(1.0)];
-        assert_eq!(found(&run)[0].grade, Grade::Note);
+        assert_eq!(found(&run)[0].grade(), Grade::Note);
         run.points[0].rounds[2].threads = vec![busy_thread(1.0)];
-        assert_eq!(found(&run)[0].grade, Grade::Qualified);
+        assert_eq!(found(&run)[0].grade(), Grade::Qualified);
         run.points[0].rounds[2].partial = true;
         assert_eq!(
             found(&run)[0].evidence[0],
@@ -569,7 +592,7 @@ mod tests {
             counterweight: true,
         });
         let found = found(&run);
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert!(
             found[0].sentence.contains("exempt"),
             "{}",
@@ -638,8 +661,8 @@ mod tests {
             shorten(&mut run, short);
             let found = found(&run);
             assert!(found[0].sentence.starts_with(wanted), "{found:?}");
-            assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
-            assert_eq!(found[0].touches, [Figure::Rps]);
+            assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
+            assert_eq!(found[0].effects.figures(), [Figure::Rps]);
         }
     }
 
@@ -729,7 +752,7 @@ mod tests {
                 .sentence
                 .starts_with("the server kept 1 whole CPU busy");
             assert_eq!(
-                (found[0].grade, said),
+                (found[0].grade(), said),
                 (Grade::Note, wanted),
                 "{cpus}: {found:?}"
             );

@@ -27,7 +27,7 @@ mod waiting;
 mod window;
 
 use crate::Evidence;
-use record::Finding;
+use record::{Cause, Finding};
 
 /// One question that is asked of every measurement.
 #[derive(Debug, Clone, Copy)]
@@ -38,18 +38,27 @@ pub struct Check {
     pub title: &'static str,
     /// What it looks at, its thresholds and what it does to which figures.
     pub doc: &'static str,
-    /// Answers it; nothing where facts are missing or all is well. [`Check::findings`] adds the name.
+    /// Root cause of its findings that name none.
+    pub cause: Cause,
+    /// Answers it; nothing where facts are missing or all is well. [`Check::findings`] adds name and cause.
     pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
 }
 
 impl Check {
-    /// The answers, under the check's name.
+    /// Returns the answers, under the check's name.
     pub fn findings(&self, evidence: &Evidence<'_>) -> Vec<Finding> {
-        let mut findings = (self.judge)(evidence);
-        findings
-            .iter_mut()
-            .for_each(|finding| finding.check = self.name.to_owned());
-        findings
+        let found = (self.judge)(evidence).into_iter();
+        found.map(|finding| self.claim(finding)).collect()
+    }
+
+    /// Puts the check's name on `finding`, and its cause where the finding has none of its own.
+    fn claim(&self, finding: Finding) -> Finding {
+        let own = Some(finding.cause).filter(|cause| *cause != Cause::Other);
+        Finding {
+            check: self.name.to_owned(),
+            cause: own.unwrap_or(self.cause),
+            ..finding
+        }
     }
 }
 

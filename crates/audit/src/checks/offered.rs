@@ -2,9 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{ALL, Substantiate, invalid, number, qualified};
+use crate::builders::{ALL, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
-use record::{Blame, Figure, Finding, Kind, Round, Tally};
+use record::{Blame, Cause, Figure, Finding, Kind, Round, Tally};
 use units::{Rate, percent};
 
 pub(super) const CHECK: Check = Check {
@@ -20,6 +20,7 @@ pub(super) const CHECK: Check = Check {
           generator itself was late is in the response times: more than 5 % of them all together qualifies latency. So \
           does waiting for a connection, by the same measure; more connections are advised only where all were open. A number of requests that was given up \
           because nothing was answered qualifies requests/s and latency.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -78,7 +79,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
     let is_off = (due as f64 - wanted).abs() > off;
     (is_off || sent > round.tally.due).then(|| {
         let (one, several) = (format!("{of} was"), format!("{of}s were"));
-        invalid(
+        void(
             ALL,
             format!(
                 "in round {} {} due where the rate makes about {}, and {} sent",
@@ -117,7 +118,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
         tally.faults.count(is_ours)
     });
     (ours as f64 > MISSING_MOST * due as f64).then(|| {
-        invalid(
+        void(
             &[Figure::Rps, Figure::Latency],
             format!(
                 "the rate was not offered: of {} due the generator never sent {}",
@@ -125,6 +126,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
                 units::count(ours)
             ),
         )
+        .because(Cause::GeneratorLate)
         .remedy("lower the rate, give more --threads, or load from another machine")
         .evidence([("due", due as f64), ("never sent by us", ours as f64)])
     })
@@ -135,7 +137,7 @@ fn forgone(tally: &Tally) -> Option<Finding> {
     let visits = visits(tally)?;
     let share = visits.forgone as f64 / tally.due.saturating_add(visits.forgone).max(1) as f64;
     (share > FORGONE_MOST).then(|| {
-        qualified(
+        caveat(
             &[Figure::Rps],
             format!(
                 "{} of {} ended before all their requests were due, so that {} of what they were to ask was never asked",
@@ -144,6 +146,7 @@ fn forgone(tally: &Tally) -> Option<Finding> {
                 percent(share)
             ),
         )
+        .because(Cause::ConnectionsClosed)
         .remedy(
             "look into the table of errors, and at the server's limit of requests on a connection; --requests-per-connection \
              within it asks what the server allows",
@@ -160,7 +163,7 @@ fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     let due = round.tally.due;
     match stop {
         Stop::Requests(asked) if due < asked => Some(
-            qualified(
+            caveat(
                 &[Figure::Rps, Figure::Latency],
                 format!(
                     "round {} was given up after {} of {} were due, because nothing was answered any more",
@@ -169,6 +172,7 @@ fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
                     units::count(asked)
                 ),
             )
+            .because(Cause::Errors)
             .remedy("see whether the server still runs, and what its own log says; then measure again")
             .evidence([("due", due as f64), ("asked for", asked as f64)]),
         ),
@@ -200,7 +204,8 @@ fn late(tally: &Tally) -> Option<Finding> {
         units::span(units::Nanos::from_nanos(typical))
     );
     Some(
-        qualified(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], sentence)
+            .because(Cause::GeneratorLate)
             .remedy("leave it a CPU of its own (--pin, fewer workers in the server), or load from another machine")
             .evidence([("share of response time", share), ("p50, us", typical as f64 / 1e3)]),
     )
@@ -230,7 +235,8 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
         percent(share)
     );
     Some(
-        qualified(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], sentence)
+            .because(Cause::FewConnections)
             .remedy(remedy)
             .evidence([
                 ("share of response time", share),
@@ -284,12 +290,12 @@ mod tests {
             assert!(
                 found
                     .iter()
-                    .all(|each| each.touches == ALL && each.grade == Grade::Invalid)
+                    .all(|each| each.effects.figures() == ALL && each.grade() == Grade::Invalid)
             );
         }
         let mut run = open_loop();
         run.points[0].rounds[0].sent_total.measure += 1;
-        assert_eq!(found(&run)[0].grade, Grade::Invalid);
+        assert_eq!(found(&run)[0].grade(), Grade::Invalid);
         run.points[0].rounds[0].partial = true;
         assert_eq!(found(&run), []);
     }
@@ -308,7 +314,7 @@ mod tests {
             }
             let found = found(&run);
             assert_eq!(found.len(), findings, "{blame:?} {count}: {found:?}");
-            assert!(found.iter().all(|each| each.grade == Grade::Invalid));
+            assert!(found.iter().all(|each| each.grade() == Grade::Invalid));
         }
     }
 
@@ -383,7 +389,7 @@ mod tests {
         assert_eq!(found(&of_visits(10, 50)), []);
         let found = found(&of_visits(10, 51));
         assert_eq!(
-            (found.len(), found[0].grade, found[0].sentence.as_str()),
+            (found.len(), found[0].grade(), found[0].sentence.as_str()),
             (
                 1,
                 Grade::Qualified,

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, list, number, qualified};
-use record::{Figure, Finding, Omission, Summary};
+use crate::builders::{Substantiate, caveat, list, number};
+use record::{Cause, Figure, Finding, Omission, Summary};
 use units::{Nanos, percent};
 
 pub(super) const CHECK: Check = Check {
@@ -19,6 +19,7 @@ pub(super) const CHECK: Check = Check {
           above 0.1 %, a p99.9 that is printed is qualified. With one request in flight on a thread a gap may as well \
           be an answer that is slow for itself and would have held up nobody else; which it is, one connection cannot \
           tell, and that is said. Not in an open loop: everything that was due meanwhile is in its percentiles.",
+    cause: Cause::CoordinatedOmission,
     judge,
 };
 
@@ -59,7 +60,7 @@ fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> O
             units::span(wait)
         )
     });
-    let finding = qualified(
+    let finding = caveat(
         &[Figure::Latency],
         format!("{reason}; {consequence}{left_out}"),
     );
@@ -185,7 +186,11 @@ mod tests {
         assert!(latency.p90.is_some() && latency.p99.is_none() && latency.p999.is_none());
         let found = found(&run);
         assert_eq!(
-            (found.len(), found[0].grade, &found[0].touches[..]),
+            (
+                found.len(),
+                found[0].grade(),
+                &found[0].effects.figures()[..]
+            ),
             (1, Grade::Qualified, &[Figure::Latency][..])
         );
         assert_eq!(

@@ -4,9 +4,9 @@ use super::offered::share;
 use super::short::{Short, short};
 use super::{Check, paused};
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, number, qualified};
+use crate::builders::{Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
-use record::{Blame, Figure, Finding, Kind, Round, Summary, Tally};
+use record::{Blame, Cause, Figure, Finding, Kind, Round, Summary, Tally};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -24,6 +24,7 @@ pub(super) const CHECK: Check = Check {
           server had CPU left, and most of response time (or what was left over) waited for one of them; or by both \
           sides, where both were short of CPU. Where the generator alone was, it read answers late and kept its own \
           connections busy: that is no overload, and `limit` says that the rate was not offered.",
+    cause: Cause::Overload,
     judge,
 };
 
@@ -121,9 +122,12 @@ pub(super) fn late_stall(evidence: &Evidence<'_>) -> Option<Finding> {
         units::rate(found.rates.sustained),
         found.how
     );
-    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence);
-    is_servers
-        .then(|| finding.remedy("measure for longer, with --duration, to see whether it recovers"))
+    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence);
+    is_servers.then(|| {
+        finding
+            .because(Cause::Stall)
+            .remedy("measure for longer, with --duration, to see whether it recovers")
+    })
 }
 
 /// What `judge` finds in the rounds in which the generator ran all the time: the others show what it did not do.
@@ -220,16 +224,12 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
         units::rate(found.rates.sustained),
         found.how
     );
-    Some(
-        invalid(&[Figure::Latency], sentence)
-            .remedy(remedy)
-            .evidence([
-                ("offered", found.rates.offered),
-                ("sustained", found.rates.sustained),
-                ("growth", found.slope),
-                ("never sent", found.left),
-            ]),
-    )
+    Some(void(&[Figure::Latency], sentence).remedy(remedy).evidence([
+        ("offered", found.rates.offered),
+        ("sustained", found.rates.sustained),
+        ("growth", found.slope),
+        ("never sent", found.left),
+    ]))
 }
 
 /// Whether all connections were open and most of the time, or what was left over, went with waiting for one of them.
@@ -309,7 +309,7 @@ mod tests {
         for (growth, findings) in [(0, 0), (120, 0), (130, 1), (250, 1)] {
             let found = found(&mut run(800, growth));
             assert_eq!(found.len(), findings, "{growth}: {found:?}");
-            assert!(found.iter().all(|each| each.grade == Grade::Invalid));
+            assert!(found.iter().all(|each| each.grade() == Grade::Invalid));
         }
         assert_eq!(
             found(&mut run(800, 250))[0].sentence,

@@ -2,9 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, invalid, number, qualified};
+use crate::builders::{Substantiate, caveat, number, void};
 use plan::Load;
-use record::{Figure, Finding, Paused, Quota, Round};
+use record::{Cause, Figure, Finding, Paused, Quota, Round};
 use units::{Nanos, count, percent, span};
 
 pub(super) const CHECK: Check = Check {
@@ -17,6 +17,7 @@ pub(super) const CHECK: Check = Check {
           rounds out), and a timeout that it caused is blamed on the generator. Requests/s and latency get a caveat; in \
           an open loop latency is invalid where pauses took more than 1 % of the windows, because as many requests were \
           sent, or their responses read, late. Pauses that a CPU quota made are told by `quota`.",
+    cause: Cause::Paused,
     judge,
 };
 
@@ -74,12 +75,12 @@ fn findings(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> V
         );
         let less = "weigh itself was stopped for a part of the windows and sent less meanwhile";
         vec![
-            invalid(&[Figure::Latency], late),
-            qualified(&[Figure::Rps], less.to_owned()),
+            void(&[Figure::Latency], late),
+            caveat(&[Figure::Rps], less.to_owned()),
         ]
     } else {
         let sentence = format!("{stopped}; that is in its figures, and not the server's doing");
-        vec![qualified(&[Figure::Rps, Figure::Latency], sentence)]
+        vec![caveat(&[Figure::Rps, Figure::Latency], sentence)]
     };
     let substantiate = |finding: Finding| {
         finding
@@ -131,7 +132,10 @@ mod tests {
             (open_loop(), 51, Grade::Invalid, latency),
         ] {
             let found = found(&with(run, paused(1, total, total)));
-            assert_eq!((found[0].grade, &found[0].touches[..]), (grade, touched));
+            assert_eq!(
+                (found[0].grade(), &found[0].effects.figures()[..]),
+                (grade, touched)
+            );
             let wanted = format!("weigh itself was stopped for at least {total}.0 ms in round 2 (");
             let shown = found[0].sentence.replace("900 ms", "900.0 ms");
             assert!(shown.starts_with(&wanted), "{shown}");

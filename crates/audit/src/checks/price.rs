@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, note, number};
-use record::{Finding, Round};
+use crate::builders::{Substantiate, note, number};
+use record::{Cause, Finding, Round};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -15,6 +15,7 @@ pub(super) const CHECK: Check = Check {
           window by more than 10 % of it is left out of CPU time per request and of the server's busy share, and its CPU \
           time is a lower bound; where no round is left, they are withheld. A last reading that is late does no harm where \
           nothing ended after the window.",
+    cause: Cause::ServerUnobserved,
     judge,
 };
 
@@ -96,7 +97,7 @@ mod tests {
             (3, PerRequest::of(&rounds[2..]).unwrap().cpu_us.min)
         );
         let found = found(&run);
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Note));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
             "in 2 of 5 rounds the server's CPU time was not read at the window's edges (the readings lay 0.1 % of a \

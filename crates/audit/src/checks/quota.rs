@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, note, qualified};
-use record::{Figure, Finding, Quota, Round};
+use crate::builders::{Substantiate, caveat, note};
+use record::{Cause, Figure, Finding, Quota, Round};
 use units::{Nanos, count, span};
 
 pub(super) const CHECK: Check = Check {
@@ -16,6 +16,7 @@ pub(super) const CHECK: Check = Check {
           requests/s too, `limit` accuses nobody, and an open loop that fell behind is not overload. A throttled server \
           is a note: the quota is part of the server under test. Where it was throttled in most of its periods, its CPU \
           time counts as used up.",
+    cause: Cause::GeneratorQuota,
     judge,
 };
 
@@ -113,10 +114,10 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let (generator, server) = (Throttled::generator(rounds), Throttled::server(rounds));
     match (generator, server) {
         (Some(ours), Some(theirs)) if ours.quota.group == theirs.quota.group => {
-            vec![caveat(&ours, true)]
+            vec![of_weigh(&ours, true)]
         }
         (ours, theirs) => {
-            let ours = ours.map(|ours| caveat(&ours, false));
+            let ours = ours.map(|ours| of_weigh(&ours, false));
             let theirs = theirs.map(|theirs| of_server(&theirs));
             ours.into_iter().chain(theirs).collect()
         }
@@ -124,7 +125,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// The generator was throttled; with `shared` the server as well, by the same quota.
-fn caveat(found: &Throttled, shared: bool) -> Finding {
+fn of_weigh(found: &Throttled, shared: bool) -> Finding {
     let (whose, whom) = match shared {
         true => ("the common", "weigh and the server"),
         false => ("weigh's", "it"),
@@ -141,12 +142,12 @@ fn caveat(found: &Throttled, shared: bool) -> Finding {
         (false, _) => (&[Figure::Latency], "these waits are in the latencies"),
     };
     let sentence = format!("{whose} {} {}: {follows}", found.name(), found.extent(whom));
-    evidence_of(qualified(touched, sentence).remedy(relief(found)), found)
+    evidence_of(caveat(touched, sentence).remedy(relief(found)), found)
 }
 
 fn of_server(found: &Throttled) -> Finding {
     let sentence = format!("the server's {} {}", found.name(), found.extent("it"));
-    evidence_of(note(sentence), found)
+    evidence_of(note(sentence).because(Cause::ServerQuota), found)
 }
 
 fn evidence_of(finding: Finding, found: &Throttled) -> Finding {
@@ -207,8 +208,8 @@ mod tests {
         }
         let found = found(&run);
         assert_eq!(found.len(), 1, "{found:#?}");
-        assert_eq!(found[0].grade, Grade::Qualified);
-        assert_eq!(found[0].touches, [Figure::Rps, Figure::Latency]);
+        assert_eq!(found[0].grade(), Grade::Qualified);
+        assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Latency]);
         assert_eq!(
             found[0].sentence,
             "weigh's CPU quota of 0.2 CPUs (/ours) throttled it in 45 of 50 periods, for 3.50 s: the quota limited \
@@ -235,7 +236,7 @@ mod tests {
             );
             assert!(limit.sentence.starts_with(&wanted), "{}", limit.sentence);
             assert!(note.sentence.ends_with("of 50 periods, for 4.00 s"));
-            assert_eq!((limit.grade, note.grade), (Grade::Note, Grade::Note));
+            assert_eq!((limit.grade(), note.grade()), (Grade::Note, Grade::Note));
         }
         let found = found(&run(&[], &[quota("/web", 5, 100)], 0.2, 0.7));
         assert!(found[0].sentence.starts_with("neither"), "{found:#?}");
@@ -249,7 +250,7 @@ mod tests {
         ] {
             let run = run(&[quota("/ours", 1, millis)], &[], 0.2, 0.5);
             let found = judge(&Evidence::of(&run, &run.points[0]));
-            assert_eq!((found.len(), &found[0].touches[..]), (1, touched));
+            assert_eq!((found.len(), &found[0].effects.figures()[..]), (1, touched));
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::Check;
 use crate::Evidence;
+use crate::builders::{Substantiate, list, number, void};
 use crate::reasons;
-use crate::verdict::{Substantiate, invalid, list, number};
-use record::{Figure, Finding, Round, Tally};
+use record::{Cause, Figure, Finding, Round, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "rounds",
@@ -13,6 +13,7 @@ pub(super) const CHECK: Check = Check {
           ended well inside the window of a complete round, requests/s and its interval are invalid: 0 belongs \
           neither among repetitions of the others nor on a logarithm's scale. What ended well after the window says \
           that the window was too short for this server, which is another remedy.",
+    cause: Cause::Errors,
     judge,
 };
 
@@ -44,7 +45,7 @@ fn nothing(dead: &[&Round], complete: usize) -> Finding {
     } else {
         "see whether the server still runs, and what its own log says; then measure again"
     };
-    invalid(
+    void(
         &[Figure::Rps, Figure::Interval],
         format!("nothing ended well in {}{why}", named(dead, complete)),
     )
@@ -57,7 +58,7 @@ fn too_late(late: &[&Round], complete: usize) -> Finding {
         .iter()
         .map(|round| round.tally.ok)
         .fold(0, u64::saturating_add);
-    invalid(
+    void(
         &[Figure::Rps, Figure::Interval],
         format!(
             "nothing ended well inside the window in {}, but {} did after it",
@@ -65,6 +66,7 @@ fn too_late(late: &[&Round], complete: usize) -> Finding {
             number(afterwards, "exchange", "exchanges")
         ),
     )
+    .because(Cause::ShortWindow)
     .remedy("measure for longer than an answer takes, with --duration")
     .evidence(counts(late, complete))
 }
@@ -126,8 +128,8 @@ mod tests {
             let found = found(&run);
             assert_eq!(found.len(), findings, "{found:?}");
             for finding in found {
-                assert_eq!(finding.grade, Grade::Invalid);
-                assert_eq!(finding.touches, [Figure::Rps, Figure::Interval]);
+                assert_eq!(finding.grade(), Grade::Invalid);
+                assert_eq!(finding.effects.figures(), [Figure::Rps, Figure::Interval]);
                 assert_eq!(finding.sentence, "nothing ended well in round 2");
             }
         }
@@ -192,7 +194,7 @@ mod tests {
             found[0].sentence,
             "nothing ended well inside the window in round 2, but 10 000 exchanges did after it"
         );
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Invalid));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{ALL, Substantiate, invalid, list, note, number, qualified};
-use record::{Figure, Finding, Latency, Round};
+use crate::builders::{ALL, Substantiate, caveat, list, note, number, void};
+use record::{Cause, Figure, Finding, Latency, Round};
 
 pub(super) const CHECK: Check = Check {
     name: "samples",
@@ -12,6 +12,7 @@ pub(super) const CHECK: Check = Check {
           not carried are withheld, and named here. Under 100 samples latencies are indicative. The 95 % interval \
           rests on complete rounds: under three there is none, and under five it is indicative. (Why a round in which \
           nothing ended well leaves none is for another check.) Rounds that were cut short, or never came, are named.",
+    cause: Cause::FewSamples,
     judge,
 };
 
@@ -47,7 +48,17 @@ fn nothing(evidence: &Evidence<'_>) -> Finding {
         None if evidence.interrupted => ": it was interrupted before one was over",
         None => "",
     };
-    invalid(ALL, format!("no round was measured{why}")).remedy("measure again")
+    void(ALL, format!("no round was measured{why}"))
+        .because(stopped(evidence))
+        .remedy("measure again")
+}
+
+/// Returns what stopped the measurement before its plan was carried out.
+fn stopped(evidence: &Evidence<'_>) -> Cause {
+    match evidence.server_end {
+        Some(_) => Cause::ServerEnded,
+        None => Cause::Interrupted,
+    }
 }
 
 fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
@@ -71,9 +82,10 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
         "stopped early; {} of {rounds} complete{cut}",
         units::count(complete as u64)
     );
-    let finding = qualified(&[Figure::Counts, Figure::Interval], sentence);
+    let finding = caveat(&[Figure::Counts, Figure::Interval], sentence);
     Some(
         finding
+            .because(stopped(evidence))
             .remedy("measure again for the whole of it")
             .evidence([
                 ("complete rounds", complete as f64),
@@ -84,12 +96,14 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
 }
 
 fn too_few(latency: &Latency) -> Option<Finding> {
-    let (sentence, remedy) = match latency.count {
+    let (cause, sentence, remedy) = match latency.count {
         0 => (
+            Cause::Errors,
             "no exchange ended well, so there is none".to_owned(),
             "find the reason in the errors",
         ),
         count if count < SAMPLES_ENOUGH => (
+            Cause::FewSamples,
             format!(
                 "indicative, as it rests on {}",
                 number(count, "exchange", "exchanges")
@@ -98,7 +112,8 @@ fn too_few(latency: &Latency) -> Option<Finding> {
         ),
         _ => return None,
     };
-    let finding = qualified(&[Figure::Latency], sentence).remedy(remedy);
+    let finding = caveat(&[Figure::Latency], sentence).because(cause);
+    let finding = finding.remedy(remedy);
     Some(finding.evidence([("samples", latency.count as f64)]))
 }
 
@@ -143,10 +158,11 @@ fn repeated(complete: usize) -> Option<Finding> {
         ))
     } else if complete < ROUNDS_ENOUGH {
         let sentence = format!("indicative, as it rests on {rounds}");
-        qualified(&[Figure::Interval], sentence)
+        caveat(&[Figure::Interval], sentence)
     } else {
         return None;
     };
+    let finding = finding.because(Cause::FewRounds);
     let finding = finding.remedy(format!("give --rounds {ROUNDS_ENOUGH} or more"));
     Some(finding.evidence([("complete rounds", complete as f64)]))
 }
@@ -219,7 +235,7 @@ mod tests {
         let few = found(&small(3, 33));
         assert_eq!(few[0].sentence, "indicative, as it rests on 99 exchanges");
         assert_eq!(
-            (few[0].grade, &few[0].touches[..]),
+            (few[0].grade(), &few[0].effects.figures()[..]),
             (Grade::Qualified, &[Figure::Latency][..])
         );
         assert!(
@@ -275,7 +291,7 @@ mod tests {
             let found = found(&small(*rounds, 10_000));
             let got = found
                 .first()
-                .map(|found| (found.grade, found.sentence.as_str()));
+                .map(|found| (found.grade(), found.sentence.as_str()));
             assert_eq!(got, *wanted, "{rounds}");
         }
     }
@@ -304,7 +320,11 @@ mod tests {
         run.summarise();
         let found = found(&run);
         assert_eq!(
-            (found.len(), found[0].grade, &found[0].touches[..]),
+            (
+                found.len(),
+                found[0].grade(),
+                &found[0].effects.figures()[..]
+            ),
             (1, Grade::Invalid, ALL)
         );
     }

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{ALL, Substantiate, qualified};
-use record::Finding;
+use crate::builders::{ALL, Substantiate, caveat};
+use record::{Cause, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "server",
@@ -11,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     doc: "Where the process that weigh started as the server ends before the last round, the campaign stops and the exit status is 1. \
           The finding says how it ended, in which round, and what it printed last. What was measured before stands; \
           the round in which it ended is cut short, up to a tenth of a second later, so every figure is qualified.",
+    cause: Cause::ServerEnded,
     judge,
 };
 
@@ -26,7 +27,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         true => FOREGROUND,
         false => "find the reason in what it printed and in its own log; then measure again",
     };
-    vec![qualified(ALL, end.sentence()).remedy(remedy)]
+    vec![caveat(ALL, end.sentence()).remedy(remedy)]
 }
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(found(&run), []);
         run.server_end = Some(end(run.points[0].level));
         let once = found(&run);
-        assert_eq!((once.len(), once[0].grade), (1, Grade::Qualified));
+        assert_eq!((once.len(), once[0].grade()), (1, Grade::Qualified));
         assert_eq!(
             once[0].sentence,
             "the server that weigh started exited with status 7 in the window of round 3; it printed last: out of luck"
@@ -81,11 +82,8 @@ mod tests {
         let found = |run: &Run| {
             let found = found(run);
             assert_eq!(found.len(), 1, "{found:?}");
-            assert!(
-                found[0]
-                    .sentence
-                    .starts_with("at 7 connections: the server")
-            );
+            let sentence = found[0].located(&run.plan);
+            assert!(sentence.starts_with("at 7 connections: the server"));
             found[0].point
         };
         assert_eq!(

@@ -2,9 +2,9 @@
 
 use super::{Check, overload};
 use crate::Evidence;
-use crate::verdict::{Substantiate, number, qualified};
+use crate::builders::{Substantiate, caveat, number};
 use plan::{Load, Stop};
-use record::{Figure, Finding, Round, Series, Summary};
+use record::{Cause, Figure, Finding, Round, Series, Summary};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -22,6 +22,7 @@ pub(super) const CHECK: Check = Check {
           were waited for, and nothing was left to be asked. Not where the gaps themselves are in \
           the record: then `omission` says more. In an open loop, whose percentiles show stalls, only one near the end of \
           the windows is told, where it looks like the beginning of an overload.",
+    cause: Cause::CoordinatedOmission,
     judge,
 };
 
@@ -83,7 +84,7 @@ fn finding(longest: &Stall, others: u64) -> Finding {
         units::count(gap),
         u64::from(longest.round) + 1,
     );
-    qualified(&[Figure::Latency], sentence)
+    caveat(&[Figure::Latency], sentence)
         .remedy(
             "look for the cause in the server; where its machine is this one too, see whether all of it stood still",
         )
@@ -195,8 +196,8 @@ mod tests {
             assert_eq!(found.is_empty(), wanted.is_none(), "{bins:?}: {found:?}");
             if let (Some(finding), Some(wanted)) = (found.first(), wanted) {
                 assert!(finding.sentence.starts_with(wanted), "{}", finding.sentence);
-                assert_eq!(finding.grade, Grade::Qualified);
-                assert_eq!(finding.touches, [Figure::Latency]);
+                assert_eq!(finding.grade(), Grade::Qualified);
+                assert_eq!(finding.effects.figures(), [Figure::Latency]);
             }
         }
     }

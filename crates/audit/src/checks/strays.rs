@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, number, qualified};
-use record::{Figure, Finding};
+use crate::builders::{Substantiate, caveat, number};
+use record::{Cause, Figure, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "strays",
@@ -12,6 +12,7 @@ pub(super) const CHECK: Check = Check {
           because nobody can tell any more which answer belongs to which request. No exchange is charged with them, so \
           the errors do not show them; the connections that have to be opened again do. Requests/s and latency are \
           qualified.",
+    cause: Cause::Other,
     judge,
 };
 
@@ -27,7 +28,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         "{} ended because the server sent bytes that answer nothing",
         number(strays, "connection was", "connections were")
     );
-    let finding = qualified(&[Figure::Rps, Figure::Latency], sentence)
+    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence)
         .remedy("the server breaks HTTP: look at an answer with --show-exchange")
         .evidence([("connections ended", strays as f64)]);
     vec![finding]
@@ -50,7 +51,7 @@ mod tests {
         };
         run.points[0].rounds[1].tally.strays.add(fault, 1);
         let found = judge(&Evidence::of(&run, &run.points[0]));
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
         assert_eq!(
             found[0].sentence,
             "1 connection was ended because the server sent bytes that answer nothing"

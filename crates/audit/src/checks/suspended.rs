@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{ALL, Substantiate, invalid};
-use record::{Finding, Round};
+use crate::builders::{ALL, Substantiate, void};
+use record::{Cause, Finding, Round};
 use units::{count, span};
 
 pub(super) const CHECK: Check = Check {
@@ -14,6 +14,7 @@ pub(super) const CHECK: Check = Check {
           of such a round mean nothing. At each round's beginning and end the clock that goes on meanwhile \
           (CLOCK_BOOTTIME) is held against the other (CLOCK_MONOTONIC): if they have moved apart by more than 1 ms, \
           all figures are invalid. A virtual machine that its host halts may see nothing of it.",
+    cause: Cause::Paused,
     judge,
 };
 
@@ -29,7 +30,7 @@ fn found(round: &Round) -> Finding {
         span(round.suspended),
         count(u64::from(round.index) + 1)
     );
-    invalid(ALL, sentence)
+    void(ALL, sentence)
         .remedy("measure again, and keep the machine awake: systemd-inhibit weigh run ...")
         .evidence([("suspended, s", round.suspended.as_secs_f64())])
 }
@@ -50,7 +51,10 @@ mod tests {
             let found = judge(&Evidence::of(&run, &run.points[0]));
             assert_eq!(found.len(), wanted, "{suspended}");
             for finding in found {
-                assert_eq!((finding.grade, &finding.touches[..]), (Grade::Invalid, ALL));
+                assert_eq!(
+                    (finding.grade(), &finding.effects.figures()[..]),
+                    (Grade::Invalid, ALL)
+                );
                 assert!(
                     finding
                         .sentence

@@ -2,8 +2,8 @@
 
 use super::{Check, quota};
 use crate::Evidence;
-use crate::verdict::{Substantiate, qualified};
-use record::{Figure, Finding, Round};
+use crate::builders::{Substantiate, caveat};
+use record::{Cause, Figure, Finding, Round};
 use units::{Nanos, percent};
 
 pub(super) const CHECK: Check = Check {
@@ -14,6 +14,7 @@ pub(super) const CHECK: Check = Check {
           is more than 5 % of all threads' time, in the median over the complete rounds, latency is qualified. Rounds \
           shorter than 10 ms, for which shares of time say nothing, are left out, and what a CPU quota withheld is told by \
           `quota`.",
+    cause: Cause::GeneratorStarved,
     judge,
 };
 
@@ -52,7 +53,7 @@ fn finding(evidence: &Evidence<'_>, share: f64) -> Finding {
         "the generator's threads had to wait for a CPU {} of the time, and that wait is in the latencies",
         percent(share)
     );
-    qualified(&[Figure::Latency], sentence)
+    caveat(&[Figure::Latency], sentence)
         .remedy(relief(evidence))
         .evidence([("share of time waited for a CPU", share)])
 }
@@ -103,8 +104,8 @@ mod tests {
         assert_eq!(found(&run(None)), [], "where Linux does not tell");
         assert_eq!(found(&run(Some(Nanos::from_millis(100)))), []);
         let found = found(&run(Some(Nanos::from_micros(100_001))));
-        assert_eq!((found.len(), found[0].grade), (1, Grade::Qualified));
-        assert_eq!(found[0].touches, [Figure::Latency]);
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
+        assert_eq!(found[0].effects.figures(), [Figure::Latency]);
     }
 
     #[test]

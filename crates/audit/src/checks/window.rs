@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::Evidence;
-use crate::verdict::{Substantiate, qualified};
-use record::{Figure, Finding, Round};
+use crate::builders::{Substantiate, caveat};
+use record::{Cause, Figure, Finding, Round};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -13,6 +13,7 @@ pub(super) const CHECK: Check = Check {
           of them waited for alone. In a window shorter than 100 ms these edges, and any single hiccup, are so much \
           of it that requests/s says little of the rate that would be kept up; it and its interval are qualified. \
           Only complete rounds are looked at.",
+    cause: Cause::ShortWindow,
     judge,
 };
 
@@ -43,7 +44,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         "{windows} of {length} {are} too short for a rate: beginning and end, when not all connections are busy, are \
          too much of it"
     );
-    let finding = qualified(&[Figure::Rps, Figure::Interval], sentence)
+    let finding = caveat(&[Figure::Rps, Figure::Interval], sentence)
         .remedy("measure for longer: more --requests, or --duration")
         .evidence([
             ("shortest window, ms", least.as_secs_f64() * 1e3),
@@ -76,8 +77,8 @@ mod tests {
         assert_eq!(found(&healthy()), []);
         assert_eq!(found(&run(&[LONG_ENOUGH])), []);
         let short = found(&run(&[LONG_ENOUGH.saturating_sub(Nanos::from_nanos(1))]));
-        assert_eq!((short.len(), short[0].grade), (1, Grade::Qualified));
-        assert_eq!(short[0].touches, [Figure::Rps, Figure::Interval]);
+        assert_eq!((short.len(), short[0].grade()), (1, Grade::Qualified));
+        assert_eq!(short[0].effects.figures(), [Figure::Rps, Figure::Interval]);
     }
 
     #[test]

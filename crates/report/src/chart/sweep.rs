@@ -2,11 +2,12 @@
 
 use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
-use crate::page::curve::{has_void_rate, worst};
-use crate::page::findings::is_bound;
+use crate::page::curve::has_void_rate;
 use crate::phrase::{number, rate};
 use plan::Load;
-use record::{Cost, Figure, Finding, Grade, Latency, PerRequest, Point, PssBytes, Round, Run};
+use record::{
+    Cost, Effect, Figure, Finding, Latency, PerRequest, Point, PssBytes, Round, Run, effect_on,
+};
 
 /// How far above the highest point the line of what was demanded is followed.
 const DEMANDED_OVER: f64 = 1.1;
@@ -182,7 +183,7 @@ impl Sight<'_> {
 
     fn readings(&self, group: &Group<'_>, read: Read) -> Vec<Option<Reading>> {
         let each = |(place, x, point): &(usize, f64, &Point)| {
-            let of_it = |each: &&Finding| each.point.is_none_or(|at| at == *place);
+            let of_it = |each: &&Finding| each.concerns(*place);
             let findings: Vec<&Finding> = self.run.findings.iter().filter(of_it).collect();
             let (y, between, mark) = read(point, &findings)?;
             Some(Reading {
@@ -263,15 +264,16 @@ impl Sight<'_> {
             let drawn = self.groups.iter().take(MOST_LINES);
             let mut drawn = drawn.flat_map(|group| &group.points);
             let found = drawn.find(|(at, ..)| Some(*at) == place);
-            let Some((_, x, point)) = found else { return };
+            let Some((at, x, point)) = found else { return };
             let Some(summary) = &point.summary else {
                 return;
             };
             let level = self.run.plan.name(&point.level);
-            let at = |finding: &&Finding| finding.point.is_none_or(|at| Some(at) == place);
-            let bound = match is_bound(self.run.findings.iter().filter(at)) {
-                true => "at least ",
-                false => "",
+            let findings = self.run.findings.iter().filter(|each| each.concerns(*at));
+            let bound = match effect_on(findings, Figure::Rps) {
+                Some(Effect::Void) => return,
+                Some(Effect::LowerBound) => "at least ",
+                Some(Effect::Caveat) | None => "",
             };
             all.push(Series {
                 name: Some(format!(
@@ -313,12 +315,11 @@ fn suited(values: &[f64]) -> Scale {
 
 /// What a figure is worth by what is held against it.
 fn mark(findings: &[&Finding], figure: Figure) -> Mark {
-    let bound = figure == Figure::Rps && is_bound(findings.iter().copied());
-    match worst(findings.iter().copied(), figure) {
-        _ if bound => Mark::AtLeast,
-        Some(Grade::Invalid) => Mark::Invalid,
-        Some(Grade::Qualified) => Mark::Qualified,
-        _ => Mark::Sound,
+    match effect_on(findings.iter().copied(), figure) {
+        Some(Effect::LowerBound) => Mark::AtLeast,
+        Some(Effect::Void) => Mark::Invalid,
+        Some(Effect::Caveat) => Mark::Qualified,
+        None => Mark::Sound,
     }
 }
 

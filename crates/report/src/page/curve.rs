@@ -1,12 +1,11 @@
 //! The curve of a sweep: a line for each point, and what follows from all of them.
 
-use super::findings::{is_bound, is_of_generator};
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{micros, number, rate};
 use plan::{Axis, Level, Load, Protocol};
 use record::{
-    Capacity, Cost, Curve, Figure, Finding, Grade, KernelCounters, Latency, Model, Point, Round,
-    Run, Scaling, Summary, Verdict,
+    Capacity, Cause, Cost, Curve, Effect, Figure, Finding, KernelCounters, Latency, Model, Point,
+    Round, Run, Scaling, Summary, Verdict, effect_on,
 };
 use units::{Nanos, percent};
 
@@ -16,6 +15,18 @@ struct Place<'a> {
     summary: &'a Summary,
     protocol: &'a Protocol,
     findings: &'a [Finding],
+}
+
+impl Place<'_> {
+    /// Returns the strongest effect of the findings on `figure`.
+    fn effect(&self, figure: Figure) -> Option<Effect> {
+        effect_on(self.findings, figure)
+    }
+
+    /// Returns whether requests/s is a lower bound.
+    fn is_bound(&self) -> bool {
+        self.effect(Figure::Rps) == Some(Effect::LowerBound)
+    }
 }
 
 /// One column of the curve.
@@ -61,7 +72,7 @@ const KINDS: &[Kind] = &[
         title: "requests/s",
         applies: ALWAYS,
         cell: |place| {
-            let bound = if is_bound(place.findings) { ">= " } else { "" };
+            let bound = if place.is_bound() { ">= " } else { "" };
             let shown = format!("{bound}{}", rate(place.summary.rps.mean));
             held(place, Figure::Rps, Role::Strong, shown)
         },
@@ -231,15 +242,12 @@ fn value(axis: &Axis, level: &Level) -> String {
 
 /// What is to be said of a point in a word or two.
 fn remark(place: &Place<'_>, run: &Run) -> String {
-    let found = |name: &str| {
-        let invalid = |each: &&Finding| each.check == name && each.grade == Grade::Invalid;
-        place.findings.iter().any(|each| invalid(&each))
-    };
     let mut words = Vec::new();
-    if found("overload") {
+    let is_overload = |each: &Finding| each.cause == Cause::Overload;
+    if place.findings.iter().any(is_overload) {
         words.push("OVERLOAD");
     }
-    if is_bound(place.findings) {
+    if place.is_bound() {
         words.push("generator-bound");
     }
     if run.plan.is_search() {
@@ -256,7 +264,7 @@ fn remark(place: &Place<'_>, run: &Run) -> String {
     if words.is_empty()
         && marks
             .iter()
-            .any(|figure| grade(place, *figure) == Some(Grade::Qualified))
+            .any(|figure| place.effect(*figure) == Some(Effect::Caveat))
     {
         words.push("*");
     }
@@ -284,25 +292,10 @@ fn time(place: &Place<'_>, name: &str, value: Option<f64>) -> Span {
 
 /// A figure, unless a finding voids it.
 fn held(place: &Place<'_>, figure: Figure, role: Role, shown: String) -> Span {
-    let bound = figure == Figure::Rps && is_bound(place.findings);
-    match grade(place, figure) {
-        Some(Grade::Invalid) if !bound => Span::new(Role::Wrong, "INVALID"),
+    match place.effect(figure) {
+        Some(Effect::Void) => Span::new(Role::Wrong, "INVALID"),
         _ => Span::new(role, shown),
     }
-}
-
-fn grade(place: &Place<'_>, figure: Figure) -> Option<Grade> {
-    worst(place.findings, figure)
-}
-
-/// The worst that `findings` say of a figure.
-pub(crate) fn worst<'a>(
-    findings: impl IntoIterator<Item = &'a Finding>,
-    figure: Figure,
-) -> Option<Grade> {
-    let touching = findings.into_iter();
-    let touching = touching.filter(|each| each.touches.contains(&figure));
-    touching.map(|each| each.grade).max()
 }
 
 /// All points of a run.
@@ -358,12 +351,12 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     {
         let findings = findings_of(run, peak.point);
         let shown = format!("{} requests/s", rate(peak.rps));
-        let height = match (is_bound(&findings), worst(&findings, Figure::Rps)) {
-            (true, _) => Item::wrong(">= ")
+        let height = match effect_on(&findings, Figure::Rps) {
+            Some(Effect::LowerBound) => Item::wrong(">= ")
                 .and(Role::Strong, shown)
                 .and(Role::Wrong, " (generator-bound)"),
-            (false, Some(Grade::Invalid)) => Item::wrong("INVALID"),
-            _ => Item::strong(shown),
+            Some(Effect::Void) => Item::wrong("INVALID"),
+            Some(Effect::Caveat) | None => Item::strong(shown),
         };
         let at = Item::named("at", Role::Plain, run.plan.name(&point.level));
         rows.push(Row::new("peak", vec![height, at]));
@@ -383,13 +376,13 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
 
 /// What is to be held against one point.
 fn findings_of(run: &Run, place: usize) -> Vec<Finding> {
-    let of_it = |each: &&Finding| each.point.is_none_or(|at| at == place);
+    let of_it = |each: &&Finding| each.concerns(place);
     run.findings.iter().filter(of_it).cloned().collect()
 }
 
-/// Whether requests/s of any point is invalid.
+/// Returns whether requests/s of any point is void or a lower bound.
 pub(crate) fn has_void_rate(run: &Run) -> bool {
-    worst(&run.findings, Figure::Rps) == Some(Grade::Invalid)
+    effect_on(&run.findings, Figure::Rps) > Some(Effect::Caveat)
 }
 
 /// What the server's memory grows by with each connection.
@@ -445,8 +438,8 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     };
     // A rate that the generator could not offer says nothing of the server but that it can do what held.
     let is_ours = |place: usize| {
-        let of_generator = |each: &Finding| is_of_generator(each) && each.grade == Grade::Invalid;
-        findings_of(run, place).iter().any(of_generator)
+        let bounds = |each: &Finding| each.effects.on(Figure::Rps) == Some(Effect::LowerBound);
+        findings_of(run, place).iter().any(bounds)
     };
     let bound = found.fails.is_some_and(is_ours);
     let mut items = vec![match (point(found.holds), point(found.fails)) {

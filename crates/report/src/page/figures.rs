@@ -1,6 +1,6 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
-use super::findings::{grade, is_generator_bound, is_overloaded, is_void};
+use super::findings::{grade, is_bound, is_overloaded, is_void};
 use super::{Item, Role, Row, cost as costs};
 use crate::phrase::{micros, number, rate as per_second};
 use plan::{Connect, Load};
@@ -81,7 +81,7 @@ fn rate(run: &Run, rps: &Rps) -> Row {
         };
         items.extend(spread.into_iter().filter_map(named));
     }
-    if is_generator_bound(run) {
+    if is_bound(run) {
         let bound = Item::wrong(">= ").and(Role::Strong, per_second(rps.mean));
         items[0] = bound.and(Role::Wrong, " (generator-bound)");
     } else {

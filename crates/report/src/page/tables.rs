@@ -1,6 +1,6 @@
 //! The table of errors and the table of rounds.
 
-use super::findings::{is_generator_bound, is_void};
+use super::findings::{is_bound, is_void};
 use super::{Column, Role, Span, Table};
 use crate::phrase::{micros, number, rate};
 use record::{Blame, FaultCount, Figure, Latency, Point, Round, Run, Step, Summary};
@@ -131,7 +131,7 @@ fn round(run: &Run, round: &Round) -> Vec<Span> {
     };
     let errors = round.tally.errors();
     let shade = if errors > 0 { Role::Wrong } else { Role::Dim };
-    let least = if is_generator_bound(run) { ">= " } else { "" };
+    let least = if is_bound(run) { ">= " } else { "" };
     vec![
         Span::new(Role::Dim, units::count(u64::from(round.index) + 1)),
         unless_void(
