@@ -6,8 +6,7 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p cli --bin weigh golden` writes the file anew.
 
 use crate::args::{Cli, Verb, with_verb};
-use crate::intent;
-use clap::{CommandFactory, FromArgMatches};
+use clap::Parser;
 use plan::Plan;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -21,13 +20,11 @@ fn plan(words: &[String]) -> Result<Plan, String> {
         .chain(words.iter().map(String::as_str))
         .map(OsString::from)
         .collect();
-    let cli = Cli::command()
-        .try_get_matches_from(with_verb(argv))
-        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = Cli::try_parse_from(with_verb(argv));
     let cli = cli.map_err(|error| first_paragraph(&error.to_string()))?;
     let made = match cli.verb {
-        Some(Verb::Run(flags)) => intent::plan(&flags),
-        Some(Verb::Sweep(flags)) => intent::sweep(&flags),
+        Some(Verb::Run(flags)) => flags.0.plan(),
+        Some(Verb::Sweep(flags)) => flags.0.plan(),
         _ => panic!("{words:?} ask for no load"),
     };
     made.map_err(|error| format!("{error:#}"))

@@ -4,39 +4,38 @@
 //! scope: everything else; if a verb needs to know how something is done, it belongs into a room below.
 #![forbid(unsafe_code)]
 
-mod address;
 mod args;
 mod chart;
 mod demo;
+mod environment;
 mod exit;
 mod generate;
 #[cfg(test)]
 mod golden;
-mod intent;
 mod manual;
 mod output;
 mod progress;
 mod report;
 mod run;
 mod serve;
+mod settings;
 mod sweep;
 mod truth;
 mod urls;
 
 use args::{Cli, Verb};
-use clap::{CommandFactory, FromArgMatches};
+use clap::Parser;
 use exit::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     exit::own_bugs();
     kernel::signals::outlive_file_limit();
-    let matches = Cli::command().get_matches_from(args::with_verb(std::env::args_os().collect()));
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let cli = Cli::parse_from(args::with_verb(std::env::args_os().collect()));
     let result = match cli.verb {
         None => demo::demo(),
-        Some(Verb::Run(flags)) => run::run(&flags),
-        Some(Verb::Sweep(flags)) => sweep::sweep(&flags, &args::given(&matches)),
+        Some(Verb::Run(flags)) => run::run(&flags.0),
+        Some(Verb::Sweep(flags)) => sweep::sweep(&flags.0),
         Some(Verb::Report(flags)) => report::report(&flags),
         Some(Verb::Serve(flags)) => serve::serve(&flags),
         Some(Verb::Completions(flags)) => manual::completions(&flags),

@@ -1,10 +1,10 @@
 //! `weigh run`: one server, one load, some rounds.
 
-use crate::args::RunFlags;
 use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use crate::{generate, intent, output};
+use crate::settings::Given;
+use crate::{generate, output};
 use anyhow::{Context, Result, bail};
 use campaign::{Outcome, View};
 use kernel::signals;
@@ -12,21 +12,22 @@ use plan::Plan;
 use record::Run;
 use std::path::{Path, PathBuf};
 
-/// Carries `flags` out.
-pub fn run(flags: &RunFlags) -> Result<Exit> {
-    let plan = intent::plan(flags)?;
-    if flags.dry_run {
+/// Carries out what is `given`.
+pub fn run(given: &Given) -> Result<Exit> {
+    let plan = given.plan()?;
+    let output = &given.output;
+    if output.dry_run {
         return dry_run(&plan.published());
     }
-    if flags.show_exchange {
-        return show_exchange(plan, flags);
+    if output.show_exchange {
+        return show_exchange(plan);
     }
-    let mut chart = flags.chart.iter();
-    chart.try_for_each(|chart| chart.try_place(flags.output.as_deref()))?;
-    let outcome = carry_out(plan, flags.output.clone(), flags.quiet)?;
-    let format = if flags.json { "json" } else { "text" };
-    let shown = show(&outcome, format, flags.quiet);
-    let shown = Picture::drawn(flags.chart.as_ref(), &outcome.run, flags.quiet) && shown;
+    let mut chart = output.chart.iter();
+    chart.try_for_each(|chart| chart.try_place(output.record.as_deref()))?;
+    let outcome = carry_out(plan, output.record.clone(), output.quiet)?;
+    let format = if output.json { "json" } else { "text" };
+    let shown = show(&outcome, format, output.quiet);
+    let shown = Picture::drawn(output.chart.as_ref(), &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 
@@ -113,7 +114,7 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
     Ok(Exit::YES)
 }
 
-fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
+fn show_exchange(plan: Plan) -> Result<Exit> {
     let stop = signals::measuring();
     let mut seq = 0;
     let _server = match &plan.server {
@@ -143,7 +144,7 @@ fn show_exchange(plan: Plan, flags: &RunFlags) -> Result<Exit> {
     }
     output::print(&text)?;
     Ok(match (&shown.fault, &shown.unexpected) {
-        _ if !flags.max_errors.exceeded(1, 1) => Exit::YES,
+        _ if !plan.tolerance.exceeded(1, 1) => Exit::YES,
         (Some(fault), _) => Exit::no(format!("the response is not as expected: {fault}")),
         (None, Some(other)) => Exit::no(format!("the response is not as expected: {other}")),
         (None, None) => Exit::YES,

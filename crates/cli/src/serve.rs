@@ -1,6 +1,6 @@
 //! `weigh serve`: the reference server.
 
-use crate::args::{count, span};
+use crate::args::span;
 use crate::exit::Exit;
 use crate::output;
 use crate::truth::{self, TruthFlags};
@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use counterweight::{Config, Limits, Orders, Pace, Server};
 use kernel::{Address, limits, signals, user};
+use plan::settings::count32 as count;
 use std::path::PathBuf;
 use units::{Nanos, parse_count};
 

@@ -1,10 +1,10 @@
 //! `weigh sweep`: one server, many load levels; a line for each as it is measured.
 
-use crate::args::SweepFlags;
 use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use crate::{generate, intent, output, run};
+use crate::settings::Given;
+use crate::{generate, output, run};
 use anyhow::{Error, Result, bail};
 use campaign::{Cell, View};
 use engine::Progress;
@@ -15,28 +15,27 @@ use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
 const ANEW: [&str; 7] = [
-    "resume", "chart", "json", "quiet", "strict", "withhold", "dry_run",
+    "resume", "chart", "json", "quiet", "strict", "withhold", "dry-run",
 ];
 
-/// Carries `flags` out, of which those of the names `given` stand on the command line.
-pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
-    let run = &flags.run;
-    let earlier = flags.resume.as_deref().map(earlier).transpose()?;
+/// Carries out what is `given`.
+pub fn sweep(given: &Given) -> Result<Exit> {
+    let output = &given.output;
+    let earlier = output.resume.as_deref().map(earlier).transpose()?;
     let plan = match &earlier {
-        Some((earlier, path)) => again(flags, given, earlier, path)?,
-        None => intent::sweep(flags)?,
+        Some((earlier, path)) => again(given, earlier, path)?,
+        None => given.plan()?,
     };
-    if run.dry_run {
+    if output.dry_run {
         return run::dry_run(&plan.published());
     }
-    let record = run.output.as_deref().or(flags.resume.as_deref());
-    run.chart
-        .iter()
-        .try_for_each(|chart| chart.try_place(record))?;
+    let record = output.record.as_deref().or(output.resume.as_deref());
+    let mut chart = output.chart.iter();
+    chart.try_for_each(|chart| chart.try_place(record))?;
     let mut lines = Lines {
-        bar: Bar::new(run.quiet),
+        bar: Bar::new(output.quiet),
         look: output::look(),
-        are_shown: !run.json,
+        are_shown: !output.json,
         unprinted: None,
     };
     let outcome = match earlier {
@@ -45,13 +44,13 @@ pub fn sweep(flags: &SweepFlags, given: &[String]) -> Result<Exit> {
             let generator = generate::command(&plan)?;
             campaign::resume(plan, earlier, &path, &generator, stop.flag(), &mut lines)?
         }
-        None => run::carry_out_under(plan, run.output.clone(), &mut lines)?,
+        None => run::carry_out_under(plan, output.record.clone(), &mut lines)?,
     };
-    let shown = match run.json {
-        true => run::show(&outcome, "json", run.quiet),
-        false => lines.conclude(&outcome.run) && run::tell_record(&outcome, run.quiet),
+    let shown = match output.json {
+        true => run::show(&outcome, "json", output.quiet),
+        false => lines.conclude(&outcome.run) && run::tell_record(&outcome, output.quiet),
     };
-    let shown = Picture::drawn(run.chart.as_ref(), &outcome.run, run.quiet) && shown;
+    let shown = Picture::drawn(output.chart.as_ref(), &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 
@@ -77,22 +76,19 @@ fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
 
 /// The plan of the sweep that goes on: as it was recorded or, where the command is given again, as that says, which must
 /// be the same.
-fn again(flags: &SweepFlags, given: &[String], earlier: &Run, path: &Path) -> Result<Plan> {
-    if flags.run.urls.is_empty() && flags.run.urls_file.is_none() {
-        // A group of flags is "given" with the first of its own.
-        let is_flag = |name: &&String| name.starts_with(|first: char| first.is_lowercase());
-        let mut other = given.iter().filter(is_flag);
-        if let Some(other) = other.find(|name| !ANEW.contains(&name.as_str())) {
+fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
+    let draft = &given.draft;
+    if draft.urls.is_empty() && draft.requests_file.is_none() {
+        if let Some(other) = given.names.iter().find(|name| !ANEW.contains(name)) {
             bail!(
-                "--resume {} goes on with the sweep as it was recorded, which --{} would change; leave that away, or give \
-                 the whole command again",
+                "--resume {} goes on with the sweep as it was recorded, which --{other} would change; leave that away, or \
+                 give the whole command again",
                 path.display(),
-                other.replace('_', "-")
             );
         }
         let mut plan = earlier.plan.clone();
-        plan.strict |= flags.run.strict;
-        plan.withhold.extend_from_slice(&flags.run.withhold);
+        plan.strict |= draft.plan.strict;
+        plan.withhold.extend_from_slice(&draft.plan.withhold);
         if plan.withholds() {
             bail!(
                 "--resume {} does not hold the credentials of its requests; give the whole command again",
@@ -101,8 +97,8 @@ fn again(flags: &SweepFlags, given: &[String], earlier: &Run, path: &Path) -> Re
         }
         return Ok(plan);
     }
-    let mut plan = intent::sweep(flags)?;
-    if flags.run.seed.is_none() {
+    let mut plan = given.plan()?;
+    if draft.seed.is_none() {
         plan.seed = earlier.plan.seed;
     }
     Ok(plan)

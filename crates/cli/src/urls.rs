@@ -3,7 +3,6 @@
 //! Every thread reads the file for itself, over and over, which a pipe does not allow. So what comes through a pipe is
 //! copied into a file without a name first, which is gone when the process ends.
 
-use crate::address::{self, Url};
 use anyhow::{Context, Result, anyhow, bail};
 use plan::{Request, Target};
 use std::fs::File;
@@ -45,8 +44,8 @@ impl UrlsFile {
     }
 
     /// Where it can be read any number of times as long as this process lives.
-    pub fn into_path(self) -> PathBuf {
-        self.path
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     fn open(&self) -> Result<BufReader<File>> {
@@ -56,14 +55,14 @@ impl UrlsFile {
     }
 
     /// The first URL in it, which names the server.
-    pub fn first_url(&self) -> Result<Url> {
+    pub fn first_url(&self) -> Result<String> {
         for line in self.open()?.take(LINE_LIMIT).lines() {
             let line = line.with_context(|| self.name.clone())?;
             let comment = line.trim_start().starts_with('#');
             if let Some(word) = line.split_whitespace().find(|word| word.contains("://"))
                 && !comment
             {
-                return address::url(word);
+                return Ok(word.to_owned());
             }
         }
         Err(anyhow!(

@@ -1,14 +1,16 @@
 //! The plan itself.
 
 use crate::secrets::{Secrets, WITHHELD};
+use crate::settings::Choice;
 use crate::{
     Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Stop, Sweep,
-    Target,
+    Target, Timeouts,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 use units::Nanos;
 
 /// One campaign, complete: everything that is asked of the generator, and of whom.
@@ -94,6 +96,21 @@ pub enum RingKind {
     IoUring,
 }
 
+impl Choice for RingKind {
+    const CHOICES: &'static [(RingKind, &'static str, &'static str)] = &[
+        (
+            RingKind::Epoll,
+            "epoll",
+            "A system call for each send and each receive.",
+        ),
+        (
+            RingKind::IoUring,
+            "io_uring",
+            "A system call for each batch; needs Linux 6.0 and the right to use it.",
+        ),
+    ];
+}
+
 impl RingKind {
     /// Whether it is the one that records need not name.
     fn is_default(&self) -> bool {
@@ -115,20 +132,31 @@ pub enum Spin {
     Never,
 }
 
+impl Choice for Spin {
+    const CHOICES: &'static [(Spin, &'static str, &'static str)] = &[
+        (
+            Spin::Auto,
+            "auto",
+            "With --rate, if a CPU is free: busy-poll shortly before a request is scheduled and shortly after it was sent.",
+        ),
+        (
+            Spin::Always,
+            "always",
+            "Busy-poll as long as the load runs.",
+        ),
+        (
+            Spin::Never,
+            "never",
+            "Sleep whenever there is nothing to do.",
+        ),
+    ];
+}
+
 impl Spin {
     /// Whether it is the one that records need not name.
     fn is_default(&self) -> bool {
         *self == Spin::default()
     }
-}
-
-/// When waiting for a peer ends; what is cut off is censored at its age, never dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Timeouts {
-    /// For a whole exchange, from its first byte sent.
-    pub exchange: Nanos,
-    /// For a connect, from its start.
-    pub connect: Nanos,
 }
 
 /// How many faults are tolerated.
@@ -149,6 +177,22 @@ impl Tolerance {
             Tolerance::Share(share) => errors as f64 > share * requests as f64 * (1.0 + 1e-12),
             Tolerance::Count(count) => errors > count,
         }
+    }
+}
+
+impl FromStr for Tolerance {
+    type Err = String;
+
+    /// Reads a share such as `0.5%`, or a number such as `1k`.
+    fn from_str(text: &str) -> Result<Tolerance, String> {
+        let read = match text.strip_suffix('%') {
+            Some(percent) => percent.parse::<f64>().ok().and_then(|percent| {
+                let is_share = (0.0..=100.0).contains(&percent);
+                is_share.then_some(Tolerance::Share(percent / 100.0))
+            }),
+            None => units::parse_count(text).ok().map(Tolerance::Count),
+        };
+        read.ok_or_else(|| format!("`{text}` is neither a share nor a number; write 0.5% or 100"))
     }
 }
 
@@ -319,5 +363,19 @@ impl Plan {
     /// Threads that really run: never more than connections.
     pub fn threads(&self) -> u32 {
         self.threads.min(self.connections()).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerances_are_shares_or_numbers() {
+        assert_eq!("0.5%".parse(), Ok(Tolerance::Share(0.005)));
+        assert_eq!("1k".parse(), Ok(Tolerance::Count(1000)));
+        for wrong in ["%", "101%", "-1%", "x", "NaN%"] {
+            assert!(wrong.parse::<Tolerance>().is_err(), "{wrong}");
+        }
     }
 }

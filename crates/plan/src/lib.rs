@@ -1,8 +1,9 @@
 //! What we intend: the complete, resolved, immutable, serialisable description of one campaign.
 //!
-//! In scope: [`Plan`] and its parts, the rules that make a plan sound, and the arithmetic that follows from it alone
-//! (how connections and requests are shared out, what `{seq}` stands for). Out of scope: sockets, clocks, files. A plan
-//! says everything that a stranger needs to ask for the same measurement again, and nothing of what came out.
+//! In scope: [`Plan`] and its parts, the table of [`settings`] and the [`Draft`] that they are read into, the rules that
+//! make a plan sound, and the arithmetic that follows from it alone (how connections and requests are shared out, what
+//! `{seq}` stands for). Out of scope: sockets, clocks, files. A plan says everything that is needed to repeat the same
+//! measurement, and nothing of what came out.
 //!
 //! ```
 //! use plan::{Plan, Stop};
@@ -19,24 +20,31 @@
 mod campaign;
 mod check;
 mod condition;
+mod draft;
 mod expect;
 pub mod line;
 mod load;
 mod observe;
 pub mod pacing;
 pub mod secrets;
+pub mod settings;
 mod share;
 mod sweep;
 mod target;
 pub mod template;
+pub mod url;
 
-pub use campaign::{IdleConnections, Plan, RingKind, ServerCommand, Spin, Timeouts, Tolerance};
+pub use campaign::{IdleConnections, Plan, RingKind, ServerCommand, Spin, Tolerance};
 pub use check::PlanError;
 pub use condition::{Condition, ConditionError, Conditions};
+pub use draft::{Draft, Environment, Habits};
 pub use expect::{BodyExpectation, Expect, StatusRange};
-pub use load::{Arrivals, Arriving, Connect, Load, Protocol, Stop, Version};
+pub use load::{Arrivals, Arriving, Load, Stop};
 pub use observe::{Observe, ObserveError};
 pub use pacing::{Pacing, Stretch};
+pub use settings::{
+    Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,
+};
 pub use share::{share, share_in_lots};
 pub use sweep::{Axis, Level, Nesting, Order, Sweep, WORKERS};
-pub use target::{Body, Endpoint, Request, Requests, Target};
+pub use target::{Endpoint, Target};

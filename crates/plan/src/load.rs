@@ -1,5 +1,7 @@
-//! How hard, for how long, and in which manner.
+//! Load: what drives it, and for how long.
 
+use crate::Protocol;
+use crate::settings::Choice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -109,12 +111,20 @@ pub enum Arrivals {
     Constant,
 }
 
+impl Choice for Arrivals {
+    const CHOICES: &'static [(Arrivals, &'static str, &'static str)] = &[
+        (
+            Arrivals::Poisson,
+            "poisson",
+            "At random, as from many independent users.",
+        ),
+        (Arrivals::Constant, "constant", "Evenly spaced."),
+    ];
+}
+
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Constant => "constant",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -126,69 +136,4 @@ pub enum Stop {
     Requests(u64),
     /// When the window has been open this long.
     Duration(Nanos),
-}
-
-/// When connections are opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Connect {
-    /// All of them before the load begins, as wrk does.
-    Eager,
-    /// On the fly, each when its first exchange is due, the request right after the handshake, as users do.
-    Lazy,
-}
-
-impl fmt::Display for Connect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Connect::Eager => "eager",
-            Connect::Lazy => "lazy",
-        })
-    }
-}
-
-/// The version of HTTP that requests are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Version {
-    /// HTTP/1.0; keep-alive must be asked for.
-    #[serde(rename = "HTTP/1.0")]
-    Http10,
-    /// HTTP/1.1.
-    #[serde(rename = "HTTP/1.1")]
-    Http11,
-}
-
-/// How HTTP is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Protocol {
-    /// The version that requests are written in.
-    pub version: Version,
-    /// Whether a connection serves more than one exchange.
-    pub keepalive: bool,
-    /// The most exchanges on one connection; none: as many as the server allows.
-    pub requests_per_connection: Option<u64>,
-    /// Exchanges that may be under way on one connection at a time.
-    pub pipeline: u32,
-}
-
-impl Default for Protocol {
-    fn default() -> Self {
-        Protocol {
-            version: Version::Http11,
-            keepalive: true,
-            requests_per_connection: None,
-            pipeline: 1,
-        }
-    }
-}
-
-impl Protocol {
-    /// The most exchanges on one connection, all settings considered.
-    pub fn exchanges_per_connection(&self) -> u64 {
-        match (self.keepalive, self.requests_per_connection) {
-            (false, _) => 1,
-            (true, Some(most)) => most,
-            (true, None) => u64::MAX,
-        }
-    }
 }

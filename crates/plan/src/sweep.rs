@@ -4,6 +4,7 @@
 //! sweep has one point. What holds at a point is again a [`Plan`] ([`Plan::at`]), so that whoever measures a round need
 //! not know that there are others.
 
+use crate::settings::Choice;
 use crate::{Arriving, Load, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,18 @@ pub enum Order {
     Down,
     /// At random, by the plan's seed; with interleaved rounds anew in each.
     Shuffled,
+}
+
+impl Choice for Order {
+    const CHOICES: &'static [(Order, &'static str, &'static str)] = &[
+        (Order::Up, "up", "In the order of the values as given."),
+        (Order::Down, "down", "In the reverse order."),
+        (
+            Order::Shuffled,
+            "shuffled",
+            "At random, by the seed; with --interleaved anew in each round.",
+        ),
+    ];
 }
 
 /// How the rounds of different points follow each other.
@@ -133,6 +146,31 @@ impl Axis {
         }
     }
 
+    /// Its values, or where they are many the first and the last and how many: `1, 2, 4`, `1 to 1 000 (101 values)`.
+    pub(crate) fn listed(&self) -> String {
+        const MANY: usize = 8;
+        let shown: Vec<String> = match self {
+            Axis::Rate(rates) => rates
+                .iter()
+                .map(|rate| units::rate(rate.as_f64()))
+                .collect(),
+            Axis::Connections(values)
+            | Axis::Threads(values)
+            | Axis::Pipeline(values)
+            | Axis::Workers(values) => {
+                let values = values.iter().map(|value| units::count((*value).into()));
+                values.collect()
+            }
+        };
+        match &shown[..] {
+            [first, .., last] if shown.len() > MANY => {
+                let number = units::count(shown.len() as u64);
+                format!("{first} to {last} ({number} values)")
+            }
+            few => few.join(", "),
+        }
+    }
+
     /// Its value at `level`, as a number; none where the level has none.
     pub fn value_at(&self, level: &Level) -> Option<f64> {
         match self {
@@ -171,7 +209,7 @@ impl Axis {
     }
 
     /// `level` with this axis's value number `index` in it.
-    fn put(&self, level: Level, index: usize) -> Level {
+    pub(crate) fn put(&self, level: Level, index: usize) -> Level {
         match self {
             Axis::Connections(values) => Level {
                 load: level.load.with_connections(values[index]),

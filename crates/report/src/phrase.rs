@@ -1,6 +1,7 @@
 //! Words and numbers as they are printed, where `units` alone does not suffice.
 
 use units::Nanos;
+pub(crate) use units::exact as asked;
 
 /// Text that came from outside (a header, a path, a command) made fit for a terminal: no control characters, no marks
 /// that reverse the direction of writing, and not longer than `most` characters.
@@ -25,22 +26,6 @@ fn is_harmless(c: char) -> bool {
 /// with per cent signs there.)
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
-}
-
-/// A span of the plan, as exactly as it was asked for: `5 s`, `0.5 s`, `1m30s`, `5 min`.
-pub(crate) fn asked(span: Nanos) -> String {
-    const SECOND: u64 = 1_000_000_000;
-    const MINUTE: u64 = 60 * SECOND;
-    const HOUR: u64 = 60 * MINUTE;
-    let nanos = span.as_nanos();
-    match nanos {
-        0..1_000 => format!("{nanos} ns"),
-        1_000..1_000_000 => format!("{} µs", nanos as f64 / 1e3),
-        1_000_000..100_000_000 => format!("{} ms", nanos as f64 / 1e6),
-        MINUTE..HOUR if nanos.is_multiple_of(SECOND) => units::span(span),
-        HOUR.. if nanos.is_multiple_of(MINUTE) => units::span(span),
-        _ => format!("{} s", nanos as f64 / 1e9),
-    }
 }
 
 /// Microseconds as a span with its unit.
@@ -81,27 +66,6 @@ mod tests {
         ];
         for (text, wanted) in cases {
             assert_eq!(clean(text, 12), *wanted);
-        }
-    }
-
-    #[test]
-    fn what_was_asked_is_shown_as_exactly_as_it_was_asked() {
-        let cases: &[(&str, &str)] = &[
-            ("5s", "5 s"),
-            ("500ms", "0.5 s"),
-            ("20ms", "20 ms"),
-            ("1.5s", "1.5 s"),
-            ("90s", "1m30s"),
-            ("61.5s", "61.5 s"),
-            ("5m", "5 min"),
-            ("2h", "2 h"),
-            ("90m", "1h30m"),
-            ("3605s", "3605 s"),
-            ("250us", "250 µs"),
-            ("0", "0 ns"),
-        ];
-        for (text, wanted) in cases {
-            assert_eq!(asked(text.parse().unwrap()), *wanted, "{text}");
         }
     }
 }

@@ -14,6 +14,22 @@ pub fn span(span: Nanos) -> String {
     }
 }
 
+/// A span to the digit, as it was asked for: `5 s`, `0.5 s`, `1m30s`, `5 min`.
+pub fn exact(asked: Nanos) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
+    let nanos = asked.as_nanos();
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{} µs", nanos as f64 / 1e3),
+        1_000_000..100_000_000 => format!("{} ms", nanos as f64 / 1e6),
+        MINUTE..HOUR if nanos.is_multiple_of(SECOND) => span(asked),
+        HOUR.. if nanos.is_multiple_of(MINUTE) => span(asked),
+        _ => format!("{} s", nanos as f64 / 1e9),
+    }
+}
+
 fn minutes(secs: u64) -> String {
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
     match (hours, minutes, secs) {
@@ -89,6 +105,27 @@ fn three(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_of_the_plan_is_shown_to_the_digit() {
+        let cases: &[(&str, &str)] = &[
+            ("5s", "5 s"),
+            ("500ms", "0.5 s"),
+            ("20ms", "20 ms"),
+            ("1.5s", "1.5 s"),
+            ("90s", "1m30s"),
+            ("61.5s", "61.5 s"),
+            ("5m", "5 min"),
+            ("2h", "2 h"),
+            ("90m", "1h30m"),
+            ("3605s", "3605 s"),
+            ("250us", "250 µs"),
+            ("0", "0 ns"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(exact(text.parse().unwrap()), *wanted, "{text}");
+        }
+    }
 
     #[test]
     fn spans_show_three_digits_and_their_unit() {

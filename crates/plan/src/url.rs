@@ -1,8 +1,7 @@
-//! From URLs to a target: whom to ask, and at which addresses.
+//! From URLs to a target: the server, and the addresses at which it is reached.
 
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{Endpoint, Environment, PlanError, Target};
 use http::Uri;
-use plan::{Endpoint, Target};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -20,20 +19,27 @@ pub struct Url {
 }
 
 /// Takes `text` apart; a missing scheme means http.
-pub fn url(text: &str) -> Result<Url> {
-    let wrong = |why: &str| anyhow!("`{text}` is not a URL: {why}");
+///
+/// # Errors
+/// The sentence that says why it is no URL, or none that can be loaded.
+pub fn url(text: &str) -> Result<Url, PlanError> {
+    let wrong = |why: &str| PlanError(format!("`{text}` is not a URL: {why}"));
     let full = if text.contains("://") {
         text.to_owned()
     } else {
         format!("http://{text}")
     };
     let whole = full.split('#').next().unwrap_or(&full);
-    let uri: Uri = whole
-        .parse()
-        .map_err(|error| wrong(&format!("{error}; write http://host:port/path")))?;
+    let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| {
+        wrong(&format!("{error}; write http://host:port/path"))
+    })?;
     match uri.scheme_str() {
         Some("http") => {}
-        Some("https") => bail!("`{text}`: https comes later; weigh speaks plain http for now"),
+        Some("https") => {
+            return Err(PlanError(format!(
+                "`{text}`: https comes later; weigh speaks plain http for now"
+            )));
+        }
         _ => return Err(wrong("only http is spoken; write http://host:port/path")),
     }
     let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
@@ -62,11 +68,12 @@ pub fn url(text: &str) -> Result<Url> {
     } else {
         format!("/{path}")
     };
-    if !plan::line::path_is_valid(&path) {
+    if !crate::line::path_is_valid(&path) {
         return Err(wrong("its path must be percent-encoded"));
     }
     if is_numeric(&host) {
-        bail!("{}", numeric_host(&host, authority.port().is_some(), whole));
+        let has_port = authority.port().is_some();
+        return Err(PlanError(numeric_host(&host, has_port, whole)));
     }
     Ok(Url {
         authority: authority.to_string(),
@@ -106,21 +113,24 @@ fn numeric_host(host: &str, has_port: bool, url: &str) -> String {
 }
 
 /// The target that all `urls` name, with every address it is known to have.
-pub fn target(urls: &[Url], resolve: &[String], unix: Option<&Path>) -> Result<Target> {
-    let first = urls
-        .first()
-        .context("no URL is given; try `weigh run http://127.0.0.1:8080/`")?;
+pub(crate) fn target(
+    urls: &[Url],
+    resolve: &[String],
+    unix: Option<&Path>,
+    environment: &dyn Environment,
+) -> Result<Target, PlanError> {
+    let none = || PlanError("no URL is given; try `weigh run http://127.0.0.1:8080/`".into());
+    let first = urls.first().ok_or_else(none)?;
     let is_other = |url: &&Url| (&url.host, url.port) != (&first.host, first.port);
     if let Some(other) = urls.iter().find(is_other) {
-        bail!(
+        return Err(PlanError(format!(
             "the URLs name two servers, {} and {}; one run weighs one server",
-            first.authority,
-            other.authority
-        );
+            first.authority, other.authority
+        )));
     }
     let endpoints = match unix {
         Some(path) => vec![Endpoint::Unix(path.to_owned())],
-        None => endpoints(first, resolve)?,
+        None => endpoints(first, resolve, environment)?,
     };
     Ok(Target {
         scheme: "http".into(),
@@ -130,37 +140,40 @@ pub fn target(urls: &[Url], resolve: &[String], unix: Option<&Path>) -> Result<T
 }
 
 /// The addresses that --resolve gives the server of `url`, in order, or else those that its name has.
-fn endpoints(url: &Url, resolve: &[String]) -> Result<Vec<Endpoint>> {
+fn endpoints(
+    url: &Url,
+    resolve: &[String],
+    environment: &dyn Environment,
+) -> Result<Vec<Endpoint>, PlanError> {
     let given = |rule: &String| {
-        let (host, port, address) = resolve_rule(rule)?;
-        if !host.eq_ignore_ascii_case(&url.host) || port != url.port {
-            bail!(
-                "--resolve `{rule}` does not match the target {host}:{port}, so it would have no effect; write --resolve \
-                 {host}:{port}:{address}",
-                host = url.host,
-                port = url.port,
-            );
+        let wrong = || {
+            PlanError(format!(
+                "--resolve `{rule}` is not HOST:PORT:ADDR, such as example.org:80:127.0.0.1"
+            ))
+        };
+        let (host, port, address) = resolve_rule(rule).ok_or_else(wrong)?;
+        if host.eq_ignore_ascii_case(&url.host) && port == url.port {
+            return Ok(SocketAddr::new(address, port));
         }
-        Ok(SocketAddr::new(address, port))
+        let (host, port) = (&url.host, url.port);
+        Err(PlanError(format!(
+            "--resolve `{rule}` does not match the target {host}:{port}, so it would have no effect; write --resolve \
+             {host}:{port}:{address}"
+        )))
     };
-    let mut addresses = resolve.iter().map(given).collect::<Result<Vec<_>>>()?;
-    if addresses.is_empty() {
-        addresses = kernel::resolve::resolve(&url.host, url.port)
-            .map_err(|error| anyhow!("{error}; is the name right?"))?;
-    }
+    let addresses = match resolve {
+        [] => environment.addresses(&url.host, url.port)?,
+        rules => rules.iter().map(given).collect::<Result<_, _>>()?,
+    };
     Ok(addresses.into_iter().map(Endpoint::Ip).collect())
 }
 
-fn resolve_rule(rule: &str) -> Result<(&str, u16, IpAddr)> {
-    let wrong =
-        || anyhow!("--resolve `{rule}` is not HOST:PORT:ADDR, such as example.org:80:127.0.0.1");
-    let (host, rest) = rule.split_once(':').ok_or_else(wrong)?;
-    let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+/// Takes `HOST:PORT:ADDR` apart.
+fn resolve_rule(rule: &str) -> Option<(&str, u16, IpAddr)> {
+    let (host, rest) = rule.split_once(':').filter(|(host, _)| !host.is_empty())?;
+    let (port, address) = rest.split_once(':')?;
     let address = address.trim_start_matches('[').trim_end_matches(']');
-    match (port.parse(), address.parse()) {
-        (Ok(port), Ok(address)) if !host.is_empty() => Ok((host, port, address)),
-        _ => Err(wrong()),
-    }
+    Some((host, port.parse().ok()?, address.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -212,15 +225,5 @@ mod tests {
         for (text, wanted) in cases {
             assert_eq!(url(text).ok(), wanted, "{text}");
         }
-    }
-
-    #[test]
-    fn two_servers_are_refused_and_resolve_is_obeyed() {
-        let urls = [url("a:1/x").unwrap(), url("b:1/").unwrap()];
-        let error = target(&urls, &[], None).unwrap_err().to_string();
-        assert!(error.contains("a:1 and b:1"), "{error}");
-        let rules = ["a:1:[::1]".to_owned()];
-        let target = target(&urls[..1], &rules, None).unwrap();
-        assert_eq!(target.endpoints, [Endpoint::Ip("[::1]:1".parse().unwrap())]);
     }
 }

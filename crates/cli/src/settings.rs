@@ -1,0 +1,192 @@
+//! From the settings table to the command line of `weigh run` and `weigh sweep`, and back to a plan.
+//!
+//! What shapes the plan are the rows of [`plan::settings`]; what is printed, and where, are those of [`output`].
+
+mod output;
+
+pub use output::Output;
+
+use crate::environment::ThisMachine;
+use crate::urls::UrlsFile;
+use anyhow::Result;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
+use plan::settings::settings;
+use plan::{Draft, Habits, Plan, Requests, Setting, Takes};
+
+/// What the command line of a load says.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The plan in the making.
+    pub draft: Draft,
+    /// What is printed, and where the record goes.
+    pub output: Output,
+    /// The names of the settings that stand on the command line.
+    pub names: Vec<&'static str>,
+}
+
+impl Given {
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// The sentence that says why it cannot be carried out.
+    pub fn plan(&self) -> Result<Plan> {
+        let mut draft = self.draft.clone();
+        let file = draft
+            .requests_file
+            .as_deref()
+            .map(UrlsFile::at)
+            .transpose()?;
+        if let Some(file) = &file {
+            if draft.urls.is_empty() {
+                draft.urls.push(file.first_url()?);
+            }
+            draft.requests_file = Some(file.path().to_owned());
+        }
+        let plan = draft.plan(&ThisMachine)?;
+        if let (Some(file), Requests::File { common, .. }) = (&file, &plan.requests) {
+            file.check_lines(common, &plan.target)?;
+        }
+        Ok(plan)
+    }
+
+    fn read(matches: &ArgMatches, habits: Habits) -> Result<Given, Error> {
+        let mut given = Given {
+            draft: Draft::new(habits),
+            output: Output::default(),
+            names: Vec::new(),
+        };
+        for row in settings().filter(|row| fits(*row, habits.is_sweep)) {
+            read(row, matches, &mut given.draft, &mut given.names)?;
+        }
+        for row in output::ROWS
+            .iter()
+            .filter(|row| fits(*row, habits.is_sweep))
+        {
+            read(row, matches, &mut given.output, &mut given.names)?;
+        }
+        Ok(given)
+    }
+}
+
+/// `weigh run`: every setting has one value.
+#[derive(Debug, Clone)]
+pub struct RunFlags(pub Given);
+
+/// `weigh sweep`: some settings have several values.
+#[derive(Debug, Clone)]
+pub struct SweepFlags(pub Given);
+
+macro_rules! flags {
+    ($flags:ident, $habits:expr) => {
+        impl FromArgMatches for $flags {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+                Given::read(matches, $habits).map($flags)
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl Args for $flags {
+            fn augment_args(command: Command) -> Command {
+                with_settings(command, $habits.is_sweep)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+    };
+}
+
+flags!(RunFlags, Habits::RUN);
+flags!(SweepFlags, Habits::SWEEP);
+
+/// Whether the verb takes the setting.
+fn fits<T>(row: &Setting<T>, is_sweep: bool) -> bool {
+    is_sweep || !row.sweep_only
+}
+
+/// `command` with all settings that it takes.
+fn with_settings(command: Command, is_sweep: bool) -> Command {
+    let plan = settings().filter(|row| fits(*row, is_sweep));
+    let command = plan.fold(command, with_setting);
+    let output = output::ROWS.iter().filter(|row| fits(*row, is_sweep));
+    output.fold(command, with_setting)
+}
+
+fn with_setting<T>(command: Command, row: &Setting<T>) -> Command {
+    let Some(group) = row.needs.first().map(|_| format!("{} needs", row.name)) else {
+        return command.arg(arg(row));
+    };
+    let needed = ArgGroup::new(group.clone()).args(row.needs.iter().copied());
+    command.arg(arg(row).requires(group)).group(needed)
+}
+
+/// A row as an argument.
+fn arg<T>(row: &Setting<T>) -> Arg {
+    let arg = Arg::new(row.name)
+        .help(row.summary())
+        .long_help(row.documentation())
+        .help_heading(row.group.title())
+        .hide_short_help(!row.common)
+        .conflicts_with_all(row.excludes.iter().copied());
+    let option = arg.clone().long(row.name);
+    let option = match row.short {
+        Some(short) => option.short(short),
+        None => option,
+    };
+    let one = |name: &str| option.clone().value_name(name.to_owned()).num_args(1);
+    match row.takes {
+        Takes::Nothing => option.clone().action(ArgAction::SetTrue),
+        Takes::Value(name) => one(name),
+        Takes::Values(name) => one(name).action(ArgAction::Append),
+        Takes::List(name) => one(name).action(ArgAction::Append).value_delimiter(','),
+        Takes::Word(words) => {
+            let words = words().into_iter();
+            let words = words.map(|(word, meaning)| PossibleValue::new(word).help(meaning));
+            one(&row.name.to_uppercase()).value_parser(PossibleValuesParser::new(words))
+        }
+        Takes::Operands(name) => arg.value_name(name).num_args(0..).action(ArgAction::Append),
+        Takes::Command(name) => arg
+            .value_name(name)
+            .num_args(0..)
+            .action(ArgAction::Append)
+            .last(true),
+    }
+}
+
+/// Reads what the command line says of `row` into `place`.
+fn read<T>(
+    row: &Setting<T>,
+    matches: &ArgMatches,
+    place: &mut T,
+    names: &mut Vec<&'static str>,
+) -> Result<(), Error> {
+    if matches.value_source(row.name) != Some(ValueSource::CommandLine) {
+        return Ok(());
+    }
+    names.push(row.name);
+    let values: Vec<&str> = match row.takes {
+        Takes::Nothing => vec![""],
+        _ => {
+            let values = matches.get_many::<String>(row.name);
+            values.into_iter().flatten().map(String::as_str).collect()
+        }
+    };
+    for value in values {
+        (row.parse)(place, value).map_err(|why| {
+            let option = arg(row);
+            let sentence = format!(
+                "invalid value '{value}' for '{option}': {why}\n\nFor more information, try '--help'.\n"
+            );
+            Error::raw(ErrorKind::ValueValidation, sentence)
+        })?;
+    }
+    Ok(())
+}

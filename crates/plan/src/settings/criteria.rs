@@ -1,0 +1,105 @@
+//! Pass and fail criteria: what a response must be, and what the exit status says.
+
+use super::{Group, Setting, Takes, broken, on, push, set, yes};
+use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, Requests, StatusRange};
+use std::path::PathBuf;
+
+pub(super) static ROWS: &[Setting] = &[
+    Setting {
+        name: "expect",
+        takes: Takes::Values("STATUS|@FILE"),
+        group: Group::Criteria,
+        help: "Expected responses: statuses, or the body in FILE; may be repeated.",
+        long: "Statuses are 200, 2xx or 200..204, several with commas. Every other response is an error.",
+        computed: "2xx and 3xx",
+        common: true,
+        parse: |draft, text| push(&mut draft.expect, text),
+        show: expected,
+        check: |plan| {
+            let sends_head = match &plan.requests {
+                Requests::Listed(all) => all.iter().any(|request| request.method == "HEAD"),
+                Requests::File { common, .. } => common.method == "HEAD",
+            };
+            broken(
+                sends_head && plan.expect.body.is_some(),
+                "--expect @FILE contradicts --method HEAD, whose answers have no body; leave one away",
+            )
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "keep-going",
+        group: Group::Criteria,
+        help: "Send the load even if the probe gets no expected response.",
+        long: "Before the load weigh sends the first request once. Without this option it sends no load unless the \
+               response is as expected.",
+        parse: |draft, _| on(&mut draft.plan.keep_going),
+        show: |plan| yes(plan.keep_going),
+        ..Setting::BASE
+    },
+    Setting {
+        name: "max-errors",
+        takes: Takes::Value("SHARE|N"),
+        group: Group::Criteria,
+        help: "Errors allowed before the exit status is 1.",
+        long: "A share of the requests such as 0.5%, or a number; of a sweep at each point.",
+        default: "1%",
+        common: true,
+        parse: |draft, text| set(&mut draft.plan.tolerance, text),
+        show: |plan| plan.tolerance.to_string(),
+        ..Setting::BASE
+    },
+    Setting {
+        name: "strict",
+        group: Group::Criteria,
+        help: "Exit with status 3 when a validity check makes a figure invalid.",
+        parse: |draft, _| on(&mut draft.plan.strict),
+        show: |plan| yes(plan.strict),
+        ..Setting::BASE
+    },
+];
+
+fn expected(plan: &Plan) -> String {
+    let range = |range: &StatusRange| match (range.first, range.last) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}..{last}"),
+    };
+    let statuses: Vec<String> = plan.expect.statuses.iter().map(range).collect();
+    let body = plan.expect.body.as_ref().map_or(String::new(), |body| {
+        let length = units::bytes(body.length);
+        format!(", with the body in {} ({length})", body.path.display())
+    });
+    format!("status {}{body}", statuses.join(" or "))
+}
+
+impl Draft {
+    /// Returns the expected responses.
+    pub(crate) fn expected(&self, environment: &dyn Environment) -> Result<Expect, PlanError> {
+        let mut statuses: Vec<StatusRange> = Vec::new();
+        let mut body = None;
+        for rule in &self.expect {
+            match rule.strip_prefix('@') {
+                Some(path) if body.is_none() => {
+                    let path = PathBuf::from(path);
+                    let length = environment.file_length("--expect", &path)?;
+                    body = Some(BodyExpectation { path, length });
+                }
+                Some(_) => {
+                    let two = "--expect names two bodies; only one can be the right one";
+                    return Err(PlanError(two.into()));
+                }
+                None => {
+                    for status in rule.split(',') {
+                        let range = status.trim().parse();
+                        let named = |why: String| PlanError(format!("--expect {why}"));
+                        statuses.push(range.map_err(named)?);
+                    }
+                }
+            }
+        }
+        if statuses.is_empty() {
+            statuses = Expect::default().statuses;
+        }
+        Ok(Expect { statuses, body })
+    }
+}

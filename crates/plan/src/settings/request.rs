@@ -1,0 +1,288 @@
+//! Request: what is sent, and the settings that shape it.
+//!
+//! A new option of the request is a row here and, where no header or body can hold it, a field of [`Request`].
+
+use super::{Group, Setting, Takes, push, put};
+use crate::secrets::{Secrets, WITHHELD};
+use crate::{Draft, Environment, Plan, PlanError};
+use base64::Engine;
+use http::{HeaderName, HeaderValue, Method};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+pub(super) static ROWS: &[Setting] = &[
+    Setting {
+        name: "method",
+        short: Some('X'),
+        takes: Takes::Value("METHOD"),
+        group: Group::Request,
+        help: "Request method.",
+        computed: "GET, or POST with a body",
+        common: true,
+        parse: |draft, text| put(&mut draft.method, text),
+        show: |plan| {
+            plan.first_request()
+                .map_or(String::new(), |first| first.method.clone())
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "header",
+        short: Some('H'),
+        takes: Takes::Values("NAME: VALUE"),
+        group: Group::Request,
+        help: "Request header; replaces a default header of that name; may be repeated.",
+        common: true,
+        parse: |draft, text| push(&mut draft.headers, text),
+        show: |plan| {
+            let headers = plan.first_request().map_or(&[][..], |first| &first.headers);
+            let lines = headers
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}"));
+            lines.collect::<Vec<_>>().join("\n")
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "body",
+        takes: Takes::Value("TEXT|@FILE"),
+        group: Group::Request,
+        help: "Request body: a text, or the contents of FILE.",
+        common: true,
+        parse: |draft, text| put(&mut draft.body, text),
+        show: |plan| {
+            let body = plan.first_request().and_then(|first| first.body.as_ref());
+            body.map_or(String::new(), Body::shown)
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "user",
+        takes: Takes::Value("NAME:PASSWORD"),
+        group: Group::Request,
+        help: "Credentials for HTTP Basic authentication.",
+        parse: |draft, text| put(&mut draft.user, text),
+        ..Setting::BASE
+    },
+    Setting {
+        name: "cookie",
+        takes: Takes::Value("NAME=VALUE"),
+        group: Group::Request,
+        help: "Value of the Cookie header.",
+        parse: |draft, text| put(&mut draft.cookie, text),
+        ..Setting::BASE
+    },
+    Setting {
+        name: "withhold",
+        takes: Takes::Values("NAME"),
+        group: Group::Request,
+        help: "Keep this header or query parameter out of the record; may be repeated.",
+        long: "`body` stands for the text of the body. Values whose name looks like a credential (token, key, password, \
+               cookie, ...) are always kept out; bodies are not.",
+        parse: |draft, text| push(&mut draft.plan.withhold, text),
+        show: |plan| plan.withhold.join(", "),
+        ..Setting::BASE
+    },
+];
+
+impl Draft {
+    /// Returns what all requests have in common: method, headers, body.
+    pub(crate) fn common_request(
+        &self,
+        environment: &dyn Environment,
+    ) -> Result<Request, PlanError> {
+        let body = self.body.as_deref().map(|text| body(text, environment));
+        let body = body.transpose()?;
+        let method = match &self.method {
+            Some(method) => method.clone(),
+            None if body.is_some() => "POST".into(),
+            None => "GET".into(),
+        };
+        if Method::from_bytes(method.as_bytes()).is_err() {
+            return Err(PlanError(format!(
+                "--method `{method}` is not a method; write a word such as GET"
+            )));
+        }
+        if method == "CONNECT" {
+            let tunnel = "--method CONNECT asks for a tunnel, which is no load; use another method";
+            return Err(PlanError(tunnel.into()));
+        }
+        Ok(Request {
+            method,
+            headers: self.request_headers()?,
+            body,
+            ..Request::get("/")
+        })
+    }
+
+    fn request_headers(&self) -> Result<Vec<(String, String)>, PlanError> {
+        let mut headers = Vec::new();
+        for line in &self.headers {
+            let (name, value) = line.split_once(':').ok_or_else(|| {
+                PlanError(format!(
+                    "--header `{line}` has no colon; write 'Name: value'"
+                ))
+            })?;
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        if let Some(user) = &self.user {
+            if !user.contains(':') {
+                return Err(PlanError(format!(
+                    "--user `{user}` has no colon; write NAME:PASSWORD"
+                )));
+            }
+            let credentials = base64::engine::general_purpose::STANDARD.encode(user);
+            headers.push(("Authorization".into(), format!("Basic {credentials}")));
+        }
+        if let Some(cookie) = &self.cookie {
+            headers.push(("Cookie".into(), cookie.clone()));
+        }
+        match headers
+            .iter()
+            .find_map(|(name, value)| unsendable(name, value))
+        {
+            Some(why) => Err(PlanError(why)),
+            None => Ok(headers),
+        }
+    }
+}
+
+/// Says why a header cannot be sent (RFC 9110, section 5), or contradicts another setting.
+fn unsendable(name: &str, value: &str) -> Option<String> {
+    let is_valid = HeaderName::from_bytes(name.as_bytes()).is_ok()
+        && HeaderValue::from_bytes(value.as_bytes()).is_ok();
+    if !is_valid {
+        return Some(format!(
+            "--header `{}: {}` cannot be sent; a name is a word, a value has no control characters",
+            name.escape_debug(),
+            value.escape_debug()
+        ));
+    }
+    let framing = ["content-length", "transfer-encoding", "connection"];
+    framing.contains(&name.to_ascii_lowercase().as_str()).then(|| {
+        format!(
+            "--header {name} would contradict what weigh sends by itself; leave it away (see --no-keepalive, --body)"
+        )
+    })
+}
+
+fn body(text: &str, environment: &dyn Environment) -> Result<Body, PlanError> {
+    match text.strip_prefix('@') {
+        None => Ok(Body::Text(text.to_owned())),
+        Some(path) => {
+            let path = PathBuf::from(path);
+            let length = environment.file_length("--body", &path)?;
+            Ok(Body::File { path, length })
+        }
+    }
+}
+
+impl Plan {
+    /// The first request, or what all requests of a file have in common.
+    pub fn first_request(&self) -> Option<&Request> {
+        match &self.requests {
+            Requests::Listed(listed) => listed.first(),
+            Requests::File { common, .. } => Some(common),
+        }
+    }
+}
+
+/// What is asked, in turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Requests {
+    /// These, over and over.
+    Listed(Vec<Request>),
+    /// One a line of a file that is read as it is needed, over and over: `[METHOD] PATH-OR-URL [BODY]`.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What every line has in common: headers and, where a line names none, method and body.
+        common: Request,
+    },
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// Path and query; may hold `{seq}` and `{random}`.
+    pub path: String,
+    /// Headers beyond the defaults; one of the same name replaces a default.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<Body>,
+}
+
+impl Request {
+    /// A GET of `path` with default headers.
+    pub fn get(path: &str) -> Request {
+        Request {
+            method: "GET".into(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// The request as it may be written down.
+    pub(crate) fn withhold(&mut self, secrets: Secrets<'_>) {
+        for (name, value) in &mut self.headers {
+            *value = secrets.header(name, value);
+        }
+        self.path = secrets.url(&self.path);
+        if let Some(Body::Text(text)) = &mut self.body {
+            *text = secrets.body(text);
+        }
+    }
+
+    /// Whether something that is sent is missing, because it is withheld.
+    pub(crate) fn withholds(&self) -> bool {
+        let body = match &self.body {
+            Some(Body::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        let mut values = self.headers.iter().map(|(_, value)| value.as_str());
+        values.any(|value| value.contains(WITHHELD))
+            || self.path.contains(WITHHELD)
+            || body.starts_with(WITHHELD)
+    }
+
+    /// Whether every exchange asks something else, so that bodies cannot be compared with one another.
+    pub fn is_template(&self) -> bool {
+        let body = match &self.body {
+            Some(Body::Text(text)) => crate::template::has_holes(text),
+            _ => false,
+        };
+        body || crate::template::has_holes(&self.path)
+    }
+}
+
+/// A request's body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// As written on the command line; may hold `{seq}` and `{random}`.
+    Text(String),
+    /// A file's contents, sent as they are.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes when the plan was made.
+        length: u64,
+    },
+}
+
+impl Body {
+    /// Shows its length, and where it comes from.
+    fn shown(&self) -> String {
+        match self {
+            Body::Text(text) => format!("{}: {text}", units::bytes(text.len() as u64)),
+            Body::File { path, length } => {
+                format!("{}: @{}", units::bytes(*length), path.display())
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Target: the server, and the addresses at which it is reached.
+
+use super::{Setting, Takes, push, put};
+use crate::{Endpoint, Plan, Requests};
+
+/// The most URLs or addresses that are shown.
+const SHOWN: usize = 20;
+
+pub(super) static ROWS: &[Setting] = &[
+    Setting {
+        name: "url",
+        takes: Takes::Operands("URL"),
+        help: "URL to request; several URLs of one server are requested in turn.",
+        long: "A missing scheme means http. In a URL and in --body, {seq} becomes the number of the request, counted from \
+               0 over the whole run, and {random} becomes 16 random hexadecimal digits that follow from --seed.",
+        common: true,
+        parse: |draft, text| push(&mut draft.urls, text),
+        show: urls,
+        check: |plan| {
+            let none = plan.requests == Requests::Listed(Vec::new());
+            super::broken(none, "no request is given; name at least one URL")
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "urls",
+        takes: Takes::Value("FILE"),
+        help: "Read the requests from FILE, one a line: [METHOD] PATH-OR-URL [BODY].",
+        long: "They are sent in turn, over and over. The file is read as it is needed, by each thread, however long it is. \
+               Input from a pipe is copied to disk first (at most 1 GiB).",
+        parse: |draft, text| put(&mut draft.requests_file, text),
+        show: |plan| match &plan.requests {
+            Requests::File { path, .. } => path.display().to_string(),
+            Requests::Listed(_) => String::new(),
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "resolve",
+        takes: Takes::Values("HOST:PORT:ADDR"),
+        help: "Connect to ADDR instead of resolving HOST; may be repeated.",
+        long: "HOST and PORT must be those of the URL.",
+        excludes: &["unix"],
+        parse: |draft, text| push(&mut draft.resolve, text),
+        show: |plan| {
+            let ip = |endpoint: &Endpoint| match endpoint {
+                Endpoint::Ip(address) => Some(address.to_string()),
+                Endpoint::Unix(_) => None,
+            };
+            let endpoints = plan.target.endpoints.iter();
+            let addresses: Vec<String> = endpoints.filter_map(ip).take(SHOWN).collect();
+            addresses.join(", ")
+        },
+        ..Setting::BASE
+    },
+    Setting {
+        name: "unix",
+        takes: Takes::Value("PATH"),
+        help: "Connect to this Unix-domain socket, whatever host the URL names.",
+        parse: |draft, text| put(&mut draft.unix, text),
+        show: |plan| match plan.target.endpoints.first() {
+            Some(Endpoint::Unix(path)) => path.display().to_string(),
+            _ => String::new(),
+        },
+        ..Setting::BASE
+    },
+];
+
+fn urls(plan: &Plan) -> String {
+    let site = format!("{}://{}", plan.target.scheme, plan.target.authority);
+    let Requests::Listed(listed) = &plan.requests else {
+        return site;
+    };
+    let shown = listed
+        .iter()
+        .take(SHOWN)
+        .map(|request| format!("{site}{}", request.path));
+    let more = listed.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("and {} more", units::count(more as u64)));
+    shown.chain(more).collect::<Vec<_>>().join("\n")
+}
