@@ -209,7 +209,7 @@ enum Keeping {
 
 impl Keeping {
     /// The journal, when the load begins.
-    fn begin(self, run: &Run) -> Result<Journal, SaveError> {
+    fn begin(self, run: &mut Run) -> Result<Journal, SaveError> {
         match self {
             Keeping::New(mut journal) => journal.begin(run).map(|()| journal),
             Keeping::Old(path) => Journal::resume(&path, run),

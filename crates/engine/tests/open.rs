@@ -428,6 +428,35 @@ fn too_few_connections_make_exchanges_wait_and_nobody_blames_the_generator() {
     assert!((slope - 0.5).abs() < 0.02, "{slope}");
 }
 
+/// A dense histogram takes 216 KiB, and a campaign keeps thousands of rounds.
+#[test]
+fn a_round_keeps_its_histograms_packed() {
+    let plan = plan("300", Arrivals::Poisson, 2, Stop::Requests(600));
+    let server = Server {
+        service: MS * 3,
+        ..Server::default()
+    };
+    let round = bottle(&plan, &server);
+    let (tally, open) = (&round.tally, open(&round));
+    let kept = [
+        &tally.service,
+        &tally.first_byte,
+        &tally.lateness,
+        &tally.connects.time,
+        &open.response,
+        &open.queued,
+        &open.connecting,
+        &open.generator_late,
+    ];
+    for (place, histogram) in kept.into_iter().enumerate() {
+        let (count, bytes) = (histogram.count(), histogram.heap_bytes());
+        assert!(
+            count > 0 && bytes < 2_000,
+            "{place}: {count} samples in {bytes} bytes"
+        );
+    }
+}
+
 #[test]
 fn lateness_is_made_of_waiting_connecting_and_our_own_doing() {
     let server = Server {

@@ -107,7 +107,10 @@ impl Journal {
             file,
             length: 0,
         };
-        match journal.begin(run).and_then(|()| journal.sync_name()) {
+        match journal
+            .begin(&mut run.clone())
+            .and_then(|()| journal.sync_name())
+        {
             Ok(()) => Ok(journal),
             Err(error) => {
                 journal.discard(); // it holds nothing yet
@@ -121,7 +124,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`SaveError`], [`SaveError::StillGoing`] where whoever wrote the old one still does.
-    pub fn resume(path: &Path, run: &Run) -> Result<Journal, SaveError> {
+    pub fn resume(path: &Path, run: &mut Run) -> Result<Journal, SaveError> {
         let Destination::File(record) = Destination::of(path)? else {
             return Err(SaveError::NoFile(path.into()));
         };
@@ -159,21 +162,19 @@ impl Journal {
     }
 
     /// Writes down all that is known when the load begins: the first line again, with the probe in it. To be called
-    /// before the first round.
+    /// before the first round. `run` is changed only while it is written: it lends its points, because a copy of it
+    /// would be one of every round.
     ///
     /// # Errors
     /// [`SaveError::Begin`].
-    pub fn begin(&mut self, run: &Run) -> Result<(), SaveError> {
+    pub fn begin(&mut self, run: &mut Run) -> Result<(), SaveError> {
         self.length = 0;
-        let run = Run {
-            points: Vec::new(),
-            summary: None,
-            ..run.clone()
-        };
+        let kept = (std::mem::take(&mut run.points), run.summary.take());
         let written = self.append(&Header {
             journal: VERSION,
-            run,
+            run: &*run,
         });
+        (run.points, run.summary) = kept;
         written.map_err(|error| SaveError::Begin {
             path: self.path.clone(),
             error,
@@ -380,13 +381,13 @@ mod tests {
         journal
             .append_round(0, &point.level, None, &point.rounds[0])
             .unwrap();
-        let refused = Journal::resume(&path, &run).unwrap_err();
+        let refused = Journal::resume(&path, &mut run.clone()).unwrap_err();
         assert!(matches!(refused, SaveError::StillGoing(_)), "{refused}");
         drop(journal);
         let mut left = load(&path).unwrap();
         assert_eq!(left.points[0].rounds.len(), 1);
         left.reopen(7);
-        let mut journal = Journal::resume(&path, &left).unwrap();
+        let mut journal = Journal::resume(&path, &mut left).unwrap();
         journal
             .append_round(0, &point.level, None, &point.rounds[1])
             .unwrap();

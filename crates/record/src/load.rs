@@ -8,7 +8,7 @@ use crate::{Point, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -60,13 +60,37 @@ struct Versioned {
 
 /// Why some text is no record.
 enum Flaw {
+    TooLarge,
     Newer(u32),
+    Unreadable(io::Error),
     Other(String),
 }
 
 impl From<serde_json::Error> for Flaw {
     fn from(error: serde_json::Error) -> Flaw {
-        Flaw::Other(error.to_string())
+        match error.is_io() {
+            true => Flaw::Unreadable(error.into()),
+            false => Flaw::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Flaw {
+    fn from(error: io::Error) -> Flaw {
+        Flaw::Unreadable(error)
+    }
+}
+
+impl Flaw {
+    /// Names the file.
+    fn of(self, path: &Path) -> LoadError {
+        let path = path.to_owned();
+        match self {
+            Flaw::TooLarge => LoadError::TooLarge(path),
+            Flaw::Newer(found) => LoadError::Newer { path, found },
+            Flaw::Unreadable(error) => LoadError::Unreadable { path, error },
+            Flaw::Other(reason) => LoadError::NotARecord { path, reason },
+        }
     }
 }
 
@@ -92,12 +116,18 @@ pub fn load(path: &Path) -> Result<Run, LoadError> {
     }
 }
 
+/// Reads the file at `path` piece by piece: its text is larger than what is kept of it.
 fn load_file(path: &Path) -> Result<Run, LoadError> {
-    let mut file = File::open(path).map_err(|error| LoadError::Unreadable {
-        path: path.into(),
-        error,
-    })?;
-    load_from(&mut file, path)
+    let read = || {
+        let mut file = File::open(path)?;
+        let facts = file.metadata()?;
+        match facts.is_file() {
+            true if facts.len() > MOST_BYTES => Err(Flaw::TooLarge),
+            true => parse(&mut BufReader::new(file)),
+            false => parse(&mut in_memory(&mut file)?), // a pipe cannot be read twice
+        }
+    };
+    read().map_err(|flaw| flaw.of(path))
 }
 
 /// Reads a record or journal from `input`, which errors call `name`.
@@ -105,39 +135,33 @@ fn load_file(path: &Path) -> Result<Run, LoadError> {
 /// # Errors
 /// [`LoadError`].
 pub fn load_from(input: &mut dyn Read, name: &Path) -> Result<Run, LoadError> {
-    let text = read(input, name)?;
-    parse(&text).map_err(|flaw| match flaw {
-        Flaw::Newer(found) => LoadError::Newer {
-            path: name.into(),
-            found,
-        },
-        Flaw::Other(reason) => LoadError::NotARecord {
-            path: name.into(),
-            reason,
-        },
-    })
+    let text = in_memory(input);
+    let run = text.and_then(|mut text| parse(&mut text));
+    run.map_err(|flaw| flaw.of(name))
 }
 
-fn read(input: &mut dyn Read, name: &Path) -> Result<Vec<u8>, LoadError> {
+fn in_memory(input: &mut dyn Read) -> Result<Cursor<Vec<u8>>, Flaw> {
     let mut text = Vec::new();
-    match input.take(MOST_BYTES + 1).read_to_end(&mut text) {
-        Err(error) => Err(LoadError::Unreadable {
-            path: name.into(),
-            error,
-        }),
-        Ok(_) if text.len() as u64 > MOST_BYTES => Err(LoadError::TooLarge(name.into())),
-        Ok(_) => Ok(text),
+    input.take(MOST_BYTES + 1).read_to_end(&mut text)?;
+    match text.len() as u64 > MOST_BYTES {
+        true => Err(Flaw::TooLarge),
+        false => Ok(Cursor::new(text)),
     }
 }
 
-fn parse(text: &[u8]) -> Result<Run, Flaw> {
-    if text.starts_with(journal::MARK) {
+fn parse(text: &mut (impl BufRead + Seek)) -> Result<Run, Flaw> {
+    let mut start = Vec::new();
+    text.take(journal::MARK.len() as u64)
+        .read_to_end(&mut start)?;
+    text.rewind()?;
+    if start == journal::MARK {
         return assemble(text);
     }
-    let Versioned { schema } = serde_json::from_slice(text)?;
+    let Versioned { schema } = serde_json::from_reader(&mut *text)?;
     refuse_newer(schema, SCHEMA_VERSION)?;
     // There is one schema yet. An older one will be told apart here and turned into this one.
-    let run: Run = serde_json::from_slice(text)?;
+    text.rewind()?;
+    let run: Run = serde_json::from_reader(text)?;
     sound(&run)?;
     Ok(run)
 }
@@ -151,22 +175,24 @@ fn refuse_newer(found: u32, known: u32) -> Result<(), Flaw> {
 }
 
 /// Puts a Run together from a journal's complete lines.
-fn assemble(text: &[u8]) -> Result<Run, Flaw> {
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let first = lines.next().unwrap_or_default();
-    let version: Header<Versioned> = serde_json::from_slice(first)?;
+fn assemble(text: &mut impl BufRead) -> Result<Run, Flaw> {
+    let mut line = Vec::new();
+    text.read_until(b'\n', &mut line)?;
+    let version: Header<Versioned> = serde_json::from_slice(&line)?;
     refuse_newer(version.run.schema, SCHEMA_VERSION)?;
     refuse_newer(version.journal, journal::VERSION)?;
-    let Header { mut run, .. } = serde_json::from_slice::<Header<Run>>(first)?;
+    let Header { mut run, .. } = serde_json::from_slice::<Header<Run>>(&line)?;
     few_points(&run.plan)?;
     run.expect_points();
-    let mut lines = lines.enumerate().peekable();
-    while let Some((number, line)) = lines.next() {
-        match serde_json::from_slice::<EntryRead>(line) {
+    for number in 2.. {
+        line.clear();
+        if text.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        match serde_json::from_slice::<EntryRead>(&line) {
             Ok(entry) => add(&mut run, entry)?,
-            // The last line may have been cut short; and after a whole one there is an empty one.
-            Err(_) if lines.peek().is_none() => {}
-            Err(error) => return Err(Flaw::Other(format!("line {}: {error}", number + 2))),
+            Err(_) if !line.ends_with(b"\n") => {} // the last one, cut short
+            Err(error) => return Err(Flaw::Other(format!("line {number}: {error}"))),
         }
     }
     run.interrupted = true;
@@ -280,7 +306,7 @@ mod tests {
         for run in example::all() {
             let mut text = Vec::new();
             run.write_json(&mut text).unwrap();
-            let Ok(read) = parse(&text) else {
+            let Ok(read) = parse(&mut Cursor::new(text)) else {
                 panic!("not read")
             };
             assert_eq!(read, run);
@@ -312,11 +338,11 @@ mod tests {
         stopped.write_json(&mut file).unwrap();
         let mut going_on = stopped.clone();
         going_on.reopen(9);
-        drop(crate::Journal::resume(&path, &going_on).unwrap()); // killed
+        drop(crate::Journal::resume(&path, &mut going_on).unwrap()); // killed
         assert_eq!(load(&path).unwrap().resumed_unix, [9]);
         let mut other = going_on.clone();
         other.started_unix += 1;
-        drop(crate::Journal::resume(&path, &other).unwrap());
+        drop(crate::Journal::resume(&path, &mut other).unwrap());
         assert_eq!(load(&path).unwrap().resumed_unix, Vec::<u64>::new());
     }
 
@@ -401,7 +427,7 @@ mod tests {
             let place = format!("/points/0/rounds/{round}/sent_total/measure");
             *run.pointer_mut(&place).unwrap() = json!(u64::MAX);
         }
-        let Ok(mut run) = parse(run.to_string().as_bytes()) else {
+        let Ok(mut run) = parse(&mut Cursor::new(run.to_string())) else {
             panic!("not read")
         };
         run.summarise();
@@ -467,7 +493,7 @@ mod tests {
                 let at = at.index(text.len());
                 text[at] = byte;
             }
-            if let Ok(mut run) = parse(&text) {
+            if let Ok(mut run) = parse(&mut Cursor::new(text)) {
                 run.summarise();
             }
         }

@@ -109,7 +109,7 @@ impl Histogram {
     /// # Errors
     /// [`HdrError`] when it is anything else.
     pub fn from_hdr(text: &str) -> Result<Histogram, HdrError> {
-        unpack(text).map(Histogram::from_slots)
+        unpack(text).map(|filled| Histogram::from_filled(&filled))
     }
 }
 
@@ -202,8 +202,8 @@ fn take_length(rest: &mut &[u8], between: usize) -> Result<(), HdrError> {
     }
 }
 
-/// From text to one count a slot; empty when all of them are zero.
-fn unpack(text: &str) -> Result<Box<[u64]>, HdrError> {
+/// From text to the slots that hold samples, in rising order, and their counts.
+fn unpack(text: &str) -> Result<Vec<(usize, u64)>, HdrError> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(HdrError::TooLong(text.len()));
     }
@@ -255,8 +255,8 @@ fn take_header(rest: &mut &[u8]) -> Result<(), HdrError> {
     }
 }
 
-fn take_counts(mut rest: &[u8]) -> Result<Box<[u64]>, HdrError> {
-    let mut slots: Box<[u64]> = Box::default();
+fn take_counts(mut rest: &[u8]) -> Result<Vec<(usize, u64)>, HdrError> {
+    let mut filled = Vec::new();
     let mut next: usize = 0;
     while !rest.is_empty() {
         let number = take_number(&mut rest)?;
@@ -266,14 +266,11 @@ fn take_counts(mut rest: &[u8]) -> Result<Box<[u64]>, HdrError> {
             if next > LAST {
                 return Err(HdrError::AboveTop);
             }
-            if slots.is_empty() {
-                slots = vec![0; SLOTS].into_boxed_slice();
-            }
-            slots[next] = number as u64;
+            filled.push((next, number as u64));
         }
         next = next.checked_add(empty.max(1)).ok_or(HdrError::AboveTop)?;
     }
-    Ok(slots)
+    Ok(filled)
 }
 
 #[cfg(test)]
@@ -422,14 +419,19 @@ mod tests {
 
     #[test]
     fn the_largest_histogram_fits_the_limits() {
-        let full = Histogram::from_slots(vec![i64::MAX as u64; SLOTS].into_boxed_slice());
+        let full = Histogram::from_filled(
+            &(0..SLOTS)
+                .map(|slot| (slot, i64::MAX as u64))
+                .collect::<Vec<_>>(),
+        );
         let text = full.to_hdr();
         assert_eq!(
             buckets(&Histogram::from_hdr(&text).unwrap()),
             buckets(&full)
         );
         let noise = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 | 1 << 62;
-        let noisy = Histogram::from_slots((0..SLOTS).map(noise).collect());
+        let noisy = (0..SLOTS).map(|slot| (slot, noise(slot)));
+        let noisy = Histogram::from_filled(&noisy.collect::<Vec<_>>());
         let text = noisy.to_hdr();
         assert_eq!(
             buckets(&Histogram::from_hdr(&text).unwrap()),

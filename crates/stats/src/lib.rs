@@ -16,6 +16,8 @@
 
 mod layout;
 
+mod packed;
+
 mod rank;
 
 mod histogram;
