@@ -3,7 +3,7 @@
 use crate::figure::{Cell, Column, Figure, Part};
 use crate::table::all;
 use crate::{Figures, Value};
-use record::{Kind, Run};
+use record::{Effect, Finding, Kind, Run};
 use stats::Interval;
 use std::fmt;
 use units::Percentile;
@@ -207,6 +207,11 @@ impl Selected {
         (self.figure.at_least)(of, self.part)
     }
 
+    /// Returns the strongest effect of `findings` on figures of its kind; none where they leave it alone.
+    pub fn effect<'f>(&self, findings: impl IntoIterator<Item = &'f Finding>) -> Option<Effect> {
+        record::effect_on(findings, self.figure.class?)
+    }
+
     /// Returns the value for programs; empty where nothing carries it.
     pub fn written(&self, of: &Figures<'_>) -> String {
         self.value(of)
@@ -222,23 +227,27 @@ impl Selected {
         })
     }
 
-    /// Returns the values of the point's complete rounds, in their order; none for a round that lacks it or that only
-    /// bounds it.
-    pub fn of_rounds(&self, of: &Figures<'_>) -> Vec<Option<f64>> {
-        let rounds = of.each_round().filter(|round| round.generators == 1);
-        let complete = rounds.filter(|round| !round.rounds[0].partial);
-        let sound = |round: Figures<'_>| self.number(&round).filter(|_| !self.is_at_least(&round));
-        complete.map(sound).collect()
+    /// Returns the min and max of the point's complete rounds.
+    pub fn extremes(&self, of: &Figures<'_>) -> Option<(f64, f64)> {
+        let rounds = complete_rounds(of).filter_map(|round| self.number(&round));
+        let ends = stats::min_max(&rounds.collect::<Vec<f64>>())?;
+        Some((ends.min, ends.max))
     }
 
     /// Returns the 95 % interval of repeated rounds: Student's t on the logarithms of their values. None of a figure of
     /// which rounds have no values of their own, under three complete rounds, and with one that lacks a value, only
     /// bounds it or is not above zero.
     pub fn interval(&self, of: &Figures<'_>) -> Option<Interval> {
-        let values = self.figure.repeats.then(|| self.of_rounds(of))?;
-        let values: Option<Vec<f64>> = values.into_iter().collect();
-        stats::log_t_interval(&values?)
+        let sound = |round: Figures<'_>| self.number(&round).filter(|_| !self.is_at_least(&round));
+        let values: Option<Vec<f64>> = complete_rounds(of).map(sound).collect();
+        stats::log_t_interval(&values.filter(|_| self.figure.repeats)?)
     }
+}
+
+/// The point's rounds that were not cut short.
+fn complete_rounds<'a>(of: &'a Figures<'_>) -> impl Iterator<Item = Figures<'a>> {
+    of.each_round()
+        .filter(|round| round.generators == 1 && !round.rounds[0].partial)
 }
 
 impl fmt::Display for Selected {

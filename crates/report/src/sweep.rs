@@ -19,11 +19,11 @@ pub fn head(run: &Run, look: &Look) -> String {
 
 /// The line of one point, judged by `findings`.
 pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> String {
-    let columns = curve::columns(run);
-    match run.points.get(point) {
-        Some(point) => text::line(&columns, &curve::cells(run, point, findings), look),
-        None => String::new(),
-    }
+    text::line(
+        &curve::columns(run),
+        &curve::cells(run, point, findings),
+        look,
+    )
 }
 
 /// What all points come to, and what is to be held against them.

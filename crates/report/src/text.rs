@@ -79,7 +79,7 @@ pub(crate) fn line(columns: &[Column], cells: &[Span], look: &Look) -> String {
         .iter()
         .zip(cells)
         .map(|(column, cell)| {
-            let least = crate::phrase::columns(column.title).max(COLUMN_LEAST);
+            let least = crate::phrase::columns(&column.title).max(COLUMN_LEAST);
             least.max(crate::phrase::columns(&cell.text))
         })
         .collect();
@@ -89,7 +89,7 @@ pub(crate) fn line(columns: &[Column], cells: &[Span], look: &Look) -> String {
 
 fn heading(column: &Column) -> Span {
     Span {
-        text: column.title.to_owned(),
+        text: column.title.to_string(),
         role: Role::Dim,
     }
 }
@@ -377,11 +377,11 @@ mod tests {
         let table = Table {
             columns: vec![
                 Column {
-                    title: "n",
+                    title: "n".into(),
                     is_number: true,
                 },
                 Column {
-                    title: "what",
+                    title: "what".into(),
                     is_number: false,
                 },
             ],

@@ -84,6 +84,7 @@ fn a_sweep_has_a_panel_for_each_figure_that_was_observed() {
     for round in run.points.iter_mut().flat_map(|point| &mut point.rounds) {
         round.footprint = None;
     }
+    run.summarise();
     assert_eq!(titles(&run), all[..2]);
 }
 

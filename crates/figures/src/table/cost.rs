@@ -47,7 +47,7 @@ pub(super) const SERVER: &[Figure] = &[
         .cell("kernel", 1, Plain).of(Shown::Observed),
     Figure::new("cpu_us_per_request", Unit::Micros,
         "CPU time of the server per request that ended ok in the measure window, in microseconds",
-        |f, _| cost(f, |cost| cost.cpu_us_per_request)).aliases(&["server.cpu_us_per_request"]).at_least(is_bound)
+        |f, _| cost(f, |cost| cost.cpu_us_per_request.filter(|us| *us > 0.0))).aliases(&["server.cpu_us_per_request"]).at_least(is_bound)
         .class(record::Figure::Counts).repeats().csv("server_cpu_us_per_request")
         .cell("CPU/request", 6, Plain).of(Shown::Observed),
     Figure::new("cpu_lower_bound", Unit::Plain, "true where some CPU time of the server may be missing",

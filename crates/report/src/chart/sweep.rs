@@ -4,81 +4,63 @@ use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
 use crate::page::curve::has_void_rate;
 use crate::phrase::{number, rate};
+use figures::{Figures, Selected};
 use plan::Load;
-use record::{
-    Cost, Effect, Figure, Finding, Latency, PerRequest, Point, PssBytes, Round, Run, effect_on,
-};
+use record::{Effect, Figure, Run, effect_on};
 
 /// How far above the highest point the line of what was demanded is followed.
 const DEMANDED_OVER: f64 = 1.1;
 /// Places along that line, enough to look like a curve where one axis is logarithmic.
 const DEMANDED_STEPS: usize = 48;
 
-/// What is drawn of each point.
+/// A panel, and the figures that it draws.
 struct Kind {
     title: &'static str,
     unit: Unit,
     scale: Scale,
-    /// The lines for each group of points, with what sets their names apart.
-    lines: &'static [(&'static str, Stroke, Read)],
+    /// The lines for each group of points.
+    lines: &'static [Drawn],
 }
 
-/// A figure, the least and the most of the rounds, and what it is worth.
-type Value = (f64, Option<(f64, f64)>, Mark);
+/// A figure as a line.
+struct Drawn {
+    /// What sets it apart from the panel's other lines.
+    name: &'static str,
+    figure: &'static str,
+    stroke: Stroke,
+    /// Whether a band shows the rounds' min and max.
+    band: bool,
+}
 
-/// How a figure is read from a point, with what is to be held against it.
-type Read = fn(&Point, &[&Finding]) -> Option<Value>;
+const fn line(name: &'static str, figure: &'static str, stroke: Stroke, band: bool) -> Drawn {
+    Drawn {
+        name,
+        figure,
+        stroke,
+        band,
+    }
+}
 
 /// The panels, from top to bottom.
+#[rustfmt::skip]
 const KINDS: &[Kind] = &[
-    Kind {
-        title: "requests/s",
-        unit: Unit::Number,
-        scale: Scale::Linear,
-        lines: &[("mean", Stroke::Solid, throughput)],
-    },
-    Kind {
-        title: "latency",
-        unit: Unit::Micros,
-        scale: Scale::Log,
-        lines: &[
-            ("p50", Stroke::Dashed, |point, findings| {
-                latency(point, findings, "p50")
-            }),
-            ("p99", Stroke::Solid, |point, findings| {
-                latency(point, findings, "p99")
-            }),
-        ],
-    },
-    Kind {
-        title: "server CPU per request",
-        unit: Unit::Micros,
-        scale: Scale::Linear,
-        lines: &[("mean", Stroke::Solid, |point, _| per_request(point))],
-    },
-    Kind {
-        title: "CPUs that the server used",
-        unit: Unit::Number,
-        scale: Scale::Linear,
-        lines: &[("median of the rounds", Stroke::Solid, |point, _| {
-            cpus(point)
-        })],
-    },
-    Kind {
-        title: "server memory (PSS)",
-        unit: Unit::Bytes,
-        scale: Scale::Linear,
-        lines: &[
-            ("at rest", Stroke::Dashed, |point, _| {
-                memory(point, |pss| pss.rest)
-            }),
-            (
-                "after a round, its connections still open",
-                Stroke::Solid,
-                |point, _| memory(point, |pss| pss.after),
-            ),
-        ],
-    },
+    Kind { title: "requests/s", unit: Unit::Number, scale: Scale::Linear, lines: &[
+        line("mean", "rps.mean", Stroke::Solid, true),
+    ] },
+    Kind { title: "latency", unit: Unit::Micros, scale: Scale::Log, lines: &[
+        line("p50", "latency_us.p50", Stroke::Dashed, false),
+        line("p99", "latency_us.p99", Stroke::Solid, false),
+    ] },
+    Kind { title: "server CPU per request", unit: Unit::Micros, scale: Scale::Linear, lines: &[
+        line("mean", "cpu_us_per_request", Stroke::Solid, true),
+    ] },
+    Kind { title: "CPUs that the server used", unit: Unit::Number, scale: Scale::Linear, lines: &[
+        line("median of the rounds", "server.cpus", Stroke::Solid, true),
+    ] },
+    Kind { title: "server memory (PSS)", unit: Unit::Bytes, scale: Scale::Linear, lines: &[
+        line("at rest", "pss_bytes.rest", Stroke::Dashed, false),
+        line("after a round, its connections still open", "pss_bytes.after", Stroke::Solid, false),
+    ] },
 ];
 
 /// The panels of a sweep; none of a run that is none.
@@ -94,6 +76,9 @@ pub(super) fn panels(run: &Run) -> Vec<Panel> {
     let sight = Sight {
         run,
         axis: fastest,
+        figures: (0..run.points.len())
+            .map(|place| Figures::of(run, place))
+            .collect(),
         groups: groups(run, fastest),
     };
     let panels = KINDS.iter().map(|kind| sight.panel(kind));
@@ -104,19 +89,21 @@ pub(super) fn panels(run: &Run) -> Vec<Panel> {
 struct Sight<'a> {
     run: &'a Run,
     axis: &'a plan::Axis,
-    groups: Vec<Group<'a>>,
+    /// Of each point.
+    figures: Vec<Option<Figures<'a>>>,
+    groups: Vec<Group>,
 }
 
 /// The points that differ in the fastest axis only.
-struct Group<'a> {
+struct Group {
     /// What the others are for them; empty where there are none.
     name: String,
-    /// Each with its place among the points.
-    points: Vec<(usize, f64, &'a Point)>,
+    /// The place of each among all points, and its value of the axis.
+    points: Vec<(usize, f64)>,
 }
 
-fn groups<'a>(run: &'a Run, axis: &plan::Axis) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+fn groups(run: &Run, axis: &plan::Axis) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     for (place, point) in run.points.iter().enumerate() {
         let Some(x) = axis.value_at(&point.level) else {
             continue;
@@ -124,10 +111,10 @@ fn groups<'a>(run: &'a Run, axis: &plan::Axis) -> Vec<Group<'a>> {
         let name = run.plan.name_of_slower(&point.level);
         let found = groups.iter_mut().find(|group| group.name == name);
         match found {
-            Some(group) => group.points.push((place, x, point)),
+            Some(group) => group.points.push((place, x)),
             None => groups.push(Group {
                 name,
-                points: vec![(place, x, point)],
+                points: vec![(place, x)],
             }),
         }
     }
@@ -166,31 +153,30 @@ impl Sight<'_> {
         let several = self.groups.len() > 1;
         let groups = self.groups.iter().enumerate().take(MOST_LINES);
         let all = groups.flat_map(|(place, group)| {
-            let line = move |(nth, (name, stroke, read)): (usize, &(&str, Stroke, Read))| Line {
+            let line = move |(nth, drawn): (usize, &Drawn)| Line {
                 name: Some(match several {
-                    true if kind.lines.len() > 1 => format!("{name}, {}", group.name),
+                    true if kind.lines.len() > 1 => format!("{}, {}", drawn.name, group.name),
                     true => group.name.clone(),
-                    false => (*name).to_owned(),
+                    false => drawn.name.to_owned(),
                 }),
                 number: if several { place } else { nth },
-                stroke: *stroke,
-                readings: self.readings(group, *read),
+                stroke: drawn.stroke,
+                readings: self.readings(group, drawn),
             };
             kind.lines.iter().enumerate().map(line)
         });
         all.collect()
     }
 
-    fn readings(&self, group: &Group<'_>, read: Read) -> Vec<Option<Reading>> {
-        let each = |(place, x, point): &(usize, f64, &Point)| {
-            let of_it = |each: &&Finding| each.concerns(*place);
-            let findings: Vec<&Finding> = self.run.findings.iter().filter(of_it).collect();
-            let (y, between, mark) = read(point, &findings)?;
+    fn readings(&self, group: &Group, drawn: &Drawn) -> Vec<Option<Reading>> {
+        let figure = figures::find(drawn.figure).expect("the table of figures has it");
+        let each = |(place, x): &(usize, f64)| {
+            let of = self.figures[*place].as_ref()?;
             Some(Reading {
                 x: *x,
-                y,
-                between,
-                mark,
+                y: figure.number(of)?,
+                between: drawn.band.then(|| figure.extremes(of)).flatten(),
+                mark: mark(of, &figure),
             })
         };
         group.points.iter().map(each).collect()
@@ -221,7 +207,7 @@ impl Sight<'_> {
     /// Every value of the axis, in the order of the groups.
     fn places(&self) -> impl Iterator<Item = f64> {
         let points = self.groups.iter().flat_map(|group| &group.points);
-        points.map(|(_, x, _)| *x)
+        points.map(|(_, x)| *x)
     }
 
     /// What an open loop demands, as far as it is not beyond everything that was reached.
@@ -263,14 +249,14 @@ impl Sight<'_> {
         let mut ring = |place: Option<usize>, mark: Mark, name: &str| {
             let drawn = self.groups.iter().take(MOST_LINES);
             let mut drawn = drawn.flat_map(|group| &group.points);
-            let found = drawn.find(|(at, ..)| Some(*at) == place);
-            let Some((at, x, point)) = found else { return };
-            let Some(summary) = &point.summary else {
+            let Some((at, x)) = drawn.find(|(at, _)| Some(*at) == place) else {
                 return;
             };
-            let level = self.run.plan.name(&point.level);
-            let findings = self.run.findings.iter().filter(|each| each.concerns(*at));
-            let bound = match effect_on(findings, Figure::Rps) {
+            let Some(of) = &self.figures[*at] else {
+                return;
+            };
+            let level = self.run.plan.name(&of.point.level);
+            let bound = match effect_on(of.findings(), Figure::Rps) {
                 Some(Effect::Void) => return,
                 Some(Effect::LowerBound) => "at least ",
                 Some(Effect::Caveat) | None => "",
@@ -278,10 +264,10 @@ impl Sight<'_> {
             all.push(Series {
                 name: Some(format!(
                     "{name}: {bound}{} requests/s at {level}",
-                    rate(summary.rps.mean)
+                    rate(of.summary.rps.mean)
                 )),
                 number: None,
-                shape: Shape::Marks(vec![(*x, summary.rps.mean)], mark),
+                shape: Shape::Marks(vec![(*x, of.summary.rps.mean)], mark),
             });
         };
         match curve.capacity {
@@ -313,74 +299,13 @@ fn suited(values: &[f64]) -> Scale {
     }
 }
 
-/// What a figure is worth by what is held against it.
-fn mark(findings: &[&Finding], figure: Figure) -> Mark {
-    match effect_on(findings.iter().copied(), figure) {
-        Some(Effect::LowerBound) => Mark::AtLeast,
+/// What a figure is worth by the findings about its point, and by itself.
+fn mark(of: &Figures<'_>, figure: &Selected) -> Mark {
+    match figure.effect(of.findings()) {
         Some(Effect::Void) => Mark::Invalid,
+        Some(Effect::LowerBound) => Mark::AtLeast,
+        _ if figure.is_at_least(of) => Mark::AtLeast,
         Some(Effect::Caveat) => Mark::Qualified,
         None => Mark::Sound,
-    }
-}
-
-fn throughput(point: &Point, findings: &[&Finding]) -> Option<Value> {
-    let rps = &point.summary.as_ref()?.rps;
-    Some((rps.mean, rps.min.zip(rps.max), mark(findings, Figure::Rps)))
-}
-
-fn latency(point: &Point, findings: &[&Finding], name: &str) -> Option<Value> {
-    let latency: &Latency = &point.summary.as_ref()?.latency_us;
-    let value = match name {
-        "p50" => latency.p50,
-        _ => latency.p99,
-    }?;
-    let mark = match mark(findings, Figure::Latency) {
-        Mark::Sound | Mark::Qualified if latency.at_least.iter().any(|known| known == name) => {
-            Mark::AtLeast
-        }
-        mark => mark,
-    };
-    Some((value, None, mark))
-}
-
-/// CPU time for each request.
-fn per_request(point: &Point) -> Option<Value> {
-    let cost = PerRequest::of(&point.rounds)?;
-    let between = cost.cpu_us.min.zip(cost.cpu_us.max);
-    Some((cost.cpu_us.mean, between, at_least(cost.lower_bound)))
-}
-
-/// CPU time over time: the median of the rounds, as for every share, and their extremes.
-fn cpus(point: &Point) -> Option<Value> {
-    let value = |round: &Round| {
-        let print = round.priced()?;
-        let is_long = print.wall >= Round::SHARES_FROM;
-        is_long.then(|| print.cpu.as_secs_f64() / print.wall.as_secs_f64())
-    };
-    let typical = Round::typical(&point.rounds, value)?;
-    let complete = point.rounds.iter().filter(|round| !round.partial);
-    let values: Vec<f64> = complete.filter_map(value).collect();
-    let between = stats::min_max(&values).map(|ends| (ends.min, ends.max));
-    let mut prints = point
-        .rounds
-        .iter()
-        .filter_map(|round| round.footprint.as_ref());
-    Some((
-        typical,
-        between,
-        at_least(prints.any(|print| print.lower_bound)),
-    ))
-}
-
-/// Bytes of all its processes.
-fn memory(point: &Point, of: impl Fn(&PssBytes) -> Option<u64>) -> Option<Value> {
-    let cost = Cost::of(&point.rounds)?;
-    Some((of(&cost.pss_bytes)? as f64, None, Mark::Sound))
-}
-
-fn at_least(is_lower_bound: bool) -> Mark {
-    match is_lower_bound {
-        true => Mark::AtLeast,
-        false => Mark::Sound,
     }
 }

@@ -1,227 +1,76 @@
 //! The curve of a sweep: a line for each point, and what follows from all of them.
 
 use super::{Column, Item, Role, Row, Span, Table};
-use crate::phrase::{micros, number, rate};
-use plan::{Axis, Level, Load, Protocol};
+use crate::phrase::{number, rate};
+use figures::{Cell, Figures, Selected, Weight};
+use plan::{Axis, Level, Load};
 use record::{
-    Capacity, Cause, Cost, Curve, Effect, Figure, Finding, KernelCounters, Latency, Model, Point,
-    Round, Run, Scaling, Summary, Verdict, effect_on,
+    Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Verdict,
+    effect_on,
 };
-use units::{Nanos, percent};
+use units::{Nanos, Percentile, percent};
 
-/// What a cell is made of.
-struct Place<'a> {
-    point: &'a Point,
-    summary: &'a Summary,
-    protocol: &'a Protocol,
-    findings: &'a [Finding],
-}
-
-impl Place<'_> {
-    /// Returns the strongest effect of the findings on `figure`.
-    fn effect(&self, figure: Figure) -> Option<Effect> {
-        effect_on(self.findings, figure)
-    }
-
-    /// Returns whether requests/s is a lower bound.
-    fn is_bound(&self) -> bool {
-        self.effect(Figure::Rps) == Some(Effect::LowerBound)
-    }
-}
-
-/// One column of the curve.
-struct Kind {
-    title: &'static str,
-    /// Of which runs it is shown.
-    applies: fn(&Run) -> bool,
-    cell: fn(&Place<'_>) -> Span,
-}
-
-/// Of every run.
-const ALWAYS: fn(&Run) -> bool = |_| true;
-/// Of those whose load is connections that arrive.
-const ARRIVING: fn(&Run) -> bool = |run| run.plan.load.is_of_connections();
-/// Of those whose server was observed, as far as is known yet.
-const OBSERVED: fn(&Run) -> bool = |run| {
-    let observed = run.observed.as_ref();
-    observed.is_some_and(|observed| observed.why_not.is_none())
-};
-
-/// What is shown of each point, after what differs between them.
-const KINDS: &[Kind] = &[
-    Kind {
-        title: "connections/s",
-        applies: ARRIVING,
-        cell: |place| {
-            let open = place.summary.open.as_ref();
-            let visits = open.and_then(|open| open.visits.as_ref());
-            let shown = visits.map_or("-".to_owned(), |visits| rate(visits.per_second));
-            Span::new(Role::Plain, shown)
-        },
-    },
-    Kind {
-        title: "demanded/s",
-        applies: ARRIVING,
-        cell: |place| {
-            let load = &place.point.level.load;
-            let demanded = place.summary.rps_demanded(load, place.protocol);
-            Span::new(Role::Plain, demanded.map_or("-".to_owned(), rate))
-        },
-    },
-    Kind {
-        title: "requests/s",
-        applies: ALWAYS,
-        cell: |place| {
-            let bound = if place.is_bound() { ">= " } else { "" };
-            let shown = format!("{bound}{}", rate(place.summary.rps.mean));
-            held(place, Figure::Rps, Role::Strong, shown)
-        },
-    },
-    Kind {
-        title: "min",
-        applies: ALWAYS,
-        cell: |place| rounds_rate(place, place.summary.rps.min),
-    },
-    Kind {
-        title: "max",
-        applies: ALWAYS,
-        cell: |place| rounds_rate(place, place.summary.rps.max),
-    },
-    Kind {
-        title: "p50",
-        applies: ALWAYS,
-        cell: |place| time(place, "p50", place.summary.latency_us.p50),
-    },
-    Kind {
-        title: "p99",
-        applies: ALWAYS,
-        cell: |place| time(place, "p99", place.summary.latency_us.p99),
-    },
-    Kind {
-        title: "errors",
-        applies: ALWAYS,
-        cell: |place| {
-            let errors = place.summary.errors.total;
-            let role = if errors > 0 { Role::Wrong } else { Role::Dim };
-            held(place, Figure::Counts, role, units::count(errors))
-        },
-    },
-    Kind {
-        title: "generator",
-        applies: ALWAYS,
-        cell: |place| share(Round::typical(&place.point.rounds, Round::generator_busy)),
-    },
-    Kind {
-        title: "server",
-        applies: OBSERVED,
-        cell: |place| share(Round::typical(&place.point.rounds, Round::server_busy)),
-    },
-    Kind {
-        title: "user",
-        applies: OBSERVED,
-        cell: |place| cost(place, |cost| cost.cpu_user_s.map(span_of)),
-    },
-    Kind {
-        title: "kernel",
-        applies: OBSERVED,
-        cell: |place| cost(place, |cost| cost.cpu_kernel_s.map(span_of)),
-    },
-    Kind {
-        title: "CPU/request",
-        applies: OBSERVED,
-        cell: |place| {
-            let bound = |cost: &Cost| if cost.lower_bound { ">= " } else { "" };
-            cost(place, |cost| {
-                let each = cost.cpu_us_per_request?;
-                Some(format!("{}{}", bound(cost), micros(each)))
-            })
-        },
-    },
-    Kind {
-        title: "memory",
-        applies: OBSERVED,
-        cell: |place| cost(place, |cost| cost.pss_bytes.after.map(units::bytes)),
-    },
-    Kind {
-        title: "TCP memory",
-        applies: ALWAYS,
-        cell: |place| held_last(place, |kernel| kernel.tcp_memory),
-    },
-    Kind {
-        title: "system memory",
-        applies: ALWAYS,
-        cell: |place| held_last(place, |kernel| kernel.system_memory),
-    },
-    Kind {
-        title: "time",
-        applies: ALWAYS,
-        cell: |place| {
-            let nanos = (place.summary.duration_s * 1e9) as u64;
-            Span::new(Role::Dim, units::span(Nanos::from_nanos(nanos)))
-        },
-    },
-];
-
-/// The most that was held at the end of a round.
-fn held_last(place: &Place<'_>, of: fn(&KernelCounters) -> Option<(u64, u64)>) -> Span {
-    let rounds = place.point.rounds.iter();
-    let last = rounds.filter_map(|round| Some(of(round.kernel.as_ref()?)?.1));
-    Span::new(Role::Dim, last.max().map_or("-".to_owned(), units::bytes))
-}
-
-/// What is shown of this run's points.
-fn kinds(run: &Run) -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter().filter(|kind| (kind.applies)(run))
-}
-
-/// What the server cost at a point.
-fn cost(place: &Place<'_>, of: impl Fn(&Cost) -> Option<String>) -> Span {
-    let shown = place.point.footprint.as_ref().and_then(of);
-    Span::new(Role::Plain, shown.unwrap_or_else(|| "-".to_owned()))
-}
+/// Percentiles that a curve shows.
+const PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
 /// The headings for a run's points.
 pub(crate) fn columns(run: &Run) -> Vec<Column> {
     let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
-    let mut titles: Vec<&'static str> = axes.map(Axis::name).collect();
-    titles.extend(kinds(run).map(|kind| kind.title));
-    let mut columns: Vec<Column> = titles
-        .into_iter()
-        .map(|title| Column {
-            title,
-            is_number: true,
-        })
-        .collect();
-    columns.push(Column {
-        title: "",
+    let axes = axes.map(|axis| axis.name().to_owned());
+    let cells = figures::cells(run, &PERCENTILES).into_iter();
+    let titles = axes.chain(cells.map(|(cell, figure)| figure.title(cell.title)));
+    let remark = Column {
+        title: "".into(),
         is_number: false,
-    });
-    columns
+    };
+    let number = |title: String| Column {
+        title: title.into(),
+        is_number: true,
+    };
+    titles.map(number).chain([remark]).collect()
 }
 
-/// The cells of one point, of which `findings` are what is to be held against it.
-pub(crate) fn cells(run: &Run, point: &Point, findings: &[Finding]) -> Vec<Span> {
+/// The cells of the point at `index`, with `findings` about it.
+pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> {
+    let level = &run.points[index].level;
     let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
     let mut cells: Vec<Span> = axes
-        .map(|axis| Span::new(Role::Plain, value(axis, &point.level)))
+        .map(|axis| Span::new(Role::Plain, value(axis, level)))
         .collect();
-    match &point.summary {
-        Some(summary) => {
-            let place = Place {
-                point,
-                summary,
-                protocol: &run.plan.protocol,
-                findings,
-            };
-            cells.extend(kinds(run).map(|kind| (kind.cell)(&place)));
-            cells.push(Span::new(Role::Wrong, remark(&place, run)));
+    let kinds = figures::cells(run, &PERCENTILES);
+    match Figures::of(run, index) {
+        Some(of) => {
+            cells.extend(
+                kinds
+                    .iter()
+                    .map(|(kind, figure)| cell(kind, figure, &of, findings)),
+            );
+            cells.push(Span::new(Role::Wrong, remark(&of, findings)));
         }
         None => {
-            cells.extend(kinds(run).map(|_| Span::new(Role::Dim, "-")));
+            cells.extend(kinds.iter().map(|_| Span::new(Role::Dim, "-")));
             cells.push(Span::new(Role::Wrong, "nothing was measured"));
         }
     }
     cells
+}
+
+/// A figure, unless a finding voids it.
+fn cell(kind: &Cell, figure: &Selected, of: &Figures<'_>, findings: &[Finding]) -> Span {
+    let effect = figure.effect(findings);
+    if effect == Some(Effect::Void) {
+        return Span::new(Role::Wrong, "INVALID");
+    }
+    let shown = figure.shown(of).unwrap_or_else(|| "-".to_owned());
+    match kind.weight {
+        Weight::Strong if effect == Some(Effect::LowerBound) => {
+            Span::new(Role::Strong, format!(">= {shown}"))
+        }
+        Weight::Strong => Span::new(Role::Strong, shown),
+        Weight::Plain => Span::new(Role::Plain, shown),
+        Weight::Alarm if figure.number(of) > Some(0.0) => Span::new(Role::Wrong, shown),
+        Weight::Dim | Weight::Alarm => Span::new(Role::Dim, shown),
+    }
 }
 
 /// The value that an axis has at a level.
@@ -241,70 +90,41 @@ fn value(axis: &Axis, level: &Level) -> String {
 }
 
 /// What is to be said of a point in a word or two.
-fn remark(place: &Place<'_>, run: &Run) -> String {
+fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
+    let run = of.run;
+    let effect = |figure: Figure| effect_on(findings, figure);
     let mut words = Vec::new();
     let is_overload = |each: &Finding| each.cause == Cause::Overload;
-    if place.findings.iter().any(is_overload) {
+    if findings.iter().any(is_overload) {
         words.push("OVERLOAD");
     }
-    if place.is_bound() {
+    if effect(Figure::Rps) == Some(Effect::LowerBound) {
         words.push("generator-bound");
     }
     if run.plan.is_search() {
-        words.extend(match Verdict::of(place.point, &run.plan) {
+        words.extend(match Verdict::of(of.point, &run.plan) {
             Some(Verdict::Holds) => Some("holds"),
             Some(Verdict::Fails) => Some("fails"),
             Some(Verdict::Open) => Some("undecided"),
             None => None,
         });
-    } else if place.point.rounds.len() < run.plan.rounds as usize {
+    } else if of.rounds.len() < run.plan.rounds as usize {
         words.push("unfinished");
     }
     let marks = [Figure::Rps, Figure::Latency, Figure::Counts];
     if words.is_empty()
         && marks
             .iter()
-            .any(|figure| place.effect(*figure) == Some(Effect::Caveat))
+            .any(|figure| effect(*figure) == Some(Effect::Caveat))
     {
         words.push("*");
     }
     words.join(", ")
 }
 
-fn share(value: Option<f64>) -> Span {
-    Span::new(Role::Plain, value.map_or("-".to_owned(), percent))
-}
-
-fn rounds_rate(place: &Place<'_>, value: Option<f64>) -> Span {
-    let shown = value.map_or("-".to_owned(), rate);
-    held(place, Figure::Rps, Role::Plain, shown)
-}
-
-fn time(place: &Place<'_>, name: &str, value: Option<f64>) -> Span {
-    let latency: &Latency = &place.summary.latency_us;
-    let bound = match latency.at_least.iter().any(|known| known == name) {
-        true => ">= ",
-        false => "",
-    };
-    let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
-    held(place, Figure::Latency, Role::Plain, shown)
-}
-
-/// A figure, unless a finding voids it.
-fn held(place: &Place<'_>, figure: Figure, role: Role, shown: String) -> Span {
-    match place.effect(figure) {
-        Some(Effect::Void) => Span::new(Role::Wrong, "INVALID"),
-        _ => Span::new(role, shown),
-    }
-}
-
 /// All points of a run.
 pub(crate) fn table(run: &Run) -> Table {
-    let rows = run
-        .points
-        .iter()
-        .enumerate()
-        .map(|(index, point)| cells(run, point, &findings_of(run, index)));
+    let rows = (0..run.points.len()).map(|index| cells(run, index, &findings_of(run, index)));
     Table {
         columns: columns(run),
         rows: rows.collect(),

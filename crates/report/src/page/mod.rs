@@ -16,6 +16,7 @@ mod twin;
 pub use asked::plan_lines;
 
 use record::{Grade, Run};
+use std::borrow::Cow;
 
 /// Everything that is shown of a Run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,10 +87,10 @@ pub struct Table {
 }
 
 /// A column's heading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Its words.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// Whether its cells are numbers, set flush right.
     pub is_number: bool,
 }

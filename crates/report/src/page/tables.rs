@@ -4,6 +4,7 @@ use super::findings::{is_bound, is_void};
 use super::{Column, Role, Span, Table};
 use crate::phrase::{micros, number, rate};
 use record::{Blame, FaultCount, Figure, Latency, Point, Round, Run, Step, Summary};
+use std::borrow::Cow;
 use units::percent;
 
 /// The most kinds of errors that are listed.
@@ -13,14 +14,14 @@ const ROUNDS_MOST: usize = 20;
 
 const fn text(title: &'static str) -> Column {
     Column {
-        title,
+        title: Cow::Borrowed(title),
         is_number: false,
     }
 }
 
 const fn numbers(title: &'static str) -> Column {
     Column {
-        title,
+        title: Cow::Borrowed(title),
         is_number: true,
     }
 }
