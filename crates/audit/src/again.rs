@@ -38,7 +38,7 @@ mod tests {
     fn stored_findings_and_status_are_worth_nothing() {
         let mut run = healthy();
         let wanted = judge(&run);
-        run.exit = Some(Exit::new(Exit::NO, "somebody wrote this"));
+        run.exit = Some(Exit::new(Exit::NO, "edited by hand"));
         run.findings.clear();
         let read = again(run);
         assert_eq!((read.findings, read.exit), (wanted, None));

@@ -19,7 +19,7 @@ pub struct Evidence<'a> {
     pub probe: Option<&'a Probe>,
     /// The instrument's own floor, where it was measured.
     pub floor: Option<&'a Floor>,
-    /// Whose footprint was taken, or why nobody's.
+    /// Processes whose footprint was taken, or why there are none.
     pub observed: Option<&'a Observed>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,

@@ -50,7 +50,7 @@ pub(crate) fn healthy() -> Run {
     run
 }
 
-/// The healthy run as an open loop: a thousand a second, evenly, each round of a second; nobody waited.
+/// The healthy run as an open loop: a thousand a second, evenly, each round of a second, without waiting.
 pub(crate) fn open_loop() -> Run {
     const NUMBER: u64 = 1_000;
     let mut run = healthy();

@@ -2,8 +2,8 @@
 //!
 //! In scope: the questions, their thresholds, what a wrong answer does to which figure, and what can be done about it.
 //! Out of scope: measuring (`engine`), printing (`report`), files and sockets. A check sees [`Evidence`], facts that may
-//! be missing, and says nothing where its facts are missing: so the same checks can judge a table that somebody else
-//! published, which is a measurement of which little is known.
+//! be missing, and says nothing where its facts are missing: so the same checks can judge a published table, which is a
+//! measurement of which little is known.
 //!
 //! ```
 //! use record::{Cause, Grade};
@@ -23,12 +23,14 @@ mod evidence;
 mod exit;
 #[cfg(test)]
 mod fixture;
+mod manual;
 mod reasons;
 
 pub use again::again;
-pub use checks::{CHECKS, Check};
+pub use checks::{CHECKS, Check, Threshold};
 pub use evidence::Evidence;
 pub use exit::{contradiction, exit, judgement};
+pub use manual::manual;
 
 use record::{Finding, Run, ServerEnd};
 use std::cmp::Reverse;

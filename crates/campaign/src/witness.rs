@@ -50,7 +50,7 @@ impl Subject {
         let known = match &plan.observe {
             Some(Observe::Nobody) => {
                 subject.is_left_alone = true;
-                return Ok((subject, Observed::nobody("--server none leaves it alone")));
+                return Ok((subject, Observed::none("--server none leaves it alone")));
             }
             Some(named) => {
                 subject.found = Some(find(named)?);
@@ -62,7 +62,7 @@ impl Subject {
                     subject.found = Some(found);
                     Known::Listens
                 }
-                Err(why) => return Ok((subject, Observed::nobody(why))),
+                Err(why) => return Ok((subject, Observed::none(why))),
             },
         };
         let observed = subject.server().map(|mut server| server.observed(known));

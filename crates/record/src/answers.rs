@@ -1,6 +1,6 @@
 //! Whether each listed request was always answered alike.
 //!
-//! A server that is fast because it answers with an error page, a truncated body or somebody else's page still sends
+//! A server that is fast because it answers with an error page, a truncated body or another site's page still sends
 //! 200. Nothing here decides what is right; it counts what came, so that audit can say "two lengths, half and half".
 
 use crate::few::Few;

@@ -138,7 +138,7 @@ impl Capacity {
         let expected = match (plan.stop, load.exchange_rate(&plan.protocol)) {
             (Stop::Requests(number), _) => number as f64,
             (Stop::Duration(span), Some(rate)) => rate * span.as_secs_f64(),
-            (Stop::Duration(_), None) => return 1, // nobody searches a closed loop
+            (Stop::Duration(_), None) => return 1, // a closed loop is never searched
         };
         // A thousandth short is as good: what arrives at random is never just as many.
         let rounds = Self::exchanges_a_vote(plan) as f64 / expected;

@@ -1,7 +1,7 @@
 //! What the server cost at a point: its footprints of all rounds, as figures.
 //!
 //! Every name here is part of the record's contract. A request is one that ended well inside its window, as for
-//! requests/s: CPU time is counted over windows, and what failed is work that nobody wanted.
+//! requests/s: CPU time is counted over windows, and what failed is wasted work.
 
 use crate::{Footprint, Memory, Point, Round, Sampled};
 use schemars::JsonSchema;

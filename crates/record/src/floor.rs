@@ -44,7 +44,7 @@ pub struct FloorTimes {
 }
 
 /// Of what was due in the self-test so much may be unanswered at the window's end, beside one exchange a connection:
-/// otherwise somebody could not keep up.
+/// otherwise generator or server could not keep up.
 const BEHIND_MOST: f64 = 0.01;
 
 impl Floor {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_a_self_test_that_did_not_keep_up_are_no_floor_whoever_was_the_limit() {
+    fn times_of_a_self_test_that_did_not_keep_up_are_no_floor_whatever_the_bottleneck() {
         // Of 2000 due one in a hundred may be behind, and one for each of ten connections.
         for (ended, busy, known) in [
             (1_970, 0.5, true),

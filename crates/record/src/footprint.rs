@@ -43,7 +43,7 @@ pub struct Footprint {
     /// When the clocks were read, on the monotonic clock; none in records that do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Window>,
-    /// Whether processes came or went whose CPU time nobody kept, so that some of it may be missing.
+    /// Whether processes came or went whose CPU time was not kept, so that some of it may be missing.
     pub lower_bound: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Switches {
 }
 
 /// Memory of a process tree in bytes, as PSS: what several processes share is counted once, in equal parts. Each is none
-/// where nobody looked, or might.
+/// where it was not read, or may not be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Before the campaign's load.

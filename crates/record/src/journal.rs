@@ -10,7 +10,7 @@
 //!
 //! It lies beside the finished record as `<file>.journal` and goes when that is written. Lines, because the only damage
 //! that a killed process or a full disk can do to the end of a file is to cut its last line short, and a short line is
-//! easily told. (A database would survive more, but nobody could read it with `less`.)
+//! easily told. (A database would survive more, but could not be read with `less`.)
 
 use crate::save::{self, Destination, SaveError};
 use crate::{Floor, Round, Run};
@@ -87,7 +87,7 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the journal of a record that will lie at `path`, before the load, and finds out that the record can be
-    /// written there. A journal without rounds is replaced; one with rounds is somebody's measurement.
+    /// written there. A journal without rounds is replaced; one with rounds is a measurement, and kept.
     ///
     /// # Errors
     /// [`SaveError`], before anything was asked of any server.
@@ -123,7 +123,7 @@ impl Journal {
     /// that was left there, if any. Until it does, the old one is untouched.
     ///
     /// # Errors
-    /// [`SaveError`], [`SaveError::StillGoing`] where whoever wrote the old one still does.
+    /// [`SaveError`], [`SaveError::StillGoing`] where another process still writes the old one.
     pub fn resume(path: &Path, run: &mut Run) -> Result<Journal, SaveError> {
         let Destination::File(record) = Destination::of(path)? else {
             return Err(SaveError::NoFile(path.into()));
@@ -292,7 +292,7 @@ pub(crate) fn journal_path(path: &Path) -> PathBuf {
 fn create_exclusively(path: &Path) -> Result<File, SaveError> {
     let create = || {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-        let _ = file.try_lock(); // where locks cannot be had, nobody can tell that we are still writing
+        let _ = file.try_lock(); // where locks cannot be had, no other process can tell that we are still writing
         Ok::<File, io::Error>(file)
     };
     let unwritable = |error| SaveError::Unwritable {
@@ -312,7 +312,7 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
     }
 }
 
-/// Refuses a file that is no journal of ours, and one that somebody is still writing.
+/// Refuses a file that is no journal of ours, and one that another process is still writing.
 fn refuse_foreign(path: &Path) -> Result<(), SaveError> {
     let unwritable = |error| SaveError::Unwritable {
         path: path.into(),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_goes_on_with_what_was_measured_and_refuses_while_somebody_writes_it() {
+    fn a_journal_goes_on_with_what_was_measured_and_refuses_while_another_process_writes_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         let run = example::few_samples();

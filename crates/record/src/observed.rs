@@ -1,9 +1,9 @@
-//! Whose footprint was taken.
+//! The processes whose footprint was taken.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose footprint was taken, and how it was known; or why nobody's was.
+/// The processes whose footprint was taken, and how they were known; or why there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
     /// How the server was known.
@@ -16,7 +16,7 @@ pub struct Observed {
     /// The control group whose clock was used, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
-    /// Why nobody was observed.
+    /// Why no process was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }
@@ -25,8 +25,8 @@ impl Observed {
     /// The most processes that are named.
     pub const MOST: usize = 64;
 
-    /// Nobody was observed, because of `why_not`.
-    pub fn nobody(why_not: impl Into<String>) -> Observed {
+    /// Returns that no process was observed, because of `why_not`.
+    pub fn none(why_not: impl Into<String>) -> Observed {
         Observed {
             why_not: Some(why_not.into()),
             ..Observed::default()

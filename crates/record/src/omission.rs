@@ -1,7 +1,7 @@
 //! What a closed loop did not see: while nothing ended, it asked nothing.
 //!
-//! The measure is the omission index: the share of the time in which a user who comes at random would have met a gap.
-//! Its complement is the percentile up to which the gaps matter to nobody. The loop's own samples begin to show them at
+//! The measure is the omission index: the share of the time in which a request at a random time would have met a gap.
+//! Its complement is the percentile up to which gaps do not matter. The loop's own samples begin to show them at
 //! another one, because each gap hides no more than one sample for each place that was in flight. Between the two a
 //! percentile of the samples is smaller than what it is taken for. (The index follows the idea of coordinated omission
 //! that is Gil Tene's; the derivation is in docs/measurement.md.)
@@ -22,7 +22,7 @@ pub struct Omission {
     pub gaps: u64,
     /// The longest of them, in microseconds; null where there is none.
     pub longest_us: Option<f64>,
-    /// Percentiles above this one (0 to 1) would show the gaps to whoever comes at random; null where none is blind.
+    /// Percentiles above this one (0 to 1) would show the gaps to requests at random times; null where none is blind.
     pub blind_from: Option<f64>,
     /// From this one on the samples show them; null likewise.
     pub blind_to: Option<f64>,
@@ -30,10 +30,10 @@ pub struct Omission {
     pub withheld: Vec<String>,
 }
 
-/// A gap counts above so many median service times: what a server takes is no standstill.
-const USUAL: u64 = 5;
-
 impl Omission {
+    /// Median service times that a gap must exceed to count as a stall.
+    pub const USUAL: u64 = 5;
+
     /// What follows from the gaps in `tally`; none of an open loop, where the gaps were not recorded, or where nothing
     /// ended well and no percentile could be blind.
     pub fn of(tally: &Tally) -> Option<Omission> {
@@ -73,7 +73,7 @@ impl Omission {
         self.hides(p.quantile()) || counted(tally).is_some_and(is_small)
     }
 
-    /// Whether gaps begin to matter to whoever comes at random below `p`, and to the samples above it.
+    /// Whether gaps begin to matter to requests at random times below `p`, and to the samples above it.
     fn hides(&self, p: f64) -> bool {
         let blind = self.blind_from.zip(self.blind_to);
         blind.is_some_and(|(from, to)| from < p && p < to)
@@ -82,12 +82,12 @@ impl Omission {
 
 /// The gaps of a closed loop, and the length above which they count; none where nothing ended well.
 fn counted(tally: &Tally) -> Option<(&Gaps, Nanos)> {
-    let usual = Nanos::from_nanos(tally.service.quantile(0.5)?) * USUAL;
+    let usual = Nanos::from_nanos(tally.service.quantile(0.5)?) * Omission::USUAL;
     Some((tally.gaps.as_deref()?, usual.max(Gaps::SHORTEST)))
 }
 
 /// Whether more than 1 - p of the time lies in gaps, longer than `limit`, as far as more than the samples' p-quantile of
-/// them is still to come: then whoever comes at random has to wait longer than that more often than once in 1 / (1 - p).
+/// them is still to come: then a request at a random time has to wait longer than that more often than once in 1 / (1 - p).
 ///
 /// This looks at the percentile's own value, and so at the long gaps alone where short ones are what is below it.
 fn is_too_small(tally: &Tally, gaps: &Gaps, limit: Nanos, p: f64) -> bool {

@@ -38,7 +38,7 @@ pub struct Round {
     pub tally: Tally,
     /// Where each thread's time went.
     pub threads: Vec<ThreadAccounts>,
-    /// What the server cost, where it was observed; none of a window so short that nobody looked in time.
+    /// What the server cost, where it was observed; none of a window too short to be sampled in time.
     pub footprint: Option<Footprint>,
     /// Where the machine's CPU time went meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]

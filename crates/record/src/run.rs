@@ -22,7 +22,7 @@ pub struct Run {
     pub machine: Machine,
     /// What the server answered before the load; none when there was no probe.
     pub probe: Option<Probe>,
-    /// Whose footprint was taken, or why nobody's; none in records that do not say.
+    /// Processes whose footprint was taken, or why there are none; none in records that do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// Load levels and their rounds.

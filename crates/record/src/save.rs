@@ -44,7 +44,7 @@ pub enum SaveError {
         .0.display()
     )]
     HoldsRounds(PathBuf),
-    /// Somebody is still measuring into it.
+    /// Another process is still measuring into it.
     #[error("{} is still being written: the campaign goes on; wait for its end, or stop it first", .0.display())]
     StillGoing(PathBuf),
     /// There is no file to go on with.

@@ -1,4 +1,4 @@
-//! Where records lie that nobody named a file for: the user's state directory.
+//! Where records lie for which no file was named: the user's state directory.
 
 use crate::SaveError;
 use std::ffi::OsString;

@@ -19,7 +19,7 @@ use units::Nanos;
 pub struct Tally {
     /// Exchanges that were due in the window.
     pub due: u64,
-    /// Those of `due` that were given up before a byte of them was sent, by nobody's fault but time's.
+    /// Those of `due` that were given up before a byte of them was sent, because time ran out.
     pub never_sent: u64,
     /// Those of `started` that were sent once more, on a new connection, because they were pipelined behind a response that
     /// closed theirs. Each counts once, from its first sending.

@@ -1,7 +1,7 @@
 //! What was answered: what one wanted to weigh, or something else?
 
-use super::Check;
 use super::connections;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
@@ -11,12 +11,25 @@ use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "answers",
-    title: "Was it the page that was answered, and not a redirect or an error?",
-    doc: "A server says 301 or 404 faster than it says anything worth weighing. When at least 90 % of the complete \
-          responses are redirects, or have a status that was not expected, requests/s and latency are qualified, with \
-          a hint what to ask instead. So they are when more exchanges failed than the plan tolerates (--max-errors), \
-          since what fails early costs the server less; where most were pipelined behind an answer that ended the \
-          connection, with the number of requests after which the server seems to close. Different statuses are noted.",
+    question: "Did the server send the page, and not a redirect or an error?",
+    looks_at: "The statuses of the complete responses, and the share of requests that failed. Redirects and errors \
+               cost the server less than the page.",
+    thresholds: &[
+        threshold(
+            "share of responses that are redirects or have an unexpected status",
+            || percent(NEARLY_ALL),
+            "a guess",
+        ),
+        threshold(
+            "share of requests that failed",
+            || "--max-errors".to_owned(),
+            "the plan; 1 % by default",
+        ),
+    ],
+    effect: "Requests/s and latency get a caveat. Different statuses are a note.",
+    remedy: "Request the final URL, correct the path or the credentials, or name the expected statuses with \
+             --expect; --show-exchange prints request and response. Where the server closes connections with \
+             requests still in the pipeline, give --requests-per-connection below its limit.",
     cause: Cause::UnexpectedResponses,
     judge,
 };

@@ -1,6 +1,6 @@
 //! Was the same request always answered with the same body?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use plan::{Plan, Requests};
@@ -8,12 +8,26 @@ use record::{Answer, Cause, Figure, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "bodies",
-    title: "Was the same request always answered with the same body?",
-    doc: "A server under load that answers with 200 and an error page, or with half of the page, looks fast. So the \
-          bodies' lengths are compared for every request that is not a template, and their checksums on the first \
-          answer of each connection and a sample. Where some differ from most, counts and requests/s are qualified: \
-          pages may vary for good reasons, and only the reader knows. Where nearly all differ from one another, the page \
-          is dynamic, which is only noted. With --expect @FILE a differing body is a fault instead.",
+    question: "Did the same request always get the same body?",
+    looks_at: "The body length of every response to a request that is not a template, and the checksum of the first \
+               response on each connection and of a sample. An overloaded server that sends an error page with \
+               status 200, or half of the page, looks fast.",
+    thresholds: &[
+        threshold(
+            "share of equal checksums up to which a page is dynamic",
+            || units::percent(ALIKE_MAX),
+            "a guess",
+        ),
+        threshold(
+            "checksums that are needed to call it dynamic",
+            || SAMPLES_MIN.to_string(),
+            "a guess",
+        ),
+    ],
+    effect: "Where some bodies differ from most, counts and requests/s get a caveat, since pages may vary for good \
+             reasons. Where nearly all differ from one another, the page is dynamic: a note.",
+    remedy: "If the page varies by design, nothing is wrong. Otherwise name the expected body with --expect @FILE; \
+             then a different body is an error.",
     cause: Cause::VaryingResponses,
     judge,
 };

@@ -1,6 +1,6 @@
 //! Were exchanges cut off before their end was known?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
@@ -8,12 +8,20 @@ use record::{Cause, Figure, Finding, Kind, Latency, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "censored",
-    title: "Do the latencies hold everything that was waited for?",
-    doc: "An exchange that timed out, was never sent, was still open when the run ended, or was carried over from \
-          before the window took at least as long as it was waited for; how long, nobody knows. It enters the latencies at that age, so the mean, and every \
-          percentile not below the smallest such age, is a lower bound, printed `>= value`. If a percentile is, \
-          latency is qualified; if only mean or maximum are, it is noted. Samples beyond 69 s are counted and not told \
-          apart, and noted.",
+    question: "Do the latencies contain everything that was waited for?",
+    looks_at: "Requests that timed out, were never sent, were still open at the end of the run, or were carried over \
+               from before the window. Each took at least as long as weigh waited for it, and enters the latencies \
+               with that age. So the mean, and each percentile from the smallest such age up, is a lower bound, \
+               printed as `>= value`.",
+    thresholds: &[threshold(
+        "latency beyond which samples are only counted",
+        || "69 s".to_owned(),
+        "the range of the histograms, 2^36 ns",
+    )],
+    effect: "Latency gets a caveat where a percentile is a lower bound. Where only mean or maximum are, and for \
+             samples beyond the range, there is a note.",
+    remedy: "Wait longer with --timeout, or lower the load. Where requests were never sent, find out why connections \
+             failed.",
     cause: Cause::Censored,
     judge,
 };

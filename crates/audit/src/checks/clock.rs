@@ -1,6 +1,6 @@
 //! Was the clock cheap enough to be read twice an exchange?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding};
@@ -8,10 +8,17 @@ use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
     name: "clock",
-    title: "Is reading the clock cheap on this machine?",
-    doc: "An exchange is stamped with two readings of the clock. Through the vDSO one costs some twenty nanoseconds; \
-          with a slow clock source (hpet, acpi_pm, some hypervisors' own) each is a system call. Above 200 ns a reading \
-          requests/s and latency are qualified, because the generator then pays for its stamps what an exchange costs.",
+    question: "Is reading the clock cheap on this machine?",
+    looks_at: "The time that one reading of the clock takes; each request needs two. Through the vDSO a reading \
+               takes some 20 ns. With a slow clock source (hpet, acpi_pm, that of some hypervisors) each reading is \
+               a system call.",
+    thresholds: &[threshold(
+        "time of one reading, more than",
+        || units::span(MOST),
+        "ten times a reading through the vDSO; what takes longer is a system call",
+    )],
+    effect: "Requests/s and latency get a caveat: the generator spends on its time stamps what a request costs.",
+    remedy: "Use the clock source tsc if it is stable on this machine, or another machine.",
     cause: Cause::Other,
     judge,
 };

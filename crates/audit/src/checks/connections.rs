@@ -1,6 +1,6 @@
 //! Was there the concurrency that was asked for?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note, number};
 use crate::reasons;
@@ -10,15 +10,21 @@ use units::count;
 
 pub(super) const CHECK: Check = Check {
     name: "connections",
-    title: "Were as many connections open as were asked for?",
-    doc: "Requests/s at 1000 connections means nothing when 200 were open. In the round that had the fewest, the most \
-          that were open at a time must be what was asked for; so must the number when the window opened, where \
-          connections are opened before the load and none was replaced (a server that closes now and then makes the \
-          number at one moment say little). A shortfall qualifies requests/s and latency. Where connections are opened \
-          only when needed, or serve only some exchanges, fewer open at a time are the nature of it: noted. So are \
-          more connections than requests, of which the rest is never opened. (An open loop opens as many as it needs.) \
-          A connection whose request was sent before the window and had no response by its end was open, but took no \
-          part: it is named, and requests/s and latency get a caveat.",
+    question: "Were as many connections open as asked for, and did each get responses?",
+    looks_at: "The complete round with the fewest connections: the most that were open at a time and, where \
+               connections open before the load and none was replaced, the number at the start of the window. Also \
+               connections that the server closed, and connections whose request was sent before the window and had \
+               no response by its end. An open loop opens as many as it needs, so only the last two apply.",
+    thresholds: &[threshold(
+        "connections opened, times those that were needed, from",
+        || AGAIN.to_string(),
+        "a guess",
+    )],
+    effect: "Too few connections, and connections without a response during a whole window, give requests/s and \
+             latency a caveat. Where connections open on demand or serve only some requests, where there are more \
+             connections than requests, and where the server closes connections, there is a note.",
+    remedy: "Look for connect errors, and at the server's limits: connections, workers, open files, listen backlog, \
+             requests per connection.",
     cause: Cause::Other,
     judge,
 };

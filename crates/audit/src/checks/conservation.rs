@@ -1,6 +1,6 @@
 //! Does every exchange end once, and do the figures follow from the rounds?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, list, void};
 use crate::reasons;
@@ -12,13 +12,20 @@ use units::count;
 
 pub(super) const CHECK: Check = Check {
     name: "conservation",
-    title: "Is every exchange accounted for exactly once?",
-    doc: "In every round, exchanges due must be those started plus those never sent, and those started must be those \
-          that ended well plus the faults plus those that were cut off. What is carried over from before the window is \
-          an error beside those, and was sent in warm-up. There cannot be more statuses than \
-          complete responses; each distribution must have as many samples as there were requests of its kind; and every \
-          figure of the summary must follow again from the rounds. If one does not, either weigh \
-          has an error or the record was changed afterwards, and no figure of it can be believed: all are invalid.",
+    question: "Is every request accounted for exactly once?",
+    looks_at: "The counts and distributions of every round, and the stored figures. Scheduled requests are those \
+               started plus those never sent; started requests are those that ended ok, failed or were cut off. \
+               Carried-over requests are errors besides, and were sent in the warm-up. There are at most as many \
+               statuses as complete responses, each distribution has one sample for each request of its kind, and \
+               every stored figure follows again from the rounds.",
+    thresholds: &[threshold(
+        "relative difference of stored and computed figures that are not counts",
+        || format!("{TOLERANCE:e}"),
+        "adding in another order changes the last digits of a floating-point sum",
+    )],
+    effect: "Every figure is void, and the exit status is 1: weigh has an error, or the record was changed after it \
+             was written.",
+    remedy: "Measure again. If it happens again, report it as an error of weigh, with the record.",
     cause: Cause::Contradiction,
     judge,
 };

@@ -1,6 +1,6 @@
 //! Is a latency that of the server, or that of the instrument?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note};
 use record::{Cause, Figure, Finding, Floor, Latency};
@@ -8,11 +8,18 @@ use units::{Nanos, span};
 
 pub(super) const CHECK: Check = Check {
     name: "floor",
-    title: "Does latency rise clear of what the instrument itself takes?",
-    doc: "Before an open loop weigh measures its own floor: the same load against its own small server, so that what comes \
-          out is the generator's time and the kernel's. Where p50 or p99 of response time is under twice that of the floor, \
-          less than half of it can be the server's, and latency is qualified. That the floor is not known is a note. Our \
-          own server is exempt: it is what the floor is measured with.",
+    question: "Open loop: does latency rise clear of the generator's own baseline?",
+    looks_at: "p50 and p99 of response time against the baseline: the same load on weigh's reference server, \
+               measured before the first round. It contains the time of the generator and of the kernel. The \
+               reference server itself is exempt.",
+    thresholds: &[threshold(
+        "latency as a multiple of the baseline, under",
+        || CLEAR_FROM.to_string(),
+        "less than half of such a latency can be the server's",
+    )],
+    effect: "Latency gets a caveat. An unknown baseline is a note.",
+    remedy: "Compare such servers by CPU time per request, or by the rate they sustain. For latency, request \
+             something that takes more work.",
     cause: Cause::Baseline,
     judge,
 };

@@ -1,21 +1,37 @@
 //! Do two generators get more out of the server than one?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, lower_bound, note, number};
 use record::{Cause, Figure, Finding, Ratio, Twin};
 
 pub(super) const CHECK: Check = Check {
     name: "generators",
-    title: "Do two generators get more out of the server than one?",
-    doc: "The oldest test of who was the limit: the same load split over two generators (--two-generators). Each round \
-          has a twin right beside it, and what is judged is the ratio of their requests/s over the pairs of complete \
-          rounds, with its 95 % interval. Over 1 with its whole interval, and by more than 2 %: one generator was the \
-          limit, and requests/s is invalid: a lower bound. Under 1 likewise: two cost the machine more than one, which \
-          says nothing of who was the limit. Otherwise one was not the limit, if the interval leaves room for at most \
-          5 % more; else it cannot be told. In an open loop the 99th percentile of response time is compared too: where \
-          two generators lower it with its whole interval and by more than 10 %, latency is qualified. Under three pairs \
-          there is no interval, and nothing follows.",
+    question: "Do two generators get more out of the server than one?",
+    looks_at: "With --two-generators, the ratio of requests/s with two generator processes to requests/s with one, \
+               over the pairs of complete rounds, with its 95 % interval. In an open loop also the ratio of p99.",
+    thresholds: &[
+        threshold(
+            "more requests/s with two, and the whole interval above 1",
+            || units::percent(MOVED),
+            "a guess",
+        ),
+        threshold(
+            "room in the interval above 1 for \"one was not the bottleneck\"",
+            || units::percent(UNSURE),
+            "a guess",
+        ),
+        threshold(
+            "lower p99 with two, and the whole interval under 1",
+            || units::percent(LOWER),
+            "a guess; p99 varies more than a rate",
+        ),
+    ],
+    effect: "More requests/s with two: one generator was the bottleneck, and requests/s is a lower bound. Lower p99 \
+             with two: latency gets a caveat. Anything else is a note. Under three pairs there is no interval, and \
+             nothing follows.",
+    remedy: "Give the generator more --threads or CPUs, or load from several machines; then compare again. More or \
+             longer rounds narrow the interval.",
     cause: Cause::Other,
     judge,
 };

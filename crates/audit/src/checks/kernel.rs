@@ -1,6 +1,6 @@
 //! Did the kernel's network and the machine beside us behave?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note, number};
 use record::{Budget, Cause, Figure, Finding, KernelCounters, Round};
@@ -8,13 +8,27 @@ use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "kernel",
-    title: "Did the kernel's network lose connections, or something else take the machine's CPUs?",
-    doc: "The kernel counts connections that came while a listener's queue was full: each waits a second or more until \
-          it is sent again, which is in its latency as if the server had taken it. Any of them during a window \
-          qualifies requests/s and latency; handshakes and segments that were sent again are noted. The counters are of \
-          the whole network namespace, so another program's connections may be among them. From 5 % of the machine's CPU time on \
-          (the median over rounds), what the hypervisor gave to others qualifies requests/s and latency, and what other \
-          programs took is noted: that is the difference of ticks and clocks, so it is rough.",
+    question: "Did the network lose connections, or did something else use the CPUs?",
+    looks_at: "Counters of the kernel over the windows: connections that met a full listen queue, TCP retransmits, \
+               and the CPU time that the hypervisor (steal) and other programs took, as a share of the machine's. \
+               The network counters include other programs of the same network namespace. What other programs took \
+               is a difference of ticks and clocks, so it is rough.",
+    thresholds: &[
+        threshold(
+            "connections that met a full listen queue, more than",
+            || "0".to_owned(),
+            "each is delayed by a second or more",
+        ),
+        threshold(
+            "stolen CPU time, or that of other programs, from (median of the rounds)",
+            || percent(OTHERS_MOST),
+            "a guess",
+        ),
+    ],
+    effect: "Full listen queues and steal give requests/s and latency a caveat. Retransmits and other programs are a \
+             note.",
+    remedy: "Raise the server's backlog and net.core.somaxconn. Measure on a machine of your own, and stop other \
+             programs.",
     cause: Cause::Network,
     judge,
 };

@@ -2,9 +2,10 @@
 
 use super::quota::{self, Throttled};
 use super::short::{
-    GENERATOR_MOST, Server, Short, all_workers, full_workers, server, shared_cpu, short,
+    GENERATOR_MOST, NEARLY_WHOLE, SERVER_MOST, Server, Short, all_workers, full_workers, server,
+    shared_cpu, short,
 };
-use super::{Check, overload, waiting};
+use super::{Check, overload, threshold, waiting};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, lower_bound, note, number};
 use record::{Cause, Effect, Figure, Finding, Round};
@@ -12,22 +13,39 @@ use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "limit",
-    title: "Who was the limit: the generator, the server, or neither?",
-    doc: "A load generator that has no CPU left measures itself. Its busiest thread's busy share is (CPU time + time \
-          it waited for a CPU, deliberate spinning excluded) / wall; the server's is its CPU time as a share of the CPUs it may use; of both the \
-          median over the complete rounds is judged. Generator over 85 % and server not over 90 %: the generator was \
-          the limit, and requests/s is invalid: a lower bound. Server over 90 % and generator not over 85 %: the \
-          server was the limit, which is what one wants. Both: qualified, which is normal on small machines; so it is where the server kept \
-          a whole number of CPUs busy, though it may use more, and has no more threads than that and one beside. \
-          Neither: latency or the number of connections was the limit. The server's side is known where weigh started \
-          it, where it was named by --server, and where it was found listening on this machine; otherwise requests/s is qualified. So it is where rounds are shorter than 10 ms, for \
-          which shares of time say nothing. A server that used up its CPU quota in most periods had no CPU left either; of a \
-          generator that its own quota throttled `quota` tells, and nobody is accused. Our own reference server is exempt. \
-          Where an open loop did less than was due (as `overload` has it) and only the generator was short of CPU, it \
-          could not offer the rate: it read answers late, which looks like a slow server, so both requests/s and latency \
-          are invalid. Where \
-          generator and server may use one CPU only, and it is the same, each waits for the other, the shares say \
-          nothing, and both requests/s and latency are qualified.",
+    question: "Was the generator or the server the bottleneck?",
+    looks_at: "How busy each side was, as the median over the complete rounds. The generator: the busiest thread's \
+               CPU time and its waits for a CPU, busy-polling excluded, as a share of the window. The server: its \
+               CPU time as a share of the CPUs that it may use; it is known where weigh started the server, where \
+               --server names it, and where it was found listening on this machine. A server that kept a whole \
+               number of CPUs busy and has no more than one further thread is saturated too, and so is one that its \
+               CPU quota stopped in most periods. Where the generator's own quota stopped it, `quota` speaks, and \
+               this check only where the rate was not offered. The reference server is exempt.",
+    thresholds: &[
+        threshold(
+            "generator saturated, over",
+            || percent(GENERATOR_MOST),
+            "a guess between others' limits: k6 80 %, BrowserStack 80 %, Locust 90 %",
+        ),
+        threshold("server saturated, over", || percent(SERVER_MOST), "a guess"),
+        threshold(
+            "distance from a whole number of CPUs",
+            || format!("{NEARLY_WHOLE} CPUs"),
+            "a guess",
+        ),
+        threshold(
+            "rounds that say nothing about busy shares, shorter than",
+            || units::span(Round::SHARES_FROM),
+            "a guess",
+        ),
+    ],
+    effect: "Only the generator saturated: requests/s is a lower bound and latency gets a caveat; where an open loop \
+             fell behind its schedule, latency is void. Both saturated, or both on the same only CPU: requests/s and \
+             latency get a caveat. Server not observed: requests/s gets a caveat, and latency too where the \
+             generator was saturated. Rounds too short: requests/s gets a caveat. Only the server saturated, or \
+             neither: a note.",
+    remedy: "Give the generator more --threads or CPUs of its own, or load from another machine. Let weigh start the \
+             server, or name it with --server.",
     cause: Cause::Other,
     judge,
 };
@@ -483,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_without_cpu_could_not_offer_the_rate_whoever_was_asked() {
+    fn a_generator_without_cpu_could_not_offer_the_rate_whatever_the_server() {
         const BOTH: &[Figure] = &[Figure::Rps, Figure::Latency];
         type Case<'a> = (u64, f64, Option<f64>, Grade, &'a [Figure], &'a str);
         let offer =

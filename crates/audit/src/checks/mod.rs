@@ -29,19 +29,40 @@ mod window;
 use crate::Evidence;
 use record::{Cause, Finding};
 
-/// One question that is asked of every measurement.
+/// A question that is asked of every measurement: a row of the table, and a section of `docs/checks.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// Its name in records.
     pub name: &'static str,
     /// The question, in one line.
-    pub title: &'static str,
-    /// What it looks at, its thresholds and what it does to which figures.
-    pub doc: &'static str,
+    pub question: &'static str,
+    /// The evidence it looks at, and why.
+    pub looks_at: &'static str,
+    /// What it compares with.
+    pub thresholds: &'static [Threshold],
+    /// What its findings do to which figures.
+    pub effect: &'static str,
+    /// What to do about its findings.
+    pub remedy: &'static str,
     /// Root cause of its findings that name none.
     pub cause: Cause,
-    /// Answers it; nothing where facts are missing or all is well. [`Check::findings`] adds name and cause.
+    /// Answers the question; empty where facts are missing or all is well. [`Check::findings`] adds name and cause.
     pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
+}
+
+/// A value that a check compares with.
+#[derive(Debug, Clone, Copy)]
+pub struct Threshold {
+    /// What is compared with it.
+    pub of: &'static str,
+    /// Returns it as it is printed, from the constant that the check uses.
+    pub value: fn() -> String,
+    /// Where it comes from; "a guess" where it was neither derived nor measured.
+    pub source: &'static str,
+}
+
+const fn threshold(of: &'static str, value: fn() -> String, source: &'static str) -> Threshold {
+    Threshold { of, value, source }
 }
 
 impl Check {
@@ -98,11 +119,13 @@ mod tests {
     #[test]
     fn every_row_is_documented_and_named_once() {
         for check in CHECKS {
-            assert!(
-                check.title.ends_with('?') && check.doc.len() > 100,
-                "{}",
-                check.name
-            );
+            assert!(check.question.ends_with('?'), "{}", check.name);
+            for text in [check.looks_at, check.effect, check.remedy] {
+                assert!((10..900).contains(&text.len()), "{}: {text}", check.name);
+            }
+            for threshold in check.thresholds {
+                assert!(!(threshold.value)().is_empty() && !threshold.source.is_empty());
+            }
             assert_eq!(
                 CHECKS
                     .iter()

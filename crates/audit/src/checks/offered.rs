@@ -1,6 +1,6 @@
 //! In an open loop: was the load the one that was asked for?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
@@ -9,17 +9,44 @@ use units::{Rate, percent};
 
 pub(super) const CHECK: Check = Check {
     name: "offered",
-    title: "Was everything sent that was due, and when it was due?",
-    doc: "In an open loop the schedule decides what is due. In complete rounds it must be as many as the rate says (for \
-          even arrivals to within one at each edge of the window, at random within five standard deviations), and no \
-          more may be sent than was due: else weigh has an error, and every figure is invalid. (Where connections arrive, \
-          it is they that must be as many.) If more than 0.1 % was \
-          never sent by our own fault, the rate was not offered, and requests/s and latency are invalid. Where more than \
-          1 % of the requests of connections that arrived were never due, because those connections ended before, fewer \
-          were offered than the rates say, which qualifies requests/s. What the \
-          generator itself was late is in the response times: more than 5 % of them all together qualifies latency. So \
-          does waiting for a connection, by the same measure; more connections are advised only where all were open. A number of requests that was given up \
-          because nothing was answered qualifies requests/s and latency.",
+    question: "Open loop: was everything sent that was scheduled, and on time?",
+    looks_at: "The number of requests (with --connection-rate, of connections) that complete rounds scheduled, \
+               against the rate; requests that the generator never sent; requests that were skipped because their \
+               connection ended before; and the shares of response time that are the generator's own delay or \
+               waiting for a free connection.",
+    thresholds: &[
+        threshold(
+            "distance of the scheduled number from the rate, constant arrivals, over",
+            || "1".to_owned(),
+            "one arrival may fall on either side of a window's edge",
+        ),
+        threshold(
+            "standard deviations of it for random arrivals, over",
+            || DEVIATIONS.to_string(),
+            "chance leads further once in two million rounds",
+        ),
+        threshold(
+            "share of the scheduled requests that the generator never sent, over",
+            || percent(MISSING_MOST),
+            "a guess; Nighthawk's controller accepts 1 %",
+        ),
+        threshold(
+            "share of requests that were skipped, over",
+            || percent(FORGONE_MOST),
+            "as many as may fail by default",
+        ),
+        threshold(
+            "share of response time that is generator delay, or waiting for a connection, over",
+            || percent(SHARE_MOST),
+            "a guess",
+        ),
+    ],
+    effect: "A schedule that was not kept, or more sent than was scheduled, is an error of weigh: every figure is \
+             void. Requests that the generator never sent: requests/s and latency are void. Skipped requests: \
+             requests/s gets a caveat. Delay or waiting: latency gets a caveat. A number of requests that was given \
+             up because the server no longer responded: requests/s and latency get a caveat.",
+    remedy: "Lower the rate, leave the generator a CPU of its own, or load from another machine. Raise --connections \
+             where all were open.",
     cause: Cause::Other,
     judge,
 };
@@ -28,7 +55,7 @@ pub(super) const CHECK: Check = Check {
 const MISSING_MOST: f64 = 0.001;
 /// The largest share of response time that something other than the server may have, unsaid.
 const SHARE_MOST: f64 = 0.05;
-/// The largest share of what connections were to ask that they may leave unasked, unsaid: as much as may fail.
+/// Share of skipped requests that is tolerated: 1 %, the same as for errors.
 const FORGONE_MOST: f64 = 0.01;
 /// How far chance may lead a number away from its mean, in standard deviations: once in two million rounds it leads
 /// further.
@@ -463,7 +490,7 @@ mod tests {
                 let open = tally(&mut run).open.as_mut().unwrap();
                 // The share is one of the sum: of 104 and of 106.
                 part(open).record_n(response * percent / 100 / 1_000, 1_000);
-                // Whoever was never sent waited for long, and has no say.
+                // A request that was never sent waited long, and does not count here.
                 open.response.record_n(response, 1);
                 let found = found(&run);
                 assert_eq!(found.len(), findings, "{percent} %: {found:?}");

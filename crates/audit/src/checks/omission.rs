@@ -1,24 +1,45 @@
 //! What does a closed loop not see?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, number};
-use record::{Cause, Figure, Finding, Omission, Summary};
+use record::{Cause, Figure, Finding, Gaps, Omission, Summary};
 use units::{Nanos, percent};
 
 pub(super) const CHECK: Check = Check {
     name: "omission",
-    title: "Did the server stand still while a closed loop asked nothing?",
-    doc: "A closed loop asks again when it is answered, so that a server that stands still is asked nothing: of a \
-          standstill each connection sees one sample, however long it lasts. So gaps between endings are noted on each \
-          thread, while exchanges are in flight; those count that are longer than a millisecond and than five times \
-          the median service time. The omission index is the share of the time that they take (less what lies between \
-          two endings anyway), and so the probability that whoever comes at random meets one. Percentiles that would \
-          show the gaps to him, and that the loop's few samples of them do not reach, or that he would exceed more often \
-          than they say, are withheld; where the index is \
-          above 0.1 %, a p99.9 that is printed is qualified. With one request in flight on a thread a gap may as well \
-          be an answer that is slow for itself and would have held up nobody else; which it is, one connection cannot \
-          tell, and that is said. Not in an open loop: everything that was due meanwhile is in its percentiles.",
+    question: "Does a closed loop hide stalls (coordinated omission)?",
+    looks_at: "Stalls: spans in which requests were in flight on a thread of a closed loop and none ended. A closed \
+               loop sends nothing meanwhile, so each connection sees a stall as one sample, however long it lasts. \
+               The omission index is the share of time in stalls (less the usual time between two endings): the \
+               probability that a request at a random time meets one. With one request in flight, a stall cannot be \
+               told from one slow response. An open loop needs no such check: what was scheduled during a stall is \
+               in its percentiles.",
+    thresholds: &[
+        threshold(
+            "a stall is longer than",
+            || units::span(Gaps::SHORTEST),
+            "a guess",
+        ),
+        threshold(
+            "and than the median service time, times",
+            || Omission::USUAL.to_string(),
+            "a guess",
+        ),
+        threshold(
+            "omission index above which p99.9 gets a caveat",
+            || percent(INDEX_MOST),
+            "p99.9 leaves out that share of the requests",
+        ),
+        threshold(
+            "generator's own waiting that is mentioned, of all stalls, from",
+            || percent(OWN_WAIT_SAID),
+            "a guess",
+        ),
+    ],
+    effect: "Percentiles that would show the stalls to requests at random times, but not to the loop's own, are \
+             withheld. Where one is withheld, or a p99.9 above the threshold is printed, latency gets a caveat.",
+    remedy: "Load at a rate (--rate), whatever the server does. Where there is only one connection, use more.",
     cause: Cause::CoordinatedOmission,
     judge,
 };

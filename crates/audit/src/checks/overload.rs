@@ -2,7 +2,7 @@
 
 use super::offered::share;
 use super::short::{Short, short};
-use super::{Check, paused};
+use super::{Check, paused, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
@@ -11,19 +11,60 @@ use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "overload",
-    title: "Could the server do what was due?",
-    doc: "Where more is due than a server can do, its backlog grows for as long as one measures, and latency is a \
-          function of the run's length and of nothing else. It is called overload where less than 99 % of what was due \
-          ended well inside the windows, and either response time grew with the run, by at least half of what such a \
-          backlog makes it grow ((offered - sustained) / sustained for each second), or 1 % and more was never sent \
-          although most of what was sent ended well. The growth must have begun before the last quarter of the windows \
-          (a quarter of what is expected suffices there), else it was a stall, which `stalls` tells; and rounds in which \
-          weigh itself was paused are left out. Where connections arrive, each offers the requests that it lived to \
-          ask, and the growth is shared by them: only the first waits for a connection. Then latency is invalid: the word OVERLOAD stands in its place, \
-          with what was sustained, and by whom: by the server; by so many connections, where all of them were open, the \
-          server had CPU left, and most of response time (or what was left over) waited for one of them; or by both \
-          sides, where both were short of CPU. Where the generator alone was, it read answers late and kept its own \
-          connections busy: that is no overload, and `limit` says that the rate was not offered.",
+    question: "Open loop: did the server keep up with the schedule?",
+    looks_at: "Requests that ended ok inside the windows against those scheduled; and whether response time grew \
+               during the run as a growing backlog makes it grow, by (offered - sustained) / sustained for each \
+               second. With --connection-rate, each connection offers the requests that it lived to send, and the \
+               growth is shared by them: only the first waits for a connection. A connection that was never opened \
+               stands for all of its requests. Rounds in which weigh was paused are left out. Where only the \
+               generator was saturated there is no overload: `limit` says that the rate was not offered.",
+    thresholds: &[
+        threshold(
+            "share of the scheduled requests that ended ok in the windows, under",
+            || percent(SUSTAINED_LEAST),
+            "Nighthawk's controller accepts the same",
+        ),
+        threshold(
+            "less than that by chance, with -n at random, standard deviations",
+            || DEVIATIONS.to_string(),
+            "chance leads further once in some hundred runs",
+        ),
+        threshold(
+            "growth of response time, of the expected, from",
+            || percent(GROWTH_LEAST),
+            "a guess",
+        ),
+        threshold(
+            "growth before the last quarter of the window, of the expected, from",
+            || percent(EARLY_LEAST),
+            "a guess; otherwise it was a late stall, see `stalls`",
+        ),
+        threshold(
+            "growth where it came in the last quarter only, of the expected, from",
+            || percent(LATE_LEAST),
+            "a guess",
+        ),
+        threshold(
+            "instead of growth: share that was never sent, from",
+            || percent(LEFT_OVER_LEAST),
+            "a guess",
+        ),
+        threshold(
+            "instead of early growth: share that was never sent, over",
+            || percent(LAST_QUARTER),
+            "more than was scheduled in the last quarter",
+        ),
+        threshold(
+            "share of response time waiting for a connection, for connections to be the bottleneck, over",
+            || percent(QUEUED_MOST),
+            "a guess",
+        ),
+    ],
+    effect: "Latency is void: it depends on how long one measures. OVERLOAD and the sustained rate stand in its \
+             place. The finding names the bottleneck: the server; the connections, where all were open, the server \
+             had CPU left (or was not observed), and waiting for one was most of response time or left requests \
+             unsent; or both sides, where both were saturated.",
+    remedy: "For latency, use a lower rate than was sustained. Raise --connections where they were the bottleneck.",
     cause: Cause::Overload,
     judge,
 };
@@ -93,7 +134,7 @@ pub(super) fn rates(evidence: &Evidence<'_>) -> Option<Rates> {
     })
 }
 
-/// More was due than was done, so that latency is a function of the run's length; whoever it was that could not.
+/// A growing backlog, with which latency depends on the run's length; it does not say which side was slow.
 pub(super) struct Shortfall {
     rates: Rates,
     /// What latency does for it, in words.

@@ -1,6 +1,6 @@
 //! Did weigh itself run all the time?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number, void};
 use plan::Load;
@@ -9,14 +9,26 @@ use units::{Nanos, count, percent, span};
 
 pub(super) const CHECK: Check = Check {
     name: "paused",
-    title: "Was weigh itself stopped in the middle?",
-    doc: "A process that is stopped (SIGSTOP, Ctrl-Z), frozen with its container, or halted with its machine sends \
-          nothing and reads nothing, which looks as if the server had stalled. Each generator thread looks every 10 ms \
-          whether it runs: time beyond that which is neither its CPU time nor waiting for a CPU is a pause, from 10 ms \
-          on. A pause is no stall of the server (`omission` leaves it out), makes no OVERLOAD (`overload` leaves its \
-          rounds out), and a timeout that it caused is blamed on the generator. Requests/s and latency get a caveat; in \
-          an open loop latency is invalid where pauses took more than 1 % of the windows, because as many requests were \
-          sent, or their responses read, late. Pauses that a CPU quota made are told by `quota`.",
+    question: "Did weigh itself run all the time?",
+    looks_at: "Whether each generator thread runs, every 10 ms. Time beyond that which is neither its CPU time nor \
+               waiting for a CPU is a pause: SIGSTOP, Ctrl-Z, a frozen container, a halted machine. It looks as if \
+               the server had stalled, so `omission` leaves it out of the stalls, `overload` leaves its rounds out, \
+               and a timeout that it caused is blamed on the generator. Pauses by a CPU quota belong to `quota`.",
+    thresholds: &[
+        threshold(
+            "a pause lasts at least",
+            || "10 ms".to_owned(),
+            "weigh looks that often",
+        ),
+        threshold(
+            "share of the windows in an open loop, over",
+            || percent(PAUSED_MOST),
+            "a p99 would show no more of it",
+        ),
+    ],
+    effect: "Requests/s and latency get a caveat. In an open loop with longer pauses latency is void, because that \
+             many requests were sent, or their responses read, late.",
+    remedy: "Measure again without the interruption.",
     cause: Cause::Paused,
     judge,
 };

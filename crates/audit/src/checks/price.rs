@@ -1,6 +1,6 @@
 //! Is the server's CPU time that of the measured requests?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, note, number};
 use record::{Cause, Finding, Round};
@@ -8,13 +8,19 @@ use units::percent;
 
 pub(super) const CHECK: Check = Check {
     name: "price",
-    title: "Is the server's CPU time that of the measured requests?",
-    doc: "CPU time per request divides what the server's clocks gained by the requests that ended in the window, so both \
-          must be of the same span. The clocks are read by a thread of weigh when the window opens and when it closes, and \
-          where every CPU is busy that thread may come late. A round in which the readings missed either edge of the \
-          window by more than 10 % of it is left out of CPU time per request and of the server's busy share, and its CPU \
-          time is a lower bound; where no round is left, they are withheld. A last reading that is late does no harm where \
-          nothing ended after the window.",
+    question: "Is the server's CPU time that of the measured requests?",
+    looks_at: "How far from the edges of the window the server's CPU clocks were read. CPU time per request divides \
+               what they gained by the requests that ended in the window, so both must cover the same span; where \
+               every CPU is busy, the thread that reads them may be late. A late last reading does no harm where no \
+               request ended after the window.",
+    thresholds: &[threshold(
+        "distance of a reading from the edge, of the window, over",
+        || "10 %".to_owned(),
+        "a guess",
+    )],
+    effect: "A note. The round is left out of CPU time per request and of the server's busy share, and its CPU time \
+             is a lower bound. Where no round is left, both are withheld.",
+    remedy: "Measure longer (more --requests, or --duration), or leave weigh a CPU of its own.",
     cause: Cause::ServerUnobserved,
     judge,
 };

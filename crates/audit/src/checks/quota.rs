@@ -1,6 +1,6 @@
 //! Did a CPU quota stop the generator or the server?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note};
 use record::{Cause, Figure, Finding, Quota, Round};
@@ -8,14 +8,26 @@ use units::{Nanos, count, span};
 
 pub(super) const CHECK: Check = Check {
     name: "quota",
-    title: "Did a CPU quota stop the generator or the server?",
-    doc: "A container or a systemd service may use only so much CPU time in each period (mostly 100 ms); when that is \
-          used up, the kernel stops all of its processes until the next period (throttling). The quotas of weigh's \
-          control group and of the server's, each with all ancestors, and their counters are read at the edges of each \
-          window. If weigh was throttled at all, latency gets a caveat; for more than 1 % of the windows' time, \
-          requests/s too, `limit` accuses nobody, and an open loop that fell behind is not overload. A throttled server \
-          is a note: the quota is part of the server under test. Where it was throttled in most of its periods, its CPU \
-          time counts as used up.",
+    question: "Did a CPU quota stop the generator or the server?",
+    looks_at: "The CPU quotas of weigh's control group and of the server's, each with all ancestors, and their \
+               counters at the edges of each window. A container or a systemd service may use only so much CPU time \
+               in each period (mostly 100 ms); then the kernel stops it until the next one (throttling).",
+    thresholds: &[
+        threshold(
+            "share of the windows that weigh was throttled, over",
+            || units::percent(STOPPED_MOST),
+            "a guess",
+        ),
+        threshold(
+            "share of its periods in which a throttled server is saturated, over",
+            || "50 %".to_owned(),
+            "a guess",
+        ),
+    ],
+    effect: "Where weigh was throttled, latency gets a caveat; above the threshold requests/s too, `limit` names no \
+             bottleneck, and an open loop that fell behind is not overload. A throttled server is a note: the quota \
+             is part of the server under test.",
+    remedy: "Raise the quota, or run weigh outside of that group.",
     cause: Cause::GeneratorQuota,
     judge,
 };

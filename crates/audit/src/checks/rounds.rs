@@ -8,11 +8,13 @@ use record::{Cause, Figure, Finding, Round, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "rounds",
-    title: "Did something end well in every round?",
-    doc: "A server that dies in the second round leaves a mean over all rounds that is nobody's rate. Where nothing \
-          ended well inside the window of a complete round, requests/s and its interval are invalid: 0 belongs \
-          neither among repetitions of the others nor on a logarithm's scale. What ended well after the window says \
-          that the window was too short for this server, which is another remedy.",
+    question: "Did requests end ok in every round?",
+    looks_at: "Complete rounds in which no request ended ok inside the window. The mean over such a round and the \
+               others is the rate of neither: 0 belongs neither among repetitions nor on a scale of logarithms.",
+    thresholds: &[],
+    effect: "Requests/s and its interval are void.",
+    remedy: "See whether the server still runs, and what its log says. Where responses came only after the window, \
+             measure longer than a response takes.",
     cause: Cause::Errors,
     judge,
 };

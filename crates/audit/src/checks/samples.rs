@@ -1,17 +1,40 @@
 //! Were there enough samples, and enough rounds?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, list, note, number, void};
 use record::{Cause, Figure, Finding, Latency, Round};
 
 pub(super) const CHECK: Check = Check {
     name: "samples",
-    title: "Are there enough samples and rounds to say so much?",
-    doc: "A percentile p is worth printing when at least ten of N samples lie beyond it, N(1-p) >= 10; those that are \
-          not carried are withheld, and named here. Under 100 samples latencies are indicative. The 95 % interval \
-          rests on complete rounds: under three there is none, and under five it is indicative. (Why a round in which \
-          nothing ended well leaves none is for another check.) Rounds that were cut short, or never came, are named.",
+    question: "Are there enough samples and rounds?",
+    looks_at: "The number of latency samples, and of rounds: complete, cut short, and never begun.",
+    thresholds: &[
+        threshold(
+            "samples beyond a percentile that is printed",
+            || "10".to_owned(),
+            "rule of thumb",
+        ),
+        threshold(
+            "samples under which latencies are indicative",
+            || SAMPLES_ENOUGH.to_string(),
+            "a guess",
+        ),
+        threshold(
+            "rounds under which there is no interval",
+            || ROUNDS_LEAST.to_string(),
+            "with two, Student's factor is 12.7",
+        ),
+        threshold(
+            "rounds under which the interval is indicative",
+            || ROUNDS_ENOUGH.to_string(),
+            "a guess",
+        ),
+    ],
+    effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
+             caveat, under five rounds the interval does; no interval is a note. A measurement that was stopped \
+             early gives counts and interval a caveat. Where no round was measured, every figure is void.",
+    remedy: "Measure longer with --duration, or more with --requests; give --rounds 5 or more.",
     cause: Cause::FewSamples,
     judge,
 };

@@ -7,10 +7,13 @@ use record::{Cause, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "server",
-    title: "Did the server that weigh started run to the end?",
-    doc: "Where the process that weigh started as the server ends before the last round, the campaign stops and the exit status is 1. \
-          The finding says how it ended, in which round, and what it printed last. What was measured before stands; \
-          the round in which it ended is cut short, up to a tenth of a second later, so every figure is qualified.",
+    question: "Did the server that weigh started run until the end?",
+    looks_at: "Whether the process that weigh started as the server ended before the last round; how, in which \
+               round, and what it printed last.",
+    thresholds: &[],
+    effect: "The campaign stops, and the exit status is 1. What was measured before stands, but the round in which \
+             the server ended is cut short, up to 0.1 s later: every figure gets a caveat.",
+    remedy: "Find the reason in what the server printed and in its log. Start it in the foreground.",
     cause: Cause::ServerEnded,
     judge,
 };

@@ -24,7 +24,7 @@ pub(super) struct Server {
 /// Who was short of CPU in the typical round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Short {
-    /// Nobody, as far as is known.
+    /// Neither side, as far as is known.
     Neither,
     /// The generator; the server was not, or was not observed.
     Generator,
@@ -42,7 +42,7 @@ pub(super) fn short(evidence: &Evidence<'_>) -> Short {
         busy.is_some_and(|busy| busy > GENERATOR_MOST) || quota::of_generator(rounds).is_some();
     let is_full = || server(rounds).is_some_and(|server| server.is_full);
     let server = match generator {
-        // Whoever is held up by the generator may use a whole number of CPUs by chance.
+        // A server that the generator holds up may use a whole number of CPUs by chance.
         true => is_full() || all_workers(evidence).is_some(),
         false => is_full() || full_workers(evidence).is_some(),
     };
@@ -91,7 +91,7 @@ pub(super) fn shared_cpu(evidence: &Evidence<'_>) -> Option<u32> {
 }
 
 /// How near to a whole number of CPUs a server's use of them must be to look like so many busy workers.
-const NEARLY_WHOLE: f64 = 0.05;
+pub(super) const NEARLY_WHOLE: f64 = 0.05;
 
 /// How many CPUs the server kept busy, where that is a whole number of them and fewer than it may use: what a server
 /// with so many workers does when it can do no more.

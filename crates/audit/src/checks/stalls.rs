@@ -1,6 +1,6 @@
 //! Did the server stop answering in the middle?
 
-use super::{Check, overload};
+use super::{Check, overload, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number};
 use plan::{Load, Stop};
@@ -9,19 +9,27 @@ use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
     name: "stalls",
-    title: "Did the server stop answering in the middle of a round?",
-    doc: "A server that stops for a second delays one exchange a connection, and a closed loop sends no others \
-          meanwhile: of thousands of samples a handful is slow, where at a fixed rate every request due in that second \
-          would have been. So the endings over time (bins of 100 ms, wider in long rounds) of complete rounds are \
-          searched for the longest run of empty bins after the first ending; even one qualifies latency. Where few \
-          endings are to be expected in a bin an empty one means nothing: the bins that are not empty must hold ten \
-          or more in the mean (at random times one in 20 000 would then be empty), and the gap must be longer than \
-          nine of ten exchanges of the round took (else connections that are answered in step, or a slow server, \
-          leave gaps that the percentiles do show). The last bin of a window counts only where it is whole. With a \
-          number of requests, more must have ended after the gap than could be under way in it: else the last of them \
-          were waited for, and nothing was left to be asked. Not where the gaps themselves are in \
-          the record: then `omission` says more. In an open loop, whose percentiles show stalls, only one near the end of \
-          the windows is told, where it looks like the beginning of an overload.",
+    question: "Did the server stop responding in the middle of a round?",
+    looks_at: "In a closed loop whose record has no stalls (see `omission`): the longest run of empty bins in the \
+               series of endings (100 ms, wider in long rounds) after the first ending. The last bin of a window \
+               counts only where it is whole. With a number of requests, more must have ended after the gap than \
+               could be in flight in it. In an open loop, whose percentiles show stalls: whether it fell behind its \
+               schedule only near the end of the windows, which looks like the start of an overload.",
+    thresholds: &[
+        threshold(
+            "mean endings in bins that are not empty, from",
+            || ENDINGS_LEAST.to_string(),
+            "at random times, one bin in 20,000 would then be empty",
+        ),
+        threshold(
+            "the gap is longer than this share of the round's requests took",
+            || units::percent(SHOWN),
+            "the percentiles show what more requests met",
+        ),
+    ],
+    effect: "In a closed loop latency gets a caveat, in an open loop requests/s too.",
+    remedy: "Look for the cause in the server, or in its machine. In an open loop, measure longer to see whether it \
+             recovers.",
     cause: Cause::CoordinatedOmission,
     judge,
 };

@@ -1,17 +1,23 @@
-//! Did the server send what nobody asked for?
+//! Did the server send bytes that belong to no response?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number};
 use record::{Cause, Figure, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "strays",
-    title: "Did every byte that came answer a request?",
-    doc: "Bytes behind a complete answer, a body after HEAD or 204, or an answer before any request end the connection, \
-          because nobody can tell any more which answer belongs to which request. No exchange is charged with them, so \
-          the errors do not show them; the connections that have to be opened again do. Requests/s and latency are \
-          qualified.",
+    question: "Did every received byte belong to a response?",
+    looks_at: "Bytes after a complete response, a body after HEAD or 204, and a response before any request. They \
+               end the connection, because responses can no longer be matched to requests. No request is charged \
+               with them, so the errors do not show them; the connections that are opened again do.",
+    thresholds: &[threshold(
+        "connections that ended so, more than",
+        || "0".to_owned(),
+        "each breaks HTTP",
+    )],
+    effect: "Requests/s and latency get a caveat.",
+    remedy: "The server breaks HTTP: look at a response with --show-exchange.",
     cause: Cause::Other,
     judge,
 };

@@ -1,6 +1,6 @@
 //! Did the machine stay awake?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, void};
 use record::{Cause, Finding, Round};
@@ -8,12 +8,17 @@ use units::{count, span};
 
 pub(super) const CHECK: Check = Check {
     name: "suspended",
-    title: "Was the machine awake all the time?",
-    doc: "While a machine is suspended the clock that every stamp is read from stands still, and so do generator and, \
-          if it is on the same machine, server; whoever is asked from outside goes on. Latencies, rates and timeouts \
-          of such a round mean nothing. At each round's beginning and end the clock that goes on meanwhile \
-          (CLOCK_BOOTTIME) is held against the other (CLOCK_MONOTONIC): if they have moved apart by more than 1 ms, \
-          all figures are invalid. A virtual machine that its host halts may see nothing of it.",
+    question: "Was the machine awake all the time?",
+    looks_at: "CLOCK_BOOTTIME against CLOCK_MONOTONIC at the start and end of each round. All time stamps come from \
+               CLOCK_MONOTONIC, which stands still while the machine is suspended; the other goes on. A virtual \
+               machine that its host halts may not notice it.",
+    thresholds: &[threshold(
+        "difference between the clocks in a round, over",
+        || span(Round::SLEPT_OVER),
+        "a guess",
+    )],
+    effect: "Every figure is void: latencies, rates and timeouts of such a round mean nothing.",
+    remedy: "Measure again, and keep the machine awake: systemd-inhibit weigh run ...",
     cause: Cause::Paused,
     judge,
 };

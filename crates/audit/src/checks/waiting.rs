@@ -1,6 +1,6 @@
 //! Did the generator get a CPU when it wanted one?
 
-use super::{Check, quota};
+use super::{Check, quota, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding, Round};
@@ -8,12 +8,17 @@ use units::{Nanos, percent};
 
 pub(super) const CHECK: Check = Check {
     name: "waiting",
-    title: "Did the generator's threads get a CPU when they wanted one?",
-    doc: "A thread that could run and has to wait for a CPU reads its clock later: the wait is counted as the \
-          server's time, though the server had answered. Linux tells how long threads waited (schedstat). Where that \
-          is more than 5 % of all threads' time, in the median over the complete rounds, latency is qualified. Rounds \
-          shorter than 10 ms, for which shares of time say nothing, are left out, and what a CPU quota withheld is told by \
-          `quota`.",
+    question: "Did the generator's threads get a CPU when they needed one?",
+    looks_at: "The time that generator threads could run but waited for a CPU (schedstat), as a share of all \
+               threads' time: the median over complete rounds of 10 ms and more. A thread that waits reads its clock \
+               later, so the wait counts as the server's time. Waits for a CPU quota belong to `quota`.",
+    thresholds: &[threshold(
+        "share of time waited, over",
+        || percent(WAIT_MOST),
+        "a guess",
+    )],
+    effect: "Latency gets a caveat.",
+    remedy: "Use fewer --threads or another machine, or give generator and server CPUs of their own.",
     cause: Cause::GeneratorStarved,
     judge,
 };

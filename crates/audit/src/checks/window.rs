@@ -1,6 +1,6 @@
 //! Were the windows long enough for a rate?
 
-use super::Check;
+use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding, Round};
@@ -8,11 +8,17 @@ use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
     name: "window",
-    title: "Were the windows long enough for a rate?",
-    doc: "A window opens with every connection asking at once and, with a number of requests, closes with the last \
-          of them waited for alone. In a window shorter than 100 ms these edges, and any single hiccup, are so much \
-          of it that requests/s says little of the rate that would be kept up; it and its interval are qualified. \
-          Only complete rounds are looked at.",
+    question: "Were the windows long enough for a rate?",
+    looks_at: "The length of the complete rounds' windows. A window opens with every connection sending at once and, \
+               with a number of requests, closes with the last of them alone. In a short window these edges are too \
+               large a part.",
+    thresholds: &[threshold(
+        "length, under",
+        || units::span(LONG_ENOUGH),
+        "a guess",
+    )],
+    effect: "Requests/s and its interval get a caveat.",
+    remedy: "Measure longer: more --requests, or --duration.",
     cause: Cause::ShortWindow,
     judge,
 };

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The pages for users, and the options of other programs that they name.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.md",
+    "docs/checks.md",
     "docs/columns.md",
     "docs/measurement.md",
     "docs/record.md",
