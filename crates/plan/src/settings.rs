@@ -210,33 +210,32 @@ pub trait Choice: Copy + PartialEq + 'static {
     }
 }
 
+/// Puts a value that was read into its place.
+///
+/// # Errors
+/// What was said where none could be read.
+pub fn keep<T>(place: &mut T, read: Result<T, String>) -> Result<(), String> {
+    *place = read?;
+    Ok(())
+}
+
+fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
 /// Reads `text` into `place`.
 fn set<T: FromStr<Err: Display>>(place: &mut T, text: &str) -> Result<(), String> {
-    *place = text.parse().map_err(|error: T::Err| error.to_string())?;
-    Ok(())
+    keep(place, read(text))
 }
 
 /// Reads `text` into `place`, which holds nothing where the setting is not given.
 fn put<T: FromStr<Err: Display>>(place: &mut Option<T>, text: &str) -> Result<(), String> {
-    *place = Some(text.parse().map_err(|error: T::Err| error.to_string())?);
-    Ok(())
+    keep(place, read(text).map(Some))
 }
 
 /// Reads `text` as one more of `place`.
 fn push<T: FromStr<Err: Display>>(place: &mut Vec<T>, text: &str) -> Result<(), String> {
-    place.push(text.parse().map_err(|error: T::Err| error.to_string())?);
-    Ok(())
-}
-
-/// Reads one of a few words into `place`.
-fn choose<T: Choice>(place: &mut T, text: &str) -> Result<(), String> {
-    *place = T::read(text)?;
-    Ok(())
-}
-
-/// Turns a switch on.
-fn on(place: &mut bool) -> Result<(), String> {
-    *place = true;
+    place.push(read(text)?);
     Ok(())
 }
 
@@ -269,6 +268,12 @@ fn varied(plan: &Plan, name: &str, only: String) -> String {
     axes.into_iter()
         .find(|axis| axis.name() == name)
         .map_or(only, Axis::listed)
+}
+
+/// Shows each of `values`.
+fn list<T: Display>(values: impl Iterator<Item = T>, between: &str) -> String {
+    let shown: Vec<String> = values.map(|value| value.to_string()).collect();
+    shown.join(between)
 }
 
 /// Shows a span of time to the digit.

@@ -1,7 +1,9 @@
 //! Output: what is printed, and where records and charts go. Nothing of it shapes the plan.
 
 use crate::chart::Picture;
-use plan::{Group, Setting, Takes};
+use plan::Takes::Value;
+use plan::settings::keep;
+use plan::{Group, Setting};
 use std::path::PathBuf;
 
 /// What is printed, and where records and charts go.
@@ -17,93 +19,45 @@ pub struct Output {
     pub dry_run: bool,
 }
 
+/// What all rows of the group have in common.
+const ROW: Setting<Output> = Setting {
+    group: Group::Output,
+    ..Setting::BASE
+};
+
 /// The settings of what is printed; each is listed under its group, as those of the plan are.
+#[rustfmt::skip]
 pub static ROWS: &[Setting<Output>] = &[
-    Setting {
-        name: "resume",
-        takes: Takes::Value("FILE"),
-        group: Group::Sweep,
-        sweep_only: true,
+    Setting { name: "resume", group: Group::Sweep, takes: Value("FILE"), common: true, sweep_only: true,
+        excludes: &["output"],
         help: "Continue the interrupted sweep of this record.",
         long: "Give the option alone, or with the command that began the sweep.",
-        common: true,
-        excludes: &["output"],
-        parse: |output, text| {
-            output.resume = Some(text.into());
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "output",
-        short: Some('o'),
-        takes: Takes::Value("FILE"),
-        group: Group::Output,
+        parse: |output, text| keep(&mut output.resume, Ok(Some(text.into()))),
+        ..ROW },
+    Setting { name: "output", short: Some('o'), takes: Value("FILE"), common: true,
         help: "File for the record.",
         computed: "a new file in the state directory",
-        common: true,
-        parse: |output, text| {
-            output.record = Some(text.into());
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "chart",
-        takes: Takes::Value("FILE"),
-        group: Group::Output,
+        parse: |output, text| keep(&mut output.record, Ok(Some(text.into()))),
+        ..ROW },
+    Setting { name: "chart", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
         help: "Draw a chart into FILE, whose name ends in .svg or .png.",
         long: "Of a run it shows requests/s over the window of each round, of a sweep its curves.",
-        excludes: &["dry-run", "show-exchange"],
-        parse: |output, text| {
-            output.chart = Some(Picture::named(text)?);
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "json",
-        group: Group::Output,
+        parse: |output, text| keep(&mut output.chart, Picture::named(text).map(Some)),
+        ..ROW },
+    Setting { name: "json", common: true,
         help: "Print the record as JSON instead of the text.",
-        common: true,
-        parse: |output, _| {
-            output.json = true;
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "quiet",
-        short: Some('q'),
-        group: Group::Output,
+        parse: |output, _| keep(&mut output.json, Ok(true)),
+        ..ROW },
+    Setting { name: "quiet", short: Some('q'), common: true,
         help: "Print only the result: no progress, no messages.",
-        common: true,
-        parse: |output, _| {
-            output.quiet = true;
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "show-exchange",
-        group: Group::Output,
+        parse: |output, _| keep(&mut output.quiet, Ok(true)),
+        ..ROW },
+    Setting { name: "show-exchange", excludes: &["dry-run"],
         help: "Send one request, print request and response, and exit.",
-        excludes: &["dry-run"],
-        parse: |output, _| {
-            output.show_exchange = true;
-            Ok(())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "dry-run",
-        group: Group::Output,
+        parse: |output, _| keep(&mut output.show_exchange, Ok(true)),
+        ..ROW },
+    Setting { name: "dry-run", common: true,
         help: "Print the plan with every setting, and exit.",
-        common: true,
-        parse: |output, _| {
-            output.dry_run = true;
-            Ok(())
-        },
-        ..Setting::BASE
-    },
+        parse: |output, _| keep(&mut output.dry_run, Ok(true)),
+        ..ROW },
 ];

@@ -1,6 +1,7 @@
 //! Connections: how they are opened, used and given up.
 
-use super::{Choice, Group, Setting, Takes, broken, count, push, set, time, varied, yes};
+use super::Takes::{List, Value, Word};
+use super::{Choice, Group, Setting, broken, count, keep, list, push, set, time, varied, yes};
 use crate::{Arriving, Axis, Endpoint, Load, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,36 +11,26 @@ use units::{Nanos, Series};
 /// The deepest pipeline: beyond it the server's own limits are all that is measured.
 const MOST_PIPELINED: u32 = 1024;
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Connections,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "connect",
-        takes: Takes::Word(Connect::words),
-        group: Group::Connections,
+    Setting { name: "connect", takes: Word(Connect::words),
         help: "When connections are opened.",
         computed: "eager; with a rate lazy",
-        parse: |draft, text| {
-            draft.connect = Some(Connect::read(text)?);
-            Ok(())
-        },
+        parse: |draft, text| keep(&mut draft.connect, Connect::read(text).map(Some)),
         show: |plan| plan.connect.word().to_owned(),
-        check: |plan| {
-            let eager = plan.load.is_of_connections() && plan.connect == Connect::Eager;
-            broken(
-                eager,
-                "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; leave \
-                 one of them away",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "no-keepalive",
-        group: Group::Connections,
+        check: |plan| broken(plan.load.is_of_connections() && plan.connect == Connect::Eager,
+            "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; leave \
+                          one of them away"),
+        ..ROW },
+    Setting { name: "no-keepalive",
         help: "Open a new connection for every request.",
-        parse: |draft, _| {
-            draft.plan.protocol.keepalive = false;
-            Ok(())
-        },
+        parse: |draft, _| keep(&mut draft.plan.protocol.keepalive, Ok(false)),
         show: |plan| yes(!plan.protocol.keepalive),
         check: |plan| {
             let protocol = &plan.protocol;
@@ -51,113 +42,59 @@ pub(super) static ROWS: &[Setting] = &[
                  contradict it; leave one of them away",
             )
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "requests-per-connection",
-        takes: Takes::Value("K"),
-        group: Group::Connections,
+        ..ROW },
+    Setting { name: "requests-per-connection", takes: Value("K"),
         help: "Maximum number of requests on one connection.",
         long: "With --connection-rate it is the number that each connection sends.",
         computed: "no limit; with --connection-rate 1",
-        parse: |draft, text| {
-            draft.plan.protocol.requests_per_connection = Some(count(text)?);
-            Ok(())
-        },
+        parse: |draft, text| keep(&mut draft.plan.protocol.requests_per_connection, count(text).map(Some)),
         show: |plan| {
             let most = plan.protocol.requests_per_connection;
             most.map_or("no limit".to_owned(), units::count)
         },
         check: |plan| match plan.protocol.requests_per_connection {
-            Some(0) => broken(
-                true,
-                "--requests-per-connection is 0, so nothing would be asked; give at least 1",
-            ),
+            Some(0) => Some("--requests-per-connection is 0, so nothing would be asked; give at least 1".to_owned()),
             None => broken(
                 plan.load.is_of_connections() && plan.protocol.keepalive,
                 "--connection-rate needs an end to each connection; give --requests-per-connection",
             ),
             Some(_) => None,
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "pipeline",
-        takes: Takes::Value("P"),
-        group: Group::Connections,
+        ..ROW },
+    Setting { name: "pipeline", takes: Value("P"), axis: true, default: "1",
         help: "Requests in flight on one connection (HTTP pipelining), at most 1024.",
         long: "Not with a rate: a request behind another waits for it.",
-        default: "1",
-        axis: true,
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Pipeline(values.0)),
-        show: |plan| {
-            let only = units::count(plan.protocol.pipeline.into());
-            varied(plan, "pipeline", only)
-        },
+        show: |plan| varied(plan, "pipeline", units::count(plan.protocol.pipeline.into())),
         check: pipeline,
-        ..Setting::BASE
-    },
-    Setting {
-        name: "http1.0",
-        group: Group::Connections,
+        ..ROW },
+    Setting { name: "http1.0",
         help: "Send HTTP/1.0 requests.",
-        parse: |draft, _| {
-            draft.plan.protocol.version = Version::Http10;
-            Ok(())
-        },
+        parse: |draft, _| keep(&mut draft.plan.protocol.version, Ok(Version::Http10)),
         show: |plan| yes(plan.protocol.version == Version::Http10),
-        check: |plan| {
-            let both = plan.protocol.version == Version::Http10 && plan.protocol.pipeline > 1;
-            broken(both, "--http1.0 has no pipelining; leave --pipeline away")
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "timeout",
-        takes: Takes::Value("TIME"),
-        group: Group::Connections,
+        check: |plan| broken(plan.protocol.version == Version::Http10 && plan.protocol.pipeline > 1,
+            "--http1.0 has no pipelining; leave --pipeline away"),
+        ..ROW },
+    Setting { name: "timeout", takes: Value("TIME"), default: "10s",
         help: "Time limit of a request, from its first byte sent.",
         long: "A request that takes longer is cut off and counted as an error.",
-        default: "10s",
         parse: |draft, text| set(&mut draft.plan.timeouts.exchange, text),
         show: |plan| time(plan.timeouts.exchange),
-        check: |plan| {
-            let none = plan.timeouts.exchange == Nanos::ZERO;
-            broken(
-                none,
-                "--timeout is 0, so every exchange would be cut off; give at least 1ms",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "connect-timeout",
-        takes: Takes::Value("TIME"),
-        group: Group::Connections,
+        check: |plan| broken(plan.timeouts.exchange == Nanos::ZERO,
+            "--timeout is 0, so every exchange would be cut off; give at least 1ms"),
+        ..ROW },
+    Setting { name: "connect-timeout", takes: Value("TIME"), default: "5s",
         help: "Time limit of a connect.",
-        default: "5s",
         parse: |draft, text| set(&mut draft.plan.timeouts.connect, text),
         show: |plan| time(plan.timeouts.connect),
-        check: |plan| {
-            let none = plan.timeouts.connect == Nanos::ZERO;
-            broken(
-                none,
-                "--connect-timeout is 0, so every connect would be cut off; give at least 1ms",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "source",
-        takes: Takes::List("ADDR,..."),
-        group: Group::Connections,
+        check: |plan| broken(plan.timeouts.connect == Nanos::ZERO,
+            "--connect-timeout is 0, so every connect would be cut off; give at least 1ms"),
+        ..ROW },
+    Setting { name: "source", takes: List("ADDR,..."),
         help: "Local addresses to connect from, in turn.",
         computed: "chosen by the kernel",
         parse: |draft, text| push(&mut draft.plan.sources, text),
-        show: |plan| {
-            let sources: Vec<String> = plan.sources.iter().map(IpAddr::to_string).collect();
-            sources.join(", ")
-        },
+        show: |plan| list(plan.sources.iter(), ", "),
         check: |plan| {
             let unfit = plan.sources.iter().find(|source| !reaches(plan, source))?;
             Some(format!(
@@ -165,8 +102,7 @@ pub(super) static ROWS: &[Setting] = &[
                 plan.target.authority
             ))
         },
-        ..Setting::BASE
-    },
+        ..ROW },
 ];
 
 /// Whether the target has an address of the family of `source`.
@@ -179,9 +115,9 @@ fn reaches(plan: &Plan, source: &IpAddr) -> bool {
 
 fn pipeline(plan: &Plan) -> Option<String> {
     match (plan.protocol.pipeline, plan.load) {
-        (0, _) => broken(
-            true,
-            "--pipeline is 0, so nothing would be asked; give 1 for one request at a time",
+        (0, _) => Some(
+            "--pipeline is 0, so nothing would be asked; give 1 for one request at a time"
+                .to_owned(),
         ),
         (deep, _) if deep > MOST_PIPELINED => Some(format!(
             "--pipeline is {deep}, more than the {MOST_PIPELINED} that one connection may have under way"

@@ -1,18 +1,22 @@
 //! Pass and fail criteria: what a response must be, and what the exit status says.
 
-use super::{Group, Setting, Takes, broken, on, push, set, yes};
+use super::Takes::{Value, Values};
+use super::{Group, Setting, broken, keep, push, set, yes};
 use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, Requests, StatusRange};
 use std::path::PathBuf;
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Criteria,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "expect",
-        takes: Takes::Values("STATUS|@FILE"),
-        group: Group::Criteria,
+    Setting { name: "expect", takes: Values("STATUS|@FILE"), common: true,
         help: "Expected responses: statuses, or the body in FILE; may be repeated.",
         long: "Statuses are 200, 2xx or 200..204, several with commas. Every other response is an error.",
         computed: "2xx and 3xx",
-        common: true,
         parse: |draft, text| push(&mut draft.expect, text),
         show: expected,
         check: |plan| {
@@ -25,38 +29,25 @@ pub(super) static ROWS: &[Setting] = &[
                 "--expect @FILE contradicts --method HEAD, whose answers have no body; leave one away",
             )
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "keep-going",
-        group: Group::Criteria,
+        ..ROW },
+    Setting { name: "keep-going",
         help: "Send the load even if the probe gets no expected response.",
         long: "Before the load weigh sends the first request once. Without this option it sends no load unless the \
                response is as expected.",
-        parse: |draft, _| on(&mut draft.plan.keep_going),
+        parse: |draft, _| keep(&mut draft.plan.keep_going, Ok(true)),
         show: |plan| yes(plan.keep_going),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "max-errors",
-        takes: Takes::Value("SHARE|N"),
-        group: Group::Criteria,
+        ..ROW },
+    Setting { name: "max-errors", takes: Value("SHARE|N"), common: true, default: "1%",
         help: "Errors allowed before the exit status is 1.",
         long: "A share of the requests such as 0.5%, or a number; of a sweep at each point.",
-        default: "1%",
-        common: true,
         parse: |draft, text| set(&mut draft.plan.tolerance, text),
         show: |plan| plan.tolerance.to_string(),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "strict",
-        group: Group::Criteria,
+        ..ROW },
+    Setting { name: "strict",
         help: "Exit with status 3 when a validity check makes a figure invalid.",
-        parse: |draft, _| on(&mut draft.plan.strict),
+        parse: |draft, _| keep(&mut draft.plan.strict, Ok(true)),
         show: |plan| yes(plan.strict),
-        ..Setting::BASE
-    },
+        ..ROW },
 ];
 
 fn expected(plan: &Plan) -> String {

@@ -1,8 +1,7 @@
 //! Load: what drives it, for how long, and what generates it.
 
-use super::{
-    Choice, Group, Setting, Takes, broken, choose, count, count32, on, put, time, varied, yes,
-};
+use super::Takes::{Value, Word};
+use super::{Choice, Group, Setting, broken, count, count32, keep, put, read, time, varied, yes};
 use crate::{Arrivals, Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
 use units::{Nanos, Series};
 
@@ -10,233 +9,126 @@ use units::{Nanos, Series};
 /// times as long on any machine.
 const QUICKEST: Nanos = Nanos::from_micros(1);
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Load,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "connections",
-        short: Some('c'),
-        takes: Takes::Value("N"),
-        group: Group::Load,
+    Setting { name: "connections", short: Some('c'), takes: Value("N"), common: true, axis: true,
         help: "Connections, over all threads.",
         long: "Without a rate, each sends its next request when it has its response (a closed loop). With a rate, the \
                maximum that may be open.",
         computed: "10; with a rate 1000, or half as many as files may be open",
-        common: true,
-        axis: true,
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Connections(values.0)),
-        show: |plan| {
-            let only = units::count(plan.load.connections().into());
-            varied(plan, "connections", only)
-        },
-        check: |plan| {
-            let none = plan.load.connections() == 0;
-            broken(
-                none,
-                "--connections is 0, so nothing would be asked; give at least 1",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "rate",
-        takes: Takes::Value("R"),
-        group: Group::Load,
+        show: |plan| varied(plan, "connections", units::count(plan.load.connections().into())),
+        check: |plan| broken(plan.load.connections() == 0,
+            "--connections is 0, so nothing would be asked; give at least 1"),
+        ..ROW },
+    Setting { name: "rate", takes: Value("R"), common: true, axis: true, excludes: &["connection-rate"],
         help: "Requests per second, whatever the server does (an open loop).",
         long: "Latency is then response time, from the scheduled start of each request, so that a stall of the server \
                counts in full (no coordinated omission).",
-        common: true,
-        axis: true,
-        excludes: &["connection-rate"],
         parse: |draft, text| draft.schedule(text, Arriving::Exchanges),
         show: |plan| rate(plan, Arriving::Exchanges),
         check: |plan| check_rate(plan, Arriving::Exchanges),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "connection-rate",
-        takes: Takes::Value("R"),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "connection-rate", takes: Value("R"), axis: true,
         help: "New connections per second, whatever the server does.",
         long: "Each is opened at its scheduled time, sends --requests-per-connection requests one after the other, and \
                is closed. This is what httperf calls the rate.",
-        axis: true,
         parse: |draft, text| draft.schedule(text, Arriving::Connections),
         show: |plan| rate(plan, Arriving::Connections),
         check: |plan| check_rate(plan, Arriving::Connections),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "arrivals",
-        takes: Takes::Word(Arrivals::words),
-        group: Group::Load,
-        help: "Arrival process of requests or connections with a rate.",
-        default: "poisson",
+        ..ROW },
+    Setting { name: "arrivals", takes: Word(Arrivals::words), default: "poisson",
         needs: &["rate", "connection-rate"],
-        parse: |draft, text| choose(&mut draft.arrivals, text),
+        help: "Arrival process of requests or connections with a rate.",
+        parse: |draft, text| keep(&mut draft.arrivals, Choice::read(text)),
         show: |plan| match plan.load {
             Load::Open { arrivals, .. } => arrivals.word().to_owned(),
             Load::Closed { .. } => String::new(),
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "requests",
-        short: Some('n'),
-        takes: Takes::Value("N"),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "requests", short: Some('n'), takes: Value("N"), common: true, excludes: &["duration"],
         help: "Number of requests in each round, exactly.",
-        common: true,
-        excludes: &["duration"],
-        parse: |draft, text| {
-            draft.stop = Some(Stop::Requests(count(text)?));
-            Ok(())
-        },
+        parse: |draft, text| keep(&mut draft.stop, count(text).map(Stop::Requests).map(Some)),
         show: |plan| match plan.stop {
             Stop::Requests(requests) => units::count(requests),
             Stop::Duration(_) => String::new(),
         },
-        check: |plan| {
-            let none = plan.stop == Stop::Requests(0);
-            broken(
-                none,
-                "--requests is 0, so nothing would be asked; give at least 1, or --duration",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "duration",
-        short: Some('d'),
-        takes: Takes::Value("TIME"),
-        group: Group::Load,
+        check: |plan| broken(plan.stop == Stop::Requests(0),
+            "--requests is 0, so nothing would be asked; give at least 1, or --duration"),
+        ..ROW },
+    Setting { name: "duration", short: Some('d'), takes: Value("TIME"), common: true,
         help: "Length of the measuring window of each round.",
         computed: "5s; of a sweep 2s",
-        common: true,
-        parse: |draft, text| {
-            let mut span = Nanos::ZERO;
-            super::set(&mut span, text)?;
-            draft.stop = Some(Stop::Duration(span));
-            Ok(())
-        },
-        show: |plan| match plan.stop {
-            Stop::Duration(span) => time(span),
-            Stop::Requests(_) => String::new(),
-        },
-        check: |plan| {
-            let none = plan.stop == Stop::Duration(Nanos::ZERO);
-            broken(
-                none,
-                "--duration is 0, so nothing would be measured; give at least 1ms",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "rounds",
-        takes: Takes::Value("N"),
-        group: Group::Load,
+        parse: |draft, text| keep(&mut draft.stop, read(text).map(Stop::Duration).map(Some)),
+        show: |plan| match plan.stop { Stop::Duration(span) => time(span), Stop::Requests(_) => String::new(), },
+        check: |plan| broken(plan.stop == Stop::Duration(Nanos::ZERO),
+            "--duration is 0, so nothing would be measured; give at least 1ms"),
+        ..ROW },
+    Setting { name: "rounds", takes: Value("N"), common: true,
         help: "Number of measured repetitions, each with new connections.",
         computed: "5; of a sweep 3",
-        common: true,
-        parse: |draft, text| {
-            draft.rounds = Some(count32(text)?);
-            Ok(())
-        },
+        parse: |draft, text| keep(&mut draft.rounds, count32(text).map(Some)),
         show: |plan| units::count(plan.rounds.into()),
         check: |plan| match plan.rounds {
-            0 => broken(
-                true,
-                "--rounds is 0, so nothing would be measured; give at least 1",
-            ),
+            0 => Some("--rounds is 0, so nothing would be measured; give at least 1".to_owned()),
             rounds if rounds > Plan::MOST_ROUNDS => Some(format!(
                 "--rounds is {rounds}, more than the {} that one record holds",
                 Plan::MOST_ROUNDS
             )),
             _ => None,
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "warmup",
-        takes: Takes::Value("TIME"),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "warmup", takes: Value("TIME"),
         help: "Load before the window of each round, counted apart.",
         computed: "500ms, of a sweep 200ms; none with --requests",
         parse: |draft, text| put(&mut draft.warmup, text),
         show: |plan| time(plan.warmup),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "threads",
-        short: Some('t'),
-        takes: Takes::Value("N"),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "threads", short: Some('t'), takes: Value("N"), common: true, axis: true,
         help: "Generator threads; never more than connections.",
         computed: "the CPUs weigh may use, or half of them if the server is on this machine",
-        common: true,
-        axis: true,
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Threads(values.0)),
         show: |plan| varied(plan, "threads", units::count(plan.threads.into())),
-        check: |plan| {
-            let none = plan.threads == 0;
-            broken(
-                none,
-                "--threads is 0, so nothing would be sent; give at least 1",
-            )
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "pin",
-        group: Group::Load,
+        check: |plan| broken(plan.threads == 0, "--threads is 0, so nothing would be sent; give at least 1"),
+        ..ROW },
+    Setting { name: "pin",
         help: "Pin each generator thread to a CPU of its own.",
-        parse: |draft, _| on(&mut draft.plan.pin),
+        parse: |draft, _| keep(&mut draft.plan.pin, Ok(true)),
         show: |plan| yes(plan.pin),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "ring",
-        takes: Takes::Word(RingKind::words),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "ring", takes: Word(RingKind::words), default: "epoll",
         help: "Kernel interface of the generator threads.",
         long: "On io_uring a batch of requests is one system call, and each counts as sent when it joins the batch, up to \
                the length of a batch early.",
-        default: "epoll",
-        parse: |draft, text| choose(&mut draft.plan.ring, text),
+        parse: |draft, text| keep(&mut draft.plan.ring, Choice::read(text)),
         show: |plan| plan.ring.word().to_owned(),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "spin",
-        takes: Takes::Word(Spin::words),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "spin", takes: Word(Spin::words), default: "auto",
         help: "How a generator thread waits: asleep, or busy-polling.",
         long: "A sleeping thread wakes some ten microseconds late; busy-polling keeps a CPU busy. docs/run.md says when to \
                use which.",
-        default: "auto",
-        parse: |draft, text| choose(&mut draft.plan.spin, text),
+        parse: |draft, text| keep(&mut draft.plan.spin, Choice::read(text)),
         show: |plan| plan.spin.word().to_owned(),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "two-generators",
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "two-generators",
         help: "Measure each round again with two generator processes.",
         long: "Each carries half of the load. If both together get more than one, the load generator was the bottleneck.",
-        parse: |draft, _| on(&mut draft.plan.two_generators),
+        parse: |draft, _| keep(&mut draft.plan.two_generators, Ok(true)),
         show: |plan| yes(plan.two_generators),
         check: two_generators,
-        ..Setting::BASE
-    },
-    Setting {
-        name: "seed",
-        takes: Takes::Value("N"),
-        group: Group::Load,
+        ..ROW },
+    Setting { name: "seed", takes: Value("N"),
         help: "Seed of everything random.",
         computed: "from the clock; the record holds it",
         parse: |draft, text| put(&mut draft.seed, text),
         show: |plan| plan.seed.to_string(),
-        ..Setting::BASE
-    },
+        ..ROW },
 ];
 
 fn rate(plan: &Plan, arriving: Arriving) -> String {
@@ -293,11 +185,8 @@ fn two_generators(plan: &Plan) -> Option<String> {
         return None;
     }
     match plan.is_search() {
-        true => broken(
-            true,
-            "--two-generators contradicts --slo, which looks for a rate and not for who was the limit; leave one of them \
-             away",
-        ),
+        true => Some("--two-generators contradicts --slo, which looks for a rate and not for who was the limit; leave one of them \
+             away".to_owned()),
         false => broken(
             plan.connections() < 2,
             "--two-generators splits the load over two processes, and 1 connection cannot be split; give --connections \

@@ -2,7 +2,8 @@
 //!
 //! A new option of the request is a row here and, where no header or body can hold it, a field of [`Request`].
 
-use super::{Group, Setting, Takes, push, put};
+use super::Takes::{Value, Values};
+use super::{Group, Setting, push, put};
 use crate::secrets::{Secrets, WITHHELD};
 use crate::{Draft, Environment, Plan, PlanError};
 use base64::Engine;
@@ -11,29 +12,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Request,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "method",
-        short: Some('X'),
-        takes: Takes::Value("METHOD"),
-        group: Group::Request,
+    Setting { name: "method", short: Some('X'), takes: Value("METHOD"), common: true,
         help: "Request method.",
         computed: "GET, or POST with a body",
-        common: true,
         parse: |draft, text| put(&mut draft.method, text),
-        show: |plan| {
-            plan.first_request()
-                .map_or(String::new(), |first| first.method.clone())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "header",
-        short: Some('H'),
-        takes: Takes::Values("NAME: VALUE"),
-        group: Group::Request,
+        show: |plan| { plan.first_request() .map_or(String::new(), |first| first.method.clone()) },
+        ..ROW },
+    Setting { name: "header", short: Some('H'), takes: Values("NAME: VALUE"), common: true,
         help: "Request header; replaces a default header of that name; may be repeated.",
-        common: true,
         parse: |draft, text| push(&mut draft.headers, text),
         show: |plan| {
             let headers = plan.first_request().map_or(&[][..], |first| &first.headers);
@@ -42,48 +36,30 @@ pub(super) static ROWS: &[Setting] = &[
                 .map(|(name, value)| format!("{name}: {value}"));
             lines.collect::<Vec<_>>().join("\n")
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "body",
-        takes: Takes::Value("TEXT|@FILE"),
-        group: Group::Request,
+        ..ROW },
+    Setting { name: "body", takes: Value("TEXT|@FILE"), common: true,
         help: "Request body: a text, or the contents of FILE.",
-        common: true,
         parse: |draft, text| put(&mut draft.body, text),
         show: |plan| {
             let body = plan.first_request().and_then(|first| first.body.as_ref());
             body.map_or(String::new(), Body::shown)
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "user",
-        takes: Takes::Value("NAME:PASSWORD"),
-        group: Group::Request,
+        ..ROW },
+    Setting { name: "user", takes: Value("NAME:PASSWORD"),
         help: "Credentials for HTTP Basic authentication.",
         parse: |draft, text| put(&mut draft.user, text),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "cookie",
-        takes: Takes::Value("NAME=VALUE"),
-        group: Group::Request,
+        ..ROW },
+    Setting { name: "cookie", takes: Value("NAME=VALUE"),
         help: "Value of the Cookie header.",
         parse: |draft, text| put(&mut draft.cookie, text),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "withhold",
-        takes: Takes::Values("NAME"),
-        group: Group::Request,
+        ..ROW },
+    Setting { name: "withhold", takes: Values("NAME"),
         help: "Keep this header or query parameter out of the record; may be repeated.",
         long: "`body` stands for the text of the body. Values whose name looks like a credential (token, key, password, \
                cookie, ...) are always kept out; bodies are not.",
         parse: |draft, text| push(&mut draft.plan.withhold, text),
         show: |plan| plan.withhold.join(", "),
-        ..Setting::BASE
-    },
+        ..ROW },
 ];
 
 impl Draft {

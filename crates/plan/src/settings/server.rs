@@ -1,52 +1,41 @@
 //! Server: the process that is started, or watched.
 
-use super::{Group, Setting, Takes, push, put, set, time};
+use super::Takes::{Command, Value};
+use super::{Group, Setting, push, put, set, time};
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Server,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "command",
-        takes: Takes::Command("COMMAND"),
-        group: Group::Server,
+    Setting { name: "command", takes: Command("COMMAND"), common: true,
         help: "Start this server first, and stop it afterwards.",
         long: "weigh waits until it responds. Everything it has started is stopped with it.",
-        common: true,
         parse: |draft, text| push(&mut draft.command, text),
-        show: |plan| {
-            plan.server
-                .as_ref()
-                .map_or(String::new(), |server| server.argv.join(" "))
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "ready-within",
-        takes: Takes::Value("TIME"),
-        group: Group::Server,
+        show: |plan| { plan.server .as_ref() .map_or(String::new(), |server| server.argv.join(" ")) },
+        ..ROW },
+    Setting { name: "ready-within", takes: Value("TIME"), default: "30s",
         help: "Time limit for the started server to respond.",
-        default: "30s",
         parse: |draft, text| set(&mut draft.ready_within, text),
         show: |plan| {
             let server = plan.server.as_ref();
             server.map_or(String::new(), |server| time(server.ready_within))
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "server",
-        takes: Takes::Value("PID|NAME|:PORT|cgroup:PATH|none"),
-        group: Group::Server,
+        ..ROW },
+    Setting { name: "server", takes: Value("PID|NAME|:PORT|cgroup:PATH|none"), common: true,
         help: "Server process to monitor for CPU and memory.",
         long: "A process (1234) with its descendants, a name (nginx), the process that listens on a port (:8080), a \
                control group (cgroup:PATH), or none: if the process that listens is only a proxy, or to see that \
                monitoring changes nothing.",
         computed: "COMMAND, or the process that listens at the target if that is this machine",
-        common: true,
         parse: |draft, text| put(&mut draft.plan.observe, text),
         show: |plan| match &plan.observe {
             Some(observe) => observe.to_string(),
             None if plan.server.is_some() => "the server that is started".to_owned(),
             None => "the process that listens at the target, if it is on this machine".to_owned(),
         },
-        ..Setting::BASE
-    },
+        ..ROW },
 ];

@@ -1,67 +1,46 @@
 //! Sweep: what differs between the points, and in which order they are measured.
 
-use super::{Choice, Group, Setting, Takes, choose, put, varied, yes};
+use super::Takes::{Value, Word};
+use super::{Choice, Group, Setting, keep, put, varied, yes};
 use crate::{Axis, Nesting, Order};
 use units::Series;
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Sweep,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "slo",
-        takes: Takes::Value("CONDITION"),
-        group: Group::Sweep,
-        sweep_only: true,
+    Setting { name: "slo", takes: Value("CONDITION"), common: true, sweep_only: true,
         help: "Search for the highest rate at which this condition holds.",
         long: "p50, p90, p99, p99.9 or max of response time under a time (p99<10ms), errors under a share (errors<1%); \
                several with commas. The rates of --rate are tried upwards until one fails; by default they double up to \
                1m, from 100 or from the lowest rate that five rounds can tell.",
-        common: true,
         parse: |draft, text| put(&mut draft.plan.slo, text),
         show: |plan| plan.slo.as_ref().map_or(String::new(), ToString::to_string),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "workers",
-        takes: Takes::Value("N,..."),
-        group: Group::Sweep,
-        sweep_only: true,
+        ..ROW },
+    Setting { name: "workers", takes: Value("N,..."), sweep_only: true, axis: true,
         help: "Worker counts of the started server: {workers} in COMMAND.",
-        axis: true,
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Workers(values.0)),
         show: |plan| varied(plan, "workers", String::new()),
-        ..Setting::BASE
-    },
-    Setting {
-        name: "order",
-        takes: Takes::Word(Order::words),
-        group: Group::Sweep,
-        sweep_only: true,
+        ..ROW },
+    Setting { name: "order", takes: Word(Order::words), sweep_only: true, default: "up",
         help: "Order in which the points are measured.",
-        default: "up",
-        parse: |draft, text| choose(&mut draft.sweep.order, text),
-        show: |plan| {
-            plan.sweep
-                .as_ref()
-                .map_or(String::new(), |sweep| sweep.order.word().to_owned())
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "interleaved",
-        group: Group::Sweep,
-        sweep_only: true,
+        parse: |draft, text| keep(&mut draft.sweep.order, Choice::read(text)),
+        show: |plan| { plan.sweep .as_ref() .map_or(String::new(), |sweep| sweep.order.word().to_owned()) },
+        ..ROW },
+    Setting { name: "interleaved", sweep_only: true,
         help: "Measure one round of every point, then the next round of every point.",
         long: "A drift of the machine then affects all points alike. Otherwise all rounds of a point are measured, then \
                the next point.",
-        parse: |draft, _| {
-            draft.sweep.rounds = Nesting::Interleaved;
-            Ok(())
-        },
+        parse: |draft, _| keep(&mut draft.sweep.rounds, Ok(Nesting::Interleaved)),
         show: |plan| {
             let sweep = plan.sweep.as_ref();
             sweep.map_or(String::new(), |sweep| {
                 yes(sweep.rounds == Nesting::Interleaved)
             })
         },
-        ..Setting::BASE
-    },
+        ..ROW },
 ];

@@ -1,30 +1,30 @@
 //! Target: the server, and the addresses at which it is reached.
 
-use super::{Setting, Takes, push, put};
+use super::Takes::{Operands, Value, Values};
+use super::{Group, Setting, broken, push, put};
 use crate::{Endpoint, Plan, Requests};
 
 /// The most URLs or addresses that are shown.
 const SHOWN: usize = 20;
 
+/// What all rows of the group have in common.
+const ROW: Setting = Setting {
+    group: Group::Target,
+    ..Setting::BASE
+};
+
+#[rustfmt::skip]
 pub(super) static ROWS: &[Setting] = &[
-    Setting {
-        name: "url",
-        takes: Takes::Operands("URL"),
+    Setting { name: "url", takes: Operands("URL"), common: true,
         help: "URL to request; several URLs of one server are requested in turn.",
         long: "A missing scheme means http. In a URL and in --body, {seq} becomes the number of the request, counted from \
                0 over the whole run, and {random} becomes 16 random hexadecimal digits that follow from --seed.",
-        common: true,
         parse: |draft, text| push(&mut draft.urls, text),
         show: urls,
-        check: |plan| {
-            let none = plan.requests == Requests::Listed(Vec::new());
-            super::broken(none, "no request is given; name at least one URL")
-        },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "urls",
-        takes: Takes::Value("FILE"),
+        check: |plan| broken(plan.requests == Requests::Listed(Vec::new()),
+            "no request is given; name at least one URL"),
+        ..ROW },
+    Setting { name: "urls", takes: Value("FILE"),
         help: "Read the requests from FILE, one a line: [METHOD] PATH-OR-URL [BODY].",
         long: "They are sent in turn, over and over. The file is read as it is needed, by each thread, however long it is. \
                Input from a pipe is copied to disk first (at most 1 GiB).",
@@ -33,14 +33,10 @@ pub(super) static ROWS: &[Setting] = &[
             Requests::File { path, .. } => path.display().to_string(),
             Requests::Listed(_) => String::new(),
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "resolve",
-        takes: Takes::Values("HOST:PORT:ADDR"),
+        ..ROW },
+    Setting { name: "resolve", takes: Values("HOST:PORT:ADDR"), excludes: &["unix"],
         help: "Connect to ADDR instead of resolving HOST; may be repeated.",
         long: "HOST and PORT must be those of the URL.",
-        excludes: &["unix"],
         parse: |draft, text| push(&mut draft.resolve, text),
         show: |plan| {
             let ip = |endpoint: &Endpoint| match endpoint {
@@ -51,19 +47,15 @@ pub(super) static ROWS: &[Setting] = &[
             let addresses: Vec<String> = endpoints.filter_map(ip).take(SHOWN).collect();
             addresses.join(", ")
         },
-        ..Setting::BASE
-    },
-    Setting {
-        name: "unix",
-        takes: Takes::Value("PATH"),
+        ..ROW },
+    Setting { name: "unix", takes: Value("PATH"),
         help: "Connect to this Unix-domain socket, whatever host the URL names.",
         parse: |draft, text| put(&mut draft.unix, text),
         show: |plan| match plan.target.endpoints.first() {
             Some(Endpoint::Unix(path)) => path.display().to_string(),
             _ => String::new(),
         },
-        ..Setting::BASE
-    },
+        ..ROW },
 ];
 
 fn urls(plan: &Plan) -> String {
