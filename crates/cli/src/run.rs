@@ -93,8 +93,7 @@ pub fn tell_record(outcome: &Outcome, quiet: bool) -> bool {
 
 /// Prints what would be done.
 pub fn dry_run(plan: &Plan) -> Result<Exit> {
-    let defaults = wire::DEFAULT_HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut text = report::plan_text(plan, &defaults, &output::look());
+    let mut text = report::plan_text(plan, &output::look());
     if let Some(endpoint) = plan.target.endpoints.first() {
         let job = engine::Job::new(plan.clone(), endpoint.clone())?;
         let (head, body) = job

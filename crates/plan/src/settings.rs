@@ -278,7 +278,10 @@ fn list<T: Display>(values: impl Iterator<Item = T>, between: &str) -> String {
 
 /// Shows a span of time to the digit.
 fn time(span: Nanos) -> String {
-    units::exact(span)
+    match span {
+        Nanos::ZERO => "none".to_owned(),
+        span => units::exact(span),
+    }
 }
 
 #[cfg(test)]

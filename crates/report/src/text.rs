@@ -4,7 +4,8 @@
 //! next line as a whole; only what is longer than a line is broken, between words.
 
 use crate::Look;
-use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table, plan_lines};
+use crate::page;
+use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table};
 use crate::phrase::columns;
 use anstyle::{AnsiColor, Style};
 use plan::Plan;
@@ -29,12 +30,9 @@ pub(crate) fn runs(runs: &[Run], look: &Look) -> String {
     pages.join(&rule)
 }
 
-/// The whole plan, as `--dry-run` prints it; `defaults` are the headers that requests carry unless they name their own.
-pub fn plan(plan: &Plan, defaults: &[(String, String)], look: &Look) -> String {
-    let page = Page {
-        blocks: vec![Block::Rows(plan_lines(plan, defaults))],
-    };
-    render(&page, look)
+/// The whole plan, as `--dry-run` prints it.
+pub fn plan(plan: &Plan, look: &Look) -> String {
+    render(&page::plan::page(plan), look)
 }
 
 /// A page as text; ends with a newline.

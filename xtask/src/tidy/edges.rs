@@ -57,7 +57,7 @@ pub const ROOMS: &[Room] = &[
     Room::new(3, "counterweight", &["kernel", "units", "wire"]),
     Room::new(4, "report", &["figures", "plan", "record", "stats", "units"]),
     Room::new(4, "campaign", &["audit", "counterweight", "engine", "host", "kernel", "plan", "record", "units"]),
-    Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units", "wire"]),
+    Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
     Room::new(7, "bench", &["engine", "kernel", "plan", "units"]),
     Room::new(7, "xtask", &["counterweight", "kernel", "plan", "record", "stats", "units"]),
     Room::new(7, "weigh-fuzz", &["wire"]),

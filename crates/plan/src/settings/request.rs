@@ -58,7 +58,12 @@ pub(super) static ROWS: &[Setting] = &[
         long: "`body` stands for the text of the body. Values whose name looks like a credential (token, key, password, \
                cookie, ...) are always kept out; bodies are not.",
         parse: |draft, text| push(&mut draft.plan.withhold, text),
-        show: |plan| plan.withhold.join(", "),
+        show: |plan| {
+            let names = plan.withhold.iter().map(String::as_str);
+            let marked = "what is marked (withheld) is sent, but not recorded; bodies are recorded unless --withhold body";
+            let marked = plan.withholds().then_some(marked);
+            names.chain(marked).collect::<Vec<_>>().join("\n")
+        },
         ..ROW },
 ];
 

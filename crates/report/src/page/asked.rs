@@ -1,17 +1,17 @@
-//! What was asked, of whom: the first lines of a page, and the whole plan for `--dry-run`.
+//! The first lines of a page: target and load.
 
-use super::{Item, Role, Row};
+use super::{Item, Role};
 use crate::phrase::{asked, clean, number};
 use plan::secrets::WITHHELD;
 use plan::{
-    Arrivals, Arriving, Axis, Body, Connect, Endpoint, Load, Nesting, Order, Plan, Request,
-    Requests, RingKind, Spin, Stop, Sweep, Tolerance, Version,
+    Arrivals, Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin,
+    Stop, Sweep, Version,
 };
 use record::{Point, Probe, Run};
 use units::Rate;
 
 /// The longest URL, command or header that is shown whole.
-const LONGEST: usize = 160;
+pub(super) const LONGEST: usize = 160;
 /// The most headers, addresses or requests that are listed.
 const LISTED: usize = 20;
 
@@ -162,7 +162,7 @@ fn server_name(probe: &Probe) -> Option<&str> {
 }
 
 /// The method where it is not GET, the URL, and how many others there are.
-fn what(plan: &Plan) -> String {
+pub(super) fn what(plan: &Plan) -> String {
     let site = format!("{}://{}", plan.target.scheme, plan.target.authority);
     match &plan.requests {
         Requests::File { path, .. } => format!("{site}, requests from {}", path.display()),
@@ -183,8 +183,8 @@ fn what(plan: &Plan) -> String {
     }
 }
 
-/// How it was asked, in one sentence.
-fn sentence(plan: &Plan) -> String {
+/// The load in one sentence.
+pub(super) fn sentence(plan: &Plan) -> String {
     let mut words = vec![load(plan), connecting(plan).to_owned()];
     if plan.ring == RingKind::IoUring {
         words.push("on io_uring".to_owned());
@@ -357,202 +357,10 @@ fn rounds(plan: &Plan) -> String {
     }
 }
 
-/// The whole plan, for those who want to see it before anything is sent. `defaults` are the headers that every request
-/// carries unless it names its own.
-pub fn plan_lines(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
-    let mut rows = vec![
-        row(
-            "target",
-            format!("{}://{}", plan.target.scheme, plan.target.authority),
-        ),
-        Row::new("addresses", addresses(&plan.target.endpoints)),
-    ];
-    rows.extend(requests(plan, defaults));
-    rows.push(row("load", load(plan)));
-    rows.push(row(
-        "connections",
-        format!("{}, {}", connecting(plan), protocol(plan).join(", ")),
-    ));
-    rows.push(row("rounds", rounds(plan)));
-    if plan.two_generators {
-        let twice = "each once more with the load split over two generator processes";
-        rows.push(row("", twice.to_owned()));
-    }
-    rows.push(row("generator", generator(plan)));
-    rows.push(row("timeouts", timeouts(plan)));
-    rows.push(row("right is", expectation(plan)));
-    let strict = match plan.strict {
-        true => "; a figure that is INVALID gives exit status 3",
-        false => "",
-    };
-    rows.push(row(
-        "tolerated",
-        format!("{}{strict}", tolerance(plan.tolerance)),
-    ));
-    rows.push(row("seed", plan.seed.to_string()));
-    if !plan.sources.is_empty() {
-        let sources: Vec<String> = plan
-            .sources
-            .iter()
-            .take(LISTED)
-            .map(|ip| ip.to_string())
-            .collect();
-        rows.push(row("from", sources.join(", ")));
-    }
-    if let Some(server) = &plan.server {
-        let within = asked(server.ready_within);
-        rows.push(row(
-            "server",
-            format!("{} (must answer within {within})", server.argv.join(" ")),
-        ));
-    }
-    rows.push(row("observed", observed(plan)));
-    if plan.keep_going {
-        let whatever = "sent whatever the probe's response is";
-        rows.push(row("load", whatever.to_owned()));
-    }
-    if plan.withholds() {
-        let kept = "what is marked so is sent, but not recorded; bodies are recorded unless --withhold body";
-        rows.push(row("withheld", kept.to_owned()));
-    }
-    rows
-}
-
-/// The kernel interface and how threads wait.
-fn generator(plan: &Plan) -> String {
-    let ring = match plan.ring {
-        RingKind::Epoll => "epoll",
-        RingKind::IoUring => "io_uring",
-    };
-    let spin = match plan.spin {
-        Spin::Auto => "auto",
-        Spin::Always => "always",
-        Spin::Never => "never",
-    };
-    format!("{ring}, busy-polling: {spin}")
-}
-
-/// The server process whose CPU time and memory are taken.
-fn observed(plan: &Plan) -> String {
-    match &plan.observe {
-        Some(observe) => observe.to_string(),
-        None if plan.server.is_some() => "the server that is started".to_owned(),
-        None => "the process that listens at the target, if it is on this machine".to_owned(),
-    }
-}
-
-fn row(label: &str, text: String) -> Row {
-    Row::new(label, vec![Item::plain(clean(&text, 4 * LONGEST))])
-}
-
-fn addresses(endpoints: &[Endpoint]) -> Vec<Item> {
-    let shown = endpoints
-        .iter()
-        .take(LISTED)
-        .map(|each| Item::plain(clean(&each.to_string(), LONGEST)));
-    let order = (endpoints.len() > 1).then(|| Item::dim("tried in this order"));
-    shown.chain(order).collect()
-}
-
-fn requests(plan: &Plan, defaults: &[(String, String)]) -> Vec<Row> {
-    let version = match plan.protocol.version {
-        Version::Http10 => "HTTP/1.0",
-        Version::Http11 => "HTTP/1.1",
-    };
-    match &plan.requests {
-        Requests::File { path, common } => {
-            let file = row("requests", format!("from {}, in turn", path.display()));
-            [vec![file], headers(common, defaults)].concat()
-        }
-        Requests::Listed(listed) => {
-            let line = |request: &Request| {
-                row(
-                    "request",
-                    format!("{} {} {version}", request.method, request.path),
-                )
-            };
-            let with_headers =
-                |request: &Request| [vec![line(request)], headers(request, defaults)].concat();
-            let shown = listed.iter().take(LISTED).flat_map(with_headers);
-            let rest = listed.len().saturating_sub(LISTED) as u64;
-            let rest = (rest > 0).then(|| row("", number(rest, "request more", "requests more")));
-            shown.chain(rest).collect()
-        }
-    }
-}
-
-fn headers(request: &Request, defaults: &[(String, String)]) -> Vec<Row> {
-    let own = |name: &str| {
-        request
-            .headers
-            .iter()
-            .any(|(known, _)| known.eq_ignore_ascii_case(name))
-    };
-    let kept = defaults.iter().filter(|(name, _)| !own(name));
-    let mut rows: Vec<Row> = kept
-        .chain(&request.headers)
-        .map(|(name, value)| row("", format!("{name}: {value}")))
-        .collect();
-    match &request.body {
-        Some(body @ Body::Text(text)) => {
-            rows.push(row(
-                "body",
-                format!("{}: {text}", units::bytes(length(body))),
-            ));
-        }
-        Some(Body::File { path, length }) => {
-            rows.push(row(
-                "body",
-                format!("{}: {}", units::bytes(*length), path.display()),
-            ));
-        }
-        None => {}
-    }
-    rows
-}
-
-fn timeouts(plan: &Plan) -> String {
-    let timeouts = &plan.timeouts;
-    format!(
-        "exchange {}, connect {}",
-        asked(timeouts.exchange),
-        asked(timeouts.connect)
-    )
-}
-
-fn expectation(plan: &Plan) -> String {
-    let range = |range: &plan::StatusRange| match (range.first, range.last) {
-        (first, last) if first == last => first.to_string(),
-        (first, last) => format!("{first}..{last}"),
-    };
-    let statuses: Vec<String> = plan
-        .expect
-        .statuses
-        .iter()
-        .take(LISTED)
-        .map(range)
-        .collect();
-    let body = plan.expect.body.as_ref();
-    let body = body.map_or(String::new(), |body| {
-        format!(
-            ", with the body in {} ({})",
-            body.path.display(),
-            units::bytes(body.length)
-        )
-    });
-    format!("status {}{body}", statuses.join(" or "))
-}
-
-fn tolerance(tolerance: Tolerance) -> String {
-    match tolerance {
-        Tolerance::Share(_) => format!("{tolerance} of the exchanges failing"),
-        Tolerance::Count(count) => format!("{} failing", number(count, "exchange", "exchanges")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Request;
     use units::Nanos;
 
     fn plan() -> Plan {
@@ -654,43 +462,5 @@ mod tests {
             what(&plan),
             "POST http://127.0.0.1:8080/a and 2 more in turn"
         );
-    }
-
-    #[test]
-    fn a_header_of_ones_own_replaces_the_default_of_that_name() {
-        let mut plan = plan();
-        plan.requests = Requests::Listed(vec![Request {
-            headers: vec![("user-agent".into(), "mine".into())],
-            ..Request::get("/")
-        }]);
-        let defaults = [
-            ("Host".to_owned(), "127.0.0.1:8080".to_owned()),
-            ("User-Agent".to_owned(), "weigh".to_owned()),
-        ];
-        let rows = plan_lines(&plan, &defaults);
-        let texts: Vec<&str> = rows
-            .iter()
-            .flat_map(|row| &row.items)
-            .map(|item| item.0[0].text.as_str())
-            .collect();
-        assert!(texts.contains(&"Host: 127.0.0.1:8080") && texts.contains(&"user-agent: mine"));
-        assert!(!texts.contains(&"User-Agent: weigh"), "{texts:?}");
-    }
-
-    #[test]
-    fn a_body_has_its_own_row_and_is_nothing_of_the_connections() {
-        let mut plan = plan();
-        plan.requests = Requests::Listed(vec![Request {
-            headers: vec![("X".into(), "y".into())],
-            body: Some(Body::Text("hello".into())),
-            ..Request::get("/")
-        }]);
-        let rows = plan_lines(&plan, &[]);
-        let said = |label: &str| {
-            let row = rows.iter().find(|row| row.label == label).unwrap();
-            row.items[0].0[0].text.clone()
-        };
-        assert_eq!(said("body"), "5 B: hello");
-        assert_eq!(said("connections"), "connected before the load, keep-alive");
     }
 }

@@ -9,11 +9,10 @@ pub(crate) mod curve;
 mod figures;
 pub(crate) mod findings;
 mod place;
+pub(crate) mod plan;
 mod server;
 mod tables;
 mod twin;
-
-pub use asked::plan_lines;
 
 use record::{Grade, Run};
 use std::borrow::Cow;
