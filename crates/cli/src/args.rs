@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use units::Nanos;
 
-/// Weighs HTTP servers: loads them, and says what the figures prove.
+/// HTTP load generator that tells you how far its numbers can be trusted.
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version, max_term_width = 110, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What to do; without one, weigh starts its own server and weighs it for about fifteen seconds.
+    /// Without a command, weigh starts its own server and measures it for about fifteen seconds.
     #[command(subcommand)]
     pub verb: Option<Verb>,
 }
@@ -30,20 +30,20 @@ Examples:
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Loads one server and records what came of it.
-    #[command(after_help = RUN_EXAMPLES)]
+    /// Load a server, print the result and record it.
+    #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_MORE)]
     Run(Box<RunFlags>),
-    /// Loads one server at many levels and records the whole curve.
-    #[command(after_help = SWEEP_EXAMPLES)]
+    /// Load a server at many levels, print and record the curve.
+    #[command(after_help = SWEEP_EXAMPLES, after_long_help = SWEEP_MORE)]
     Sweep(Box<SweepFlags>),
-    /// Prints records again.
+    /// Print records again, in any format.
     Report(ReportFlags),
-    /// Serves a folder, or a few small built-in resources: the ruler every measurement is held against.
+    /// Serve a folder, or small built-in resources: the reference server.
     Serve(Box<ServeFlags>),
-    /// Prints a completion script for a shell.
+    /// Print a completion script for a shell.
     Completions(CompletionFlags),
-    /// Prints the man page.
-    Man,
+    /// Print a man page: of weigh, or of one verb.
+    Man(ManFlags),
     /// Measures half of a round for a `weigh run --two-generators`, which tells it what to do.
     #[command(hide = true)]
     Generate,
@@ -82,35 +82,63 @@ pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
     argv
 }
 
-const RUN_EXAMPLES: &str = "\
+/// The examples of `-h`, and with them what only `--help` says.
+macro_rules! help {
+    ($short:ident, $long:ident, $examples:literal, $more:literal) => {
+        const $short: &str = concat!(
+            $examples,
+            "\n\n`--help` lists all options, each with its details."
+        );
+        const $long: &str = concat!($examples, "\n\n", $more);
+    };
+}
+
+help!(
+    RUN_EXAMPLES,
+    RUN_MORE,
+    "\
 Examples:
   weigh run http://127.0.0.1:8080/100.html -c 100 -d 10s
   weigh run localhost:8080/a localhost:8080/b --connect lazy --no-keepalive
   weigh run localhost:8080/ --rate 1k -d 30s
-  weigh run localhost:8080/ --connection-rate 150 --requests-per-connection 10 -n 50k
+  weigh run localhost:8080/ --connection-rate 150 --requests-per-connection 10
   weigh run 'localhost:8080/item?id={seq}' -n 100k --expect 200
-  weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: application/x-www-form-urlencoded'
-  weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf
-
+  weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: text/plain'
+  weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf",
+    "\
 Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 
-Exit status: 0 measured, and everything required is met; 1 a requirement is not met: more errors than --max-errors
-allows, nothing ended ok, the server that weigh started ended, no rate held --slo, or the record contradicts itself;
-2 not carried out: the command, the target or the server is wrong, or the record could not be saved; 3 cannot tell:
---strict and a figure is invalid, or a search without an answer; 70 a bug of ours; 130 interrupted. Where it is not 0,
-a line on standard error says why.";
+Exit status:
+    0  measured, and everything required is met
+    1  a requirement is not met: more errors than --max-errors allows, nothing
+       ended ok, the server that weigh started ended, no rate held --slo, or
+       the record contradicts itself
+    2  not carried out: the command, the target or the server is wrong, or the
+       record could not be saved
+    3  cannot tell: --strict and a figure is invalid, or a search without a
+       result
+   70  a bug of ours
+  130  interrupted
+Unless it is 0, a line on standard error says why."
+);
 
-const SWEEP_EXAMPLES: &str = "\
+help!(
+    SWEEP_EXAMPLES,
+    SWEEP_MORE,
+    "\
 Examples:
   weigh sweep localhost:8080/100.html -c 1..1000:10 -n 100k
-  weigh sweep localhost:8080/ -c 1..512*2 --rounds 5 --interleaved --order shuffled
+  weigh sweep localhost:8080/ -c 1..512*2 --interleaved --order shuffled
   weigh sweep localhost:8080/ --rate 1k..20k:1k
   weigh sweep localhost:8080/ --slo 'p99<10ms,errors<1%' -d 5s
-  weigh sweep localhost:8080/ -c 100 --workers 1,2,4,8 -- ./server --workers {workers}
-
-Ranges: FROM..TO:STEP is FROM, FROM+STEP, ... up to TO, and from 1 the first step goes to STEP (1, 10, 20, ...);
-FROM..TO*FACTOR multiplies; 1,2,4 is a list. Several ranges are combined: every value of one with every value of the
-others. --connections, --rate, --threads, --pipeline and --workers take them.";
+  weigh sweep localhost:8080/ -c 100 --workers 1,2,4 -- ./server -w {workers}",
+    "\
+Ranges: FROM..TO:STEP is FROM, FROM+STEP, ... up to TO; from 1 the first step
+goes to STEP (1, 10, 20, ...). FROM..TO*FACTOR multiplies. 1,2,4 is a list.
+With several ranges, every value of one is measured with every value of the
+others. --connections, --rate, --connection-rate, --threads, --pipeline and
+--workers take ranges."
+);
 
 /// `weigh report`
 #[derive(Debug, Args)]
@@ -131,6 +159,14 @@ pub struct ReportFlags {
 pub struct CompletionFlags {
     /// The shell.
     pub shell: clap_complete::Shell,
+}
+
+/// `weigh man`
+#[derive(Debug, Args)]
+pub struct ManFlags {
+    /// The verb; without one, the page of weigh itself.
+    #[arg(value_parser = ["run", "sweep", "report", "serve"])]
+    pub verb: Option<String>,
 }
 
 /// Reads a span of time.

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Some(Verb::Report(flags)) => report::report(&flags),
         Some(Verb::Serve(flags)) => serve::serve(&flags),
         Some(Verb::Completions(flags)) => manual::completions(&flags),
-        Some(Verb::Man) => manual::man(),
+        Some(Verb::Man(flags)) => manual::man(&flags),
         Some(Verb::Generate) => generate::generate(),
     };
     match result {

@@ -1,27 +1,22 @@
-//! The man page and the shell completions, from the same table as `--help`.
+//! The man pages and the shell completions, from the same table as `--help`.
 
-use crate::args::{Cli, CompletionFlags};
+use crate::args::{Cli, CompletionFlags, ManFlags};
 use crate::exit::Exit;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::CommandFactory;
 
-/// Prints the man page: the command itself, then each verb.
-pub fn man() -> Result<Exit> {
-    let mut text = Vec::new();
+/// Prints a man page: that of the command, or of one verb.
+pub fn man(flags: &ManFlags) -> Result<Exit> {
     let mut command = Cli::command();
     command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    for verb in command
-        .get_subcommands()
-        .filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
-    {
-        let page = clap_mangen::Man::new(verb.clone());
-        page.render_name_section(&mut text)?;
-        page.render_synopsis_section(&mut text)?;
-        page.render_description_section(&mut text)?;
-        page.render_options_section(&mut text)?;
+    if let Some(verb) = &flags.verb {
+        let known = command.find_subcommand(verb).cloned();
+        command =
+            known.with_context(|| format!("there is no verb `{verb}`; see `weigh --help`"))?;
     }
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).render(&mut text)?;
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::YES)
 }
@@ -32,4 +27,60 @@ pub fn completions(flags: &CompletionFlags) -> Result<Exit> {
     clap_complete::generate(flags.shell, &mut Cli::command(), "weigh", &mut text);
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::YES)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::OUTPUT;
+    use plan::settings::settings;
+    use plan::{Group, Setting, Takes};
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md");
+
+    /// A line of the table of options.
+    fn line<T>(row: &Setting<T>) -> String {
+        let short = row
+            .short
+            .map_or(String::new(), |short| format!("`-{short}`, "));
+        let (option, words) = match row.takes {
+            Takes::Nothing => (format!("--{}", row.name), Vec::new()),
+            Takes::Value(value) | Takes::Values(value) | Takes::List(value) => {
+                (format!("--{} {value}", row.name), Vec::new())
+            }
+            Takes::Word(words) => (format!("--{}", row.name), words()),
+            Takes::Operands(value) => (format!("{value}..."), Vec::new()),
+            Takes::Command(value) => (format!("-- {value}..."), Vec::new()),
+        };
+        let words = words
+            .iter()
+            .map(|(word, meaning)| format!(" `{word}`: {meaning}"));
+        let means = format!("{}{}", row.documentation(), words.collect::<String>());
+        format!("| {short}`{}` | {means} |\n", option.replace('|', "\\|"))
+    }
+
+    fn options() -> String {
+        let table = |group: Group| {
+            let plan = settings().filter(|row| row.group == group).map(line);
+            let output = OUTPUT.iter().filter(|row| row.group == group).map(line);
+            let lines: String = plan.chain(output).collect();
+            format!(
+                "\n### {}\n\n| Option | Sets |\n|---|---|\n{lines}",
+                group.title()
+            )
+        };
+        Group::ALL.map(table).concat()
+    }
+
+    #[test]
+    fn the_options_of_the_page_are_those_of_the_table() {
+        let page = std::fs::read_to_string(PAGE).unwrap();
+        let (before, rest) = page.split_once("options` -->\n").unwrap();
+        let (_, after) = rest.split_once("\n<!-- end").unwrap();
+        let made = format!("{before}options` -->\n{}\n<!-- end{after}", options());
+        if std::env::var_os("WEIGH_UPDATE_GOLDEN").is_some() {
+            std::fs::write(PAGE, &made).unwrap();
+        } else {
+            assert_eq!(made, page, "write it with WEIGH_UPDATE_GOLDEN=1");
+        }
+    }
 }

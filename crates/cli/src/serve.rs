@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::truth::{self, TruthFlags};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
+use clap::{Arg, Args};
 use counterweight::{Config, Limits, Orders, Pace, Server};
 use kernel::{Address, limits, signals, user};
 use plan::settings::count32 as count;
@@ -14,7 +14,7 @@ use units::{Nanos, parse_count};
 
 /// `weigh serve`
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args = hide_details)]
 pub struct ServeFlags {
     /// The folder that is served; a file of it wins over a built-in resource of the same name. Without one: the built-in
     /// /nop.gif (43 bytes), /100.html, /0.html and /hello alone.
@@ -49,6 +49,12 @@ pub struct ServeFlags {
     limits: LimitFlags,
     #[command(flatten)]
     truth: TruthFlags,
+}
+
+/// Hides in `-h` what few people need.
+fn hide_details(arg: Arg) -> Arg {
+    let is_detail = matches!(arg.get_help_heading(), Some("Limits" | "Truth"));
+    arg.hide_short_help(is_detail)
 }
 
 /// How much the server puts up with. A time or speed is a promise to whoever behaves, and the price for whoever does not.

@@ -4,7 +4,7 @@
 
 mod output;
 
-pub use output::Output;
+pub use output::{OUTPUT, Output};
 
 use crate::environment::ThisMachine;
 use crate::urls::UrlsFile;
@@ -61,10 +61,7 @@ impl Given {
         for row in settings().filter(|row| fits(*row, habits.is_sweep)) {
             read(row, matches, &mut given.draft, &mut given.names)?;
         }
-        for row in output::ROWS
-            .iter()
-            .filter(|row| fits(*row, habits.is_sweep))
-        {
+        for row in OUTPUT.iter().filter(|row| fits(*row, habits.is_sweep)) {
             read(row, matches, &mut given.output, &mut given.names)?;
         }
         Ok(given)
@@ -116,7 +113,7 @@ fn fits<T>(row: &Setting<T>, is_sweep: bool) -> bool {
 fn with_settings(command: Command, is_sweep: bool) -> Command {
     let plan = settings().filter(|row| fits(*row, is_sweep));
     let command = plan.fold(command, with_setting);
-    let output = output::ROWS.iter().filter(|row| fits(*row, is_sweep));
+    let output = OUTPUT.iter().filter(|row| fits(*row, is_sweep));
     output.fold(command, with_setting)
 }
 

@@ -47,6 +47,7 @@ fn help_names_every_flag_and_exit_status() {
         assert!(help.out.contains(flag), "{flag}: {}", help.out);
     }
     assert!(help.out.contains("Exit status"), "{}", help.out);
+    assert!(help.out.lines().count() > 3 * bench.say("run -h").out.lines().count());
     let help = bench.say("--help");
     for verb in ["run", "report", "serve", "completions", "man"] {
         assert!(
@@ -59,13 +60,53 @@ fn help_names_every_flag_and_exit_status() {
 }
 
 #[test]
-fn the_man_page_names_every_flag() {
-    let said = Bench::new().say("man");
-    let page = said.ended(0).out.replace('\\', "");
-    assert!(page.contains(".TH weigh 1"), "{page}");
-    for flag in FLAGS {
-        assert!(page.contains(flag), "{flag}");
+fn the_short_help_names_few_flags_and_the_long_help_all() {
+    let bench = Bench::new();
+    for verb in ["run", "sweep"] {
+        let short = bench.say(&format!("{verb} -h")).ended(0).out.clone();
+        let named = |flag: &&&str| {
+            short.contains(&format!("{flag} <")) || short.contains(&format!("{flag} "))
+        };
+        let number = FLAGS.iter().filter(named).count();
+        assert!((10..=18).contains(&number), "{number}: {short}");
+        assert!(
+            !short.contains("--spin") && short.contains("--connections"),
+            "{short}"
+        );
+        let columns = short.lines().map(|line| line.chars().count()).max();
+        assert!(columns <= Some(100), "{short}");
     }
+    let serve = bench.say("serve -h").ended(0).out.clone();
+    assert!(
+        serve.contains("--listen") && !serve.contains("--max-head"),
+        "{serve}"
+    );
+    assert!(bench.say("serve --help").out.contains("--max-head"));
+}
+
+#[test]
+fn each_verb_has_a_man_page_that_names_its_flags() {
+    let bench = Bench::new();
+    let man = |verb: &str| {
+        bench
+            .say(&format!("man {verb}"))
+            .ended(0)
+            .out
+            .replace('\\', "")
+    };
+    assert!(man("").contains(".TH weigh 1"), "{}", man(""));
+    for verb in ["run", "sweep"] {
+        let page = man(verb);
+        assert!(page.contains(&format!(".TH weigh-{verb} 1")), "{page}");
+        for flag in FLAGS {
+            assert!(page.contains(flag), "{flag}");
+        }
+    }
+    assert!(man("sweep").contains("--slo") && !man("run").contains("--slo "));
+    assert!(man("serve").contains("--truth") && man("report").contains("--format"));
+    bench
+        .say("man nothing")
+        .refused(&["nothing", "possible values"]);
 }
 
 #[test]
