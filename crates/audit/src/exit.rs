@@ -277,21 +277,43 @@ mod tests {
         );
     }
 
-    #[test]
-    fn each_point_of_a_sweep_has_its_own_allowance() {
+    /// A sweep over the healthy level and that of `other`.
+    fn sweep(other: Run) -> Run {
         let mut run = healthy();
-        let mut other = failing([200; 5]).points.remove(0);
+        let mut other = other.points.into_iter().next().unwrap();
         other.level.load = plan::Load::Closed { connections: 7 };
         run.plan.sweep = Some(plan::Sweep {
             axes: vec![plan::Axis::Connections(vec![10, 7])],
             ..plan::Sweep::default()
         });
         run.points.push(other);
-        let (status, why) = said(run, false);
+        run
+    }
+
+    #[test]
+    fn each_point_of_a_sweep_has_its_own_allowance() {
+        let (status, why) = said(sweep(failing([200; 5])), false);
         assert_eq!(status, Exit::NO);
         assert!(
             why.starts_with("at 7 connections: 1 000 of 51 000 requests failed (2"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn strict_takes_a_lower_bound_alike_in_a_run_and_in_a_sweep_which_names_the_level() {
+        let mut bound = healthy();
+        for round in &mut bound.points[0].rounds {
+            round.threads = vec![crate::fixture::busy_thread(0.97)];
+            round.footprint = Some(crate::fixture::busy_server(0.40));
+        }
+        let (status, why) = said(bound.clone(), true);
+        assert_eq!(status, Exit::CANNOT_TELL);
+        let (head, sentence) = why.split_once(": ").unwrap();
+        assert_eq!(
+            said(sweep(bound.clone()), true),
+            (status, format!("{head}: at 7 connections: {sentence}"))
+        );
+        assert_eq!(said(bound, false).0, Exit::YES);
     }
 }
