@@ -2,7 +2,7 @@
 //! version, or edited; only what the rounds hold is evidence.
 
 use crate::checks::conservation;
-use crate::{exit, judge, worst_first};
+use crate::{exit, judge, requirements, worst_first};
 use record::Run;
 
 /// Computes everything again that follows from the rounds of `run`: findings, summaries and exit status. Stored figures
@@ -16,8 +16,20 @@ pub fn again(mut run: Run) -> Run {
     findings.extend(conservation::stored(&run, stored.0, stored.1.as_ref()));
     worst_first(&mut findings);
     run.findings = findings;
-    run.exit = exit(&run, run.plan.strict);
+    comply(&mut run);
     run
+}
+
+/// Judges a run that was summarised: its findings, what is required of it, and its exit status.
+pub fn conclude(run: &mut Run) {
+    run.findings = judge(run);
+    comply(run);
+}
+
+/// Judges what the plan of a run requires, and its exit status; its findings must have been judged.
+pub fn comply(run: &mut Run) {
+    run.requirements = requirements(run, &run.plan.required());
+    run.exit = exit(run);
 }
 
 #[cfg(test)]
@@ -30,7 +42,7 @@ mod tests {
     fn a_run_that_is_left_as_it_was_is_judged_as_it_was() {
         let mut run = healthy();
         run.findings = judge(&run);
-        run.exit = exit(&run, false);
+        comply(&mut run);
         assert_eq!(again(run.clone()), run);
     }
 

@@ -2,30 +2,42 @@
 //!
 //! A record that could not be saved or printed is not in it: the command knows of that.
 
-use plan::Tolerance;
-use record::{Capacity, Cause, Exit, Finding, Grade, Point, Round, Run, ServerEnd, Summary};
-use std::borrow::Cow;
-use units::{count, percent};
+use record::{Capacity, Cause, Compliance, Exit, Finding, Point, Round, Run, ServerEnd};
+use units::count;
 
-/// The exit status of the campaign that `run` records, and why; none where it is 0. `strict` asks for a status of its own
-/// where a figure is invalid. The findings must have been judged.
-pub fn exit(run: &Run, strict: bool) -> Option<Exit> {
-    stopped(run).or_else(|| judgement(run, strict))
+/// Returns the exit status of the campaign that `run` records, and why; none where it is 0. Findings and requirements must
+/// have been judged.
+pub fn exit(run: &Run) -> Option<Exit> {
+    stopped(run).or_else(|| judgement(run))
 }
 
 /// Returns what the figures that were measured come to, however the campaign ended: the same without 2 and 130.
-pub fn judgement(run: &Run, strict: bool) -> Option<Exit> {
-    let end = run.server_end.as_ref().map(ServerEnd::sentence);
+pub fn judgement(run: &Run) -> Option<Exit> {
     let no = contradiction(run)
-        .or(end)
+        .or_else(|| ended(run))
         .or_else(|| nothing_ok(run))
-        .or_else(|| unmet(run));
+        .or_else(|| none_held(run))
+        .or_else(|| first(run, Compliance::NotMet))
+        .or_else(|| dead_round(run));
     match no {
         Some(why) => Some(Exit::new(Exit::NO, why)),
         None => undecided(run)
-            .or_else(|| void(run).filter(|_| strict))
+            .or_else(|| first(run, Compliance::CannotTell))
             .map(|why| Exit::new(Exit::CANNOT_TELL, why)),
     }
+}
+
+/// Returns why the campaign was ended early because of what was measured: the server exited, or a condition held.
+fn ended(run: &Run) -> Option<String> {
+    let server = run.server_end.as_ref().map(ServerEnd::sentence);
+    server.or_else(|| run.aborted.clone())
+}
+
+/// Returns the reason of the first requirement with this verdict.
+fn first(run: &Run, verdict: Compliance) -> Option<String> {
+    let mut judged = run.requirements.iter();
+    let first = judged.find(|each| each.verdict == verdict)?;
+    Some(first.reason())
 }
 
 /// The campaign ended before its plan was carried out.
@@ -35,7 +47,7 @@ fn stopped(run: &Run) -> Option<Exit> {
             let why = format!("{why}; what was measured before it is recorded");
             Some(Exit::new(Exit::COULD_NOT, why))
         }
-        None if run.server_end.is_some() => None, // no signal ended it: see `judgement`
+        None if ended(run).is_some() => None, // no signal ended it: see `judgement`
         None => run.interrupted.then(|| {
             let why = "interrupted; what was measured until then is recorded";
             Exit::new(Exit::INTERRUPTED, why)
@@ -67,54 +79,32 @@ fn nothing_ok(run: &Run) -> Option<String> {
     })
 }
 
-/// A requirement was not met: of a search its conditions, else what `--max-errors` allows, at each point.
-fn unmet(run: &Run) -> Option<String> {
-    if run.plan.is_search() {
-        let conditions = run.plan.slo.as_ref()?;
-        let found = capacity(run)?;
-        let none_held = found.holds.is_none() && found.fails.is_some();
-        return none_held.then(|| format!("none of the rates held {conditions}"));
-    }
-    run.points
-        .iter()
-        .find_map(|point| Some(format!("{}{}", at(run, point), too_many(run, point)?)))
+/// No rate of a search held its conditions.
+fn none_held(run: &Run) -> Option<String> {
+    let conditions = run.plan.slo.as_ref()?;
+    let found = capacity(run)?;
+    let is_none = found.holds.is_none() && found.fails.is_some();
+    is_none.then(|| format!("none of the rates held {conditions}"))
 }
 
-/// More requests of `point` failed than is allowed, or all of a round.
-fn too_many(run: &Run, point: &Point) -> Option<String> {
-    let summary = whole(point)?;
-    let (requests, errors) = (summary.requests, summary.errors.total);
-    let allowed = run.plan.tolerance;
-    if allowed.exceeded(errors, requests) {
-        return Some(format!(
-            "{} of {} requests failed ({}), and --max-errors allows {allowed}",
-            count(errors),
-            count(requests),
-            percent(errors as f64 / requests as f64),
-        ));
+/// A round in which everything failed, so that a server that died in the last round does not hide behind the others; not
+/// where any number of errors is allowed, and not in a search, whose highest rates may fail.
+fn dead_round(run: &Run) -> Option<String> {
+    let mut required = run.plan.required().into_iter();
+    if run.plan.is_search() || !required.any(|each| each.limits_error_share()) {
+        return None;
     }
-    // A server that died in the last round must not hide behind the others.
-    let is_dead =
-        |round: &&Round| !round.partial && round.tally.ok == 0 && round.tally.errors() > 0;
-    let dead = point.rounds.iter().find(is_dead)?;
-    let counts = matches!(allowed, Tolerance::Share(share) if share < 1.0);
-    counts.then(|| {
-        format!(
-            "nothing ended ok in round {}: {} requests failed",
+    run.points.iter().find_map(|point| {
+        let is_dead =
+            |round: &&Round| !round.partial && round.tally.ok == 0 && round.tally.errors() > 0;
+        let dead = point.rounds.iter().find(is_dead)?;
+        Some(format!(
+            "{}nothing ended ok in round {}: {} requests failed",
+            at(run, point),
             dead.index + 1,
             count(dead.tally.errors())
-        )
+        ))
     })
-}
-
-/// The figures of the rounds that were not cut short: what an interrupt cuts off is no error of the server.
-fn whole(point: &Point) -> Option<Cow<'_, Summary>> {
-    if point.rounds.iter().any(|round| round.partial) {
-        let complete = point.rounds.iter().filter(|round| !round.partial);
-        let complete: Vec<Round> = complete.cloned().collect();
-        return Summary::of(&complete).map(Cow::Owned);
-    }
-    point.summary.as_ref().map(Cow::Borrowed)
 }
 
 /// The search ended without an answer.
@@ -129,20 +119,7 @@ fn capacity(run: &Run) -> Option<Capacity> {
     run.curve.as_ref()?.capacity
 }
 
-/// The worst finding, where it is invalid.
-fn void(run: &Run) -> Option<String> {
-    let mut invalid = run
-        .findings
-        .iter()
-        .filter(|found| found.grade() == Grade::Invalid);
-    let found = invalid.next()?;
-    Some(format!(
-        "--strict, and a figure is invalid: {}",
-        found.located(&run.plan)
-    ))
-}
-
-/// Which point of a sweep it is.
+/// Names the point of a sweep, for the beginning of a sentence.
 fn at(run: &Run, point: &Point) -> String {
     match run.is_sweep() {
         true => format!("at {}: ", run.plan.name(&point.level)),
@@ -153,15 +130,18 @@ fn at(run: &Run, point: &Point) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conclude;
     use crate::fixture::{fail, healthy};
-    use crate::judge;
+    use plan::Tolerance;
     use record::Kind;
 
     /// What is said of `run` when it is summarised and judged as it stands.
     fn said(mut run: Run, strict: bool) -> (u8, String) {
+        run.plan.strict = strict;
         run.summarise();
-        run.findings = judge(&run);
-        exit(&run, strict).map_or((0, String::new()), |exit| (exit.status, exit.why))
+        conclude(&mut run);
+        run.exit
+            .map_or((0, String::new()), |exit| (exit.status, exit.why))
     }
 
     /// The healthy run with so many failures in each of its rounds.
@@ -179,17 +159,8 @@ mod tests {
         assert_eq!(said(failing([505, 0, 0, 0, 0]), true).0, Exit::YES);
         let (status, why) = said(failing([506, 0, 0, 0, 0]), false);
         assert_eq!(status, Exit::NO);
-        let wanted = "506 of 50 506 requests failed (1.0 %), and --max-errors allows 1 %";
+        let wanted = "errors<=1% is not met: errors are 506 of 50 506 requests (1.0 %)";
         assert_eq!(why, wanted);
-    }
-
-    #[test]
-    fn a_share_that_binary_fractions_cannot_say_is_allowed_whole() {
-        for percent in 1..100u64 {
-            let allowed = Tolerance::Share(percent as f64 / 100.0);
-            assert!(!allowed.exceeded(percent, 100), "{percent}");
-            assert!(allowed.exceeded(percent + 1, 100), "{percent}");
-        }
     }
 
     #[test]
@@ -238,11 +209,15 @@ mod tests {
         assert_eq!(said(run.clone(), true).0, Exit::NO);
         run.plan.tolerance = Tolerance::Share(0.5);
         let (status, why) = said(run.clone(), true);
+        assert_eq!(status, Exit::NO);
+        assert!(why.starts_with("reliable is not met: "), "{why}");
+        let (status, why) = said(run.clone(), false);
         assert_eq!(status, Exit::CANNOT_TELL);
         assert!(
-            why.starts_with("--strict, and a figure is invalid: "),
+            why.starts_with("errors<=50% cannot be judged: errors are void: "),
             "{why}"
         );
+        run.points[0].rounds[0].suspended = units::Nanos::ZERO;
         assert_eq!(said(run, false).0, Exit::YES);
     }
 
@@ -295,7 +270,9 @@ mod tests {
         let (status, why) = said(sweep(failing([200; 5])), false);
         assert_eq!(status, Exit::NO);
         assert!(
-            why.starts_with("at 7 connections: 1 000 of 51 000 requests failed (2"),
+            why.starts_with(
+                "errors<=1% is not met: at 7 connections, errors are 1 000 of 51 000 requests (2"
+            ),
             "{why}"
         );
     }
@@ -308,11 +285,11 @@ mod tests {
             round.footprint = Some(crate::fixture::busy_server(0.40));
         }
         let (status, why) = said(bound.clone(), true);
-        assert_eq!(status, Exit::CANNOT_TELL);
+        assert_eq!(status, Exit::NO);
         let (head, sentence) = why.split_once(": ").unwrap();
         assert_eq!(
             said(sweep(bound.clone()), true),
-            (status, format!("{head}: at 7 connections: {sentence}"))
+            (status, format!("{head}: at 7 connections, {sentence}"))
         );
         assert_eq!(said(bound, false).0, Exit::YES);
     }

@@ -23,14 +23,18 @@ mod evidence;
 mod exit;
 #[cfg(test)]
 mod fixture;
+mod known;
 mod manual;
 mod reasons;
+mod requirements;
 
-pub use again::again;
+pub use again::{again, comply, conclude};
 pub use checks::{CHECKS, Check, Threshold};
 pub use evidence::Evidence;
 pub use exit::{contradiction, exit, judgement};
+pub use known::{UnknownFigure, figure, value};
 pub use manual::manual;
+pub use requirements::{RequirementError, check, requirements, requirements_at};
 
 use record::{Finding, Run, ServerEnd};
 use std::cmp::Reverse;

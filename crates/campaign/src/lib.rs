@@ -19,6 +19,7 @@
 
 mod cells;
 mod course;
+mod early;
 mod foresight;
 mod generator;
 mod reading;
@@ -29,7 +30,7 @@ mod unexpected;
 mod walk;
 mod witness;
 
-pub use audit::{contradiction, judgement};
+pub use audit::{check, comply, contradiction, judgement, value};
 pub use cells::{Cell, Generators, cells};
 pub use course::left;
 pub use foresight::{Foresight, foresee};

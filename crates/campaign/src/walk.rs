@@ -3,6 +3,7 @@
 
 use crate::cells::{Cell, Generators};
 use crate::course::Course;
+use crate::early::EarlyStop;
 use crate::foresight::{Foresight, Shortage, foresee, foresee_search};
 use crate::selftest::{self, BeyondReach, SelfTestError};
 use crate::server::{Ready, Running, ServerError};
@@ -47,6 +48,9 @@ pub enum CampaignError {
     /// The server that was started has ended.
     #[error("{}", .0.sentence())]
     ServerEnded(Box<ServerEnd>),
+    /// What was measured says that the campaign is to end.
+    #[error("{0}")]
+    Aborted(String),
     /// The guardian has ended.
     #[error(
         "the process `{}`, which ends the server if weigh is killed, has ended itself; measure again, and leave it alone",
@@ -161,7 +165,10 @@ pub fn resume(
         path: output.into(),
         what,
     };
-    earlier.plan.strict = plan.strict; // which changes nothing of what is measured,
+    // These change nothing of what is measured,
+    earlier.plan.strict = plan.strict;
+    earlier.plan.requirements.clone_from(&plan.requirements);
+    earlier.plan.abort_if.clone_from(&plan.abort_if);
     earlier.plan.withhold.clone_from(&plan.withhold); // nor does what is written down
     earlier.plan = earlier.plan.published();
     if plan.published() != earlier.plan {
@@ -243,8 +250,7 @@ fn carry_on(
     let journal = walked?;
     run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
     run.summarise();
-    run.findings = audit::judge(&run);
-    run.exit = audit::exit(&run, plan.strict);
+    audit::conclude(&mut run);
     let saved = journal.finish(&run);
     Ok(Outcome { run, saved })
 }
@@ -263,8 +269,10 @@ fn new_run(plan: Plan) -> Run {
         curve: None,
         elapsed: None,
         findings: Vec::new(),
+        requirements: Vec::new(),
         interrupted: false,
         broken_off: None,
+        aborted: None,
         exit: None,
         server_end: None,
         resumed_unix: Vec::new(),
@@ -307,12 +315,18 @@ fn walk(
         journal,
         generator,
         seq,
+        early: EarlyStop::of(plan, run),
     };
     while let Some(cell) = next.filter(|_| !stop.load(Ordering::Relaxed)) {
         match way.step(plan, &cell, run, stop, view) {
             Ok(()) => {}
             Err(CampaignError::ServerEnded(end)) => {
                 run.server_end = Some(*end);
+                run.interrupted = true;
+                break;
+            }
+            Err(CampaignError::Aborted(why)) => {
+                run.aborted = Some(why);
                 run.interrupted = true;
                 break;
             }
@@ -351,6 +365,7 @@ struct Way<'a> {
     generator: &'a [OsString],
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
+    early: EarlyStop,
 }
 
 impl Way<'_> {
@@ -378,13 +393,19 @@ impl Way<'_> {
         }
         let lost = match cell.by {
             Generators::One => {
-                let (round, lost) = measure(stage, cell, &mut self.seq, stop, view)?;
+                let (round, lost) = measure(stage, cell, &mut self.seq, &self.early, stop, view)?;
                 keep(run, &mut self.journal, cell, floor.as_ref(), round, view);
-                lost
+                let aborted = self
+                    .early
+                    .after(run, cell.point)
+                    .map(CampaignError::Aborted);
+                lost.and_then(|()| aborted.map_or(Ok(()), Err))
             }
             Generators::Two => {
                 let seq = &mut self.seq;
-                let (round, lost) = measure_twin(stage, self.generator, cell, seq, stop, view);
+                let early = &self.early;
+                let (round, lost) =
+                    measure_twin(stage, self.generator, cell, seq, early, stop, view);
                 twin::keep(run, &mut self.journal, cell, round, view);
                 lost
             }
@@ -402,11 +423,12 @@ fn measure(
     stage: &mut Stage,
     cell: &Cell,
     seq: &mut u64,
+    early: &EarlyStop,
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<(Round, Lost), CampaignError> {
     let cut = AtomicBool::new(false);
-    let mut witness = Witness::of(*cell, &mut stage.subject, view, stop, &cut);
+    let mut witness = Witness::of(*cell, &mut stage.subject, early, view, stop, &cut);
     let (mut round, next) = engine::round(&stage.job, cell.round, *seq, &cut, &mut witness)?;
     *seq = next;
     let lost = witness.lost();
@@ -421,11 +443,12 @@ fn measure_twin(
     generator: &[OsString],
     cell: &Cell,
     seq: &mut u64,
+    early: &EarlyStop,
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> (Result<Round, twin::TwinError>, Result<(), CampaignError>) {
     let cut = AtomicBool::new(false);
-    let mut witness = Witness::of(*cell, &mut stage.subject, view, stop, &cut);
+    let mut witness = Witness::of(*cell, &mut stage.subject, early, view, stop, &cut);
     let rep = Rep {
         index: cell.round,
         seq: *seq,

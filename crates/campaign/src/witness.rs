@@ -5,6 +5,7 @@
 //! without it, and the record says why.
 
 use crate::cells::Cell;
+use crate::early::EarlyStop;
 use crate::server::Running;
 use crate::walk::{CampaignError, View};
 use engine::{Observer, Progress};
@@ -124,6 +125,7 @@ pub(crate) struct Witness<'a> {
     cell: Cell,
     view: &'a mut dyn View,
     subject: &'a mut Subject,
+    early: &'a EarlyStop,
     watch: Watch,
     /// When it becomes true the campaign ends.
     stop: &'a AtomicBool,
@@ -139,6 +141,7 @@ impl<'a> Witness<'a> {
     pub(crate) fn of(
         cell: Cell,
         subject: &'a mut Subject,
+        early: &'a EarlyStop,
         view: &'a mut dyn View,
         stop: &'a AtomicBool,
         cut: &'a AtomicBool,
@@ -149,6 +152,7 @@ impl<'a> Witness<'a> {
             view,
             watch: Watch::before(subject.server(), rest),
             subject,
+            early,
             stop,
             cut,
             during: During::WarmUp,
@@ -167,6 +171,17 @@ impl<'a> Witness<'a> {
         }
         let is_cut = is_stopped || self.lost.is_some();
         self.cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// Cuts the round short if what it has come to ends the campaign.
+    fn stop_early(&mut self, progress: Progress) {
+        if self.cut.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(why) = self.early.during(progress, kernel::clock::now()) {
+            self.lost = Some(CampaignError::Aborted(why));
+            self.cut.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Why the campaign cannot go on after the round, if it cannot.
@@ -203,6 +218,7 @@ impl Observer for Witness<'_> {
 
     fn tick(&mut self, progress: Progress) {
         self.look();
+        self.stop_early(progress);
         self.watch.tick(self.subject.server());
         self.view.progress(&self.cell, progress);
     }

@@ -1,6 +1,6 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
-use crate::chart::Picture;
+use crate::beside::Beside;
 use crate::serve::ServeFlags;
 use crate::settings::{RunFlags, SweepFlags};
 use clap::{Args, Parser, Subcommand};
@@ -109,15 +109,14 @@ Examples:
 Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
 
 Exit status:
-    0  measured, and everything required is met
-    1  a requirement is not met: more errors than --max-errors allows, nothing
-       ended ok, the server that weigh started ended, no rate held --slo, or
-       the record contradicts itself
-    2  not carried out: the command, the target or the server is wrong, or the
-       record could not be saved
-    3  cannot tell: --strict and a figure is invalid, or a search without a
-       result
-   70  a bug of ours
+    0  yes: measured, and everything required is met
+    1  no: a requirement is not met (by default at most 1 % of the requests may
+       fail), nothing ended ok, or the campaign was ended early
+    2  could not: the command, the target or the server is wrong, or the record
+       could not be saved
+    3  cannot tell: a required figure is void or missing, its interval contains
+       the bound, or a search has no result
+   70  a bug in weigh
   130  interrupted
 Unless it is 0, a line on standard error says why."
 );
@@ -146,12 +145,19 @@ pub struct ReportFlags {
     /// Records or journals, - for standard input [default: the newest in the state directory].
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// How to lay them out: text, json or csv.
+    /// How to lay them out: text, json, markdown, junit, csv, ...
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
     pub format: &'static report::Format,
     /// Draw a chart of the record into this file, whose name ends in .svg or .png, instead of printing the record.
-    #[arg(long, value_name = "FILE", value_parser = Picture::named, conflicts_with = "format")]
-    pub chart: Option<Picture>,
+    #[arg(long, value_name = "FILE", value_parser = Beside::chart, conflicts_with = "format")]
+    pub chart: Option<Beside>,
+    /// Print the value of one figure, such as latency_us.p99, and nothing else; fail if it is missing, void or only a
+    /// lower bound.
+    #[arg(long, value_name = "FIGURE", conflicts_with_all = ["format", "chart", "require"])]
+    pub get: Option<String>,
+    /// Judge the records by this as well, such as 'p99<20ms,errors<0.1%'. May be given several times.
+    #[arg(long, value_name = "FIGURE<BOUND", value_delimiter = ',')]
+    pub require: Vec<plan::Requirement>,
 }
 
 /// `weigh completions`

@@ -1,6 +1,6 @@
 //! What plans need to know of this machine.
 
-use plan::{Environment, Plan, PlanError};
+use plan::{Environment, Plan, PlanError, Requirement};
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -50,5 +50,10 @@ impl Environment for ThisMachine {
 
     fn requests_to_judge(&self, plan: &Plan) -> u64 {
         record::Capacity::exchanges_a_vote(plan)
+    }
+
+    fn cannot_judge(&self, requirement: &Requirement) -> Option<String> {
+        let judged = campaign::check(requirement);
+        judged.err().map(|error| error.to_string())
     }
 }

@@ -79,3 +79,34 @@ pub fn own_bugs() {
         Exit::said(record::Exit::BUG).now()
     }));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Set for the process that is to panic.
+    const PANICS: &str = "WEIGH_TEST_PANICS";
+
+    #[test]
+    fn a_panic_in_any_thread_ends_the_process_with_the_status_of_a_bug() {
+        if std::env::var_os(PANICS).is_some() {
+            own_bugs();
+            let panicked = std::thread::spawn(|| panic!("on purpose")).join();
+            unreachable!("the process goes on: {panicked:?}");
+        }
+        let name = "exit::tests::a_panic_in_any_thread_ends_the_process_with_the_status_of_a_bug";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", name, "--nocapture"])
+            .env(PANICS, "1");
+        let ended = command.output().unwrap();
+        assert_eq!(
+            ended.status.code(),
+            Some(i32::from(record::Exit::BUG)),
+            "{ended:?}"
+        );
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(told.contains("weigh: this is a bug in weigh"), "{told}");
+    }
+}

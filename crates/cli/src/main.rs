@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod chart;
+mod beside;
 mod demo;
 mod environment;
 mod exit;

@@ -1,16 +1,19 @@
 //! `weigh report`: records again, in another form or just again.
 
 use crate::args::ReportFlags;
-use crate::chart::Picture;
 use crate::exit::Exit;
 use crate::output;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use plan::Requirement;
 use record::Run;
 use std::io;
 use std::path::Path;
 
 /// Prints the records that `flags` name. One that cannot be read costs none of the others.
 pub fn report(flags: &ReportFlags) -> Result<Exit> {
+    for requirement in &flags.require {
+        campaign::check(requirement).map_err(|error| anyhow!("--require {error}"))?;
+    }
     let newest;
     let files = if flags.files.is_empty() {
         let found = record::latest();
@@ -22,14 +25,15 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     let mut runs = Vec::new();
     for file in files {
         match read(file) {
-            Ok(run) => runs.push(run),
+            Ok(run) => runs.push(required(run, &flags.require)),
             Err(error) => output::complain(&error),
         }
     }
-    match &flags.chart {
+    match (&flags.chart, &flags.get) {
         _ if runs.is_empty() => return Ok(Exit::COULD_NOT),
-        Some(picture) => chart(picture, &runs)?,
-        None => output::print(&(flags.format.render)(&runs, &output::look()))?,
+        (Some(chart), _) => chart.write(only("--chart", &runs)?)?,
+        (None, Some(name)) => return get(name, only("--get", &runs)?),
+        (None, None) => output::print(&(flags.format.render)(&runs, &output::look()))?,
     }
     Ok(match runs.len() < files.len() {
         true => Exit::COULD_NOT,
@@ -45,18 +49,33 @@ fn read(file: &Path) -> Result<Run> {
     })
 }
 
-/// Draws the only record.
-fn chart(picture: &Picture, runs: &[Run]) -> Result<()> {
-    let [run] = runs else {
-        bail!("--chart draws one record at a time; name one");
-    };
-    picture.draw(run)
+/// Judges `run` by further requirements as well.
+fn required(mut run: Run, further: &[Requirement]) -> Run {
+    run.plan.requirements.extend_from_slice(further);
+    campaign::comply(&mut run);
+    run
+}
+
+/// Prints the value of one figure.
+fn get(name: &str, run: &Run) -> Result<Exit> {
+    match campaign::value(run, name) {
+        Ok(value) => output::print(&format!("{value}\n"))?,
+        Err(exit) => return Ok(exit.into()),
+    }
+    Ok(Exit::YES)
+}
+
+/// The only record that was read.
+fn only<'a>(option: &str, runs: &'a [Run]) -> Result<&'a Run> {
+    match runs {
+        [run] => Ok(run),
+        _ => bail!("{option} takes one record at a time; name one"),
+    }
 }
 
 /// Returns the lowest status other than 0 that the figures of the records give. Whether a campaign was interrupted is no
 /// matter of reading its record.
 fn exit(runs: &[Run]) -> Exit {
-    let judged = |run: &Run| campaign::judgement(run, run.plan.strict);
-    let exits = runs.iter().filter_map(judged);
+    let exits = runs.iter().filter_map(campaign::judgement);
     Exit::judged(exits.min_by_key(|exit| exit.status).as_ref())
 }

@@ -1,6 +1,6 @@
 //! `weigh run`: one server, one load, some rounds.
 
-use crate::chart::Picture;
+use crate::beside::Beside;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::settings::Given;
@@ -22,12 +22,12 @@ pub fn run(given: &Given) -> Result<Exit> {
     if output.show_exchange {
         return show_exchange(plan);
     }
-    let mut chart = output.chart.iter();
-    chart.try_for_each(|chart| chart.try_place(output.record.as_deref()))?;
+    let mut beside = output.beside.iter();
+    beside.try_for_each(|file| file.try_place(output.record.as_deref()))?;
     let outcome = carry_out(plan, output.record.clone(), output.quiet)?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output.quiet);
-    let shown = Picture::drawn(output.chart.as_ref(), &outcome.run, output.quiet) && shown;
+    let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 

@@ -1,6 +1,6 @@
 //! `weigh sweep`: one server, many load levels; a line for each as it is measured.
 
-use crate::chart::Picture;
+use crate::beside::Beside;
 use crate::exit::Exit;
 use crate::progress::Bar;
 use crate::settings::Given;
@@ -14,8 +14,9 @@ use report::Look;
 use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
-const ANEW: [&str; 7] = [
-    "resume", "chart", "json", "quiet", "strict", "withhold", "dry-run",
+const ANEW: [&str; 11] = [
+    "resume", "chart", "junit", "markdown", "json", "quiet", "require", "abort-if", "strict",
+    "withhold", "dry-run",
 ];
 
 /// Carries out what is `given`.
@@ -30,8 +31,8 @@ pub fn sweep(given: &Given) -> Result<Exit> {
         return run::dry_run(&plan.published());
     }
     let record = output.record.as_deref().or(output.resume.as_deref());
-    let mut chart = output.chart.iter();
-    chart.try_for_each(|chart| chart.try_place(record))?;
+    let mut beside = output.beside.iter();
+    beside.try_for_each(|file| file.try_place(record))?;
     let mut lines = Lines {
         bar: Bar::new(output.quiet),
         look: output::look(),
@@ -50,7 +51,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
         true => run::show(&outcome, "json", output.quiet),
         false => lines.conclude(&outcome.run) && run::tell_record(&outcome, output.quiet),
     };
-    let shown = Picture::drawn(output.chart.as_ref(), &outcome.run, output.quiet) && shown;
+    let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 
@@ -88,6 +89,9 @@ fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
         }
         let mut plan = earlier.plan.clone();
         plan.strict |= draft.plan.strict;
+        plan.requirements
+            .extend_from_slice(&draft.plan.requirements);
+        plan.abort_if.extend_from_slice(&draft.plan.abort_if);
         plan.withhold.extend_from_slice(&draft.plan.withhold);
         if plan.withholds() {
             bail!(

@@ -1,5 +1,6 @@
 //! The plan itself.
 
+use crate::requirement::{Requirement, at_most_errors};
 use crate::secrets::{Secrets, WITHHELD};
 use crate::settings::Choice;
 use crate::{
@@ -61,6 +62,12 @@ pub struct Plan {
     /// Whether a figure that a finding makes invalid has an exit status of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub strict: bool,
+    /// What else the result must be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
+    /// What ends the campaign early.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub abort_if: Vec<Requirement>,
     /// Further names of headers and query parameters whose values are withheld from the record, or `body`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withhold: Vec<String>,
@@ -277,6 +284,8 @@ impl Plan {
             keep_going: false,
             tolerance: Tolerance::Share(0.01),
             strict: false,
+            requirements: Vec::new(),
+            abort_if: Vec::new(),
             withhold: Vec::new(),
             seed: 1,
             server: None,
@@ -284,6 +293,17 @@ impl Plan {
             slo: None,
             observe: None,
         }
+    }
+
+    /// Everything that the result must be: `requirements`, with what `strict` and `tolerance` stand for. A requirement on
+    /// errors replaces the tolerance, and so do the conditions of a search.
+    pub fn required(&self) -> Vec<Requirement> {
+        let is_given = self.requirements.iter().any(Requirement::limits_errors);
+        let errors = (!is_given && !self.is_search()).then(|| at_most_errors(self.tolerance));
+        let is_strict = self.strict && !self.requirements.contains(&Requirement::Reliable);
+        let strict = is_strict.then_some(Requirement::Reliable);
+        let listed = self.requirements.iter().cloned();
+        errors.into_iter().chain(strict).chain(listed).collect()
     }
 
     /// What is withheld of everything that is written down.

@@ -89,6 +89,13 @@ impl Plan {
                 "--source {source} is no address of this machine; `ip address` shows those that are"
             )));
         }
+        let required = self.requirements.iter().map(|each| ("--require", each));
+        let aborting = self.abort_if.iter().map(|each| ("--abort-if", each));
+        for (flag, each) in required.chain(aborting) {
+            if let Some(why) = environment.cannot_judge(each) {
+                return Err(PlanError(format!("{flag} {why}")));
+            }
+        }
         match environment.lacks_io_uring() {
             Some(why) if self.ring == RingKind::IoUring => Err(PlanError(format!(
                 "--ring io_uring cannot be had here ({why}); leave it away"

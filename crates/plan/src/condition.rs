@@ -1,5 +1,7 @@
-//! What a result must be: `p99<10ms`, `errors<1%`, several with commas.
+//! What must hold at a rate that a search tries: `p99<10ms`, `errors<1%`, several with commas. A part of what can be
+//! required of a result, in the same grammar.
 
+use crate::requirement::{Operator, Requirement, quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -36,15 +38,6 @@ pub enum Condition {
 )]
 pub struct ConditionError(String);
 
-/// What may stand on the left, and the quantile that it means.
-const QUANTILES: [(&str, f64); 5] = [
-    ("p50", 0.5),
-    ("p90", 0.9),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("max", 1.0),
-];
-
 impl FromStr for Conditions {
     type Err = ConditionError;
 
@@ -57,23 +50,19 @@ impl FromStr for Conditions {
 }
 
 fn condition(text: &str) -> Option<Condition> {
-    let (figure, bound) = text.split_once('<')?;
-    let (figure, bound) = (figure.trim(), bound.trim());
-    if figure == "errors" {
-        let percent: f64 = bound.strip_suffix('%')?.parse().ok()?;
-        let is_share = percent > 0.0 && percent <= 100.0;
-        return is_share.then_some(Condition::Errors {
-            below: percent / 100.0,
-        });
+    let Requirement::Figure(compared) = text.parse().ok()? else {
+        return None;
+    };
+    if compared.operator != Operator::Below {
+        return None;
     }
-    let (_, quantile) = QUANTILES.iter().find(|(name, _)| *name == figure)?;
-    let below: Nanos = bound.parse().ok()?;
-    // A bare number would be seconds, which nobody means of a latency.
-    let has_unit = bound.ends_with('s') || bound.ends_with('m');
-    (has_unit && below > Nanos::ZERO).then_some(Condition::Latency {
-        quantile: *quantile,
-        below,
-    })
+    if compared.figure == "errors" {
+        let below = compared.bound.share().filter(|share| *share > 0.0)?;
+        return Some(Condition::Errors { below });
+    }
+    let quantile = quantile(&compared.figure)?;
+    let below = compared.bound.time().filter(|span| *span > Nanos::ZERO)?;
+    Some(Condition::Latency { quantile, below })
 }
 
 impl fmt::Display for Conditions {
@@ -90,10 +79,10 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Condition::Latency { quantile, below } => {
-                let known = QUANTILES.iter().find(|(_, known)| known == quantile);
-                match known {
-                    Some((name, _)) => write!(f, "{name}")?,
-                    None => write!(f, "p{}", quantile * 100.0)?,
+                match quantile {
+                    1.0 => f.write_str("max")?,
+                    // Rounded to what anybody writes: 0.57 * 100 is 56.99999999999999 in binary.
+                    share => write!(f, "p{}", (share * 1e8).round() / 1e6)?,
                 }
                 write!(f, " < {}", units::span(*below))
             }
@@ -112,6 +101,7 @@ mod tests {
             ("p99<10ms", "p99 < 10.0 ms"),
             ("p99.9 < 1s , errors<0.5%", "p99.9 < 1.00 s, errors < 0.5 %"),
             ("max<250us", "max < 250 µs"),
+            ("p57<2m", "p57 < 2 min"),
         ];
         for (text, shown) in cases {
             let read: Conditions = text.parse().unwrap();
@@ -136,7 +126,9 @@ mod tests {
             "p99<",
             "p99<10",
             "p99>10ms",
-            "p98<10ms",
+            "p99<=10ms",
+            "p100<10ms",
+            "reliable",
             "p99<0ms",
             "errors<1",
             "errors<0%",

@@ -8,7 +8,7 @@ use crate::settings::settings;
 use crate::url::{self, Url};
 use crate::{
     Arrivals, Arriving, Axis, Connect, Endpoint, Level, Load, Plan, PlanError, Request, Requests,
-    ServerCommand, Stop, Sweep, Target,
+    Requirement, ServerCommand, Stop, Sweep, Target,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -45,6 +45,8 @@ pub trait Environment {
     fn lacks_io_uring(&self) -> Option<String>;
     /// Requests of a rate without which the conditions of `plan` cannot be judged.
     fn requests_to_judge(&self, plan: &Plan) -> u64;
+    /// Says why a requirement can never be judged, if so: no figure has the name, or the bound has another unit.
+    fn cannot_judge(&self, requirement: &Requirement) -> Option<String>;
 }
 
 /// What is measured where nothing is said.

@@ -26,6 +26,7 @@ pub mod line;
 mod load;
 mod observe;
 pub mod pacing;
+pub mod requirement;
 pub mod secrets;
 pub mod settings;
 mod share;
@@ -42,6 +43,7 @@ pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arrivals, Arriving, Load, Stop};
 pub use observe::{Observe, ObserveError};
 pub use pacing::{Pacing, Stretch};
+pub use requirement::{Bound, Comparison, Operator, Requirement, RequirementError};
 pub use settings::{
     Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,
 };

@@ -15,11 +15,11 @@ pub struct Exit {
 impl Exit {
     /// Measured, and everything that was required is met.
     pub const YES: u8 = 0;
-    /// A requirement is not met, nothing ended ok, or the record contradicts itself.
+    /// A requirement is not met, nothing ended ok, the campaign was ended early, or the record contradicts itself.
     pub const NO: u8 = 1;
     /// Not carried out: the command, the target or the server under test is wrong, or the result was lost.
     pub const COULD_NOT: u8 = 2;
-    /// Measured, but a figure that is required is void.
+    /// Measured, but it cannot be told whether a requirement is met.
     pub const CANNOT_TELL: u8 = 3;
     /// A bug in weigh.
     pub const BUG: u8 = 70;

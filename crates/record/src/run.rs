@@ -1,6 +1,8 @@
 //! The recorded artefact.
 
-use crate::{Cost, Curve, Exit, Finding, Machine, Observed, Point, SentTotal, ServerEnd, Summary};
+use crate::{
+    Cost, Curve, Exit, Finding, Judged, Machine, Observed, Point, SentTotal, ServerEnd, Summary,
+};
 use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,11 +41,17 @@ pub struct Run {
     pub elapsed: Option<Nanos>,
     /// What is to be held against the figures.
     pub findings: Vec<Finding>,
+    /// What was required of the result, and whether it is met; of a sweep at each point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Judged>,
     /// Whether it was stopped before its plan was carried out.
     pub interrupted: bool,
     /// Why the campaign ended before its plan was carried out, where no signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_off: Option<String>,
+    /// Why what was measured ended the campaign before its plan was carried out; none where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// The exit status and its reason; none where the status is 0, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -121,10 +129,12 @@ impl Run {
         }
         self.interrupted = false;
         self.broken_off = None;
+        self.aborted = None;
         self.exit = None;
         self.server_end = None;
         self.resumed_unix.push(now);
         self.findings.clear();
+        self.requirements.clear();
     }
 
     /// A `{seq}` that neither a probe nor a round has used: each exchange took one at most, and each thread left a gap of fewer than there

@@ -17,6 +17,8 @@
 pub mod chart;
 pub mod csv;
 mod json;
+mod junit;
+mod markdown;
 pub mod page;
 mod phrase;
 pub mod sweep;
@@ -67,6 +69,16 @@ pub const FORMATS: &[Format] = &[
         name: "json",
         doc: "for programs: the whole record; of several records an array",
         render: json::render,
+    },
+    Format {
+        name: "markdown",
+        doc: "for a pull request or the summary of a job: the page of text, as GitHub's Markdown",
+        render: markdown::render,
+    },
+    Format {
+        name: "junit",
+        doc: "for build servers: a test case for each requirement, as JUnit's XML",
+        render: junit::render,
     },
     Format {
         name: "csv",

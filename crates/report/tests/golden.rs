@@ -4,7 +4,9 @@
 //! committing it.
 
 use plan::Stop;
-use record::{Blame, Cause, Effect, Figure, Finding, Run, Tally, example};
+use record::{
+    Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
+};
 use report::{Look, format};
 use std::path::PathBuf;
 use units::Nanos;
@@ -302,6 +304,45 @@ fn no_line_is_longer_than_the_look_allows() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn what_was_required_is_told_for_people_for_pull_requests_and_for_build_servers() {
+    let mut run = example::ok();
+    run.findings = findings("ok");
+    let judged = |text: &str, verdict: Compliance, sentence: &str| Judged {
+        text: text.into(),
+        point: None,
+        verdict,
+        sentence: sentence.into(),
+    };
+    run.requirements = vec![
+        judged(
+            "errors<=1%",
+            Compliance::Met,
+            "errors are 0 of 24 460 requests (0 %)",
+        ),
+        judged(
+            "p99<5ms",
+            Compliance::Met,
+            "p99 is 3.90 ms to 3.95 ms (95 % interval over 5 rounds)",
+        ),
+        judged(
+            "rps>5k",
+            Compliance::NotMet,
+            "rps is 4 880 to 4 904 (95 % interval over 5 rounds)",
+        ),
+        judged(
+            "p99.99<9ms",
+            Compliance::CannotTell,
+            "p99.99 takes 100 000 requests, and there are 24 460",
+        ),
+    ];
+    run.exit = Some(Exit::new(Exit::NO, run.requirements[2].reason()));
+    for (format, ending) in [("text", "txt"), ("markdown", "md"), ("junit", "xml")] {
+        let runs = std::slice::from_ref(&run);
+        check(&format!("required.{ending}"), &shown(format, runs, 80));
     }
 }
 

@@ -1,18 +1,19 @@
-//! Output: what is printed, and where records and charts go. Nothing of it shapes the plan.
+//! Output: what is printed, and which files are written. Nothing of it shapes the plan.
 
-use crate::chart::Picture;
+use crate::beside::Beside;
 use plan::Takes::Value;
 use plan::settings::keep;
 use plan::{Group, Setting};
 use std::path::PathBuf;
 
-/// What is printed, and where records and charts go.
+/// What is printed, and which files are written.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "a field is what the setting of its name says")]
 pub struct Output {
     pub record: Option<PathBuf>,
     pub resume: Option<PathBuf>,
-    pub chart: Option<Picture>,
+    /// The files of `--chart`, `--junit` and `--markdown`.
+    pub beside: Vec<Beside>,
     pub json: bool,
     pub quiet: bool,
     pub show_exchange: bool,
@@ -42,7 +43,24 @@ pub static OUTPUT: &[Setting<Output>] = &[
     Setting { name: "chart", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
         help: "Draw a chart into FILE, whose name ends in .svg or .png.",
         long: "Of a run it shows requests/s over the window of each round, of a sweep its curves.",
-        parse: |output, text| keep(&mut output.chart, Picture::named(text).map(Some)),
+        parse: |output, text| {
+            output.beside.push(Beside::chart(text)?);
+            Ok(())
+        },
+        ..ROW },
+    Setting { name: "junit", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
+        help: "Write a test case for each requirement into FILE, as JUnit's XML.",
+        parse: |output, text| {
+            output.beside.push(Beside::text("junit", text));
+            Ok(())
+        },
+        ..ROW },
+    Setting { name: "markdown", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
+        help: "Write the result into FILE as Markdown, for a pull request.",
+        parse: |output, text| {
+            output.beside.push(Beside::text("markdown", text));
+            Ok(())
+        },
         ..ROW },
     Setting { name: "json", common: true,
         help: "Print the record as JSON instead of the text.",

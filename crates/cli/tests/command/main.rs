@@ -9,6 +9,7 @@ mod counts;
 mod died;
 mod documented;
 mod faults;
+mod gate;
 mod hanging;
 mod injected;
 mod interrupts;

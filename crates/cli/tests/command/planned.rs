@@ -59,6 +59,12 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--expect", "--expect 204", "expect status 204"),
     ("--max-errors", "--max-errors 7%", "max-errors 7 %"),
     ("--strict", "--strict", "strict yes"),
+    (
+        "--require",
+        "--require p99<7ms,reliable",
+        "require p99<7ms, reliable",
+    ),
+    ("--abort-if", "--abort-if errors>7%", "abort-if errors>7%"),
     ("--keep-going", "--keep-going", "keep-going yes"),
     ("--server", "--server nginx", "server nginx"),
     (
@@ -81,6 +87,8 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--slo", "--slo p99<7ms --rate 1k,2k", "slo p99 < 7.00 ms"),
     ("--output", "", ""),
     ("--chart", "", ""),
+    ("--junit", "", ""),
+    ("--markdown", "", ""),
     ("--json", "", ""),
     ("--quiet", "", ""),
     ("--show-exchange", "", ""),

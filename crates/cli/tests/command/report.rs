@@ -125,7 +125,7 @@ fn what_is_no_record_is_refused_with_its_name() {
     bench.say("report --format xml text").refused(&[
         "--format",
         "`xml`",
-        "text, json, csv, csv-rounds, tsv, tsv-rounds",
+        "text, json, markdown, junit, csv, csv-rounds, tsv, tsv-rounds",
     ]);
 }
 

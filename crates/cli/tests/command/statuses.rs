@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Asserts that `said` ended with `status` and with this one line on standard error, besides remarks.
 #[track_caller]
-fn assert_exit(said: &Said, status: i32, why: &str) {
+pub fn assert_exit(said: &Said, status: i32, why: &str) {
     said.ended(status);
     let line = format!("weigh: {why} (exit status {status})");
     let found = said.err.lines().filter(|found| **found == line).count();
@@ -14,7 +14,7 @@ fn assert_exit(said: &Said, status: i32, why: &str) {
 }
 
 /// A server that answers so many requests with 200 and everything later with 500.
-fn fails_after(number: u64) -> Scripted {
+pub fn fails_after(number: u64) -> Scripted {
     let answered = AtomicU64::new(0);
     Scripted::start(move |line| {
         while line.request().is_some() {
@@ -30,7 +30,7 @@ fn more_errors_than_allowed_are_a_no_with_its_reason_in_run_record_and_report() 
     let bench = Bench::new();
     let server = fails_after(1 + 90);
     let (said, record) = bench.run(&format!("{} -n 100 -c 1 --rounds 1 -q", server.at()));
-    let why = "10 of 100 requests failed (10 %), and --max-errors allows 1 %";
+    let why = "errors<=1% is not met: errors are 10 of 100 requests (10 %)";
     assert_exit(&said, 1, why);
     assert_eq!(record.at("/exit/status"), 1);
     assert_eq!(record.at("/exit/why"), why);
@@ -85,9 +85,9 @@ fn a_sweep_has_the_allowance_at_each_point() {
             "sweep {} -c 1,2 -n 100 --rounds 1 -o s.json {allowed}",
             server.at()
         ));
-        let named = if allowed.is_empty() { "1 %" } else { "5" };
+        let named = if allowed.is_empty() { "1%" } else { "5" };
         let why = format!(
-            "at 2 connections: 10 of 100 requests failed (10 %), and --max-errors allows {named}"
+            "errors<={named} is not met: at 2 connections, errors are 10 of 100 requests (10 %)"
         );
         assert_exit(&said, 1, &why);
         assert_exit(&bench.say("report s.json"), 1, &why);

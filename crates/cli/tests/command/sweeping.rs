@@ -434,5 +434,5 @@ fn a_sweep_is_drawn_when_it_ends_and_again_from_its_record() {
             .starts_with(b"\x89PNG")
     );
     let two = bench.say("report a.json a.json --chart d.svg");
-    two.refused(&["--chart draws one record at a time"]);
+    two.refused(&["--chart takes one record at a time"]);
 }

@@ -2,6 +2,7 @@
 
 use super::Takes::{Value, Values};
 use super::{Group, Setting, broken, keep, push, set, yes};
+use crate::requirement::{Requirement, requirements};
 use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, Requests, StatusRange};
 use std::path::PathBuf;
 
@@ -33,22 +34,53 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "keep-going",
         help: "Send the load even if the probe gets no expected response.",
         long: "Before the load weigh sends the first request once. Without this option it sends no load unless the \
-               response is as expected.",
+               response is as expected, and ends the load when the first second brings nothing but errors.",
         parse: |draft, _| keep(&mut draft.plan.keep_going, Ok(true)),
         show: |plan| yes(plan.keep_going),
         ..ROW },
+    Setting { name: "require", takes: Values("FIGURE<BOUND"), common: true,
+        help: "What the result must be, such as 'p99<20ms'; may be repeated.",
+        long: "Several with commas: 'errors<0.1%,rps>10k,cpu_us_per_request<30,reliable'. The exit status is 0 if all \
+               are met, 1 if one is not, 3 if that cannot be told: a figure is void or missing, or its 95 % interval \
+               contains the bound. A sweep is judged at each point. See docs/measurement.md.",
+        parse: |draft, text| append(&mut draft.plan.requirements, text),
+        show: |plan| listed(&plan.requirements),
+        ..ROW },
+    Setting { name: "abort-if", takes: Values("FIGURE>BOUND"),
+        help: "End the load early if this holds, such as 'errors>1%'; may be repeated.",
+        long: "Errors are judged ten times a second, a share of them after one second; other figures after each round. \
+               The exit status is 1.",
+        parse: |draft, text| append(&mut draft.plan.abort_if, text),
+        show: |plan| listed(&plan.abort_if),
+        check: |plan| broken(
+            plan.abort_if.contains(&Requirement::Reliable),
+            "--abort-if reliable would end every load; give a figure, such as 'errors>1%'",
+        ),
+        ..ROW },
     Setting { name: "max-errors", takes: Value("SHARE|N"), common: true, default: "1%",
         help: "Errors allowed before the exit status is 1.",
-        long: "A share of the requests such as 0.5%, or a number; of a sweep at each point.",
+        long: "A share of the requests such as 0.5%, or a number; of a sweep at each point. Short for --require \
+               'errors<=X', and replaced by any --require on errors.",
         parse: |draft, text| set(&mut draft.plan.tolerance, text),
         show: |plan| plan.tolerance.to_string(),
         ..ROW },
     Setting { name: "strict",
-        help: "Exit with status 3 when a validity check makes a figure invalid.",
+        help: "Require that no figure is invalid: short for --require reliable.",
         parse: |draft, _| keep(&mut draft.plan.strict, Ok(true)),
         show: |plan| yes(plan.strict),
         ..ROW },
 ];
+
+/// Reads requirements with commas between them.
+fn append(place: &mut Vec<Requirement>, text: &str) -> Result<(), String> {
+    place.extend(requirements(text).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+fn listed(all: &[Requirement]) -> String {
+    let all: Vec<String> = all.iter().map(Requirement::to_string).collect();
+    all.join(", ")
+}
 
 fn expected(plan: &Plan) -> String {
     let range = |range: &StatusRange| match (range.first, range.last) {

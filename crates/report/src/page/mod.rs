@@ -10,6 +10,7 @@ mod figures;
 pub(crate) mod findings;
 mod place;
 pub(crate) mod plan;
+mod requirements;
 mod server;
 mod tables;
 mod twin;
@@ -108,6 +109,7 @@ impl Page {
     /// What is to be shown of `run`: of a run its points one after the other, of a sweep the curve.
     pub fn of(run: &Run) -> Page {
         let mut blocks = Page::head(run).blocks;
+        blocks.push(Block::Table(requirements::table(run)));
         if run.is_sweep() {
             blocks.push(Block::Table(curve::table(run)));
             blocks.push(Block::Rows(curve::rows(run)));

@@ -1,0 +1,493 @@
+//! Is what was required of the result met? Met, not met, or it cannot be told, with one sentence each.
+//!
+//! What was counted is judged as counted. Any other figure is judged by its 95 % interval over the rounds: one that
+//! contains the bound decides nothing. Where there is no interval the figure itself decides, and the sentence says so. A
+//! figure that is void or missing decides nothing, and one that is a lower bound only what a lower bound can.
+
+use crate::known::{Basis, Known, UnknownFigure, figure, is_of_requests};
+use figures::{Selected, Unit};
+use plan::{Comparison, Operator, Requirement};
+use record::{Compliance, Grade, Judged, Point, Run};
+use stats::Interval;
+use std::borrow::Cow;
+use thiserror::Error;
+use units::Nanos;
+
+/// Why a requirement can never be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RequirementError {
+    /// No figure has the name.
+    #[error("`{0}`: {1}")]
+    Unknown(Requirement, UnknownFigure),
+    /// The bound has another unit than the figure.
+    #[error("`{0}`: write {1}")]
+    Unit(Requirement, &'static str),
+    /// A figure that is measured is required to equal a number.
+    #[error("`{0}`: only counts can be required to equal a number; write < or >")]
+    Equal(Requirement),
+}
+
+/// Returns whether `requirement` can be judged: its figure exists, and its bound has the figure's unit.
+///
+/// # Errors
+/// [`RequirementError`].
+pub fn check(requirement: &Requirement) -> Result<(), RequirementError> {
+    let Requirement::Figure(compared) = requirement else {
+        return Ok(());
+    };
+    let figure = figure(&compared.figure)
+        .map_err(|error| RequirementError::Unknown(requirement.clone(), error))?;
+    if bound(compared, &figure, 1.0).is_none() {
+        let wanted = example(&figure);
+        return Err(RequirementError::Unit(requirement.clone(), wanted));
+    }
+    match compared.operator == Operator::Equal && figure.figure.unit != Unit::Count {
+        true => Err(RequirementError::Equal(requirement.clone())),
+        false => Ok(()),
+    }
+}
+
+/// Judges `required` at each point of `run`, whose findings must have been judged; of a search at the point that is its
+/// answer, if it has one. Rounds that were cut short do not count: what an interrupt cuts off is no error of the server.
+/// At a point without a complete round only what the plan names is judged, not what goes without saying.
+pub fn requirements(run: &Run, required: &[Requirement]) -> Vec<Judged> {
+    let run = &*complete(run);
+    let capacity = run.curve.as_ref().and_then(|curve| curve.capacity);
+    let is_judged = |index: &usize| match run.plan.is_search() {
+        true => capacity.and_then(|found| found.holds) == Some(*index),
+        false => true,
+    };
+    let points = (0..run.points.len()).filter(is_judged);
+    points
+        .flat_map(|index| {
+            let is_empty = run.points[index].rounds.is_empty();
+            let required = if is_empty {
+                &run.plan.requirements
+            } else {
+                required
+            };
+            requirements_at(run, index, required)
+        })
+        .collect()
+}
+
+/// Judges `required` at the point with index `index` of `run`.
+pub fn requirements_at(run: &Run, index: usize, required: &[Requirement]) -> Vec<Judged> {
+    required
+        .iter()
+        .map(|each| judge(run, index, each))
+        .collect()
+}
+
+/// Leaves out the rounds that were cut short.
+fn complete(run: &Run) -> Cow<'_, Run> {
+    let is_cut = |point: &Point| point.rounds.iter().any(|round| round.partial);
+    if !run.points.iter().any(is_cut) {
+        return Cow::Borrowed(run);
+    }
+    let mut run = run.clone();
+    for point in run.points.iter_mut().filter(|point| is_cut(point)) {
+        point.rounds.retain(|round| !round.partial);
+        (point.summary, point.footprint) = (None, None);
+    }
+    Cow::Owned(run)
+}
+
+/// Judges one requirement at the point with index `index`.
+fn judge(run: &Run, index: usize, required: &Requirement) -> Judged {
+    let judged = match required {
+        Requirement::Reliable => Ok(reliable(run, index)),
+        Requirement::Figure(compared) => compare(run, index, compared),
+    };
+    let (verdict, why) = judged.unwrap_or_else(|why| (Compliance::CannotTell, why));
+    let at = match run.is_sweep() {
+        true => format!("at {}, ", run.plan.name(&run.points[index].level)),
+        false => String::new(),
+    };
+    Judged {
+        text: required.to_string(),
+        point: (run.points.len() > 1).then_some(index),
+        verdict,
+        sentence: format!("{at}{why}"),
+    }
+}
+
+/// No finding makes a figure of the point invalid.
+fn reliable(run: &Run, index: usize) -> (Compliance, String) {
+    let mut findings = run.findings.iter();
+    let invalid = findings.find(|each| each.grade() == Grade::Invalid && each.concerns(index));
+    match invalid {
+        Some(finding) => (Compliance::NotMet, finding.sentence.clone()),
+        None => (Compliance::Met, "no figure is invalid".to_owned()),
+    }
+}
+
+/// Compares a figure to its bound; fails with the reason why nothing can be told.
+fn compare(run: &Run, index: usize, compared: &Comparison) -> Result<(Compliance, String), String> {
+    let figure = figure(&compared.figure).map_err(|error| error.to_string())?;
+    let known = Known::of(run, index, &compared.figure, figure)?;
+    let requests = known.requests as f64;
+    let bound = bound(compared, &figure, requests).ok_or_else(|| example(&figure).to_owned())?;
+    let number = known.number().ok_or("it is no number")?;
+    let verdict = verdict(&known.basis, number, compared.operator, bound);
+    let is_inside = verdict == Compliance::CannotTell && matches!(known.basis, Basis::Interval(_));
+    let inside = if is_inside {
+        ", and the bound is in it"
+    } else {
+        ""
+    };
+    Ok((verdict, format!("{known}{inside}")))
+}
+
+/// Decides whether a figure compares as `operator` says to `bound`.
+fn verdict(basis: &Basis<'_>, value: f64, operator: Operator, bound: f64) -> Compliance {
+    let holds = |value: f64| operator.holds(value, bound);
+    let is_met = match basis {
+        Basis::Counted | Basis::Alone(_) => holds(value),
+        Basis::Interval(Interval { low, high, .. }) if holds(*low) == holds(*high) => holds(*low),
+        // The true value is this one or any above it.
+        Basis::AtLeast(_) if operator.is_upper() != holds(value) => holds(value),
+        Basis::Interval(_) | Basis::AtLeast(_) => return Compliance::CannotTell,
+    };
+    match is_met {
+        true => Compliance::Met,
+        false => Compliance::NotMet,
+    }
+}
+
+/// Reads a bound in the unit of its figure; a share of requests as one of `requests`.
+fn bound(compared: &Comparison, figure: &Selected, requests: f64) -> Option<f64> {
+    let bound = &compared.bound;
+    match figure.figure.unit {
+        Unit::Micros => {
+            let bare = compared.figure.contains("_us").then(|| bound.number());
+            bound.time().map(Nanos::as_micros_f64).or(bare.flatten())
+        }
+        Unit::Seconds => bound.time().map(Nanos::as_secs_f64).or(bound.number()),
+        Unit::Share => bound.share().or(bound.number()),
+        Unit::Bytes => bound.bytes(),
+        Unit::Count if is_of_requests(figure) => bound
+            .number()
+            .or_else(|| Some(whole(bound.share()? * requests))),
+        Unit::Count | Unit::PerSecond | Unit::Plain => bound.number(),
+    }
+}
+
+/// Undoes what binary fractions add: 29 % of 100 is 28.999999999999996.
+fn whole(number: f64) -> f64 {
+    let near = number.round();
+    if (number - near).abs() <= number * 1e-12 {
+        near
+    } else {
+        number
+    }
+}
+
+/// Says how a bound is written in the unit of the figure.
+fn example(figure: &Selected) -> &'static str {
+    match figure.figure.unit {
+        Unit::Micros | Unit::Seconds => "a time with its unit, such as 20ms",
+        Unit::Share => "a share, such as 80%",
+        Unit::Bytes => "a size, such as 20MiB",
+        Unit::Count if is_of_requests(figure) => "a number such as 10, or a share such as 0.1%",
+        Unit::Count | Unit::PerSecond | Unit::Plain => "a number, such as 10k",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{fail, healthy};
+    use crate::judge as findings;
+    use Compliance::{CannotTell, Met, NotMet};
+    use record::Kind;
+
+    /// The verdict on `text` and its sentence.
+    fn judged(run: &Run, text: &str) -> (Compliance, String) {
+        let required = text.parse().unwrap();
+        assert_eq!(check(&required), Ok(()));
+        let mut run = run.clone();
+        run.plan.requirements = vec![required];
+        run.summarise();
+        run.findings = findings(&run);
+        let judged = requirements(&run, &run.plan.requirements).remove(0);
+        assert_eq!(judged.text, text);
+        (judged.verdict, judged.sentence)
+    }
+
+    fn assert_judged(run: &Run, cases: &[(&str, Compliance, &str)]) {
+        for (text, verdict, sentence) in cases {
+            assert_eq!(
+                judged(run, text),
+                (*verdict, (*sentence).to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    /// The healthy run, whose rounds have 100 requests each, of which so many failed.
+    fn failing(failures: u64) -> Run {
+        let mut run = healthy();
+        for round in &mut run.points[0].rounds {
+            round.tally = record::Tally::default();
+            (0..100 - failures)
+                .for_each(|number| crate::fixture::answer(&mut round.tally, number, 200));
+            (0..failures).for_each(|_| fail(&mut round.tally, Kind::Reset, 0));
+        }
+        run
+    }
+
+    #[test]
+    fn counts_are_judged_as_counted_alone_and_as_a_share() {
+        let shown = "errors are 5 of 500 requests (1.0 %)";
+        assert_judged(
+            &failing(1),
+            &[
+                ("errors<1%", NotMet, shown),
+                ("errors<=1%", Met, shown),
+                ("errors<=5", Met, shown),
+                ("errors<5", NotMet, shown),
+                ("errors=5", Met, shown),
+                (
+                    "errors.reset=5",
+                    Met,
+                    "errors.reset are 5 of 500 requests (1.0 %)",
+                ),
+                (
+                    "errors.timeout=0",
+                    Met,
+                    "errors.timeout are 0 of 500 requests (0 %)",
+                ),
+                (
+                    "status.200>=495",
+                    Met,
+                    "status.200 is 495 of 500 requests (99.0 %)",
+                ),
+                (
+                    "status.404<1%",
+                    Met,
+                    "status.404 is 0 of 500 requests (0 %)",
+                ),
+                ("requests=500", Met, "requests is 500"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_share_that_binary_fractions_cannot_say_is_allowed_whole() {
+        for percent in 1..100u64 {
+            let run = failing(percent);
+            assert_eq!(judged(&run, &format!("errors<={percent}%")).0, Met);
+            assert_eq!(judged(&run, &format!("errors<{percent}%")).0, NotMet);
+        }
+    }
+
+    /// The healthy run with these numbers of ok endings in its rounds of a second.
+    fn paced(rates: &[u64]) -> Run {
+        let mut run = healthy();
+        let pattern = run.points[0].rounds[0].clone();
+        let round = |(index, rate): (usize, &u64)| {
+            let mut round = pattern.clone();
+            round.index = index as u32;
+            round.tally.ok_in_window = *rate;
+            round
+        };
+        run.points[0].rounds = rates.iter().enumerate().map(round).collect();
+        run
+    }
+
+    #[test]
+    fn an_interval_that_contains_the_bound_decides_nothing() {
+        let shown = "rps is 916 to 1 090 (95 % interval over 3 rounds)";
+        let inside = format!("{shown}, and the bound is in it");
+        assert_judged(
+            &paced(&[965, 1_000, 1_035]),
+            &[
+                ("rps>900", Met, shown),
+                ("rps<900", NotMet, shown),
+                ("rps>1k", CannotTell, &inside),
+                ("rps<=1k", CannotTell, &inside),
+                ("rps>1.1k/s", NotMet, shown),
+                ("rps<1.1k", Met, shown),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_figure_without_an_interval_decides_by_itself_and_that_is_said() {
+        let shown = "rps is 1 000 (no interval: fewer than three complete rounds)";
+        assert_judged(
+            &paced(&[990, 1_010]),
+            &[("rps>=1k", Met, shown), ("rps>1k", NotMet, shown)],
+        );
+    }
+
+    #[test]
+    fn latencies_have_an_interval_over_the_rounds_that_carry_them() {
+        let run = healthy();
+        let (verdict, sentence) = judged(&run, "p99<1ms");
+        assert_eq!(verdict, Met);
+        assert_eq!(
+            sentence,
+            "p99 is 198 µs to 198 µs (95 % interval over 5 rounds)"
+        );
+        let (verdict, sentence) = judged(&run, "latency_us.p99>150");
+        assert_eq!((verdict, sentence.contains("95 % interval")), (Met, true));
+        let (verdict, sentence) = judged(&run, "max<1ms");
+        assert_eq!(verdict, Met);
+        assert!(sentence.starts_with("max is 199 µs"), "{sentence}");
+    }
+
+    #[test]
+    fn what_is_missing_cannot_be_judged() {
+        let mut run = failing(0);
+        let few = "p99.9 takes 10 000 requests, and there are 500";
+        assert_judged(&run, &[("p99.9<1h", CannotTell, few)]);
+        for round in &mut run.points[0].rounds {
+            round.footprint = None;
+        }
+        let unseen = "cpu_us_per_request was not measured";
+        assert_judged(&run, &[("cpu_us_per_request<30", CannotTell, unseen)]);
+        let rounds = run.points[0].rounds.iter_mut();
+        rounds.for_each(|round| round.partial = true);
+        assert_judged(&run, &[("errors=0", CannotTell, "no round is complete")]);
+    }
+
+    #[test]
+    fn a_lower_bound_decides_where_it_is_beyond_the_bound_already() {
+        let mut run = paced(&[1_000; 5]);
+        for round in &mut run.points[0].rounds {
+            round.threads = vec![crate::fixture::busy_thread(0.99)];
+            round.footprint = Some(crate::fixture::busy_server(0.20));
+        }
+        for (text, wanted) in [
+            ("rps>999", Met),
+            ("rps<1000", NotMet),
+            ("rps>1k", CannotTell),
+            ("rps<2k", CannotTell),
+        ] {
+            let (verdict, sentence) = judged(&run, text);
+            assert_eq!(verdict, wanted, "{text}: {sentence}");
+            assert!(
+                sentence.starts_with("rps is at least 1 000 ("),
+                "{sentence}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_void_figure_cannot_be_judged_and_is_not_reliable() {
+        let mut run = healthy();
+        assert_judged(&run, &[("reliable", Met, "no figure is invalid")]);
+        run.points[0].rounds[0].suspended = Nanos::from_secs(1);
+        let (verdict, sentence) = judged(&run, "rps>1");
+        assert_eq!(verdict, CannotTell);
+        let wanted = "rps is void: the machine was suspended";
+        assert!(sentence.starts_with(wanted), "{sentence}");
+        let (verdict, sentence) = judged(&run, "reliable");
+        assert_eq!(verdict, NotMet);
+        assert!(
+            sentence.starts_with("the machine was suspended"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn of_a_sweep_each_point_is_judged_and_named() {
+        let mut run = healthy();
+        let mut other = failing(50).points.remove(0);
+        other.level.load = plan::Load::Closed { connections: 7 };
+        run.plan.sweep = Some(plan::Sweep {
+            axes: vec![plan::Axis::Connections(vec![10, 7])],
+            ..plan::Sweep::default()
+        });
+        run.points.push(other);
+        run.summarise();
+        run.findings = findings(&run);
+        let required = plan::requirement::requirements("errors<1%,errors<1k").unwrap();
+        let judged = requirements(&run, &required);
+        let verdicts: Vec<_> = judged
+            .iter()
+            .map(|each| (each.point, each.verdict))
+            .collect();
+        let wanted = [
+            (Some(0), Met),
+            (Some(0), Met),
+            (Some(1), NotMet),
+            (Some(1), Met),
+        ];
+        assert_eq!(verdicts, wanted);
+        let wanted =
+            "errors<1% is not met: at 7 connections, errors are 250 of 500 requests (50 %)";
+        assert_eq!(judged[2].reason(), wanted);
+    }
+
+    #[test]
+    fn of_a_search_the_rate_that_was_found_is_judged() {
+        let mut run = record::example::sweep();
+        run.plan.slo = Some("errors<100%".parse().unwrap());
+        let required = plan::requirement::requirements("errors<1%").unwrap();
+        let mut at = |holds: Option<usize>| {
+            let curve = run.curve.as_mut().unwrap();
+            curve.capacity = Some(record::Capacity { holds, fails: None });
+            requirements(&run, &required)
+        };
+        assert_eq!(at(None), []);
+        let judged = at(Some(1));
+        assert_eq!((judged.len(), judged[0].point), (1, Some(1)));
+    }
+
+    #[test]
+    fn without_a_complete_round_only_what_was_named_is_judged() {
+        let mut run = failing(50);
+        run.points[0].rounds.truncate(1);
+        run.points[0].rounds[0].partial = true;
+        assert_eq!(requirements(&run, &run.plan.required()), []);
+        run.plan.requirements = plan::requirement::requirements("errors<1%").unwrap();
+        let judged = requirements(&run, &run.plan.required());
+        assert_eq!(
+            judged[0].reason(),
+            "errors<1% cannot be judged: no round is complete"
+        );
+    }
+
+    #[test]
+    fn what_was_cut_short_is_not_judged() {
+        let mut run = failing(0);
+        let cut = &mut run.points[0].rounds[4];
+        cut.partial = true;
+        (0..100).for_each(|_| fail(&mut cut.tally, Kind::Unfinished, 0));
+        let shown = "errors are 0 of 400 requests (0 %)";
+        assert_judged(&run, &[("errors=0", Met, shown)]);
+    }
+
+    #[test]
+    fn what_can_never_be_judged_is_refused_with_what_to_write() {
+        for (text, wanted) in [
+            ("p99<20", "write a time with its unit, such as 20ms"),
+            ("rps>20ms", "write a number, such as 10k"),
+            (
+                "errors<1ms",
+                "write a number such as 10, or a share such as 0.1%",
+            ),
+            ("requests>1%", "write a number, such as 10k"),
+            (
+                "rps=10k",
+                "only counts can be required to equal a number; write < or >",
+            ),
+            (
+                "erors<1%",
+                "no figure is called `erors`; did you mean `errors`?",
+            ),
+            (
+                "p9999999999<1s",
+                "no figure is called `p9999999999`; did you mean `p999`?",
+            ),
+        ] {
+            let required: Requirement = text.parse().unwrap();
+            let said = check(&required).unwrap_err().to_string();
+            assert_eq!(said, format!("`{text}`: {wanted}"));
+        }
+        assert_eq!(check(&Requirement::Reliable), Ok(()));
+    }
+}

@@ -1,0 +1,134 @@
+//! Files that are written beside what is printed: `--chart`, `--junit`, `--markdown`.
+
+use crate::output;
+use anyhow::{Context, Result, bail};
+use record::Run;
+use report::Format;
+use report::chart::{Chart, KINDS, Kind};
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+/// A file that shows a record, and how.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    option: &'static str,
+    path: PathBuf,
+    content: Content,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    Chart(&'static Kind),
+    Text(&'static Format),
+}
+
+impl Beside {
+    /// A chart, of the kind that the ending of `name` says.
+    ///
+    /// # Errors
+    /// The sentence that lists the endings.
+    pub fn chart(name: &str) -> Result<Beside, String> {
+        let path = PathBuf::from(name);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        match ending.and_then(report::chart::kind) {
+            Some(kind) => Ok(Beside {
+                option: "chart",
+                path,
+                content: Content::Chart(kind),
+            }),
+            None => {
+                let endings: Vec<String> = KINDS
+                    .iter()
+                    .map(|kind| format!(".{}", kind.ending))
+                    .collect();
+                let endings = endings.join(" or ");
+                Err(format!(
+                    "a chart's name ends in {endings}, and `{name}` does not"
+                ))
+            }
+        }
+    }
+
+    /// A file in the format that has the name of the option.
+    ///
+    /// # Panics
+    /// Where there is no such format.
+    pub fn text(option: &'static str, name: &str) -> Beside {
+        let format = report::format(option).expect("a format of the table");
+        Beside {
+            option,
+            path: name.into(),
+            content: Content::Text(format),
+        }
+    }
+
+    /// Tries whether the file can be written, and is not the one that the record goes to; before the load, because an
+    /// hour of measuring is a high price for a misspelt folder.
+    pub fn try_place(&self, record: Option<&Path>) -> Result<()> {
+        let (option, shown) = (self.option, self.path.display());
+        if record == Some(&self.path) {
+            bail!("--{option} and --output both name {shown}; name two files");
+        }
+        let folder = match self.path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            bail!(
+                "--{option} {shown}: there is no folder {}",
+                folder.display()
+            );
+        }
+        if self.path.is_dir() {
+            bail!("--{option} {shown}: that is a folder; name a file");
+        }
+        let existed = self.path.symlink_metadata().is_ok();
+        let opened = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.path);
+        opened.with_context(|| format!("--{option} {shown} cannot be written"))?;
+        if !existed {
+            let _ = fs::remove_file(&self.path); // an empty file does no harm
+        }
+        Ok(())
+    }
+
+    /// Writes the file.
+    pub fn write(&self, run: &Run) -> Result<()> {
+        let (option, shown) = (self.option, self.path.display());
+        let content = match self.content {
+            Content::Text(format) => {
+                (format.render)(std::slice::from_ref(run), &report::Look::default()).into_bytes()
+            }
+            Content::Chart(kind) => {
+                let chart = Chart::of(run);
+                if chart.is_empty() {
+                    bail!("--{option} {shown} is not drawn: nothing was measured");
+                }
+                (kind.render)(&chart)?
+            }
+        };
+        fs::write(&self.path, content).with_context(|| {
+            format!("--{option} {shown} could not be written; `weigh report` makes it again")
+        })
+    }
+
+    /// Writes all `files` of what was measured; false, with a complaint, when one cannot be written.
+    pub fn written(files: &[Beside], run: &Run, quiet: bool) -> bool {
+        let mut all = true;
+        for file in files {
+            match file.write(run) {
+                Ok(()) if !quiet => {
+                    output::remark(&format!("{:<7} {}", file.option, file.path.display()));
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    output::complain(&error);
+                    all = false;
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,340 @@
+//! What is required of a result, and the exit status that says whether it is met; what ends a campaign early; what build
+//! servers read.
+
+use crate::bench::{Bench, Record, Reference, Said};
+use crate::scripted::{OK, Scripted};
+use crate::statuses::{assert_exit, fails_after};
+use std::fs;
+
+/// Requests of a run.
+const REQUESTS: u64 = 1_000;
+
+/// A run of 5 rounds against a server that delays each response by 5 ms, with these further words.
+fn delayed(bench: &Bench, rest: &str) -> (Said, Record) {
+    let server = Reference::with(bench, &["127.0.0.1:0"], &["--truth"]);
+    bench.run(&format!(
+        "{}/delay?law=constant&mean=5ms&id={{seq}} -c 8 -n 200 --rounds 5 --server none {rest}",
+        server.at()
+    ))
+}
+
+/// What is required, the exit status that it gives, and the word for the verdict on the requirement that decides.
+const REQUIRED: &[(&str, i32, &str)] = &[
+    ("errors=0", 0, ""),
+    ("errors<0.1%,errors.timeout<=0,status.200=1k", 0, ""),
+    (
+        "errors>0",
+        1,
+        "errors>0 is not met: errors are 0 of 1 000 requests (0 %)",
+    ),
+    (
+        "status.404>=1",
+        1,
+        "status.404>=1 is not met: status.404 is 0 of 1 000 requests (0 %)",
+    ),
+    ("p50>100us", 0, ""),
+    ("p50<1h,max<1h", 0, ""),
+    ("p50<100us", 1, "p50<100us is not met: p50 is "),
+    (
+        "latency_us.p50<100",
+        1,
+        "latency_us.p50<100 is not met: latency_us.p50 is ",
+    ),
+    ("rps<100k", 0, ""),
+    ("rps>100k", 1, "rps>100k is not met: rps is "),
+    (
+        "p99.9<1h",
+        3,
+        "p99.9<1h cannot be judged: p99.9 takes 10 000 requests, and there are 1 000",
+    ),
+    (
+        "cpu_us_per_request<30",
+        3,
+        "cpu_us_per_request<30 cannot be judged: cpu_us_per_request was not measured",
+    ),
+    ("rps>INSIDE", 3, "cannot be judged: rps is "),
+    ("rps<=INSIDE", 3, ", and the bound is in it (exit status 3)"),
+    ("p99.9<1h,errors=0,p50<100us", 1, "p50<100us is not met: "),
+    ("errors=0,p99.9<1h,p50<1h", 3, "p99.9<1h cannot be judged: "),
+];
+
+#[test]
+fn a_record_is_judged_by_what_is_required_of_it() {
+    let bench = Bench::new();
+    let (said, record) = delayed(&bench, "");
+    said.ended(0);
+    assert_eq!(record.count("/summary/ok"), REQUESTS);
+    let end = |name: &str| record.at(&format!("/summary/rps/{name}")).as_f64().unwrap();
+    let inside = format!("{:.3}", (end("low") * end("high")).sqrt());
+    for (required, status, why) in REQUIRED {
+        let required = required.replace("INSIDE", &inside);
+        let said = bench.say_words(&["report", "run.json", "--require", &required]);
+        said.ended(*status);
+        let told: Vec<&str> = said.err.lines().collect();
+        match status {
+            0 => assert_eq!(told, [""; 0], "{required}"),
+            _ => assert!(
+                told.len() == 1 && told[0].contains(why),
+                "{required}: {said:#?}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_run_is_judged_and_its_record_holds_the_verdicts() {
+    let bench = Bench::new();
+    let (said, record) = delayed(
+        &bench,
+        "--require p50>100us,p99.9<1h --require errors=0 --strict",
+    );
+    let why = "p99.9<1h cannot be judged: p99.9 takes 10 000 requests, and there are 1 000";
+    assert_exit(&said, 3, why);
+    let judged = record.at("/requirements").as_array().unwrap();
+    let words = |name: &str| -> Vec<&str> {
+        judged
+            .iter()
+            .map(|each| each[name].as_str().unwrap())
+            .collect()
+    };
+    assert_eq!(
+        words("text"),
+        ["reliable", "p50>100us", "p99.9<1h", "errors=0"]
+    );
+    assert_eq!(words("verdict")[1..], ["met", "cannot_tell", "met"]);
+    assert_eq!(words("sentence")[3], "errors are 0 of 1 000 requests (0 %)");
+    assert_eq!(record.at("/plan/requirements/1"), "p99.9<1h");
+    assert!(
+        said.out.contains("p99.9<1h") && said.out.contains("cannot tell"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_sweep_is_judged_at_each_point() {
+    let bench = Bench::new();
+    let server = fails_after(1 + 100 + 90);
+    let said = bench.say(&format!(
+        "sweep {} -c 1,2 -n 100 --rounds 1 -o s.json --require errors<5%,requests=100",
+        server.at()
+    ));
+    let why = "errors<5% is not met: at 2 connections, errors are 10 of 100 requests (10 %)";
+    assert_exit(&said, 1, why);
+    let record = bench.record("s.json");
+    let verdict = |index: usize| record.at(&format!("/requirements/{index}/verdict")).clone();
+    assert_eq!([0, 1, 2, 3].map(verdict), ["met", "met", "not_met", "met"]);
+}
+
+#[test]
+fn what_is_no_requirement_is_refused_before_the_load() {
+    let bench = Bench::new();
+    for (flag, text, why) in [
+        (
+            "--require",
+            "p99",
+            "`p99` is not a requirement; write such as p99<20ms",
+        ),
+        (
+            "--require",
+            "p99<20",
+            "--require `p99<20`: write a time with its unit, such as 20ms",
+        ),
+        (
+            "--require",
+            "p99<20ms,eror<1",
+            "no figure is called `eror`; did you mean `errors`?",
+        ),
+        ("--abort-if", "reliable", "--abort-if reliable"),
+        (
+            "--abort-if",
+            "rps<2ms",
+            "--abort-if `rps<2ms`: write a number, such as 10k",
+        ),
+    ] {
+        let words = ["run", "127.0.0.1:1/", flag, text];
+        bench.say_words(&words).refused(&[why]);
+    }
+    let words = ["report", "none.json", "--require", "p99<20"];
+    bench
+        .say_words(&words)
+        .refused(&["--require `p99<20`: write a time"]);
+}
+
+/// A server whose every second response is a 500, the first a 200.
+fn second_fails() -> Scripted {
+    Scripted::start(|line| {
+        let mut turn = 0;
+        while line.request().is_some() {
+            turn += 1;
+            let bad: &[u8] = b"HTTP/1.1 500 Bad\r\nContent-Length: 0\r\n\r\n";
+            line.say(if turn % 2 == 0 { bad } else { OK });
+        }
+    })
+}
+
+#[test]
+fn a_condition_ends_the_campaign_early() {
+    let bench = Bench::new();
+    let server = second_fails();
+    let load = format!("{}/ -c 2 -d 60s --rounds 3 --max-errors 100%", server.at());
+    for (condition, why) in [
+        ("errors>20%", "errors>20% is met: errors are "),
+        ("errors>=7", "errors>=7 is met: "),
+    ] {
+        let (said, record) = bench.run(&format!("{load} --abort-if {condition}"));
+        said.ended(1);
+        assert!(
+            said.err.contains(&format!("weigh: --abort-if {why}")),
+            "{said:#?}"
+        );
+        assert_eq!(record.at("/interrupted"), true);
+        assert!(record.at("/aborted").as_str().unwrap().contains(why));
+        assert_eq!(record.at("/points/0/rounds").as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_condition_on_any_figure_ends_the_campaign_after_a_round() {
+    let bench = Bench::new();
+    let (said, record) = delayed(&bench, "--abort-if p50>100us");
+    said.ended(1);
+    assert!(
+        said.err
+            .contains("weigh: --abort-if p50>100us is met: p50 is "),
+        "{said:#?}"
+    );
+    assert_eq!(record.at("/points/0/rounds").as_array().unwrap().len(), 1);
+    assert_eq!(record.count("/summary/ok"), 200);
+}
+
+#[test]
+fn nothing_but_errors_ends_the_campaign_unless_it_is_to_keep_going() {
+    let bench = Bench::new();
+    let server = fails_after(1);
+    let load = format!("{}/ -c 2 -d 1500ms --rounds 2", server.at());
+    let (said, record) = bench.run(&load);
+    said.ended(1);
+    let why = "weigh: nothing but errors in the first second, ";
+    assert!(said.err.contains(why), "{said:#?}");
+    assert_eq!(record.at("/points/0/rounds").as_array().unwrap().len(), 1);
+    let (said, record) = bench.run(&format!("{load} --keep-going"));
+    said.ended(1);
+    assert!(said.err.contains("weigh: nothing ended ok: "), "{said:#?}");
+    assert_eq!(record.at("/points/0/rounds").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn build_servers_get_their_files() {
+    let bench = Bench::new();
+    let (said, _) = delayed(
+        &bench,
+        "--require p50<100us --junit j.xml --markdown m.md -q",
+    );
+    said.ended(1);
+    let junit = fs::read_to_string(bench.path("j.xml")).unwrap();
+    assert!(
+        junit.contains("tests=\"3\" failures=\"1\" errors=\"0\""),
+        "{junit}"
+    );
+    assert!(
+        junit.contains("<failure message=\"p50&lt;100us is not met: p50 is "),
+        "{junit}"
+    );
+    let markdown = fs::read_to_string(bench.path("m.md")).unwrap();
+    assert!(
+        markdown.contains("| p50\\<100us | **not met** |"),
+        "{markdown}"
+    );
+    for (format, wanted) in [("junit", junit), ("markdown", markdown)] {
+        let again = bench.say(&format!("report run.json --format {format}"));
+        assert_eq!(again.ended(1).out, wanted);
+    }
+    let none = bench.say("run 127.0.0.1:1/ --junit nowhere/j.xml");
+    none.refused(&["--junit nowhere/j.xml: there is no folder nowhere"]);
+}
+
+#[test]
+fn a_single_value_is_printed_bare_or_there_is_a_reason() {
+    let bench = Bench::new();
+    let (_, record) = delayed(&bench, "");
+    let p50 = record.at("/summary/latency_us/p50").as_f64().unwrap();
+    for name in ["latency_us.p50", "p50"] {
+        let said = bench.say(&format!("report run.json --get {name}"));
+        assert_eq!(said.ended(0).out, format!("{p50:.3}\n"));
+    }
+    assert_eq!(
+        bench.say("report run.json --get errors").ended(0).out,
+        "0\n"
+    );
+    for (name, status, why) in [
+        (
+            "p99.9",
+            3,
+            "p99.9 takes 10 000 requests, and there are 1 000",
+        ),
+        (
+            "cpu_us_per_request",
+            3,
+            "cpu_us_per_request was not measured",
+        ),
+        (
+            "latncy_us.p50",
+            2,
+            "no figure is called `latncy_us.p50`; did you mean `latency_us.p50`?",
+        ),
+    ] {
+        let said = bench.say(&format!("report run.json --get {name}"));
+        assert_exit(&said, status, why);
+        assert_eq!(said.out, "", "{name}");
+    }
+}
+
+#[test]
+fn every_verb_ends_with_a_status_and_says_why() {
+    let bench = Bench::new();
+    bench.file("note", "not a record");
+    for (line, status, why) in [
+        ("completions bash", 0, ""),
+        ("man", 0, ""),
+        ("--help", 0, ""),
+        ("--version", 0, ""),
+        ("completions klingon", 2, "klingon"),
+        ("report none.json", 2, "weigh: none.json cannot be read"),
+        ("report note", 2, "weigh: note is not a record of weigh"),
+        ("report", 2, "weigh: there is no record yet"),
+        ("serve --listen nowhere", 2, "nowhere"),
+        ("serve none", 2, "DIR `none` does not exist"),
+        ("run", 2, ""),
+        ("run 127.0.0.1:1/ --nope", 2, "--nope"),
+        ("run 127.0.0.1:1/ -n 1", 2, "weigh: "),
+        ("sweep 127.0.0.1:1/ -n 1", 2, "weigh: nothing differs"),
+    ] {
+        let said = bench.say(line);
+        said.ended(status);
+        assert!(said.err.contains(why), "{line}: {said:#?}");
+        assert_eq!(said.err.is_empty(), status == 0, "{line}: {said:#?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_printed_is_no_success_of_any_verb() {
+    let bench = Bench::new();
+    let (said, _) = delayed(&bench, "-q");
+    said.ended(0);
+    for line in [
+        "completions bash",
+        "man",
+        "report run.json",
+        "report run.json --get p50",
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let said = Said::of(bench.weigh(&words).stdout(full).spawn().unwrap());
+        said.ended(2);
+        assert!(
+            said.err.contains("weigh: the result could not be printed"),
+            "{line}: {said:#?}"
+        );
+    }
+}
