@@ -9,23 +9,30 @@ use units::{count, percent};
 
 /// A name that is no figure's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("no figure is called `{name}`; did you mean `{near}`?")]
+#[error("no figure is called `{name}`; {}", match .near {
+    Some(near) => format!("did you mean `{near}`?"),
+    None => "docs/columns.md lists the names".to_owned(),
+})]
 pub struct UnknownFigure {
     name: String,
-    near: String,
+    near: Option<String>,
 }
 
-/// Returns the figure called `name`.
+/// Returns the figure called `name`; kinds of errors also without `errors.` before them.
 ///
 /// # Errors
-/// [`UnknownFigure`] with the name that is most like it.
+/// [`UnknownFigure`] with a name that is much like it, if there is one.
 pub fn figure(name: &str) -> Result<Selected, UnknownFigure> {
-    figures::find(name).ok_or_else(|| {
-        let likeness = |known: &String| strsim::jaro_winkler(known, name);
-        let nearest = figures::names().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let found = figures::find(name).or_else(|| figures::find(&format!("errors.{name}")));
+    found.ok_or_else(|| {
+        let like = |known: String| (strsim::jaro_winkler(&known, name), known);
+        let nearest = figures::names()
+            .map(like)
+            .max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let near = nearest.filter(|(likeness, _)| *likeness > 0.8);
         UnknownFigure {
             name: name.to_owned(),
-            near: nearest.unwrap_or_default(),
+            near: near.map(|(_, known)| known),
         }
     })
 }
@@ -157,7 +164,9 @@ impl<'a> Basis<'a> {
         if figure.is_at_least(of) {
             return Basis::AtLeast("a lower bound");
         }
-        if figure.figure.unit == Unit::Count || figure.figure.class == Some(Class::Counts) {
+        let is_count =
+            figure.figure.unit == Unit::Count || figure.figure.class == Some(Class::Counts);
+        if is_count && !figure.figure.repeats {
             return Basis::Counted;
         }
         match figure.interval(of) {
@@ -232,6 +241,8 @@ mod tests {
         let mut run = healthy();
         let wanted = "no figure is called `latency_us.p`; did you mean `latency_us.p99`?";
         assert_eq!(asked(&run, "latency_us.p"), Err((2, wanted.to_owned())));
+        let wanted = "no figure is called `speed`; docs/columns.md lists the names";
+        assert_eq!(asked(&run, "speed"), Err((2, wanted.to_owned())));
         let wanted = "p99.999 takes 1 000 000 requests, and there are 50 000";
         assert_eq!(asked(&run, "p99.999"), Err((3, wanted.to_owned())));
         for round in &mut run.points[0].rounds {

@@ -258,6 +258,7 @@ mod tests {
                     Met,
                     "errors.timeout are 0 of 500 requests (0 %)",
                 ),
+                ("reset>4", Met, "reset is 5 of 500 requests (1.0 %)"),
                 (
                     "status.200>=495",
                     Met,
@@ -333,6 +334,10 @@ mod tests {
         );
         let (verdict, sentence) = judged(&run, "latency_us.p99>150");
         assert_eq!((verdict, sentence.contains("95 % interval")), (Met, true));
+        let (verdict, sentence) = judged(&run, "cpu_us_per_request<1ms");
+        assert_eq!(verdict, Met);
+        let wanted = "cpu_us_per_request is 97.0 µs to 97.0 µs (95 % interval over 5 rounds)";
+        assert_eq!(sentence, wanted);
         let (verdict, sentence) = judged(&run, "max<1ms");
         assert_eq!(verdict, Met);
         assert!(sentence.starts_with("max is 199 µs"), "{sentence}");
