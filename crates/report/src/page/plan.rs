@@ -119,7 +119,7 @@ mod tests {
             plan.stop = Stop::Requests(1_000);
             plan.two_generators = true;
         });
-        assert_eq!(scheduled, "10 rounds; 10 000 requests; 100 s of load");
+        assert_eq!(scheduled, "10 rounds; 10 000 requests; 1m40s of load");
         let swept = totals(|plan| {
             open(plan, "1");
             let rates = vec![units::Rate::per_second(100), units::Rate::per_second(300)];
