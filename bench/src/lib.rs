@@ -259,7 +259,7 @@ pub fn pin(cpu: usize) -> Result<()> {
     Ok(())
 }
 
-/// Asks the kernel to end this thread's timed waits as exactly as it can: the default slack is 50 µs.
+/// Asks the kernel to end this thread's timed waits as exactly as it can: the default slack is 50 us.
 pub fn tighten_waits() {
     // SAFETY: takes two numbers and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

@@ -135,7 +135,7 @@ fn documentation() -> Result<()> {
 
 /// The README's first command as typed: it builds, weighs our own server, and ends well.
 fn first_command() -> Result<()> {
-    run(&mut cargo(["run", "--release"]))
+    run(&mut cargo(["run", "--release", "--", "demo"]))
 }
 
 #[cfg(test)]

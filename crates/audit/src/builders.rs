@@ -19,7 +19,9 @@ pub(crate) fn note(sentence: String) -> Finding {
         level: None,
         effects: Effects::default(),
         sentence,
+        headline: String::new(),
         remedy: None,
+        options: String::new(),
         evidence: Vec::new(),
     }
 }
@@ -45,6 +47,10 @@ pub(crate) trait Substantiate {
     fn and(self, effect: Effect, figures: &[Figure]) -> Self;
     /// Names another root cause than that of the check's row.
     fn because(self, cause: Cause) -> Self;
+    /// Adds the same in a few words.
+    fn in_short(self, headline: impl Into<String>) -> Self;
+    /// Adds the options of the best next command.
+    fn options(self, options: impl Into<String>) -> Self;
     /// Adds what to do about it.
     fn remedy(self, remedy: impl Into<String>) -> Self;
     /// Adds the numbers it rests on.
@@ -59,6 +65,16 @@ impl Substantiate for Finding {
 
     fn because(mut self, cause: Cause) -> Self {
         self.cause = cause;
+        self
+    }
+
+    fn in_short(mut self, headline: impl Into<String>) -> Self {
+        self.headline = headline.into();
+        self
+    }
+
+    fn options(mut self, options: impl Into<String>) -> Self {
+        self.options = options.into();
         self
     }
 

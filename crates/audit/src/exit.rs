@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(said(failing([505, 0, 0, 0, 0]), true).0, Exit::YES);
         let (status, why) = said(failing([506, 0, 0, 0, 0]), false);
         assert_eq!(status, Exit::NO);
-        let wanted = "errors<=1% is not met: errors are 506 of 50 506 requests (1.0 %)";
+        let wanted = "errors<=1% is not met: errors are 506 of 50,506 requests (1.0 %)";
         assert_eq!(why, wanted);
     }
 
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(status, Exit::NO);
         assert!(
             why.starts_with(
-                "errors<=1% is not met: at 7 connections, errors are 1 000 of 51 000 requests (2"
+                "errors<=1% is not met: at 7 connections, errors are 1,000 of 51,000 requests (2"
             ),
             "{why}"
         );

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(asked(&run, "latency_us.p"), Err((2, wanted.to_owned())));
         let wanted = "no figure is called `speed`; docs/columns.md lists the names";
         assert_eq!(asked(&run, "speed"), Err((2, wanted.to_owned())));
-        let wanted = "p99.999 takes 1 000 000 requests, and there are 50 000";
+        let wanted = "p99.999 takes 1,000,000 requests, and there are 50,000";
         assert_eq!(asked(&run, "p99.999"), Err((3, wanted.to_owned())));
         for round in &mut run.points[0].rounds {
             round.threads = vec![busy_thread(0.99)];
@@ -251,7 +251,7 @@ mod tests {
         }
         let (status, why) = asked(&run, "rps").unwrap_err();
         assert_eq!(
-            (status, why.starts_with("rps is at least 10 002 (")),
+            (status, why.starts_with("rps is at least 10,002 (")),
             (3, true),
             "{why}"
         );

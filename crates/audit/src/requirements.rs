@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_contains_the_bound_decides_nothing() {
-        let shown = "rps is 916 to 1 090 (95 % interval over 3 rounds)";
+        let shown = "rps is 916 to 1,090 (95 % interval over 3 rounds)";
         let inside = format!("{shown}, and the bound is in it");
         assert_judged(
             &paced(&[965, 1_000, 1_035]),
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_figure_without_an_interval_decides_by_itself_and_that_is_said() {
-        let shown = "rps is 1 000 (no interval: fewer than three complete rounds)";
+        let shown = "rps is 1,000 (no interval: fewer than three complete rounds)";
         assert_judged(
             &paced(&[990, 1_010]),
             &[("rps>=1k", Met, shown), ("rps>1k", NotMet, shown)],
@@ -330,23 +330,23 @@ mod tests {
         assert_eq!(verdict, Met);
         assert_eq!(
             sentence,
-            "p99 is 198 µs to 198 µs (95 % interval over 5 rounds)"
+            "p99 is 198 us to 198 us (95 % interval over 5 rounds)"
         );
         let (verdict, sentence) = judged(&run, "latency_us.p99>150");
         assert_eq!((verdict, sentence.contains("95 % interval")), (Met, true));
         let (verdict, sentence) = judged(&run, "cpu_us_per_request<1ms");
         assert_eq!(verdict, Met);
-        let wanted = "cpu_us_per_request is 97.0 µs to 97.0 µs (95 % interval over 5 rounds)";
+        let wanted = "cpu_us_per_request is 97.0 us to 97.0 us (95 % interval over 5 rounds)";
         assert_eq!(sentence, wanted);
         let (verdict, sentence) = judged(&run, "max<1ms");
         assert_eq!(verdict, Met);
-        assert!(sentence.starts_with("max is 199 µs"), "{sentence}");
+        assert!(sentence.starts_with("max is 199 us"), "{sentence}");
     }
 
     #[test]
     fn what_is_missing_cannot_be_judged() {
         let mut run = failing(0);
-        let few = "p99.9 takes 10 000 requests, and there are 500";
+        let few = "p99.9 takes 10,000 requests, and there are 500";
         assert_judged(&run, &[("p99.9<1h", CannotTell, few)]);
         for round in &mut run.points[0].rounds {
             round.footprint = None;
@@ -374,7 +374,7 @@ mod tests {
             let (verdict, sentence) = judged(&run, text);
             assert_eq!(verdict, wanted, "{text}: {sentence}");
             assert!(
-                sentence.starts_with("rps is at least 1 000 ("),
+                sentence.starts_with("rps is at least 1,000 ("),
                 "{sentence}"
             );
         }

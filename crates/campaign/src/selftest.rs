@@ -44,7 +44,7 @@ const SPAN_MOST: Nanos = Nanos::from_millis(500);
 const WARMUP: Nanos = Nanos::from_millis(50);
 /// How long a server that has nothing to do may take. It also bounds how long a backlog is worked off.
 const PATIENCE: Nanos = Nanos::from_millis(250);
-/// Connections of a thread: at 10 µs an exchange they carry three times what a thread can offer.
+/// Connections of a thread: at 10 us an exchange they carry three times what a thread can offer.
 const CONNECTIONS_OF_THREAD: u32 = 32;
 /// A worker of the server carries four times as much, so that it is not what one waits for.
 const RATE_OF_WORKER: f64 = 50_000.0;
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_refused_from_a_quarter_beyond_the_ceiling_on() {
-        // 10 µs an exchange: a thread could offer 100 000 a second.
+        // 10 us an exchange: a thread could offer 100,000 a second.
         for (rate, threads, cpus, most) in [
             ("125k", 1, 4.0, None),
             ("125001", 1, 4.0, Some(100_000.0)),
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(found.most, 10_000.0);
         assert!(
             found.to_string().starts_with(
-                "--connection-rate 20 000 is more than this generator can offer, about 10 000 connections/s with 1 thread ("
+                "--connection-rate 20,000 is more than this generator can offer, about 10,000 connections/s with 1 thread ("
             ),
             "{found}"
         );
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn one_that_did_not_keep_up_is_measured_once_more_and_no_rate_is_refused_for_it() {
         let plan = open("100k", 100);
-        // CPU time of an exchange in µs, and whether it kept up; what comes of it likewise, after so many attempts
+        // CPU time of an exchange in us, and whether it kept up; what comes of it likewise, after so many attempts
         for (found, tried, wanted) in [
             ([(10, true), (9, true)], 1, (10, true)),
             ([(10, false), (9, true)], 2, (9, true)),

@@ -3,41 +3,45 @@
 use crate::beside::Beside;
 use crate::serve::ServeFlags;
 use crate::settings::{RunFlags, SweepFlags};
-use clap::{Args, Parser, Subcommand};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use report::Detail;
+use std::path::PathBuf;
 use units::Nanos;
 
 /// HTTP load generator that tells you how far its numbers can be trusted.
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version, max_term_width = 110, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Without a command, weigh starts its own server and measures it for about fifteen seconds.
+    /// What to do.
     #[command(subcommand)]
-    pub verb: Option<Verb>,
+    pub verb: Verb,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh                                            weigh the built-in server, to see how it works
-  weigh http://127.0.0.1:8080/100.html             weigh a server: 5 rounds of 5 s, 10 connections
-  weigh run -c 100 -n 100k localhost:8080/         exactly 100 000 requests a round
-  weigh run localhost:8080/ -- nginx -c my.conf    start the server, weigh it, stop it
-  weigh report --format csv                        the last record again, as a table
+  weigh demo                                       measure the built-in server, to see what it prints
+  weigh http://127.0.0.1:8080/100.html             load a server: 5 rounds of 5 s, 10 connections
+  weigh run -c 100 -n 100k localhost:8080/         exactly 100,000 requests a round
+  weigh run localhost:8080/ -- nginx -c my.conf    start the server, load it, stop it
+  weigh report --format csv                        the newest record again, as a table
 
 `weigh run --help` explains every option.";
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Load a server, print the result and record it.
+    /// Measure the built-in server, to see what weigh prints: about fifteen seconds.
+    Demo,
+    /// Load a server, print the result and record it; `weigh URL` is short for it.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_MORE)]
     Run(Box<RunFlags>),
     /// Load a server at many levels, print and record the curve.
     #[command(after_help = SWEEP_EXAMPLES, after_long_help = SWEEP_MORE)]
     Sweep(Box<SweepFlags>),
-    /// Print records again, in any format.
+    /// Print saved records again, in any format.
     Report(ReportFlags),
+    /// List saved records.
+    List(ListFlags),
     /// Serve a folder, or small built-in resources: the reference server.
     Serve(Box<ServeFlags>),
     /// Print a completion script for a shell.
@@ -49,37 +53,13 @@ pub enum Verb {
     Generate,
 }
 
-/// The name under which this program is the server alone.
-const SERVER: &str = "counterweight";
-
-/// Puts `run` in front when the first word is neither a verb nor an option: `weigh URL` means `weigh run URL`. A program
-/// called `counterweight` serves, whatever its words.
-pub fn with_verb(mut argv: Vec<OsString>) -> Vec<OsString> {
-    let name = argv.first().map(Path::new).and_then(Path::file_name);
-    if name.is_some_and(|name| name == SERVER) {
-        // So that help and sentences name a command that there is.
-        argv[0] = "weigh".into();
-        argv.insert(1, "serve".into());
-        return argv;
-    }
-    let verbs = [
-        "run",
-        "sweep",
-        "report",
-        "serve",
-        "completions",
-        "man",
-        "generate",
-        "help",
-    ];
-    let first = argv.get(1).and_then(|word| word.to_str());
-    let is_target = |word: &str| !word.starts_with('-') && !verbs.contains(&word);
-    let is_run_flag =
-        |word: &str| word.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&word);
-    if first.is_some_and(|word| is_target(word) || is_run_flag(word)) {
-        argv.insert(1, "run".into());
-    }
-    argv
+/// Returns the name of every command.
+pub fn commands() -> Vec<String> {
+    let command = Cli::command();
+    let names = command
+        .get_subcommands()
+        .map(|each| each.get_name().to_owned());
+    names.chain(["help".to_owned()]).collect()
 }
 
 /// The examples of `-h`, and with them what only `--help` says.
@@ -142,8 +122,9 @@ others. --connections, --rate, --connection-rate, --threads, --pipeline and
 /// `weigh report`
 #[derive(Debug, Args)]
 pub struct ReportFlags {
-    /// Records or journals, - for standard input [default: the newest in the state directory].
-    #[arg(value_name = "FILE")]
+    /// Records: numbers or names (see `weigh list`), files of records or journals, - for standard input [default: the
+    /// newest].
+    #[arg(value_name = "RECORD")]
     pub files: Vec<PathBuf>,
     /// How to lay them out: text, json, markdown, junit, csv, ...
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
@@ -158,6 +139,31 @@ pub struct ReportFlags {
     /// Judge the records by this as well, such as 'p99<20ms,errors<0.1%'. May be given several times.
     #[arg(long, value_name = "FIGURE<BOUND", value_delimiter = ',')]
     pub require: Vec<plan::Requirement>,
+    /// Print everything that is known, as text.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print the result in five lines.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+impl ReportFlags {
+    /// Returns how much the text tells.
+    pub fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (false, true) => Detail::Full,
+            (false, false) => Detail::Brief,
+        }
+    }
+}
+
+/// `weigh list`
+#[derive(Debug, Args)]
+pub struct ListFlags {
+    /// List every record, not only the newest 20.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `weigh completions`
@@ -197,32 +203,9 @@ fn format(name: &str) -> Result<&'static report::Format, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_table_of_flags_is_sound() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_target_or_a_flag_alone_means_run() {
-        let cases: &[(&[&str], &[&str])] = &[
-            (&["weigh"], &["weigh"]),
-            (
-                &["weigh", "localhost:80"],
-                &["weigh", "run", "localhost:80"],
-            ),
-            (
-                &["weigh", "-c", "5", "localhost"],
-                &["weigh", "run", "-c", "5", "localhost"],
-            ),
-            (&["weigh", "report"], &["weigh", "report"]),
-            (&["weigh", "--help"], &["weigh", "--help"]),
-            (&["weigh", "-V"], &["weigh", "-V"]),
-        ];
-        for (given, wanted) in cases {
-            let argv = with_verb(given.iter().map(OsString::from).collect());
-            assert_eq!(argv, *wanted);
-        }
     }
 }

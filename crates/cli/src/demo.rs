@@ -1,23 +1,24 @@
-//! `weigh` without arguments: starts its own server as a separate process and weighs it, to show what there is to see.
+//! `weigh demo`: starts the reference server as a separate process and loads it, to show what weigh prints.
 
 use crate::exit::Exit;
+use crate::settings::Output;
 use crate::{output, run};
 use anyhow::{Context, Result};
 use plan::{Load, Plan, Request, Requests, ServerCommand, Stop};
 use std::net::{SocketAddr, TcpListener};
 use units::Nanos;
 
-/// Weighs the built-in server for about fifteen seconds.
+/// Measures the built-in server for about fifteen seconds.
 pub fn demo() -> Result<Exit> {
-    output::remark("Weighing the built-in server for about fifteen seconds.\n");
+    output::remark("Measuring the built-in server for about fifteen seconds.\n");
     let plan = plan(free_port()?)?;
     let outcome = run::carry_out(plan, None, false)?;
-    let shown = run::show(&outcome, "text", false);
+    let shown = run::show(&outcome, "text", &Output::default());
     output::remark(
-        "\nThis was weigh's own server. To weigh yours:\n\
-         \x20 weigh run http://127.0.0.1:8080/           a server that is running\n\
-         \x20 weigh run localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\
-         \x20 weigh run --help                           everything else",
+        "\nThis was weigh's own server. To measure yours:\n\
+         \x20 weigh http://127.0.0.1:8080/           a server that is running\n\
+         \x20 weigh localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\
+         \x20 weigh run -h                           the most used options",
     );
     Ok(Exit::of(&outcome, shown))
 }

@@ -5,7 +5,8 @@
 //! A file rather than Rust, because it must not change when the code that reads flags does.
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p cli --bin weigh golden` writes the file anew.
 
-use crate::args::{Cli, Verb, with_verb};
+use crate::args::{Cli, Verb, commands};
+use crate::words::{Meaningless, complete};
 use clap::Parser;
 use plan::Plan;
 use serde_json::{Map, Value, json};
@@ -20,11 +21,15 @@ fn plan(words: &[String]) -> Result<Plan, String> {
         .chain(words.iter().map(String::as_str))
         .map(OsString::from)
         .collect();
-    let cli = Cli::try_parse_from(with_verb(argv));
+    let argv = complete(argv, &commands()).map_err(|refused| match refused {
+        Meaningless::Unknown(why) => why,
+        Meaningless::Empty => panic!("no words at all"),
+    })?;
+    let cli = Cli::try_parse_from(argv);
     let cli = cli.map_err(|error| first_paragraph(&error.to_string()))?;
     let made = match cli.verb {
-        Some(Verb::Run(flags)) => flags.0.plan(),
-        Some(Verb::Sweep(flags)) => flags.0.plan(),
+        Verb::Run(flags) => flags.0.plan(),
+        Verb::Sweep(flags) => flags.0.plan(),
         _ => panic!("{words:?} ask for no load"),
     };
     made.map_err(|error| format!("{error:#}"))

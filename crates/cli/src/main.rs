@@ -12,6 +12,7 @@ mod exit;
 mod generate;
 #[cfg(test)]
 mod golden;
+mod list;
 mod manual;
 mod output;
 mod progress;
@@ -22,6 +23,7 @@ mod settings;
 mod sweep;
 mod truth;
 mod urls;
+mod words;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -31,16 +33,20 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     exit::own_bugs();
     kernel::signals::outlive_file_limit();
-    let cli = Cli::parse_from(args::with_verb(std::env::args_os().collect()));
-    let result = match cli.verb {
-        None => demo::demo(),
-        Some(Verb::Run(flags)) => run::run(&flags.0),
-        Some(Verb::Sweep(flags)) => sweep::sweep(&flags.0),
-        Some(Verb::Report(flags)) => report::report(&flags),
-        Some(Verb::Serve(flags)) => serve::serve(&flags),
-        Some(Verb::Completions(flags)) => manual::completions(&flags),
-        Some(Verb::Man(flags)) => manual::man(&flags),
-        Some(Verb::Generate) => generate::generate(),
+    let argv = match words::complete(std::env::args_os().collect(), &args::commands()) {
+        Ok(argv) => argv,
+        Err(meaningless) => return meaningless.tell(),
+    };
+    let result = match Cli::parse_from(argv).verb {
+        Verb::Demo => demo::demo(),
+        Verb::Run(flags) => run::run(&flags.0),
+        Verb::Sweep(flags) => sweep::sweep(&flags.0),
+        Verb::Report(flags) => report::report(&flags),
+        Verb::List(flags) => list::list(flags.all),
+        Verb::Serve(flags) => serve::serve(&flags),
+        Verb::Completions(flags) => manual::completions(&flags),
+        Verb::Man(flags) => manual::man(&flags),
+        Verb::Generate => generate::generate(),
     };
     match result {
         Ok(exit) => exit.tell(),

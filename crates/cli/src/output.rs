@@ -6,6 +6,9 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 /// The width of text that no terminal asks for.
 const PLAIN_WIDTH: usize = 100;
+/// Text is laid out between these widths.
+const NARROWEST: usize = 60;
+const WIDEST: usize = 160;
 
 /// Prints a result. A reader that has gone away is no error of ours.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -27,20 +30,27 @@ pub fn complain(error: &anyhow::Error) {
     remark(&format!("{style}weigh:{style:#} {error:#}"));
 }
 
-/// How results are to look: in colour and as wide as the terminal, where there is one.
-pub fn look() -> report::Look {
+/// Returns how results that tell `detail` are to look: in colour and as wide as the terminal, where there is one; else
+/// as wide as the variable COLUMNS says, or 100 columns.
+pub fn look(detail: report::Detail) -> report::Look {
     let terminal = std::io::stdout().is_terminal();
+    let width = match terminal {
+        true => terminal_width(),
+        false => columns().unwrap_or(PLAIN_WIDTH),
+    };
     report::Look {
         colour: terminal,
-        width: if terminal {
-            terminal_width()
-        } else {
-            PLAIN_WIDTH
-        },
+        width,
+        detail,
     }
+}
+
+fn columns() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (NARROWEST..=WIDEST).contains(&columns).then_some(columns)
 }
 
 fn terminal_width() -> usize {
     let width = terminal_size::terminal_size().map_or(PLAIN_WIDTH, |(width, _)| width.0.into());
-    width.clamp(60, 160)
+    width.clamp(NARROWEST, WIDEST)
 }

@@ -2,7 +2,7 @@
 
 use crate::args::ReportFlags;
 use crate::exit::Exit;
-use crate::output;
+use crate::{list, output};
 use anyhow::{Context, Result, anyhow, bail};
 use plan::Requirement;
 use record::Run;
@@ -16,11 +16,15 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     }
     let newest;
     let files = if flags.files.is_empty() {
-        let found = record::latest();
+        let found = record::Library::of_user().newest();
         newest = [found.context("there is no record yet; make one with `weigh run URL`")?];
         &newest[..]
     } else {
-        &flags.files
+        &flags
+            .files
+            .iter()
+            .map(|word| list::file(word))
+            .collect::<Vec<_>>()[..]
     };
     let mut runs = Vec::new();
     for file in files {
@@ -33,7 +37,9 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         _ if runs.is_empty() => return Ok(Exit::COULD_NOT),
         (Some(chart), _) => chart.write(only("--chart", &runs)?)?,
         (None, Some(name)) => return get(name, only("--get", &runs)?),
-        (None, None) => output::print(&(flags.format.render)(&runs, &output::look()))?,
+        (None, None) => {
+            output::print(&(flags.format.render)(&runs, &output::look(flags.detail())))?
+        }
     }
     Ok(match runs.len() < files.len() {
         true => Exit::COULD_NOT,

@@ -3,13 +3,14 @@
 use crate::beside::Beside;
 use crate::exit::Exit;
 use crate::progress::Bar;
-use crate::settings::Given;
+use crate::settings::{Given, Output};
 use crate::{generate, output};
 use anyhow::{Context, Result, bail};
 use campaign::{Outcome, View};
 use kernel::signals;
 use plan::Plan;
-use record::Run;
+use record::{Library, Run};
+use report::Detail;
 use std::path::{Path, PathBuf};
 
 /// Carries out what is `given`.
@@ -26,7 +27,7 @@ pub fn run(given: &Given) -> Result<Exit> {
     beside.try_for_each(|file| file.try_place(output.record.as_deref()))?;
     let outcome = carry_out(plan, output.record.clone(), output.quiet)?;
     let format = if output.json { "json" } else { "text" };
-    let shown = show(&outcome, format, output.quiet);
+    let shown = show(&outcome, format, output);
     let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
@@ -71,29 +72,48 @@ fn default_path() -> Result<PathBuf> {
 }
 
 /// Prints what came of it, and where the record is. False when the result could not be printed.
-pub fn show(outcome: &Outcome, format: &str, quiet: bool) -> bool {
+pub fn show(outcome: &Outcome, format: &str, how: &Output) -> bool {
     let format = report::format(format).expect("a format of the table");
     let runs: &[Run] = std::slice::from_ref(&outcome.run);
-    let printed = output::print(&(format.render)(runs, &output::look()));
+    let printed = output::print(&(format.render)(runs, &output::look(how.detail())));
     if let Err(error) = &printed {
         output::complain(error);
     }
-    tell_record(outcome, quiet) && printed.is_ok()
+    tell_record(outcome, how) && printed.is_ok()
 }
 
-/// Says where the record is; false where there is none.
-pub fn tell_record(outcome: &Outcome, quiet: bool) -> bool {
+/// Adds the record to the list of records and says where it is; false where there is none.
+pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
     match &outcome.saved {
-        Ok(path) if !quiet => output::remark(&format!("\nrecord  {}", path.display())),
-        Ok(_) => {}
+        Ok(path) => {
+            let number = Library::of_user().add(&outcome.run, path, how.name.as_ref());
+            if !how.quiet {
+                output::remark(&saved(number.ok(), path, how));
+            }
+        }
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
     }
     outcome.saved.is_ok()
 }
 
+/// `saved #41 base (run.json)   details: weigh report -v`: the number, the name, and the file where one was named.
+fn saved(number: Option<u64>, path: &Path, how: &Output) -> String {
+    let number = number.map(|number| format!("#{number}"));
+    let name = how.name.as_ref().map(|name| name.as_ref().to_owned());
+    let is_told = how.record.is_some() || number.is_none();
+    let path = is_told.then(|| path.display().to_string());
+    let parts: Vec<String> = [number, name, path].into_iter().flatten().collect();
+    let details = if how.verbose {
+        ""
+    } else {
+        "   details: weigh report -v"
+    };
+    format!("saved {}{details}", parts.join(" "))
+}
+
 /// Prints what would be done.
 pub fn dry_run(plan: &Plan) -> Result<Exit> {
-    let mut text = report::plan_text(plan, &output::look());
+    let mut text = report::plan_text(plan, &output::look(Detail::Full));
     if let Some(endpoint) = plan.target.endpoints.first() {
         let job = engine::Job::new(plan.clone(), endpoint.clone())?;
         let (head, body) = job

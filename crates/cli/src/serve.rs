@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn the_flags_defaults_are_the_servers() {
         let cli = Cli::parse_from(["weigh", "serve"]);
-        let Some(crate::args::Verb::Serve(flags)) = cli.verb else {
+        let crate::args::Verb::Serve(flags) = cli.verb else {
             panic!("not the verb that was given");
         };
         let defaults = Config::within(20_000);

@@ -14,29 +14,29 @@ use report::Look;
 use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
-const ANEW: [&str; 11] = [
-    "resume", "chart", "junit", "markdown", "json", "quiet", "require", "abort-if", "strict",
-    "withhold", "dry-run",
+const ANEW: [&str; 13] = [
+    "resume", "chart", "junit", "markdown", "json", "quiet", "verbose", "name", "require",
+    "abort-if", "strict", "withhold", "dry-run",
 ];
 
 /// Carries out what is `given`.
 pub fn sweep(given: &Given) -> Result<Exit> {
-    let output = &given.output;
-    let earlier = output.resume.as_deref().map(earlier).transpose()?;
+    let how = &given.output;
+    let earlier = how.resume.as_deref().map(earlier).transpose()?;
     let plan = match &earlier {
         Some((earlier, path)) => again(given, earlier, path)?,
         None => given.plan()?,
     };
-    if output.dry_run {
+    if how.dry_run {
         return run::dry_run(&plan.published());
     }
-    let record = output.record.as_deref().or(output.resume.as_deref());
-    let mut beside = output.beside.iter();
+    let record = how.record.as_deref().or(how.resume.as_deref());
+    let mut beside = how.beside.iter();
     beside.try_for_each(|file| file.try_place(record))?;
     let mut lines = Lines {
-        bar: Bar::new(output.quiet),
-        look: output::look(),
-        are_shown: !output.json,
+        bar: Bar::new(how.quiet),
+        look: output::look(how.detail()),
+        are_shown: !how.json,
         unprinted: None,
     };
     let outcome = match earlier {
@@ -45,13 +45,13 @@ pub fn sweep(given: &Given) -> Result<Exit> {
             let generator = generate::command(&plan)?;
             campaign::resume(plan, earlier, &path, &generator, stop.flag(), &mut lines)?
         }
-        None => run::carry_out_under(plan, output.record.clone(), &mut lines)?,
+        None => run::carry_out_under(plan, how.record.clone(), &mut lines)?,
     };
-    let shown = match output.json {
-        true => run::show(&outcome, "json", output.quiet),
-        false => lines.conclude(&outcome.run) && run::tell_record(&outcome, output.quiet),
+    let shown = match how.json {
+        true => run::show(&outcome, "json", how),
+        false => lines.conclude(&outcome.run) && run::tell_record(&outcome, how),
     };
-    let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
+    let shown = Beside::written(&how.beside, &outcome.run, how.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 

@@ -49,7 +49,7 @@ pub struct TruthFlags {
     /// How long faults of the whole server last, such as `die` and `freeze`.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span, requires = "truth")]
     pub outage: Nanos,
-    /// How waits end: asleep, or awake for the last 100 µs of each (auto: if there is more than one CPU), or always
+    /// How waits end: asleep, or awake for the last 100 us of each (auto: if there is more than one CPU), or always
     /// awake.
     #[arg(long, value_enum, default_value = "auto", requires = "truth")]
     pub spin: SpinFlag,
@@ -70,7 +70,7 @@ pub enum ServiceFlag {
 /// `--spin`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SpinFlag {
-    /// The last 100 µs of each wait, if there is more than one CPU.
+    /// The last 100 us of each wait, if there is more than one CPU.
     Auto,
     /// Never asleep, but in stalls.
     Always,

@@ -70,7 +70,7 @@ impl Sources {
         if !self.moving {
             return false;
         }
-        // 65 000 addresses at 14 000 connections each: gone round once after some 900 million connections.
+        // 65,000 addresses at 14,000 connections each: gone round once after some 900 million connections.
         self.step = if self.step >= 65_000 {
             1
         } else {

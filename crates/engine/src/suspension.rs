@@ -4,7 +4,7 @@
 
 use units::Nanos;
 
-/// What two readings may differ by though nothing has happened: each is right to about 0.1 µs, and to some microseconds
+/// What two readings may differ by though nothing has happened: each is right to about 0.1 us, and to some microseconds
 /// where a hypervisor took the CPU away in the middle of every attempt. No machine sleeps and wakes in so short a time.
 const NOISE: Nanos = Nanos::from_micros(100);
 

@@ -7,9 +7,9 @@ use plan::{Endpoint, Plan, Spin};
 use record::Awake;
 use units::Nanos;
 
-/// How long before a due, and after a send, a thread is awake. Of 2000 waits each of 50 µs to 0.9 ms on a 2-core virtual
-/// machine, by a thread that others could not keep from its CPU, sleep ended 15 to 33 µs late at the median, 23 to 54 µs
-/// at p99 and 59 to 87 µs at p99.9. So nearly all are awake in time; and a fast server answers within as long.
+/// How long before a due, and after a send, a thread is awake. Of 2000 waits each of 50 us to 0.9 ms on a 2-core virtual
+/// machine, by a thread that others could not keep from its CPU, sleep ended 15 to 33 us late at the median, 23 to 54 us
+/// at p99 and 59 to 87 us at p99.9. So nearly all are awake in time; and a fast server answers within as long.
 const STRETCH: Nanos = Nanos::from_micros(100);
 
 /// How threads wait on this machine that carry out `plan` against `endpoint`. With two generators it is the same for one

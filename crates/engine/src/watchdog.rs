@@ -11,7 +11,7 @@ use record::Paused;
 use std::rc::Rc;
 use units::{Instant, Nanos};
 
-/// How long an alarm lies ahead at most in real time: a pause is known to within as much. A look takes 1.5 µs.
+/// How long an alarm lies ahead at most in real time: a pause is known to within as much. A look takes 1.5 us.
 const LOOK_EVERY: Nanos = Nanos::from_millis(10);
 
 /// A thread that ran no sooner than this after its alarm was stopped; timers and page faults take far less.

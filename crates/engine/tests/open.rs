@@ -477,7 +477,7 @@ fn lateness_is_made_of_waiting_connecting_and_our_own_doing() {
     assert!(parts.iter().all(|part| part.count() == 2_000));
     let sum: u64 = parts.iter().map(|part| part.sum()).sum();
     assert_eq!(sum, round.tally.lateness.sum());
-    // A fifth of them were connected for, at 700 µs and what the calls cost.
+    // A fifth of them were connected for, at 700 us and what the calls cost.
     let connected = open.connecting.sum() as f64 / 400.0;
     assert!((700_000.0..=703_000.0).contains(&connected), "{connected}");
     assert!(open.queued.max() > Some(1_000_000));
@@ -500,7 +500,7 @@ fn a_wait_ends_when_the_next_is_due_and_not_at_the_next_millisecond() {
 
 #[test]
 fn what_becomes_due_while_answers_keep_coming_is_sent_between_them() {
-    // A hundred answers at once, each of which costs some calls of 5 µs to take; one is due every 100 µs.
+    // A hundred answers at once, each of which costs some calls of 5 us to take; one is due every 100 us.
     let server = Server {
         service: US,
         batch: Some(MS * 10),

@@ -144,7 +144,7 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
 
 #[test]
 fn while_what_is_due_waits_for_a_connection_auto_sleeps_so_that_the_server_has_the_cpu() {
-    // Four connections carry 200 000 a second at most.
+    // Four connections carry 200,000 a second at most.
     let spun = |rate, awake| bottle(&open_loop(rate), awake).threads[0].spun;
     assert!(spun("100k", NEAR) > MS * 100);
     let behind = spun("400k", NEAR);

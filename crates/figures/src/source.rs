@@ -118,12 +118,15 @@ impl<'a> Figures<'a> {
         words.join(" ")
     }
 
-    /// Returns a percentile of latency in microseconds; none where too few samples carry it, and where coordinated
-    /// omission affects it.
+    /// Returns a percentile of latency in microseconds; none where too few samples carry it.
     pub(crate) fn latency(&self, p: Percentile) -> Option<f64> {
+        percentile(Some(self.tally().latency()), p)
+    }
+
+    /// Returns whether coordinated omission makes percentile `p` of latency too small.
+    pub fn is_affected(&self, p: Percentile) -> bool {
         let omission = self.summary.omission.as_ref();
-        let is_affected = omission.is_some_and(|omission| omission.affects(self.tally(), p));
-        percentile(Some(self.tally().latency()).filter(|_| !is_affected), p)
+        omission.is_some_and(|omission| omission.affects(self.tally(), p))
     }
 
     /// Returns whether a censored request bounds a figure of latency from below.

@@ -20,7 +20,7 @@ pub fn realtime() -> Duration {
 }
 
 /// How long this machine has been suspended since its start: what CLOCK_BOOTTIME, which goes on meanwhile, is ahead of
-/// CLOCK_MONOTONIC, which stands still. Of some readings the one that was least disturbed: right to about 0.1 µs, which
+/// CLOCK_MONOTONIC, which stands still. Of some readings the one that was least disturbed: right to about 0.1 us, which
 /// is what two such times differ by when nothing has happened between them.
 pub fn suspended() -> Nanos {
     let readings = (0..SUSPENSION_READINGS).map(|_| suspension());
@@ -55,7 +55,7 @@ fn batch_cost() -> Nanos {
     (last - start) / 8
 }
 
-/// Asks the kernel to end the calling thread's timed waits as exactly as it can: the default slack is 50 µs.
+/// Asks the kernel to end the calling thread's timed waits as exactly as it can: the default slack is 50 us.
 pub(crate) fn tighten_waits() {
     // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -132,7 +132,7 @@ mod tests {
             end - deadline
         };
         let best = (0..50).map(|_| lateness()).min();
-        // The default slack alone would make each of them 50 µs late.
+        // The default slack alone would make each of them 50 us late.
         assert!(best.unwrap() < Nanos::from_micros(50), "{best:?}");
     }
 

@@ -254,6 +254,15 @@ impl fmt::Display for IdleConnections {
 }
 
 impl Plan {
+    /// Returns the URL of the first request; of requests from a file only scheme and authority.
+    pub fn first_url(&self) -> String {
+        let path = match &self.requests {
+            Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
+            Requests::File { .. } => "",
+        };
+        format!("{}://{}{path}", self.target.scheme, self.target.authority)
+    }
+
     /// A small sound plan for `address`: one connection, `/`, five rounds of one second. For examples and tests; the
     /// command line builds its own.
     pub fn example(address: std::net::SocketAddr) -> Plan {

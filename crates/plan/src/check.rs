@@ -140,7 +140,7 @@ mod tests {
         plan.load = open("4m", 1);
         assert_eq!(
             plan.check().unwrap_err().to_string(),
-            "--rate 4 000 000 over 1 connection leaves 250 ns for each exchange, and none is that quick; raise \
+            "--rate 4,000,000 over 1 connection leaves 250 ns for each exchange, and none is that quick; raise \
              --connections or lower --rate"
         );
         arriving(&mut plan, "2m", 10, 20);
@@ -148,7 +148,7 @@ mod tests {
         arriving(&mut plan, "2m", 11, 20);
         assert_eq!(
             plan.check().unwrap_err().to_string(),
-            "--connection-rate 2 000 000 over 20 connections leaves 10.0 µs for each connection, and none is that quick; \
+            "--connection-rate 2,000,000 over 20 connections leaves 10.0 us for each connection, and none is that quick; \
              raise --connections or lower --connection-rate"
         );
     }
@@ -239,7 +239,7 @@ mod tests {
             (|plan| plan.load = open("1", 0), "--connections is 0"),
             (
                 |plan| plan.load = open("3m", 2),
-                "--rate 3 000 000 over 2 connections",
+                "--rate 3,000,000 over 2 connections",
             ),
             (
                 |plan| {

@@ -100,7 +100,7 @@ mod tests {
         let cases = [
             ("p99<10ms", "p99 < 10.0 ms"),
             ("p99.9 < 1s , errors<0.5%", "p99.9 < 1.00 s, errors < 0.5 %"),
-            ("max<250us", "max < 250 µs"),
+            ("max<250us", "max < 250 us"),
             ("p57<2m", "p57 < 2 min"),
         ];
         for (text, shown) in cases {

@@ -146,7 +146,7 @@ impl Axis {
         }
     }
 
-    /// Its values, or where they are many the first and the last and how many: `1, 2, 4`, `1 to 1 000 (101 values)`.
+    /// Its values, or where they are many the first and the last and how many: `1, 2, 4`, `1 to 1,000 (101 values)`.
     pub(crate) fn listed(&self) -> String {
         const MANY: usize = 8;
         let shown: Vec<String> = match self {
@@ -402,7 +402,7 @@ mod tests {
         ]);
         assert_eq!(
             all.name(&all.levels()[1]),
-            "1 000 connections, 4 at a time, 1 thread, 2 workers"
+            "1,000 connections, 4 at a time, 1 thread, 2 workers"
         );
         let workers = plan(vec![Axis::Workers(vec![1])]);
         assert_eq!(workers.name(&workers.levels()[0]), "1 worker");

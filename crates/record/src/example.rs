@@ -171,7 +171,9 @@ pub fn finding(effects: &[(Figure, Effect)]) -> Finding {
         level: None,
         effects: all,
         sentence: "it is so".into(),
+        headline: String::new(),
         remedy: None,
+        options: String::new(),
         evidence: Vec::new(),
     }
 }
@@ -628,7 +630,8 @@ mod tests {
         assert!(empty().summary.is_none() && empty().interrupted);
         assert_eq!(summary(partial()).rps.rounds, 2);
         let stalled = summary(stalled());
-        assert!(stalled.latency_us.p90.is_some() && stalled.latency_us.p99.is_none());
+        let affected = &stalled.omission.as_ref().unwrap().affected;
+        assert_eq!(affected, &["p99", "p999"]);
         let open = summary(open_loop());
         assert!(open.open.is_some() && open.errors.total == 0);
         let overloaded = summary(overloaded());

@@ -26,8 +26,14 @@ pub struct Finding {
     pub effects: Effects,
     /// One sentence with the numbers it rests on, without the load level.
     pub sentence: String,
+    /// The same in a few words, without its evidence; empty where the sentence is short.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub headline: String,
     /// What to do about it.
     pub remedy: Option<String>,
+    /// Options that the best next command adds to the one that was run, such as `--rate 60k`; empty where none helps.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
     /// The numbers it rests on, by name.
     pub evidence: Vec<(String, f64)>,
 }
@@ -36,6 +42,22 @@ impl Finding {
     /// Returns the severity, which is that of its strongest effect.
     pub fn grade(&self) -> Grade {
         self.effects.grade()
+    }
+
+    /// Returns the headline, or the sentence where it is short.
+    pub fn headline(&self) -> &str {
+        match self.headline.as_str() {
+            "" => &self.sentence,
+            headline => headline,
+        }
+    }
+
+    /// Returns the best next step: a command, or else what to do.
+    pub fn next(&self, plan: &Plan) -> Option<String> {
+        match self.options.as_str() {
+            "" => self.remedy.clone(),
+            options => Some(format!("weigh run {options} {}", plan.first_url())),
+        }
     }
 
     /// Returns the sentence with the load level before it, where there are several: `at 2 connections: ...`.
@@ -220,6 +242,11 @@ impl Effects {
     /// Returns the affected figures, in the order in which they are printed.
     pub fn figures(&self) -> Vec<Figure> {
         self.0.keys().copied().collect()
+    }
+
+    /// Returns whether some figure says nothing.
+    pub fn is_void(&self) -> bool {
+        self.0.values().any(|effect| *effect == Effect::Void)
     }
 
     /// Returns the severity of the strongest effect.

@@ -99,7 +99,7 @@ mod tests {
     use crate::{OpenTimes, Window};
     use units::Instant;
 
-    /// A second at 2000/s on one thread that was this busy; `ended` of the 2000 due ended in it, each 50 µs after its due.
+    /// A second at 2000/s on one thread that was this busy; `ended` of the 2000 due ended in it, each 50 us after its due.
     fn round(ended: u64, busy: f64) -> Round {
         let mut round = Round {
             window: Window {

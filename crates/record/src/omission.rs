@@ -26,8 +26,9 @@ pub struct Omission {
     pub blind_from: Option<f64>,
     /// From this one on the samples show them; null likewise.
     pub blind_to: Option<f64>,
-    /// The percentiles between the two, which are withheld although there are samples enough for them.
-    pub withheld: Vec<String>,
+    /// The percentiles that coordinated omission makes too small, of those that are printed; they carry a mark.
+    #[serde(alias = "withheld")]
+    pub affected: Vec<String>,
 }
 
 impl Omission {
@@ -60,8 +61,8 @@ impl Omission {
         }
         let carried = Percentile::DEFAULT.into_iter();
         let carried = carried.filter(|p| stats::carries(count, p.quantile()));
-        let withheld = carried.filter(|p| omission.affects(tally, *p));
-        omission.withheld = withheld.map(Percentile::key).collect();
+        let affected = carried.filter(|p| omission.affects(tally, *p));
+        omission.affected = affected.map(Percentile::key).collect();
         Some(omission)
     }
 
@@ -186,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_between_what_gaps_hide_and_what_the_samples_show_are_withheld() {
-        // Of 20 000 samples the gap caught so many; a user would have met it in one of ten cases, less 5 parts in 100 000.
+    fn percentiles_between_what_gaps_hide_and_what_the_samples_show_are_affected() {
+        // Of 20,000 samples the gap caught so many; a user would have met it in one of ten cases, less 5 parts in 100,000.
         let cases: &[(u64, &[&str])] = &[
             (1, &["p99", "p999"]),
             (20, &["p99", "p999"]),
@@ -199,20 +200,18 @@ mod tests {
         for (caught, wanted) in cases {
             let tally = tally(20_000, MS / 10, &[100_000], *caught);
             let omission = Omission::of(&tally).unwrap();
-            assert_eq!(omission.withheld, *wanted, "{caught}");
+            assert_eq!(omission.affected, *wanted, "{caught}");
             let latency = Latency::of(&tally);
-            assert!(latency.p50.is_some() && latency.p90.is_some());
-            assert_eq!(latency.p99.is_none(), wanted.contains(&"p99"), "{caught}");
-            assert_eq!(latency.p999.is_none(), wanted.contains(&"p999"), "{caught}");
+            assert!(latency.p90.is_some() && latency.p99.is_some() && latency.p999.is_some());
         }
         let more = tally(20_000, MS / 10, &[100_000, 2_000], 1);
         assert_eq!(
-            Omission::of(&more).unwrap().withheld,
+            Omission::of(&more).unwrap().affected,
             ["p90", "p99", "p999"]
         );
         // Too few samples are another reason, and not named here.
         let few = tally(999, MS / 10, &[200_000], 0);
-        assert_eq!(Omission::of(&few).unwrap().withheld, ["p90"]);
+        assert_eq!(Omission::of(&few).unwrap().affected, ["p90"]);
     }
 
     #[test]
@@ -226,18 +225,18 @@ mod tests {
             let mut gaps = vec![200_000];
             gaps.extend(vec![4_000; short]);
             let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
-            assert_eq!(omission.withheld, wanted, "{short}");
+            assert_eq!(omission.affected, wanted, "{short}");
         }
         // The same time in a stall that one in a hundred never meets: p99 holds what it is taken for.
         let mut gaps = vec![9_000];
         gaps.extend(vec![4_000; 30]);
         let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
-        assert_eq!(omission.withheld, ["p90", "p999"]);
+        assert_eq!(omission.affected, ["p90", "p999"]);
     }
 
     #[test]
     fn gaps_have_no_more_samples_than_there_are_slow_ones() {
-        // Of a gap that could have caught 5 000 only 3 were in flight: p99 is none of its samples.
+        // Of a gap that could have caught 5,000 only 3 were in flight: p99 is none of its samples.
         let mut tally = tally(20_000, MS / 10, &[100_000], 3);
         tally.gaps.as_mut().unwrap().caught = Histogram::default();
         tally
@@ -248,15 +247,7 @@ mod tests {
             .record_n(100_000_000, 5_000);
         let omission = Omission::of(&tally).unwrap();
         assert!((omission.blind_to.unwrap() - (1.0 - 3.0 / 20_000.0)).abs() < 1e-12);
-        assert_eq!(omission.withheld, ["p99", "p999"]);
-    }
-
-    #[test]
-    fn a_withheld_percentile_is_no_lower_bound_either() {
-        let mut tally = tally(20_000, MS, &[100_000], 1);
-        tally.censored_from = Some(Nanos::from_micros(10));
-        let latency = Latency::of(&tally);
-        assert_eq!(latency.at_least, ["min", "mean", "p50", "p90", "max"]);
+        assert_eq!(omission.affected, ["p99", "p999"]);
     }
 
     #[test]

@@ -142,7 +142,7 @@ mod tests {
         };
         assert!(
             said(daemon.clone()).contains(
-                "status 0 in the warm-up of round 2, while 1 000 processes that it had started went on; it"
+                "status 0 in the warm-up of round 2, while 1,000 processes that it had started went on; it"
             ),
             "{}",
             said(daemon.clone())

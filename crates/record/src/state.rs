@@ -17,25 +17,22 @@ const MOST_ENTRIES: usize = 1 << 20;
 /// [`SaveError::Unwritable`] where the directory cannot be created.
 pub fn default_path(started_unix: u64, pid: u32) -> Result<PathBuf, SaveError> {
     let folder = state_folder();
-    match DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-    {
-        Ok(()) => Ok(folder.join(name(started_unix, pid))),
-        Err(error) => Err(SaveError::Unwritable {
-            path: folder,
-            error,
-        }),
-    }
+    create_state_folder(&folder)?;
+    Ok(folder.join(name(started_unix, pid)))
 }
 
-/// The record in the state directory that was begun last and finished; none when there is none.
-pub fn latest() -> Option<PathBuf> {
-    latest_in(&state_folder())
+/// Creates the state directory, for this user alone.
+pub(crate) fn create_state_folder(folder: &Path) -> Result<(), SaveError> {
+    let mut builder = DirBuilder::new();
+    let created = builder.recursive(true).mode(0o700).create(folder);
+    created.map_err(|error| SaveError::Unwritable {
+        path: folder.into(),
+        error,
+    })
 }
 
-fn state_folder() -> PathBuf {
+/// The user's state directory for weigh, which need not exist.
+pub(crate) fn state_folder() -> PathBuf {
     let variable = |name| std::env::var_os(name);
     folder_from(variable("XDG_STATE_HOME"), variable("HOME"))
 }
@@ -61,7 +58,7 @@ fn name(unix: u64, pid: u32) -> String {
 
 /// Year, month and day of a number of days after 1970-01-01 (proleptic Gregorian calendar).
 ///
-/// Years are counted from March, so that the leap day is a year's last; then 400 years are always 146 097 days, and the
+/// Years are counted from March, so that the leap day is a year's last; then 400 years are always 146,097 days, and the
 /// months from March begin at day (153 m + 2) / 5.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468; // from 0000-03-01 to 1970-01-01
@@ -78,7 +75,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
     )
 }
 
-fn latest_in(folder: &Path) -> Option<PathBuf> {
+/// The record in `folder` that was begun last and finished; none when there is none.
+pub(crate) fn latest_in(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names

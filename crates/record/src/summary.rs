@@ -183,28 +183,10 @@ impl Latency {
     pub const PERCENTILES: [(&str, f64); 4] =
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
-    /// The figures of what is called latency in a tally, without the percentiles that [`Omission`] makes blind.
+    /// Returns the figures of what is called latency in a tally. [`Omission::affected`](crate::Omission::affected) names
+    /// the percentiles that coordinated omission makes smaller than what randomly arriving requests would have seen.
     pub fn of(tally: &Tally) -> Latency {
-        let mut latency = Latency::from(tally.latency(), tally.latency_censored_from());
-        for name in Omission::of(tally)
-            .into_iter()
-            .flat_map(|each| each.withheld)
-        {
-            latency.withhold(&name);
-        }
-        latency
-    }
-
-    /// Takes back the percentile of this name.
-    fn withhold(&mut self, name: &str) {
-        match name {
-            "p50" => self.p50 = None,
-            "p90" => self.p90 = None,
-            "p99" => self.p99 = None,
-            "p999" => self.p999 = None,
-            _ => unreachable!("{name} is none of the percentiles"),
-        }
-        self.at_least.retain(|known| known != name);
+        Latency::from(tally.latency(), tally.latency_censored_from())
     }
 
     /// The figures of `times`, of which the smallest censored one is `censored_from`.
@@ -478,7 +460,7 @@ mod tests {
         );
     }
 
-    /// A tally of ok exchanges of 1 to `ok` µs, and of `cut` that timed out after `age`.
+    /// A tally of ok exchanges of 1 to `ok` us, and of `cut` that timed out after `age`.
     fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {
         let mut tally = Tally {
             due: ok + cut,
@@ -556,7 +538,7 @@ mod tests {
         ];
         for (ok, cut, age, wanted) in cases {
             let latency = Latency::of(&latencies(*ok, *cut, Nanos::from_micros(*age)));
-            assert_eq!(latency.at_least, *wanted, "{ok} ok, {cut} cut at {age} µs");
+            assert_eq!(latency.at_least, *wanted, "{ok} ok, {cut} cut at {age} us");
             assert_eq!(latency.count, ok + cut);
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! let runs = [record::example::ok()];
 //! let text = format("text").unwrap();
-//! let shown = (text.render)(&runs, &Look { colour: false, width: 80 });
+//! let shown = (text.render)(&runs, &Look::default());
 //! assert!(shown.contains("requests/s"));
 //! ```
 #![forbid(unsafe_code)]
@@ -35,14 +35,29 @@ pub struct Look {
     pub colour: bool,
     /// Columns of the text; lines are broken to fit where they can be.
     pub width: usize,
+    /// How much text tells.
+    pub detail: Detail,
+}
+
+/// How much the text about a record tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Detail {
+    /// The answer in five lines.
+    Quiet,
+    /// The answer, its reliability and the next step, in some twelve lines.
+    #[default]
+    Brief,
+    /// Everything.
+    Full,
 }
 
 impl Default for Look {
-    /// No colours, 80 columns.
+    /// No colours, 80 columns, the short page.
     fn default() -> Self {
         Look {
             colour: false,
             width: 80,
+            detail: Detail::Brief,
         }
     }
 }

@@ -7,12 +7,12 @@ use crate::page::{Block, Page, curve};
 use crate::text::{self, render};
 use record::{Finding, Run};
 
-/// Of whom what is asked, and the headings.
+/// Returns target, load and the headings.
 pub fn head(run: &Run, look: &Look) -> String {
     let columns = curve::columns(run);
     format!(
         "{}\n{}",
-        render(&Page::head(run), look),
+        render(&Page::head(run, look.detail), look),
         text::headings(&columns, look)
     )
 }
@@ -28,8 +28,9 @@ pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> Strin
 
 /// What all points come to, and what is to be held against them.
 pub fn foot(run: &Run, look: &Look) -> String {
-    let mut page = Page::of(run);
-    page.blocks.drain(..Page::head(run).blocks.len());
+    let mut page = Page::at(run, look.detail);
+    page.blocks
+        .drain(..Page::head(run, look.detail).blocks.len());
     page.blocks
         .retain(|block| !matches!(block, Block::Table(_)));
     format!("\n{}", render(&page, look))

@@ -24,7 +24,7 @@ const WIDTH_LEAST: usize = 40;
 pub(crate) fn runs(runs: &[Run], look: &Look) -> String {
     let pages: Vec<String> = runs
         .iter()
-        .map(|run| render(&Page::of(run), look))
+        .map(|run| render(&Page::at(run, look.detail), look))
         .collect();
     let rule = format!("\n{}\n\n", "-".repeat(look.width.clamp(WIDTH_LEAST, 120)));
     pages.join(&rule)
@@ -300,19 +300,19 @@ fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
     lines
 }
 
-/// Words with the blank that follows them. What one reads as one word stays one: a number's groups of digits, the per
-/// cent sign after a number, the arrow before a remedy, a sign that says "less" or "more".
+/// Words with the blank that follows them. What one reads as one word stays one: the per cent sign after a number, the
+/// arrow before a remedy, a sign that says "less" or "more".
 fn words(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(' ') {
         let (before, after) = (&text[start..at], &text[at + 1..]);
-        let is_split_number = before.ends_with(|c: char| c.is_ascii_digit())
-            && after.starts_with(|c: char| c.is_ascii_digit() || c == '%');
+        let is_percentage =
+            before.ends_with(|c: char| c.is_ascii_digit()) && after.starts_with('%');
         let is_sign = ["->", ">=", "<", ">"]
             .iter()
             .any(|sign| before.trim_start_matches('(') == *sign);
-        if !is_split_number && !is_sign {
+        if !is_percentage && !is_sign {
             words.push(&text[start..=at]);
             start = at + 1;
         }
@@ -332,6 +332,7 @@ mod tests {
             &Look {
                 colour: false,
                 width,
+                ..Look::default()
             },
         )
     }
@@ -385,14 +386,14 @@ mod tests {
             ],
             rows: vec![
                 cells("7", "few"),
-                cells("18 446 744 073 709 551 615", "many of them"),
+                cells("18,446,744,073,709,551,615", "many of them"),
             ],
             rest: Some("1 more".to_owned()),
         };
         let wanted = concat!(
             "                         n  what\n",
             "                         7  few\n",
-            "18 446 744 073 709 551 615  many of them\n",
+            "18,446,744,073,709,551,615  many of them\n",
             "... 1 more\n",
         );
         assert_eq!(shown(vec![Block::Table(table)], 40), wanted);
@@ -401,8 +402,8 @@ mod tests {
     #[test]
     fn colours_change_nothing_that_is_seen() {
         let items = vec![
-            Item::strong("41 234"),
-            Item::named("min", Role::Plain, "40 870"),
+            Item::strong("41,234"),
+            Item::named("min", Role::Plain, "40,870"),
             Item::wrong("a very long complaint about what went wrong today"),
         ];
         let page = Page {
@@ -413,6 +414,7 @@ mod tests {
             &Look {
                 colour: false,
                 width: 50,
+                ..Look::default()
             },
         );
         let coloured = render(
@@ -420,6 +422,7 @@ mod tests {
             &Look {
                 colour: true,
                 width: 50,
+                ..Look::default()
             },
         );
         assert_ne!(plain, coloured);
@@ -438,7 +441,7 @@ mod tests {
     fn numbers_are_not_broken() {
         let cases: &[(&str, &[&str])] = &[
             ("97 % busy", &["97 % ", "busy"]),
-            ("of 10 000 needed", &["of ", "10 000 ", "needed"]),
+            ("of 10,000 needed", &["of ", "10,000 ", "needed"]),
             ("-> ask more", &["-> ask ", "more"]),
             (
                 "less (< 0.1 %), or > 99.9 % of",

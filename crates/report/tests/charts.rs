@@ -106,7 +106,7 @@ fn what_findings_demote_is_drawn_as_such_and_no_line_leads_to_what_they_void() {
         [true, true, false, true, true, true, true, true]
     );
     let legend = names(rate).join("\n");
-    for word in ["INVALID", "reservation", "at least", "peak: 12 369"] {
+    for word in ["INVALID", "reservation", "at least", "peak: 12,369"] {
         assert!(legend.contains(word), "{legend}");
     }
     // As the table withholds it, where a point is void.
@@ -302,7 +302,10 @@ fn an_svg_needs_nothing_from_elsewhere_and_every_tag_is_closed() {
 /// Everything that is shown of requests/s: the run's line, the point's row, the peak, the chart's mark, its ring, the CSV.
 fn shown_of_rate(effect: Effect) -> [String; 6] {
     let of = |format: &str, run: &Run| {
-        let look = report::Look::default();
+        let look = report::Look {
+            detail: report::Detail::Full,
+            ..report::Look::default()
+        };
         (report::format(format).unwrap().render)(std::slice::from_ref(run), &look)
     };
     let line = |text: &str, label: &str| {

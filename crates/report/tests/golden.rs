@@ -7,7 +7,7 @@ use plan::Stop;
 use record::{
     Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
 };
-use report::{Look, format};
+use report::{Detail, Look, format};
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -33,11 +33,16 @@ fn check(name: &str, shown: &str) {
 }
 
 fn shown(name: &str, runs: &[Run], width: usize) -> String {
+    shown_at(Detail::Full, name, runs, width)
+}
+
+fn shown_at(detail: Detail, name: &str, runs: &[Run], width: usize) -> String {
     (format(name).unwrap().render)(
         runs,
         &Look {
             colour: false,
             width,
+            detail,
         },
     )
 }
@@ -245,7 +250,7 @@ fn findings(name: &str) -> Vec<Finding> {
             Overload,
             void,
             &[Latency],
-            "OVERLOAD: 2 000 requests/s were due and the server sustained 1 100; response time grew by 0.81 s for each \
+            "OVERLOAD: 2,000 requests/s were due and the server sustained 1,100; response time grew by 0.81 s for each \
              second of it, so latency is a function of the run's length",
             "ask for latency below what the server sustains, with a lower --rate",
         )],
@@ -267,7 +272,7 @@ fn findings(name: &str) -> Vec<Finding> {
                 Errors,
                 caveat,
                 &[Rps, Latency],
-                "398 of 6 255 exchanges failed (6.4 %), mostly because the status was 4xx",
+                "398 of 6,255 exchanges failed (6.4 %), mostly because the status was 4xx",
                 "ask less",
             ),
         ],
@@ -289,6 +294,20 @@ fn text_is_what_it_was_at_100_and_120_columns() {
             check(&format!("{name}.{width}.txt"), &shown("text", runs, width));
         }
     }
+}
+
+/// The short pages of all examples in one file, as they stand on a terminal of 80 columns.
+#[test]
+fn the_answer_comes_first_and_is_short() {
+    let pages = |detail| -> String {
+        let page = |(name, run): &(&str, Run)| {
+            let page = shown_at(detail, "text", std::slice::from_ref(run), 80);
+            format!("== {name}\n{page}\n")
+        };
+        runs().iter().map(page).collect()
+    };
+    check("brief.txt", &pages(Detail::Brief));
+    check("quiet.txt", &pages(Detail::Quiet));
 }
 
 #[test]
@@ -321,7 +340,7 @@ fn what_was_required_is_told_for_people_for_pull_requests_and_for_build_servers(
         judged(
             "errors<=1%",
             Compliance::Met,
-            "errors are 0 of 24 460 requests (0 %)",
+            "errors are 0 of 24,460 requests (0 %)",
         ),
         judged(
             "p99<5ms",
@@ -331,12 +350,12 @@ fn what_was_required_is_told_for_people_for_pull_requests_and_for_build_servers(
         judged(
             "rps>5k",
             Compliance::NotMet,
-            "rps is 4 880 to 4 904 (95 % interval over 5 rounds)",
+            "rps is 4,880 to 4,904 (95 % interval over 5 rounds)",
         ),
         judged(
             "p99.99<9ms",
             Compliance::CannotTell,
-            "p99.99 takes 100 000 requests, and there are 24 460",
+            "p99.99 takes 100,000 requests, and there are 24,460",
         ),
     ];
     run.exit = Some(Exit::new(Exit::NO, run.requirements[2].reason()));

@@ -16,7 +16,7 @@ pub fn minute(unix: u64) -> String {
     format!("{} UTC", iso[..iso.len() - 4].replace('T', " "))
 }
 
-/// Year, month and day of a number of days since 1970, by counting whole 400-year cycles of 146 097 days from 1 March
+/// Year, month and day of a number of days since 1970, by counting whole 400-year cycles of 146,097 days from 1 March
 /// of year 0, so that the leap day comes last (Howard Hinnant, "chrono-compatible low-level date algorithms").
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;

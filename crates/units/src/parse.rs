@@ -31,7 +31,7 @@ pub enum ParseError {
     #[error("`{0}` has a value twice; write each once")]
     Twice(String),
     /// More values than can be measured.
-    #[error("`{0}` has more than 10 000 values; take larger steps")]
+    #[error("`{0}` has more than 10,000 values; take larger steps")]
     ManyValues(String),
     /// Larger than can be counted.
     #[error("`{0}` is too large")]

@@ -138,18 +138,18 @@ mod tests {
 
     #[test]
     fn a_late_cut_leaves_the_percentiles_and_is_noted() {
-        // One beyond all 50 000: only the mean and the maximum are lower bounds.
+        // One beyond all 50,000: only the mean and the maximum are lower bounds.
         let found = found(&unsent(1, Nanos::from_secs(10)));
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
-            "1 of 50 001 exchanges was cut off at 10.0 s or later (1 never sent), so mean and max are lower bounds"
+            "1 of 50,001 exchanges was cut off at 10.0 s or later (1 never sent), so mean and max are lower bounds"
         );
     }
 
     #[test]
     fn percentiles_are_bounds_from_the_rank_of_the_first_cut_on() {
-        // p99.9 of 50 000 + n is among the cut ones from n = 51 on: n > 0.001 (50 000 + n).
+        // p99.9 of 50,000 + n is among the cut ones from n = 51 on: n > 0.001 (50,000 + n).
         for (count, grade) in [(50, Grade::Note), (51, Grade::Qualified)] {
             let found = found(&unsent(count, Nanos::from_secs(10)));
             assert_eq!(found[0].grade(), grade, "{count}: {}", found[0].sentence);

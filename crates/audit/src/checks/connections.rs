@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(found(&reopened(49)), []);
         let twice = found(&reopened(50));
         assert_eq!((twice.len(), twice[0].grade()), (1, Grade::Note));
-        // 50 000 answers over 100 connections, of which 50 were on average halfway.
+        // 50,000 answers over 100 connections, of which 50 were on average halfway.
         assert_eq!(
             twice[0].sentence,
             "100 connections were opened where 50 would have done (10 in each of 5 rounds): the server closes after \
@@ -449,7 +449,7 @@ mod tests {
     fn connections_of_the_warm_up_served_its_requests() {
         let mut run = reopened(150);
         let round = &mut run.points[0].rounds[0];
-        // 50 000 of 50 100 were answered; so were 50 000 of these, about.
+        // 50,000 of 50,100 were answered; so were 50,000 of these, about.
         round.sent_total.warmup = 50_100;
         (0..100).for_each(|_| fail(&mut round.tally, Kind::Abandoned, 0));
         let sentence = &found(&run)[0].sentence;

@@ -111,7 +111,7 @@ mod tests {
     use crate::fixture::{healthy, open_loop};
     use record::{FloorTimes, Grade, Run};
 
-    /// The open loop (p50 150 µs, p99 199 µs) over a floor with these percentiles.
+    /// The open loop (p50 150 us, p99 199 us) over a floor with these percentiles.
     fn run(p50: f64, p99: f64) -> Run {
         let mut run = open_loop();
         floor(&mut run).response_us = FloorTimes {
@@ -158,7 +158,7 @@ mod tests {
         let found = found(&run(100.0, 90.0));
         let latency = open_loop().summary.unwrap().latency_us;
         let wanted = format!(
-            "p50 ({}) is near the instrument's own floor (100 µs): less than half of it can be the server's",
+            "p50 ({}) is near the instrument's own floor (100 us): less than half of it can be the server's",
             micros(latency.p50.unwrap())
         );
         assert!(

@@ -505,7 +505,7 @@ mod tests {
         const BOTH: &[Figure] = &[Figure::Rps, Figure::Latency];
         type Case<'a> = (u64, f64, Option<f64>, Grade, &'a [Figure], &'a str);
         let offer =
-            "the generator could not offer the rate: of 1 000 requests/s that were due it did 800";
+            "the generator could not offer the rate: of 1,000 requests/s that were due it did 800";
         let cases: &[Case] = &[
             (800, 0.86, Some(0.5), Grade::Invalid, BOTH, offer),
             (800, 0.86, None, Grade::Invalid, BOTH, offer),

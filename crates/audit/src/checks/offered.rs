@@ -384,7 +384,7 @@ mod tests {
             assert!(
                 found
                     .iter()
-                    .all(|each| each.sentence.contains("of 50 000 exchanges due"))
+                    .all(|each| each.sentence.contains("of 50,000 exchanges due"))
             );
         }
     }
@@ -405,14 +405,14 @@ mod tests {
             .due -= 2;
         assert!(
             found(&fewer)[0].sentence.starts_with(
-                "in round 2 998 connections were due where the rate makes about 1 000"
+                "in round 2,998 connections were due where the rate makes about 1,000"
             )
         );
     }
 
     #[test]
     fn connections_that_end_early_offer_less_than_was_asked_for() {
-        // 5 000 were due in all rounds together.
+        // 5,000 were due in all rounds together.
         assert_eq!(found(&of_visits(10, 50)), []);
         let found = found(&of_visits(10, 51));
         assert_eq!(
@@ -420,7 +420,7 @@ mod tests {
             (
                 1,
                 Grade::Qualified,
-                "10 of 5 000 connections ended before all their requests were due, so that 1.0 % of what they were to ask \
+                "10 of 5,000 connections ended before all their requests were due, so that 1.0 % of what they were to ask \
                  was never asked"
             )
         );
@@ -435,7 +435,7 @@ mod tests {
         let found = found(&run);
         assert_eq!(
             found[0].sentence,
-            "round 1 was given up after 1 000 of 1 001 were due, because nothing was answered any more"
+            "round 1 was given up after 1,000 of 1,001 were due, because nothing was answered any more"
         );
     }
 

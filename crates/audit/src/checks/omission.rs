@@ -2,9 +2,9 @@
 
 use super::{Check, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list, number};
+use crate::builders::{Substantiate, caveat, list};
 use record::{Cause, Figure, Finding, Gaps, Omission, Summary};
-use units::{Nanos, percent};
+use units::{Nanos, count, percent};
 
 pub(super) const CHECK: Check = Check {
     name: "omission",
@@ -59,32 +59,34 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> Option<Finding> {
     let longest = omission.longest_us?;
-    let consequence = consequence(summary, omission)?;
+    let doubtful = omission.index > INDEX_MOST && summary.latency_us.p999.is_some();
+    if omission.affected.is_empty() && !doubtful {
+        return None;
+    }
     let single = is_single(evidence);
-    let standstill = standstill(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64));
+    let stalls = stalls(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64));
     let index = percent(omission.index);
+    let share = format!("{index} of randomly arriving requests would have hit one");
     let reason = if single {
         format!(
-            "{standstill}, and one connection cannot tell a server that stands still from one that is slow to answer \
-             that request alone; if it stands still, whoever comes at random meets that with a probability of {index}, \
-             and its own samples hardly do"
+            "{stalls}. With one request in flight a stall and a slow response look the same. If these are stalls, {share}, \
+             and a closed loop sends nothing during a stall (coordinated omission)"
         )
     } else {
         format!(
-            "{standstill}, and a closed loop asks nothing meanwhile: whoever comes at random meets that with a \
-             probability of {index}, its own samples hardly do"
+            "{stalls}. A closed loop sends nothing during a stall (coordinated omission): {share}"
         )
     };
+    let too_low = too_low(omission).map_or(String::new(), |names| format!("; {names} too low"));
     let left_out = own_wait(evidence).map_or(String::new(), |wait| {
-        format!(
-            " ({} in which the generator itself did not run are left out)",
-            units::span(wait)
-        )
+        let wait = units::span(wait);
+        format!(" ({wait} in which the generator itself did not run are excluded)")
     });
-    let finding = caveat(
-        &[Figure::Latency],
-        format!("{reason}; {consequence}{left_out}"),
-    );
+    let finding = caveat(&[Figure::Latency], format!("{reason}{too_low}{left_out}"));
+    let headline = format!("{stalls}; a closed loop hides them (coordinated omission)");
+    let finding = finding
+        .in_short(headline)
+        .options(format!("--rate {}", rate(summary)));
     Some(finding.remedy(remedy(summary, single)).evidence([
         ("omission index", omission.index),
         ("gaps", omission.gaps as f64),
@@ -100,34 +102,22 @@ fn is_single(evidence: &Evidence<'_>) -> bool {
     plan.is_some_and(|plan| plan.connections() <= plan.threads() && plan.protocol.pipeline <= 1)
 }
 
-fn standstill(gaps: u64, longest: Nanos) -> String {
-    let (longest, open) = (
-        units::span(longest),
-        "while requests were in flight nothing ended",
-    );
-    match gaps {
-        1 => format!("{open} for {longest}"),
-        _ => format!(
-            "{open} for up to {longest}, {}",
-            number(gaps, "time", "times")
-        ),
+fn stalls(stalls: u64, longest: Nanos) -> String {
+    let longest = units::span(longest);
+    match stalls {
+        1 => format!("1 stall of {longest}"),
+        _ => format!("{} stalls of up to {longest}", count(stalls)),
     }
 }
 
-/// What that does to percentiles; none where it does nothing.
-fn consequence(summary: &Summary, omission: &Omission) -> Option<String> {
+/// The percentiles that are smaller than what randomly arriving requests would have seen; none where none is.
+fn too_low(omission: &Omission) -> Option<String> {
     let shown = |name: &String| name.replace("p999", "p99.9");
-    let names: Vec<String> = omission.withheld.iter().map(shown).collect();
-    let doubtful = omission.index > INDEX_MOST && summary.latency_us.p999.is_some();
-    let are = if names.len() == 1 { "is" } else { "are" };
-    match (names.is_empty(), doubtful) {
-        (true, false) => None,
-        (true, true) => Some("p99.9 is not to be trusted".to_owned()),
-        (false, false) => Some(format!("{} {are} withheld", list(&names))),
-        (false, true) => Some(format!(
-            "{} {are} withheld, and p99.9 is not to be trusted",
-            list(&names)
-        )),
+    let names: Vec<String> = omission.affected.iter().map(shown).collect();
+    match &names[..] {
+        [] => None,
+        [only] => Some(format!("{only} is")),
+        _ => Some(format!("{} are", list(&names))),
     }
 }
 
@@ -139,23 +129,31 @@ fn own_wait(evidence: &Evidence<'_>) -> Option<Nanos> {
         .then_some(gaps.own_wait)
 }
 
-/// Half of what the server did leaves it room, so that the stalls are what is seen. Of several connections, one answer
-/// that is slow for itself holds only one.
-fn remedy(summary: &Summary, single: bool) -> String {
-    let half = summary.rps.mean / 2.0;
-    let rate = match half {
+/// Half of what the server did leaves it room, so that the stalls are what is seen.
+fn rate(summary: &Summary) -> String {
+    match summary.rps.mean / 2.0 {
         half if half >= 10.0 => {
             let unit = 10_f64.powf(half.log10().floor() - 1.0);
-            format!("{}", (half / unit).round() * unit)
+            match (half / unit).round() * unit {
+                rate if rate >= 1e6 => format!("{}m", rate / 1e6),
+                rate if rate >= 1e3 => format!("{}k", rate / 1e3),
+                rate => rate.to_string(),
+            }
         }
         half if half > 0.05 => format!("{half:.1}"),
         _ => "1".to_owned(),
-    };
-    let ask = format!("ask at a rate, whatever the server does: --rate {rate}");
-    if single {
-        format!("{ask}; or over more connections (-c 10), which one slow answer does not hold all")
-    } else {
-        ask
+    }
+}
+
+/// Of several connections, one response that is slow for itself holds only one.
+fn remedy(summary: &Summary, single: bool) -> String {
+    let rate = rate(summary);
+    let load = format!("Load at a rate, which does not wait for the server: --rate {rate}");
+    match single {
+        true => format!(
+            "{load}. Or use more connections (-c 10), which one slow response does not hold all"
+        ),
+        false => load,
     }
 }
 
@@ -167,7 +165,7 @@ mod tests {
 
     const MS: Nanos = Nanos::from_millis(1);
 
-    /// The healthy run (five rounds of a second, ten thousand exchanges each on ten connections; median 150 µs), with
+    /// The healthy run (five rounds of a second, ten thousand exchanges each on ten connections; median 150 us), with
     /// so many gaps of so many microseconds in its first round.
     fn run(gaps: u64, micros: u64) -> Run {
         let mut run = healthy();
@@ -201,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withheld_is_said_with_its_reason_and_a_rate_to_ask_at() {
+    fn what_is_too_low_is_said_with_its_reason_and_a_rate_that_shows_it() {
         let run = run(4, 20_000);
         let latency = &run.summary.as_ref().unwrap().latency_us;
-        assert!(latency.p90.is_some() && latency.p99.is_none() && latency.p999.is_none());
+        assert!(latency.p90.is_some() && latency.p99.is_some() && latency.p999.is_some());
         let found = found(&run);
         assert_eq!(
             (
@@ -216,13 +214,17 @@ mod tests {
         );
         assert_eq!(
             found[0].sentence,
-            "while requests were in flight nothing ended for up to 20.0 ms, 4 times, and a closed loop asks nothing \
-             meanwhile: whoever comes at random meets that with a probability of 1.6 %, its own samples hardly do; p99 \
-             and p99.9 are withheld"
+            "4 stalls of up to 20.0 ms. A closed loop sends nothing during a stall (coordinated omission): 1.6 % of \
+             randomly arriving requests would have hit one; p99 and p99.9 are too low"
         );
         assert_eq!(
+            found[0].headline(),
+            "4 stalls of up to 20.0 ms; a closed loop hides them (coordinated omission)"
+        );
+        assert_eq!(found[0].options, "--rate 5k");
+        assert_eq!(
             found[0].remedy.as_deref(),
-            Some("ask at a rate, whatever the server does: --rate 5000")
+            Some("Load at a rate, which does not wait for the server: --rate 5k")
         );
     }
 
@@ -243,16 +245,16 @@ mod tests {
             let found = found(&run);
             let said = found[0]
                 .sentence
-                .contains("slow to answer that request alone");
+                .contains("a stall and a slow response look the same");
             assert_eq!(said, single, "{}", found[0].sentence);
-            assert!(found[0].sentence.ends_with("; p99 and p99.9 are withheld"));
+            assert!(found[0].sentence.ends_with("; p99 and p99.9 are too low"));
             let more = found[0].remedy.as_ref().unwrap().contains("-c 10");
             assert_eq!(more, single);
         }
     }
 
     #[test]
-    fn above_a_thousandth_of_the_time_a_printed_p999_is_not_to_be_trusted() {
+    fn above_a_thousandth_of_the_time_there_is_a_caveat_even_where_no_percentile_is_too_low() {
         // Six gaps catch sixty samples of fifty thousand, more than one in a thousand: p99.9 is among them.
         for (micros, findings) in [(900, 0), (930, 0), (1_100, 1)] {
             let run = run(6, micros);
@@ -262,7 +264,7 @@ mod tests {
             assert_eq!(found.len(), findings, "{micros}: {found:?}");
             if let Some(found) = found.first() {
                 assert!(
-                    found.sentence.ends_with("p99.9 is not to be trusted"),
+                    found.sentence.ends_with("would have hit one"),
                     "{}",
                     found.sentence
                 );
@@ -285,11 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_to_ask_at_is_half_of_what_was_answered_in_round_figures() {
+    fn the_rate_is_half_of_the_throughput_in_round_figures() {
         let mut summary = healthy().summary.unwrap();
         for (rps, wanted) in [
-            (123_456.0, "62000"),
-            (10_001.0, "5000"),
+            (123_456.0, "62k"),
+            (10_001.0, "5k"),
+            (3_010.0, "1.5k"),
             (30.0, "15"),
             (5.0, "2.5"),
             (0.0, "1"),

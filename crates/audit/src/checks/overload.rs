@@ -354,7 +354,7 @@ mod tests {
         }
         assert_eq!(
             found(&mut run(800, 250))[0].sentence,
-            "OVERLOAD: 1 000 requests/s were due and the server sustained 800; response time grew by 250 ms for each \
+            "OVERLOAD: 1,000 requests/s were due and the server sustained 800; response time grew by 250 ms for each \
              second of it, so latency is a function of the run's length"
         );
     }
@@ -472,7 +472,7 @@ mod tests {
         assert!(
             found[0]
                 .sentence
-                .starts_with("OVERLOAD: 1 000 requests/s were due and the server sustained 800;")
+                .starts_with("OVERLOAD: 1,000 requests/s were due and the server sustained 800;")
         );
         assert!(
             found[0]
@@ -537,7 +537,7 @@ mod tests {
         assert_eq!(told[0].0, "stalls");
         assert!(
             told[0].1.starts_with(
-                "the server fell behind near the end of a window: 1 000 requests/s were due and 943 ended well inside;"
+                "the server fell behind near the end of a window: 1,000 requests/s were due and 943 ended well inside;"
             ),
             "{told:?}"
         );

@@ -194,7 +194,7 @@ mod tests {
         let found = found(&run);
         assert_eq!(
             found[0].sentence,
-            "nothing ended well inside the window in round 2, but 10 000 exchanges did after it"
+            "nothing ended well inside the window in round 2, but 10,000 exchanges did after it"
         );
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
     }

@@ -232,19 +232,19 @@ mod tests {
             (2_000, None),
             (
                 1_999,
-                Some("p99.9 withheld; 10 000 samples are needed, there are 9 995"),
+                Some("p99.9 withheld; 10,000 samples are needed, there are 9,995"),
             ),
             (
                 200,
-                Some("p99.9 withheld; 10 000 samples are needed, there are 1 000"),
+                Some("p99.9 withheld; 10,000 samples are needed, there are 1,000"),
             ),
             (
                 199,
-                Some("p99 and p99.9 withheld; 1 000 and 10 000 samples are needed, there are 995"),
+                Some("p99 and p99.9 withheld; 1,000 and 10,000 samples are needed, there are 995"),
             ),
             (
                 20,
-                Some("p99 and p99.9 withheld; 1 000 and 10 000 samples are needed, there are 100"),
+                Some("p99 and p99.9 withheld; 1,000 and 10,000 samples are needed, there are 100"),
             ),
         ];
         for (each, wanted) in cases {

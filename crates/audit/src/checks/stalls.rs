@@ -157,7 +157,7 @@ mod tests {
         series
     }
 
-    /// The healthy run (p90 190 µs), whose second round had so many endings in each bin, the last of them not whole.
+    /// The healthy run (p90 190 us), whose second round had so many endings in each bin, the last of them not whole.
     fn run(bins: &[u64]) -> Run {
         let mut run = healthy();
         let round = &mut run.points[0].rounds[1];
@@ -256,7 +256,7 @@ mod tests {
         let found = found(&run);
         assert!(
             found[0].sentence.starts_with(
-                "for at least 1 600 ms nothing ended in round 4 (and for a while in 1 other round), and"
+                "for at least 1,600 ms nothing ended in round 4 (and for a while in 1 other round), and"
             ),
             "{}",
             found[0].sentence

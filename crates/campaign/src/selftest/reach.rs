@@ -81,10 +81,10 @@ mod tests {
         };
         assert_eq!(
             said(1, 4.0),
-            "--rate 50 000 000 is more than this generator can offer, about 140 000 requests/s with 1 thread (an exchange \
-             takes it 7.00 µs of CPU, against a server that does next to nothing); lower --rate, or give up to --threads 4"
+            "--rate 50,000,000 is more than this generator can offer, about 140,000 requests/s with 1 thread (an exchange \
+             takes it 7.00 us of CPU, against a server that does next to nothing); lower --rate, or give up to --threads 4"
         );
-        assert!(said(4, 4.0).contains("about 570 000 requests/s with 4 threads ("));
+        assert!(said(4, 4.0).contains("about 570,000 requests/s with 4 threads ("));
         assert!(said(4, 4.0).ends_with("lower --rate, or load from several machines"));
     }
 }

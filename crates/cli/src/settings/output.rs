@@ -4,6 +4,8 @@ use crate::beside::Beside;
 use plan::Takes::Value;
 use plan::settings::keep;
 use plan::{Group, Setting};
+use record::{RecordName, RecordNameError};
+use report::Detail;
 use std::path::PathBuf;
 
 /// What is printed, and which files are written.
@@ -16,8 +18,21 @@ pub struct Output {
     pub beside: Vec<Beside>,
     pub json: bool,
     pub quiet: bool,
+    pub verbose: bool,
+    pub name: Option<RecordName>,
     pub show_exchange: bool,
     pub dry_run: bool,
+}
+
+impl Output {
+    /// Returns how much the result tells.
+    pub fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (false, true) => Detail::Full,
+            (false, false) => Detail::Brief,
+        }
+    }
 }
 
 /// What all rows of the group have in common.
@@ -66,8 +81,21 @@ pub static OUTPUT: &[Setting<Output>] = &[
         help: "Print the record as JSON instead of the text.",
         parse: |output, _| keep(&mut output.json, Ok(true)),
         ..ROW },
-    Setting { name: "quiet", short: Some('q'), common: true,
-        help: "Print only the result: no progress, no messages.",
+    Setting { name: "verbose", short: Some('v'), common: true,
+        help: "Print everything that is known of the result.",
+        long: "`weigh report -v` prints it later, from the record.",
+        parse: |output, _| keep(&mut output.verbose, Ok(true)),
+        ..ROW },
+    Setting { name: "name", takes: Value("NAME"),
+        help: "Name of the record, for `weigh report NAME`.",
+        long: "Letters, digits, dots, dashes and underscores. Of several records with one name, the newest is meant.",
+        parse: |output, text| {
+            let name = text.parse().map_err(|error: RecordNameError| error.to_string());
+            keep(&mut output.name, name.map(Some))
+        },
+        ..ROW },
+    Setting { name: "quiet", short: Some('q'), common: true, excludes: &["verbose"],
+        help: "Print the result in five lines, no progress and no messages.",
         parse: |output, _| keep(&mut output.quiet, Ok(true)),
         ..ROW },
     Setting { name: "show-exchange", excludes: &["dry-run"],

@@ -58,7 +58,7 @@ pub fn weigh(name: &str, script: Script, flags: &str) -> World {
     let server = MisbehavingServer::start(&"127.0.0.1:0".parse().unwrap(), script).unwrap();
     let begun = Instant::now();
     // Whoever hangs is ended, and has then another status; so has whoever keeps what is sent to it without end.
-    let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --quiet \"$@\"");
+    let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --verbose \"$@\"");
     let output = Command::new("sh")
         .args(["-c", &bounded, env!("CARGO_BIN_EXE_weigh")])
         .args(["--rounds", "1", "--keep-going", "--output"])
@@ -74,7 +74,12 @@ pub fn weigh(name: &str, script: Script, flags: &str) -> World {
         let text = String::from_utf8_lossy(bytes);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+    let said = text(&output.stdout);
+    let remarks = String::from_utf8_lossy(&output.stderr);
+    let last = remarks.lines().last().unwrap_or_default();
+    let complaint = text(last.as_bytes());
+    let saved = format!("saved #1 {}", path.display());
+    let complaint = complaint.trim_start_matches(&saved).to_owned();
     let run = record::load(&path)
         .unwrap_or_else(|error| panic!("{name} {flags}: {error}; {said} {complaint}"));
     World {

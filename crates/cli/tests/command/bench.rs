@@ -91,9 +91,9 @@ impl Bench {
         command
     }
 
-    /// `weigh run` with the words of `line`, its record in `run.json`; the record.
+    /// `weigh run -v` with the words of `line`, its record in `run.json`; the record.
     pub fn run(&self, line: &str) -> (Said, Record) {
-        let said = self.say(&format!("run -o run.json {line}"));
+        let said = self.say(&format!("run -v -o run.json {line}"));
         let record = self.record("run.json");
         (said, record)
     }

@@ -25,12 +25,12 @@ const REQUIRED: &[(&str, i32, &str)] = &[
     (
         "errors>0",
         1,
-        "errors>0 is not met: errors are 0 of 1 000 requests (0 %)",
+        "errors>0 is not met: errors are 0 of 1,000 requests (0 %)",
     ),
     (
         "status.404>=1",
         1,
-        "status.404>=1 is not met: status.404 is 0 of 1 000 requests (0 %)",
+        "status.404>=1 is not met: status.404 is 0 of 1,000 requests (0 %)",
     ),
     ("p50>100us", 0, ""),
     ("p50<1h,max<1h", 0, ""),
@@ -45,7 +45,7 @@ const REQUIRED: &[(&str, i32, &str)] = &[
     (
         "p99.9<1h",
         3,
-        "p99.9<1h cannot be judged: p99.9 takes 10 000 requests, and there are 1 000",
+        "p99.9<1h cannot be judged: p99.9 takes 10,000 requests, and there are 1,000",
     ),
     (
         "cpu_us_per_request<30",
@@ -88,7 +88,7 @@ fn a_run_is_judged_and_its_record_holds_the_verdicts() {
         &bench,
         "--require p50>100us,p99.9<1h --require errors=0 --strict",
     );
-    let why = "p99.9<1h cannot be judged: p99.9 takes 10 000 requests, and there are 1 000";
+    let why = "p99.9<1h cannot be judged: p99.9 takes 10,000 requests, and there are 1,000";
     assert_exit(&said, 3, why);
     let judged = record.at("/requirements").as_array().unwrap();
     let words = |name: &str| -> Vec<&str> {
@@ -102,7 +102,7 @@ fn a_run_is_judged_and_its_record_holds_the_verdicts() {
         ["reliable", "p50>100us", "p99.9<1h", "errors=0"]
     );
     assert_eq!(words("verdict")[1..], ["met", "cannot_tell", "met"]);
-    assert_eq!(words("sentence")[3], "errors are 0 of 1 000 requests (0 %)");
+    assert_eq!(words("sentence")[3], "errors are 0 of 1,000 requests (0 %)");
     assert_eq!(record.at("/plan/requirements/1"), "p99.9<1h");
     assert!(
         said.out.contains("p99.9<1h") && said.out.contains("cannot tell"),
@@ -271,7 +271,7 @@ fn a_single_value_is_printed_bare_or_there_is_a_reason() {
         (
             "p99.9",
             3,
-            "p99.9 takes 10 000 requests, and there are 1 000",
+            "p99.9 takes 10,000 requests, and there are 1,000",
         ),
         (
             "cpu_us_per_request",

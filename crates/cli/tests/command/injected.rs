@@ -107,7 +107,7 @@ fn a_full_disk_costs_no_round_that_was_measured() {
     }
     let bench = Bench::new();
     let server = Reference::start(&bench);
-    let line = format!("{}/0.html -n 50 -c 1 --rounds 3", server.at());
+    let line = format!("{}/0.html -v -n 50 -c 1 --rounds 3", server.at());
     let journal = bench.path("run.json.journal");
     // Full from the start: found before anything is asked.
     let options = [
@@ -141,7 +141,7 @@ fn a_full_disk_costs_no_round_that_was_measured() {
         "{said:#?}"
     );
     assert!(said.out.contains("150 ok"), "{said:#?}");
-    let journal = bench.say("report run.json.journal");
+    let journal = bench.say("report -v run.json.journal");
     assert!(journal.ended(0).out.contains("150 ok"), "{journal:#?}");
 }
 

@@ -132,7 +132,7 @@ fn the_journal_of_a_killed_run_holds_every_round_that_was_over() {
     signal("KILL", child.id());
     assert_eq!(Said::of(child).status, None);
     assert!(!bench.path("run.json").exists());
-    let said = bench.say("report run.json.journal");
+    let said = bench.say("report -v run.json.journal");
     said.ended(0);
     assert!(said.out.contains("PARTIAL"), "{}", said.out);
     assert!(said.out.contains("20 ok"), "{}", said.out);
@@ -144,7 +144,7 @@ fn the_journal_of_a_killed_run_holds_every_round_that_was_over() {
     assert_eq!(record.at("/interrupted"), true);
 
     // Somebody's measurement is not overwritten.
-    let again = bench.say(&format!("run {} -n 1 -o run.json", server.at()));
+    let again = bench.say(&format!("run -v {} -n 1 -o run.json", server.at()));
     again.refused(&["run.json.journal holds the rounds of a run that was cut off"]);
 }
 

@@ -160,7 +160,7 @@ fn a_record_that_cannot_be_saved_is_a_failure_and_is_printed_all_the_same() {
         }
     });
     let said = bench.say(&format!(
-        "run {} -n 20 --rounds 2 -o folder/run.json",
+        "run -v {} -n 20 --rounds 2 -o folder/run.json",
         server.at()
     ));
     said.ended(2);
@@ -177,7 +177,7 @@ fn strict_turns_an_invalid_figure_into_a_status() {
     let holes = "{seq}".repeat(1500);
     let weigh = env!("CARGO_BIN_EXE_weigh");
     let line = format!(
-        "run x/100.html?{holes} --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {weigh} serve --listen unix:s -w 1"
+        "run -v x/100.html?{holes} --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {weigh} serve --listen unix:s -w 1"
     );
     let said = bench.say(&line);
     said.ended(0);

@@ -10,16 +10,17 @@ fn results_go_to_standard_output_and_remarks_to_standard_error() {
     let (said, _) = bench.run(&format!("{}/100.html -n 20 --rounds 2", server.at()));
     said.ended(0);
     assert!(said.out.contains("40 ok   0 errors"), "{}", said.out);
-    assert_eq!(said.err.trim(), "record  run.json");
-    let (said, _) = bench.run(&format!(
-        "{}/100.html -n 20 --rounds 2 --quiet",
+    assert_eq!(said.err.trim(), "saved #1 run.json");
+    let said = bench.say(&format!(
+        "run {}/100.html -n 20 --rounds 2 --quiet -o run.json",
         server.at()
     ));
     assert!(
-        said.ended(0).out.contains("40 ok   0 errors"),
+        said.ended(0).out.contains("0 of 40 requests"),
         "{}",
         said.out
     );
+    assert!(said.out.lines().count() <= 8, "{}", said.out);
     assert_eq!(said.err, "");
 }
 
@@ -151,12 +152,12 @@ fn a_target_alone_means_run() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let said = bench.say(&format!(
-        "{}/100.html -n 5 --rounds 1 -o a.json",
+        "{}/100.html -v -n 5 --rounds 1 -o a.json",
         server.at()
     ));
     assert!(said.ended(0).out.contains("5 ok"), "{}", said.out);
     let said = bench.say(&format!(
-        "-n 5 --rounds 1 -o b.json {}/100.html",
+        "-v -n 5 --rounds 1 -o b.json {}/100.html",
         server.at()
     ));
     assert!(said.ended(0).out.contains("5 ok"), "{}", said.out);

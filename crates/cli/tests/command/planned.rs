@@ -91,6 +91,8 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--markdown", "", ""),
     ("--json", "", ""),
     ("--quiet", "", ""),
+    ("--verbose", "", ""),
+    ("--name", "", ""),
     ("--show-exchange", "", ""),
     ("--dry-run", "", ""),
     ("--resume", "", ""),

@@ -67,12 +67,12 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["@", "--rate", "2g"], &["--rate", "`2g` is too large"]),
     (
         &["@", "--rate", "10m", "-c", "2"],
-        &["--rate 10 000 000 over 2 connections", "--connections"],
+        &["--rate 10,000,000 over 2 connections", "--connections"],
     ),
     (
         &["@", "--rate", "50m"],
         &[
-            "--rate 50 000 000 is more than this generator can offer, about ",
+            "--rate 50,000,000 is more than this generator can offer, about ",
             "lower --rate",
         ],
     ),
@@ -98,7 +98,7 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["@", "--connection-rate", "10m", "-c", "2"],
-        &["--connection-rate 10 000 000 over 2 connections"],
+        &["--connection-rate 10,000,000 over 2 connections"],
     ),
     (
         &["@", "--connection-rate", "5", "--pipeline", "2"],

@@ -17,7 +17,7 @@ fn report_prints_what_the_run_printed_byte_for_byte() {
     ];
     for line in &lines {
         let (said, _) = bench.run(line);
-        let again = bench.say("report run.json");
+        let again = bench.say("report -v run.json");
         assert_eq!(
             (&again.out, again.status),
             (&said.out, said.status),
@@ -91,17 +91,17 @@ fn several_records_are_printed_one_after_the_other_and_the_latest_without_a_name
     let bench = Bench::new();
     let server = Reference::start(&bench);
     bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
-    let unnamed = bench.say(&format!("run {}/0.html -n 12 --rounds 1", server.at()));
-    let both = bench.say("report run.json run.json");
+    let unnamed = bench.say(&format!("run -v {}/0.html -n 12 --rounds 1", server.at()));
+    let both = bench.say("report -v run.json run.json");
     assert_eq!(
         both.ended(0).out.matches("11 ok").count(),
         2,
         "{}",
         both.out
     );
-    let latest = bench.say("report");
+    let latest = bench.say("report -v");
     assert_eq!(latest.ended(0).out, unnamed.out);
-    assert!(unnamed.err.contains("record  "), "{}", unnamed.err);
+    assert!(unnamed.err.contains("saved #2"), "{}", unnamed.err);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_missing_file_costs_none_of_the_others() {
     let server = Reference::start(&bench);
     bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
     bench.file("text", "hello");
-    let said = bench.say("report none run.json text run.json");
+    let said = bench.say("report -v none run.json text run.json");
     said.ended(2);
     assert_eq!(said.out.matches("11 ok").count(), 2, "{said:#?}");
     for words in ["none cannot be read", "text is not a record of weigh"] {
@@ -166,7 +166,7 @@ fn a_record_is_read_from_standard_input() {
     let server = Reference::start(&bench);
     let (ran, _) = bench.run(&format!("{}/100.html -n 11 --rounds 1", server.at()));
     let from = |file: &str| {
-        let mut command = bench.weigh(&["report", "-"]);
+        let mut command = bench.weigh(&["report", "-v", "-"]);
         command.stdin(fs::File::open(bench.path(file)).unwrap());
         Said::of(command.spawn().unwrap())
     };

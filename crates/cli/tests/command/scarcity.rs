@@ -216,7 +216,7 @@ fn a_file_that_may_not_grow_on_costs_the_journal_the_rounds_that_are_named_and_n
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let line = format!(
-        "run {}/0.html -n 50 -c 1 --rounds 3 -o run.json",
+        "run -v {}/0.html -n 50 -c 1 --rounds 3 -o run.json",
         server.at()
     );
     let mut kept = Vec::new();
@@ -306,7 +306,10 @@ fn a_slow_clock_is_found_and_told_and_counts_stay_exact() {
     if !built.is_ok_and(|status| status.success()) {
         return println!("skipped: there is no C compiler to slow the clock down with");
     }
-    let line = format!("run {}/0.html -n 500 --rounds 2 -o run.json", server.at());
+    let line = format!(
+        "run -v {}/0.html -n 500 --rounds 2 -o run.json",
+        server.at()
+    );
     let said = bench.say_under("export LD_PRELOAD=./slow.so", "", &line);
     said.ended(0);
     let record = bench.record("run.json");

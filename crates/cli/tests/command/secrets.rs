@@ -209,7 +209,7 @@ fn records_are_for_their_owner() {
     let bench = Bench::new();
     let server = Scripted::answering(OK);
     bench
-        .say(&format!("run {} -n 3 --rounds 1", server.at()))
+        .say(&format!("run -v {} -n 3 --rounds 1", server.at()))
         .ended(0);
     let folder = bench.path("state/weigh");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -218,5 +218,9 @@ fn records_are_for_their_owner() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(
+        files.len(),
+        2,
+        "the record, and the list of records: {files:?}"
+    );
 }

@@ -29,12 +29,13 @@ pub fn fails_after(number: u64) -> Scripted {
 fn more_errors_than_allowed_are_a_no_with_its_reason_in_run_record_and_report() {
     let bench = Bench::new();
     let server = fails_after(1 + 90);
-    let (said, record) = bench.run(&format!("{} -n 100 -c 1 --rounds 1 -q", server.at()));
+    let line = format!("run -q -o run.json {} -n 100 -c 1 --rounds 1", server.at());
+    let (said, record) = (bench.say(&line), bench.record("run.json"));
     let why = "errors<=1% is not met: errors are 10 of 100 requests (10 %)";
     assert_exit(&said, 1, why);
     assert_eq!(record.at("/exit/status"), 1);
     assert_eq!(record.at("/exit/why"), why);
-    let again = bench.say("report run.json");
+    let again = bench.say("report -q run.json");
     assert_exit(&again, 1, why);
     assert_eq!(again.out, said.out);
 }

@@ -317,7 +317,7 @@ fn a_search_is_refused_where_its_rounds_could_not_tell() {
     let said = bench.say(&line);
     let said = said.ended(2);
     assert!(
-        said.err.contains("needs 10 000 exchanges at each rate") && said.err.contains("--duration"),
+        said.err.contains("needs 10,000 exchanges at each rate") && said.err.contains("--duration"),
         "{}",
         said.err
     );
@@ -343,7 +343,7 @@ fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
         ),
         (
             "sweep @ --rate 1k..3k:1k -c 1..90001:1",
-            &["--connections", "more than 10 000"],
+            &["--connections", "more than 10,000"],
         ),
         (
             "sweep @ -c 5 --workers 1,2",

@@ -21,7 +21,7 @@ fn journal(bench: &Bench, name: &str, run: &Run) {
 fn the_journal_of_a_run_killed_in_overload_says_so_in_every_form() {
     let bench = Bench::new();
     journal(&bench, "run.json", &example::overloaded());
-    let said = bench.say("report run.json");
+    let said = bench.say("report -v run.json");
     assert!(said.out.contains("OVERLOAD"), "{}", said.out);
     assert!(
         !said.out.contains("response time *  p50"),
@@ -29,11 +29,11 @@ fn the_journal_of_a_run_killed_in_overload_says_so_in_every_form() {
         said.out
     );
     let json: Value =
-        serde_json::from_str(&bench.say("report run.json --format json").out).unwrap();
+        serde_json::from_str(&bench.say("report -v run.json --format json").out).unwrap();
     let overload = |found: &Value| found["check"] == "overload" && found["grade"] == "invalid";
     let findings = json["findings"].as_array().unwrap();
     assert!(findings.iter().any(overload), "{findings:#?}");
-    let csv = bench.say("report run.json --format csv");
+    let csv = bench.say("report -v run.json --format csv");
     assert!(csv.out.contains("overload"), "{}", csv.out);
 }
 
@@ -42,7 +42,7 @@ fn edited(bench: &Bench, whole: &str, edit: fn(&mut Value)) -> Said {
     let mut record: Value = serde_json::from_str(whole).unwrap();
     edit(&mut record);
     bench.file("edited.json", record.to_string());
-    bench.say("report edited.json")
+    bench.say("report -v edited.json")
 }
 
 fn add(record: &mut Value, path: &str, more: u64) {
@@ -119,7 +119,7 @@ fn figures_are_computed_again_whatever_the_file_says() {
 fn a_record_of_an_older_version_without_the_new_fields_is_read_and_judged() {
     let bench = Bench::new();
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/fixtures/v1.json");
-    let said = bench.say(&format!("report {old}"));
+    let said = bench.say(&format!("report -v {old}"));
     assert!(!said.err.contains("contradicts itself"), "{said:#?}");
     assert!(said.err.contains("errors<=1% is not met"), "{said:#?}");
 }

@@ -159,7 +159,7 @@ fn weigh_counts_what_the_truth_server_counts() {
     // The client's time holds the server's, and the probe's is one of 301.
     assert!(
         p50 >= spans[148],
-        "{p50} µs, but the server took {} µs",
+        "{p50} us, but the server took {} us",
         spans[148]
     );
 }

@@ -58,7 +58,7 @@ fn two_processes_ask_as_often_as_one_and_the_server_saw_each_request() {
             assert!(peak.as_u64().unwrap() <= connections, "{rest}: {peak}");
         }
         assert!(said.out.contains("two generators got "), "{}", said.out);
-        let again = bench.say("report run.json");
+        let again = bench.say("report -v run.json");
         assert_eq!(again.ended(0).out, said.out);
         all += sent(&record);
     }
@@ -174,8 +174,9 @@ fn in_the_first_twin(bench: &Bench) -> (Scripted, std::process::Child, Vec<u32>)
     let first = 1 + 10 + 4; // the probe, the round by one, and four of the round by two
     let (server, silent) = silent_at(first..first + 2);
     let at = server.at();
-    let line =
-        format!("run {at} -o run.json -c 2 -t 1 -n 10 --rounds 2 --two-generators --timeout 100s");
+    let line = format!(
+        "run {at} -o run.json -c 2 -t 1 -v -n 10 --rounds 2 --two-generators --timeout 100s"
+    );
     let words: Vec<&str> = line.split_whitespace().collect();
     let child = bench.weigh(&words).spawn().unwrap();
     silent.recv().unwrap();

@@ -121,7 +121,7 @@ mod tests {
         let sum: u64 = (0..20_000)
             .map(|id| service(capacity, Service::Exponential, 7, id).as_nanos())
             .sum();
-        // The mean of so many has a deviation of 200 µs / sqrt(20000) = 1.4 µs.
+        // The mean of so many has a deviation of 200 us / sqrt(20000) = 1.4 us.
         assert!((sum / 20_000).abs_diff(200_000) < 5_700, "{sum}");
     }
 

@@ -19,7 +19,7 @@ use std::thread;
 use units::{Instant, Nanos};
 
 /// How long before an instant sleeping ends and asking begins. Of 2000 waits on a 2-core virtual machine sleeping alone
-/// ended 26 µs late at the median, 35 µs at p90 and 60 µs at most; so nearly all are over in time, and no more is burned.
+/// ended 26 us late at the median, 35 us at p90 and 60 us at most; so nearly all are over in time, and no more is burned.
 const MARGIN: Nanos = Nanos::from_micros(100);
 /// The longest [`Config::work`]: more is a stall.
 pub const WORK_MAX: Nanos = Nanos::from_secs(1);
@@ -27,7 +27,7 @@ pub const WORK_MAX: Nanos = Nanos::from_secs(1);
 /// How waits end that are to end at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spin {
-    /// If the process may use more than one processor, it is awake for the last 100 µs of each wait; else as `Never`.
+    /// If the process may use more than one processor, it is awake for the last 100 us of each wait; else as `Never`.
     #[default]
     Auto,
     /// The thread never sleeps, but in stalls: it hears of requests without delay, too.

@@ -216,7 +216,7 @@ fn a_stall_begins_between_two_answers_of_a_crowd() {
         call_cost: micros(1),
         ..Options::default()
     };
-    // All are due 20 µs before the tenth stall, and each answer takes some µs.
+    // All are due 20 us before the tenth stall, and each answer takes some us.
     let begins = START + micros(1_000_000);
     let due = Instant::from_nanos(begins.as_nanos() - 20_000);
     let lines = (0..50).map(|id| {

@@ -211,7 +211,7 @@ fn short_waits_are_kept_to_well_under_the_default_slack() {
         (ring.now() - start).saturating_sub(Nanos::from_micros(200))
     };
     let best = (0..50).map(|_| lateness(&mut ring)).min().unwrap();
-    // The default slack alone would make each of them 50 µs late.
+    // The default slack alone would make each of them 50 us late.
     assert!(best < Nanos::from_micros(50), "{best:?}");
 }
 

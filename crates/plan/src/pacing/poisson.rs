@@ -136,7 +136,7 @@ mod tests {
             let gaps: Vec<f64> = (0..10_000).map(|number| pacing.gap(number) - 1.0).collect();
             let lagged: f64 = gaps.windows(2).map(|pair| pair[0] * pair[1]).sum();
             let squares: f64 = gaps.iter().map(|gap| gap * gap).sum();
-            // Its standard deviation is 1 / sqrt(10 000).
+            // Its standard deviation is 1 / sqrt(10,000).
             assert!(
                 (lagged / squares).abs() < 0.04,
                 "{seed}: {}",

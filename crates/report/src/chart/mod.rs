@@ -13,6 +13,7 @@ mod time;
 
 pub use picture::{KINDS, Kind, Undrawn, kind};
 
+use crate::Detail;
 use crate::page::{Block, Page};
 use crate::phrase;
 use record::Run;
@@ -172,7 +173,7 @@ impl Chart {
 
 /// The first lines of the page, as plain text.
 fn head(run: &Run) -> Vec<String> {
-    let blocks = Page::head(run).blocks;
+    let blocks = Page::head(run, Detail::Full).blocks;
     let lines = blocks.into_iter().flat_map(|block| match block {
         Block::Lines(lines) => lines,
         _ => Vec::new(),

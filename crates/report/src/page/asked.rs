@@ -89,8 +89,8 @@ pub(super) fn level(point: &Point) -> Vec<Item> {
     })]
 }
 
-/// `1 000 requests/s`, `0.5 connections/s`: exactly what was asked for.
-fn per_second(rate: Rate, of: Arriving) -> String {
+/// `1,000 requests/s`, `0.5 connections/s`: exactly what was asked for.
+pub(super) fn per_second(rate: Rate, of: Arriving) -> String {
     let per_second = rate.as_f64();
     let shown = match per_second.fract() {
         0.0 => units::count(per_second as u64),
@@ -102,7 +102,7 @@ fn per_second(rate: Rate, of: Arriving) -> String {
     }
 }
 
-fn unfinished(run: &Run) -> Option<Vec<Item>> {
+pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     let rounds = || run.points.iter().flat_map(|point| &point.rounds);
     let partial = rounds().filter(|round| round.partial).count();
     let complete = rounds().count() - partial;
@@ -152,7 +152,7 @@ fn target(run: &Run) -> Vec<Item> {
 }
 
 /// What the server calls itself.
-fn server_name(probe: &Probe) -> Option<&str> {
+pub(super) fn server_name(probe: &Probe) -> Option<&str> {
     let head = probe.response_head.as_deref()?;
     head.lines().skip(1).find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -196,7 +196,11 @@ pub(super) fn sentence(plan: &Plan) -> String {
     }
     words.extend(protocol(plan));
     words.extend(sent_along(plan));
-    words.push(rounds(plan));
+    let warmup = match plan.warmup {
+        units::Nanos::ZERO => String::new(),
+        warmup => format!(" after {} of warm-up", asked(warmup)),
+    };
+    words.push(format!("{}{warmup}", rounds(plan)));
     if plan.two_generators {
         words.push("each by one generator and by two".to_owned());
     }
@@ -256,12 +260,12 @@ fn load(plan: &Plan) -> String {
 }
 
 /// The settings that have several values.
-fn axes(plan: &Plan) -> impl Iterator<Item = &Axis> {
+pub(super) fn axes(plan: &Plan) -> impl Iterator<Item = &Axis> {
     plan.sweep.iter().flat_map(|sweep| &sweep.axes)
 }
 
-/// `1 to 1 000`.
-fn ends(values: &[u32]) -> String {
+/// `1 to 1,000`.
+pub(super) fn ends(values: &[u32]) -> String {
     let shown =
         |value: Option<&u32>| value.map_or(String::new(), |value| units::count((*value).into()));
     match values {
@@ -329,7 +333,7 @@ fn length(body: &Body) -> u64 {
     }
 }
 
-fn rounds(plan: &Plan) -> String {
+pub(super) fn rounds(plan: &Plan) -> String {
     let each = match plan.stop {
         Stop::Duration(span) => asked(span),
         Stop::Requests(requests) => number(requests, "request", "requests"),
@@ -351,10 +355,7 @@ fn rounds(plan: &Plan) -> String {
             Some(demanded) => format!("searched for the highest rate with {demanded}, {rounds}"),
         };
     }
-    match plan.warmup {
-        units::Nanos::ZERO => format!("{rounds} of {each}"),
-        warmup => format!("{rounds} of {each} after {} of warm-up", asked(warmup)),
-    }
+    format!("{rounds} of {each}")
 }
 
 #[cfg(test)]
@@ -395,8 +396,8 @@ mod tests {
                     plan.rounds = 1;
                     plan.warmup = Nanos::from_millis(500);
                 },
-                "closed loop, 1 000 connections on 2 pinned threads, connected when first needed, \
-                 a new connection for every exchange, 1 round of 10 000 requests after 0.5 s of warm-up",
+                "closed loop, 1,000 connections on 2 pinned threads, connected when first needed, \
+                 a new connection for every exchange, 1 round of 10,000 requests after 0.5 s of warm-up",
             ),
             (
                 |plan| {
@@ -418,7 +419,7 @@ mod tests {
                     plan.load = open("10k", Arrivals::Poisson, 1_000);
                     plan.connect = Connect::Lazy;
                 },
-                "open loop, 10 000 requests/s at random (Poisson), at most 1 000 connections on 1 thread, \
+                "open loop, 10,000 requests/s at random (Poisson), at most 1,000 connections on 1 thread, \
                  connected when first needed, keep-alive, 5 rounds of 1 s",
             ),
             (
@@ -434,7 +435,7 @@ mod tests {
                     plan.stop = Stop::Requests(50_000);
                 },
                 "open loop, 150 connections/s of 10 requests each evenly spaced, at most 500 connections on 1 thread, \
-                 connected when they arrive, never used again, 5 rounds of 50 000 requests",
+                 connected when they arrive, never used again, 5 rounds of 50,000 requests",
             ),
             (
                 |plan| plan.load = open("0.5", Arrivals::Constant, 1),

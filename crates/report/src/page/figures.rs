@@ -554,11 +554,11 @@ mod tests {
         let mut run = example::ok();
         let before = (shown(&run, "generator"), shown(&run, "server"));
         assert!(
-            before.0.contains("42.9 µs CPU per exchange"),
+            before.0.contains("42.9 us CPU per exchange"),
             "{}",
             before.0
         );
-        assert!(before.1.contains("168 µs CPU per exchange"), "{}", before.1);
+        assert!(before.1.contains("168 us CPU per exchange"), "{}", before.1);
         let tally = &mut run.points[0].rounds[4].tally;
         tally.due += 1_000_000;
         tally.never_sent += 1_000_000;
@@ -572,8 +572,8 @@ mod tests {
             let again = round.tally.series.clone();
             round.tally.series.merge(&again);
         }
-        assert!(shown(&run, "generator").contains("21.5 µs CPU per exchange"));
-        assert!(shown(&run, "server").contains("83.8 µs CPU per exchange"));
+        assert!(shown(&run, "generator").contains("21.5 us CPU per exchange"));
+        assert!(shown(&run, "server").contains("83.8 us CPU per exchange"));
         run.points[0]
             .rounds
             .iter_mut()
@@ -606,10 +606,10 @@ mod tests {
             let print = round.footprint.as_mut().unwrap();
             (print.wall, print.read) = (Nanos::from_millis(4), Some(window));
         }
-        assert!(shown(&run, "generator").starts_with("2 threads  42.9 µs CPU per exchange"));
+        assert!(shown(&run, "generator").starts_with("2 threads  42.9 us CPU per exchange"));
         assert_eq!(
             shown(&run, "server"),
-            "2 CPUs  168 µs CPU per exchange  3 processes"
+            "2 CPUs  168 us CPU per exchange  3 processes"
         );
     }
 

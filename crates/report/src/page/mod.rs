@@ -4,10 +4,12 @@
 //! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
 
 mod asked;
+mod brief;
 mod cost;
 pub(crate) mod curve;
 mod figures;
 pub(crate) mod findings;
+mod list;
 mod place;
 pub(crate) mod plan;
 mod requirements;
@@ -15,6 +17,9 @@ mod server;
 mod tables;
 mod twin;
 
+pub use list::saved_records;
+
+use crate::Detail;
 use record::{Grade, Run};
 use std::borrow::Cow;
 
@@ -96,10 +101,23 @@ pub struct Column {
 }
 
 impl Page {
-    /// Of whom what was asked; of a sweep also who that is.
-    pub(crate) fn head(run: &Run) -> Page {
-        let mut blocks = vec![Block::Lines(asked::head(run))];
-        if run.is_sweep() {
+    /// Returns as much of what is to be shown of `run` as `detail` says.
+    pub fn at(run: &Run, detail: Detail) -> Page {
+        match detail {
+            Detail::Quiet => brief::quiet(run),
+            Detail::Brief => brief::page(run),
+            Detail::Full => Page::of(run),
+        }
+    }
+
+    /// Returns what stands above the table of a sweep: target and load and, in full, also the server's processes.
+    pub(crate) fn head(run: &Run, detail: Detail) -> Page {
+        let mut blocks = match detail {
+            Detail::Quiet => Vec::new(),
+            Detail::Brief => vec![Block::Lines(brief::head(run))],
+            Detail::Full => vec![Block::Lines(asked::head(run))],
+        };
+        if run.is_sweep() && detail == Detail::Full {
             blocks.push(Block::Rows(server::rows(run)));
         }
         blocks.retain(|block| !block.is_empty());
@@ -108,7 +126,7 @@ impl Page {
 
     /// What is to be shown of `run`: of a run its points one after the other, of a sweep the curve.
     pub fn of(run: &Run) -> Page {
-        let mut blocks = Page::head(run).blocks;
+        let mut blocks = Page::head(run, Detail::Full).blocks;
         blocks.push(Block::Table(requirements::table(run)));
         if run.is_sweep() {
             blocks.push(Block::Table(curve::table(run)));

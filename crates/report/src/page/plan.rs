@@ -112,14 +112,14 @@ mod tests {
         let counted = totals(|plan| plan.stop = Stop::Requests(1_000));
         assert_eq!(
             counted,
-            "5 rounds; 5 000 requests; as long as the responses take"
+            "5 rounds; 5,000 requests; as long as the responses take"
         );
         let scheduled = totals(|plan| {
             open(plan, "100");
             plan.stop = Stop::Requests(1_000);
             plan.two_generators = true;
         });
-        assert_eq!(scheduled, "10 rounds; 10 000 requests; 1m40s of load");
+        assert_eq!(scheduled, "10 rounds; 10,000 requests; 1m40s of load");
         let swept = totals(|plan| {
             open(plan, "1");
             let rates = vec![units::Rate::per_second(100), units::Rate::per_second(300)];
@@ -129,7 +129,7 @@ mod tests {
                 ..plan::Sweep::default()
             });
         });
-        let wanted = "10 rounds; about 2 000 requests and those of the warm-up; 15 s of load";
+        let wanted = "10 rounds; about 2,000 requests and those of the warm-up; 15 s of load";
         assert_eq!(swept, wanted);
     }
 }

@@ -125,7 +125,7 @@ mod tests {
         );
         assert_eq!(
             shown[2],
-            ": nginx| 8|1 thread|1.00 MiB| PSS at rest|/usr/sbin/nginx|at most 1 024 open files"
+            ": nginx| 8|1 thread|1.00 MiB| PSS at rest|/usr/sbin/nginx|at most 1,024 open files"
         );
         let more = Observed {
             count: 90,

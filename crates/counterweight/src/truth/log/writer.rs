@@ -8,7 +8,7 @@ use super::record::{HEADER, Header, RECORD, Record};
 use std::io::{ErrorKind, Write};
 use units::{Instant, Nanos};
 
-/// Bytes that are gathered before they are written: 16 KiB are copied in some 3 µs, and are 341 records.
+/// Bytes that are gathered before they are written: 16 KiB are copied in some 3 us, and are 341 records.
 const PIECE: usize = 16 * 1024;
 /// How old gathered records become at most before they are written, as long as the server looks.
 const AGE: Nanos = Nanos::from_secs(1);

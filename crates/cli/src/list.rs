@@ -1,0 +1,47 @@
+//! `weigh list`: saved records, and how words of the command line name them.
+
+use crate::exit::Exit;
+use crate::output;
+use anyhow::Result;
+use record::{Library, Saved};
+use std::path::{Path, PathBuf};
+
+/// Records that are listed unless all are asked for.
+const NEWEST: usize = 20;
+
+/// Prints the newest saved records, or `all` of them, the newest last.
+pub fn list(all: bool) -> Result<Exit> {
+    let saved = Library::of_user().saved();
+    if saved.is_empty() {
+        output::remark("no record is saved yet; make one with `weigh URL`");
+        return Ok(Exit::YES);
+    }
+    let from = if all {
+        0
+    } else {
+        saved.len().saturating_sub(NEWEST)
+    };
+    let is_there = |saved: &Saved| saved.path.is_file();
+    let page = report::page::saved_records(&saved[from..], is_there);
+    output::print(&report::page_text(
+        &page,
+        &output::look(report::Detail::default()),
+    ))?;
+    if from > 0 {
+        output::remark(&format!("{from} older ones: weigh list --all"));
+    }
+    Ok(Exit::YES)
+}
+
+/// Returns the file that `word` means: a record's number (`41`, `#41`) or name, else a path.
+pub fn file(word: &Path) -> PathBuf {
+    let named = word.to_str().filter(|text| !text.contains('/'));
+    let is_number = |text: &str| {
+        text.trim_start_matches('#')
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    };
+    let named = named.filter(|text| is_number(text) || !word.exists());
+    let found = named.and_then(|text| Library::of_user().find(text));
+    found.map_or(word.to_owned(), |saved| saved.path)
+}

@@ -1,0 +1,294 @@
+//! The list of saved records: which were made, in which order, under which names.
+//!
+//! It is a file of JSON lines in the state directory, one line a record, appended when a record is saved, wherever that
+//! was. A record's number is that of its entry and is never given again. A writer locks the file, so that two runs that
+//! end at the same time get two numbers. The list only points at records: a record that was moved or removed stays in the list,
+//! and a list that was lost costs nothing but numbers and names.
+
+use crate::state::{create_state_folder, latest_in, state_folder};
+use crate::{Run, SaveError};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The list's name in the state directory.
+const FILE: &str = "records.ndjson";
+/// Beyond this size the older half is dropped: at some 200 bytes an entry the newest 10,000 records remain.
+const LARGEST: u64 = 4 << 20;
+/// A line longer than this is none of ours.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// One saved record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Its number, from 1, in the order of saving.
+    pub number: u64,
+    /// The name that it was given; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Where it was written, absolute.
+    pub path: PathBuf,
+    /// When its campaign began: seconds since 1970, UTC.
+    pub started_unix: u64,
+    /// The first URL that was loaded.
+    pub url: String,
+    /// How many load levels were measured.
+    pub points: usize,
+    /// Requests per second of the only point, or the highest of a sweep; none where nothing was measured.
+    pub rps: Option<f64>,
+}
+
+/// The name of a record: 1 to 64 letters, digits, dots, dashes and underscores, and not only digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordName(String);
+
+/// Why a word is no name of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` cannot name a record; use 1 to 64 letters, digits, dots, dashes and underscores, and not only digits"
+)]
+pub struct RecordNameError(String);
+
+impl FromStr for RecordName {
+    type Err = RecordNameError;
+
+    fn from_str(text: &str) -> Result<RecordName, RecordNameError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        match (1..=64).contains(&text.len()) && text.chars().all(fits) && !is_number {
+            true => Ok(RecordName(text.to_owned())),
+            false => Err(RecordNameError(text.to_owned())),
+        }
+    }
+}
+
+impl AsRef<str> for RecordName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The list of saved records of one state directory.
+#[derive(Debug, Clone)]
+pub struct Library {
+    folder: PathBuf,
+}
+
+impl Library {
+    /// Returns the list of this user's state directory, which need not exist.
+    pub fn of_user() -> Library {
+        Library {
+            folder: state_folder(),
+        }
+    }
+
+    /// Adds the record `run`, saved at `path`, and returns its number.
+    ///
+    /// # Errors
+    /// [`SaveError::Unwritable`] where the list cannot be written; the record itself is not touched.
+    pub fn add(&self, run: &Run, path: &Path, name: Option<&RecordName>) -> Result<u64, SaveError> {
+        let list = self.folder.join(FILE);
+        create_state_folder(&self.folder)?;
+        self.append(&list, run, path, name)
+            .map_err(|error| SaveError::Unwritable { path: list, error })
+    }
+
+    fn append(
+        &self,
+        list: &Path,
+        run: &Run,
+        path: &Path,
+        name: Option<&RecordName>,
+    ) -> io::Result<u64> {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(list)?;
+        file.lock()?;
+        let length = file.metadata()?.len();
+        let known = entries(&mut file);
+        let number = known.iter().map(|saved| saved.number).max().unwrap_or(0) + 1;
+        let saved = Saved {
+            number,
+            name: name.map_or(String::new(), |name| name.0.clone()),
+            path: std::path::absolute(path)?,
+            started_unix: run.started_unix,
+            url: run.plan.first_url(),
+            points: run.points.len(),
+            rps: highest(run),
+        };
+        if length > LARGEST {
+            file.set_len(0)?;
+            file.rewind()?;
+            let kept = &known[known.len() / 2..];
+            kept.iter().try_for_each(|saved| write(&mut file, saved))?;
+        }
+        file.seek(SeekFrom::End(0))?;
+        write(&mut file, &saved)?;
+        Ok(number)
+    }
+
+    /// Returns the entries, the oldest first; none where there is no list. Lines that are not entries are skipped.
+    pub fn saved(&self) -> Vec<Saved> {
+        let file = File::open(self.folder.join(FILE));
+        file.map_or(Vec::new(), |mut file| entries(&mut file))
+    }
+
+    /// Returns the entry with the number or the name that `word` is; of several with one name the newest.
+    pub fn find(&self, word: &str) -> Option<Saved> {
+        let number = word.strip_prefix('#').unwrap_or(word).parse::<u64>();
+        let is_it = |saved: &Saved| match &number {
+            Ok(number) => saved.number == *number,
+            Err(_) => !word.is_empty() && saved.name == word,
+        };
+        self.saved().into_iter().rev().find(is_it)
+    }
+
+    /// Returns the path of the newest record that is still there: of the list or, where nothing of it is, of the state
+    /// directory.
+    pub fn newest(&self) -> Option<PathBuf> {
+        let listed = self.saved().into_iter().rev().map(|saved| saved.path);
+        let mut there = listed.filter(|path| path.is_file());
+        there.next().or_else(|| latest_in(&self.folder))
+    }
+}
+
+fn highest(run: &Run) -> Option<f64> {
+    let points = run.points.iter().filter_map(|point| point.summary.as_ref());
+    points.map(|summary| summary.rps.mean).reduce(f64::max)
+}
+
+fn write(file: &mut File, saved: &Saved) -> io::Result<()> {
+    let mut line = serde_json::to_vec(saved)?;
+    line.push(b'\n');
+    file.write_all(&line)
+}
+
+/// Whole lines only: one that was cut off by a full disk is skipped like any other that is no entry.
+fn entries(file: &mut File) -> Vec<Saved> {
+    let mut lines = BufReader::new(file.take(2 * LARGEST));
+    let mut entries = Vec::new();
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut lines).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+        entries.extend(serde_json::from_slice::<Saved>(&line).ok());
+        line.clear();
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+
+    fn library() -> (tempfile::TempDir, Library) {
+        let folder = tempfile::tempdir().unwrap();
+        let library = Library {
+            folder: folder.path().join("weigh"),
+        };
+        (folder, library)
+    }
+
+    fn name(text: &str) -> RecordName {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn records_are_numbered_in_order_and_found_by_number_and_name() {
+        let (folder, library) = library();
+        let run = example::ok();
+        let at = |file: &str| folder.path().join(file);
+        assert_eq!(library.saved(), []);
+        assert_eq!(library.newest(), None);
+        assert_eq!(library.add(&run, &at("a.json"), None).unwrap(), 1);
+        let base = name("base");
+        assert_eq!(library.add(&run, &at("b.json"), Some(&base)).unwrap(), 2);
+        assert_eq!(library.add(&run, &at("c.json"), Some(&base)).unwrap(), 3);
+        let path = |word: &str| library.find(word).map(|saved| saved.path);
+        assert_eq!(path("1"), Some(at("a.json")));
+        assert_eq!(path("#2"), Some(at("b.json")));
+        assert_eq!(path("base"), Some(at("c.json")), "the newest of that name");
+        assert_eq!((path("4"), path("other"), path("")), (None, None, None));
+        let first = &library.saved()[0];
+        assert_eq!(first.url, "http://127.0.0.1:8080/100.html");
+        assert_eq!(first.rps, run.summary.map(|summary| summary.rps.mean));
+    }
+
+    #[test]
+    fn the_newest_is_the_last_that_is_still_there() {
+        let (folder, library) = library();
+        let run = example::ok();
+        let at = |file: &str| folder.path().join(file);
+        std::fs::write(at("a.json"), "").unwrap();
+        library.add(&run, &at("a.json"), None).unwrap();
+        library.add(&run, &at("gone.json"), None).unwrap();
+        assert_eq!(library.newest(), Some(at("a.json")));
+        let elsewhere = library.folder.join("20250101-000000-9.json");
+        std::fs::remove_file(at("a.json")).unwrap();
+        std::fs::write(&elsewhere, "").unwrap();
+        assert_eq!(library.newest(), Some(elsewhere));
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_cost_only_themselves() {
+        let (folder, library) = library();
+        let run = example::ok();
+        library.add(&run, &folder.path().join("a"), None).unwrap();
+        let mut text = std::fs::read_to_string(library.folder.join(FILE)).unwrap();
+        text.insert_str(0, "{}\nnonsense\n\u{0}\n");
+        std::fs::write(library.folder.join(FILE), text).unwrap();
+        assert_eq!(
+            library.add(&run, &folder.path().join("b"), None).unwrap(),
+            2
+        );
+        assert_eq!(library.saved().len(), 2);
+    }
+
+    #[test]
+    fn two_that_are_added_at_the_same_time_get_two_numbers() {
+        let (folder, library) = library();
+        let run = example::ok();
+        let path = folder.path().join("a");
+        let add = || library.add(&run, &path, None).unwrap();
+        let mut numbers: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(add)).collect();
+            threads
+                .into_iter()
+                .map(|each| each.join().unwrap())
+                .collect()
+        });
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=8).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn a_list_that_is_too_large_loses_its_older_half_and_no_number() {
+        let (folder, library) = library();
+        let run = example::ok();
+        let path = folder.path().join("a");
+        library.add(&run, &path, Some(&name("old"))).unwrap();
+        library.add(&run, &path, None).unwrap();
+        let list = library.folder.join(FILE);
+        let filler = " \n".repeat(LARGEST as usize / 2);
+        let text = std::fs::read_to_string(&list).unwrap() + &filler;
+        std::fs::write(&list, text).unwrap();
+        assert_eq!(library.add(&run, &path, None).unwrap(), 3);
+        assert!(std::fs::metadata(&list).unwrap().len() < 4096);
+        assert_eq!(library.find("old"), None);
+        assert_eq!(library.saved().len(), 2);
+    }
+
+    #[test]
+    fn names_are_words_and_not_numbers() {
+        for good in ["base", "v1.2-rc_3", "a", "2025-01-01"] {
+            assert!(good.parse::<RecordName>().is_ok(), "{good}");
+        }
+        for bad in ["", "41", "a b", "a/b", "grün", &"x".repeat(65)] {
+            let error = bad.parse::<RecordName>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{bad}` cannot name a record;")));
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The short page: the answer first, then how far it can be trusted and what to do next.
+//!
+//! It selects from the figures of the only point; everything else is on the long page ([`super::Page::of`]). A value is
+//! marked only where a reader would decide otherwise with the reason in mind.
+
+use super::{Block, Item, Page, Role, Row, Span, asked, curve, requirements};
+use crate::phrase::{clean, number};
+use figures::{Figures, find};
+use plan::{Arrivals, Axis, Load, Plan, Version};
+use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
+use std::cmp::Reverse;
+use units::{Percentile, count, percent};
+
+/// The longest text from outside that is shown whole.
+const LONGEST: usize = 60;
+/// The longest URL that is shown whole.
+const LONGEST_URL: usize = 160;
+/// The longest sentence.
+const SENTENCE: usize = 400;
+/// The most kinds of errors that are named.
+const KINDS_MOST: usize = 3;
+
+/// Returns the answer for `run` in some twelve lines; of a sweep its table.
+pub(super) fn page(run: &Run) -> Page {
+    let mut blocks = vec![Block::Lines(head(run))];
+    if run.is_sweep() {
+        blocks.push(Block::Table(curve::table(run)));
+        blocks.push(Block::Rows(curve::rows(run)));
+        blocks.push(Block::Rows(reliability(run)));
+    } else {
+        blocks.push(Block::Rows(rows(run, ROWS)));
+    }
+    required(blocks, run)
+}
+
+/// Returns the answer in five lines; of a sweep its table.
+pub(super) fn quiet(run: &Run) -> Page {
+    let blocks = match run.is_sweep() {
+        true => vec![
+            Block::Table(curve::table(run)),
+            Block::Rows(reliability(run)),
+        ],
+        false => vec![Block::Rows(rows(run, QUIET))],
+    };
+    required(blocks, run)
+}
+
+/// Adds what was required, where that does not go without saying.
+fn required(mut blocks: Vec<Block>, run: &Run) -> Page {
+    blocks.push(Block::Table(requirements::table(run)));
+    blocks.retain(|block| !block.is_empty());
+    Page { blocks }
+}
+
+/// What was loaded, and how.
+pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
+    let mut target = vec![Item::strong(clean(&asked::what(&run.plan), LONGEST_URL))];
+    target.extend(run.probe.as_ref().map(|probe| response(&run.plan, probe)));
+    let lines = [target, vec![Item::plain(load(&run.plan))]];
+    lines.into_iter().chain(asked::unfinished(run)).collect()
+}
+
+/// `nginx/1.22.1, HTTP/1.1, 200, 100 bytes`.
+fn response(plan: &Plan, probe: &Probe) -> Item {
+    if let Some(fault) = &probe.fault {
+        return Item::wrong(clean(&format!("first response: {fault}"), LONGEST));
+    }
+    let name = asked::server_name(probe).map(|name| clean(name, LONGEST));
+    let version = match plan.protocol.version {
+        Version::Http10 => "HTTP/1.0",
+        Version::Http11 => "HTTP/1.1",
+    };
+    let status = probe.status.map(|status| status.to_string());
+    let length = number(probe.body_length, "byte", "bytes");
+    let parts = [name, Some(version.to_owned()), status, Some(length)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Item::plain(parts.join(", "))
+}
+
+/// `closed loop, 50 connections, 5 rounds of 3 s; latency is service time`.
+fn load(plan: &Plan) -> String {
+    let axes = || asked::axes(plan);
+    let connections = axes().find_map(|axis| match axis {
+        Axis::Connections(values) => Some(asked::ends(values)),
+        _ => None,
+    });
+    let connections = connections.unwrap_or_else(|| count(plan.load.connections().into()));
+    let noun = if connections == "1" {
+        "connection"
+    } else {
+        "connections"
+    };
+    let rounds = asked::rounds(plan);
+    match plan.load {
+        Load::Closed { .. } => {
+            format!("closed loop, {connections} {noun}, {rounds}; latency is service time")
+        }
+        Load::Open {
+            rate, of, arrivals, ..
+        } => {
+            let rate = axes()
+                .find_map(|axis| {
+                    match axis {
+                        Axis::Rate(values) => values.first().zip(values.last()),
+                        _ => None,
+                    }
+                    .map(|(first, last)| {
+                        let last = asked::per_second(*last, of);
+                        format!("{} to {last}", units::rate(first.as_f64()))
+                    })
+                })
+                .unwrap_or_else(|| asked::per_second(rate, of));
+            let arrivals = match arrivals {
+                Arrivals::Poisson => "Poisson",
+                Arrivals::Constant => "evenly spaced",
+            };
+            format!(
+                "open loop, {rate} ({arrivals}), up to {connections} {noun}, {rounds}; latency is response time"
+            )
+        }
+    }
+}
+
+/// How a row follows from the figures; none where there is nothing to say.
+type Make = fn(&Figures<'_>) -> Option<Row>;
+
+/// The rows of the page, in order,
+const ROWS: &[Make] = &[throughput, latency, errors, server, bottleneck];
+/// and those of its shortest form.
+const QUIET: &[Make] = &[throughput, latency, errors, server];
+
+fn rows(run: &Run, rows: &[Make]) -> Vec<Row> {
+    let made = match Figures::of(run, 0) {
+        Some(figures) => rows.iter().filter_map(|row| row(&figures)).collect(),
+        None => vec![Row::new(
+            "throughput",
+            vec![Item::wrong("nothing was measured")],
+        )],
+    };
+    made.into_iter().chain(reliability(run)).collect()
+}
+
+/// The value of the figure called `name`, as people read it.
+fn shown(figures: &Figures<'_>, name: &str) -> Option<String> {
+    find(name).and_then(|figure| figure.shown(figures))
+}
+
+/// The strongest effect that the findings have on `figure`, those of coordinated omission apart: it is marked where it
+/// belongs.
+fn effect(figures: &Figures<'_>, figure: Figure) -> Option<Effect> {
+    let others = figures
+        .findings()
+        .filter(|finding| finding.cause != Cause::CoordinatedOmission);
+    effect_on(others, figure)
+}
+
+fn throughput(figures: &Figures<'_>) -> Option<Row> {
+    let mean = shown(figures, "rps.mean").unwrap_or_default();
+    let mut items = match effect(figures, Figure::Rps) {
+        Some(Effect::Void) => vec![Item::wrong("INVALID")],
+        Some(Effect::LowerBound) => {
+            vec![
+                Item::strong(format!(">= {mean} requests/s"))
+                    .and(Role::Warning, " (generator-bound)"),
+            ]
+        }
+        other => {
+            let mark = if other.is_some() { "*" } else { "" };
+            let item = Item::strong(format!("{mean} requests/s")).and(Role::Warning, mark);
+            let range = shown(figures, "rps.min").zip(shown(figures, "rps.max"));
+            let range = range.filter(|_| figures.summary.rps.rounds > 1);
+            let range = range.map(|(min, max)| Item::dim(format!("(rounds: {min} to {max})")));
+            std::iter::once(item).chain(range).collect()
+        }
+    };
+    let seconds = figures.summary.duration_s;
+    if seconds > 0.0 && effect(figures, Figure::Rps) != Some(Effect::Void) {
+        let bytes = (figures.summary.bytes_received as f64 / seconds) as u64;
+        items.push(Item::dim(format!("{}/s", units::bytes(bytes))));
+    }
+    Some(Row::new("throughput", items))
+}
+
+fn latency(figures: &Figures<'_>) -> Option<Row> {
+    let items = match effect(figures, Figure::Latency) {
+        Some(Effect::Void) => {
+            let is_overload = |finding: &Finding| {
+                finding.cause == Cause::Overload && finding.effects.on(Figure::Latency).is_some()
+            };
+            match figures.findings().any(is_overload) {
+                true => vec![Item::wrong("OVERLOAD").and(
+                    Role::Plain,
+                    ": the backlog grew, so latency depends on the length of the run",
+                )],
+                false => vec![Item::wrong("INVALID")],
+            }
+        }
+        _ if figures.summary.latency_us.count == 0 => vec![Item::plain("no request ended ok")],
+        other => {
+            let whole = if other.is_some() { "*" } else { "" };
+            percentiles(figures, whole)
+        }
+    };
+    Some(Row::new("latency", items))
+}
+
+/// The default percentiles and the max, each with its mark; those that the samples do not carry are named as such.
+fn percentiles(figures: &Figures<'_>, whole: &str) -> Vec<Item> {
+    let mut items = Vec::new();
+    for p in Percentile::DEFAULT {
+        let Some(value) = shown(figures, &format!("latency_us.{p}")) else {
+            let item = Item::named(&p.to_string(), Role::Dim, "too few samples");
+            items.push(item);
+            break; // higher ones have fewer
+        };
+        let mark = if figures.is_affected(p) { "*" } else { whole };
+        items.push(Item::named(&p.to_string(), Role::Strong, value).and(Role::Warning, mark));
+    }
+    let max = shown(figures, "latency_us.max");
+    items.extend(max.map(|max| Item::named("max", Role::Strong, max)));
+    items
+}
+
+fn errors(figures: &Figures<'_>) -> Option<Row> {
+    let summary = &figures.summary;
+    let total = summary.errors.total;
+    let requests = number(summary.requests, "request", "requests");
+    if effect(figures, Figure::Counts) == Some(Effect::Void) {
+        return Some(Row::new("errors", vec![Item::wrong("INVALID")]));
+    }
+    if total == 0 {
+        let none = Item::plain(format!("0 of {requests}"));
+        return Some(Row::new("errors", vec![none]));
+    }
+    let share = percent(total as f64 / summary.requests.max(1) as f64);
+    let mut items = vec![Item::wrong(format!(
+        "{} of {requests} ({share})",
+        count(total)
+    ))];
+    let kinds = figures.tally().faults.sorted();
+    let named = kinds.iter().take(KINDS_MOST);
+    items.extend(named.map(|each| {
+        let kind = each.fault.kind.name().replace('_', " ");
+        Item::plain(format!("{} {kind}", count(each.count)))
+    }));
+    if kinds.len() > KINDS_MOST {
+        let others = (kinds.len() - KINDS_MOST) as u64;
+        items.push(Item::dim(number(others, "other kind", "other kinds")));
+    }
+    Some(Row::new("errors", items))
+}
+
+/// What the server cost, or why that is not known.
+fn server(figures: &Figures<'_>) -> Option<Row> {
+    let observed = figures.run.observed.as_ref();
+    if let Some(why) = observed.and_then(|observed| observed.why_not.as_ref()) {
+        let why = clean(why, LONGEST);
+        return Some(Row::new(
+            "server",
+            vec![Item::dim(format!("not observed: {why}"))],
+        ));
+    }
+    let mut items = Vec::new();
+    let cpu = shown(figures, "cpu_us_per_request");
+    items.extend(cpu.map(|cpu| Item::strong(cpu).and(Role::Plain, " CPU per request")));
+    items.extend(cpus(figures).map(Item::plain));
+    items.extend(shown(figures, "pss_bytes.peak").map(Item::plain));
+    (!items.is_empty()).then(|| Row::new("server", items))
+}
+
+/// `0.99 of 2 CPUs`.
+fn cpus(figures: &Figures<'_>) -> Option<String> {
+    let used = find("server.cpus")?.number(figures)?;
+    let share = find("server.busy")?.number(figures)?;
+    let may = (used / share).round();
+    let all = if may == 1.0 {
+        "1 CPU".to_owned()
+    } else {
+        format!("{may} CPUs")
+    };
+    (share > 0.0).then(|| format!("{used:.2} of {all}"))
+}
+
+/// What could not do more, with how busy both sides were.
+fn bottleneck(figures: &Figures<'_>) -> Option<Row> {
+    let name = figures.findings().find_map(|finding| name(finding.cause))?;
+    let share = |figure: &str| find(figure)?.number(figures).map(percent);
+    let sides = [
+        share("server.busy").map(|share| format!("server used {share} of its CPUs")),
+        share("generator.busy").map(|share| format!("busiest generator thread {share} of one")),
+    ];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    let mut item = Item::strong(name);
+    if !sides.is_empty() {
+        item = item.and(Role::Plain, format!(" ({})", sides.join(", ")));
+    }
+    Some(Row::new("bottleneck", vec![item]))
+}
+
+/// The name of a bottleneck; none of causes that are about something else.
+fn name(cause: Cause) -> Option<&'static str> {
+    Some(match cause {
+        Cause::GeneratorSaturated => "load generator",
+        Cause::ServerSaturated => "server",
+        Cause::BothSaturated => "server and load generator",
+        Cause::SharedCpus => "CPUs that server and load generator share",
+        Cause::NeitherSaturated => "neither server nor load generator",
+        Cause::GeneratorQuota => "CPU quota of the load generator",
+        Cause::ServerQuota => "CPU quota of the server",
+        Cause::ServerUnobserved => "unknown: server not observed",
+        _ => return None,
+    })
+}
+
+/// The grade of the whole, its main cause, and the best next step.
+fn reliability(run: &Run) -> Vec<Row> {
+    let mut caveats: Vec<&Finding> = run.findings.iter().collect();
+    caveats.retain(|finding| finding.grade() > Grade::Note);
+    // That the server was not observed is the lesser reason wherever there is another of that grade.
+    caveats.sort_by_key(|finding| {
+        let is_lesser = finding.cause == Cause::ServerUnobserved;
+        (Reverse(finding.grade()), is_lesser)
+    });
+    let Some(main) = caveats.first() else {
+        return vec![Row::new("reliability", vec![Item::strong("GOOD")])];
+    };
+    let (role, grade) = match caveats.iter().any(|finding| finding.effects.is_void()) {
+        true => (Role::Wrong, "INVALID"),
+        false => (Role::Warning, "LIMITED"),
+    };
+    let headline = clean(main.headline(), SENTENCE);
+    let mut item = Item(vec![Span::new(role, grade)]).and(Role::Plain, format!("  * {headline}"));
+    let others = caveats.iter().filter(|other| !other.shares_cause(main));
+    let others = others.count() as u64;
+    if others > 0 {
+        let others = number(others, "other caveat", "other caveats");
+        item = item.and(Role::Dim, format!(" ({others})"));
+    }
+    let next = main.next(&run.plan).map(|next| {
+        let next = clean(&next, SENTENCE);
+        Row::new("", vec![Item::dim("next: ").and(Role::Plain, next)])
+    });
+    std::iter::once(Row::new("reliability", vec![item]))
+        .chain(next)
+        .collect()
+}

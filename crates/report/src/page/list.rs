@@ -1,0 +1,84 @@
+//! The page of `weigh list`: saved records, a row each.
+
+use super::{Block, Column, Page, Role, Span, Table};
+use crate::phrase::{clean, rate};
+use record::Saved;
+use units::date;
+
+/// The longest URL that is shown whole.
+const LONGEST: usize = 60;
+
+/// Returns the page that lists `saved`, in that order. `is_there` tells whether a record is still where it was saved.
+pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page {
+    let columns = [
+        ("#", true),
+        ("started", false),
+        ("name", false),
+        ("requests/s", true),
+        ("", false),
+        ("URL", false),
+    ];
+    let columns = columns.map(|(title, is_number)| Column {
+        title: title.into(),
+        is_number,
+    });
+    let table = Table {
+        columns: columns.to_vec(),
+        rows: saved.iter().map(|each| row(each, is_there(each))).collect(),
+        rest: None,
+    };
+    Page {
+        blocks: vec![Block::Table(table)],
+    }
+}
+
+fn row(saved: &Saved, is_there: bool) -> Vec<Span> {
+    let kind = match (is_there, saved.points) {
+        (false, _) => "gone".to_owned(),
+        (true, 1) => String::new(),
+        (true, points) => format!("{points} points"),
+    };
+    let role = if is_there { Role::Plain } else { Role::Dim };
+    let rps = saved.rps.map_or("-".to_owned(), rate);
+    let cells = [
+        saved.number.to_string(),
+        date::minute(saved.started_unix),
+        saved.name.clone(),
+        rps,
+        kind,
+        clean(&saved.url, LONGEST),
+    ];
+    cells.map(|cell| Span::new(role, cell)).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Look, page_text};
+
+    #[test]
+    fn records_are_listed_with_what_became_of_them() {
+        let saved = |number, name: &str, points, rps| Saved {
+            number,
+            name: name.into(),
+            path: "/tmp/run.json".into(),
+            started_unix: 1_700_000_000,
+            url: "http://127.0.0.1:8080/a\u{1b}b".into(),
+            points,
+            rps,
+        };
+        let saved = [
+            saved(7, "base", 1, Some(4892.0)),
+            saved(8, "", 3, None),
+            saved(9, "", 1, Some(0.5)),
+        ];
+        let page = saved_records(&saved, |each| each.number != 9);
+        let wanted = "\
+#  started               name  requests/s            URL
+7  2023-11-14 22:13 UTC  base       4,892            http://127.0.0.1:8080/a?b
+8  2023-11-14 22:13 UTC                 -  3 points  http://127.0.0.1:8080/a?b
+9  2023-11-14 22:13 UTC              0.50  gone      http://127.0.0.1:8080/a?b
+";
+        assert_eq!(page_text(&page, &Look::default()), wanted);
+    }
+}
