@@ -90,9 +90,15 @@ fn finding(near: &[Near]) -> Finding {
         if near.len() == 1 { "is" } else { "are" },
         list(&floors),
     );
-    let mut found = caveat(&[Figure::Latency], sentence).remedy(
-        "compare such servers by CPU time per request, or by the rate they sustain; for latency ask them for more work",
+    let headline = format!(
+        "{} near the baseline of weigh itself ({})",
+        list(&names),
+        list(&floors)
     );
+    let remedy = "compare such servers by CPU time per request, or by the rate they sustain; for latency ask them for \
+                  more work";
+    let finding = caveat(&[Figure::Latency], sentence).in_short(headline);
+    let mut found = finding.remedy(remedy);
     for each in near {
         let name = |what| format!("{what} {}, us", each.name);
         found.evidence.push((name("response time"), each.latency));

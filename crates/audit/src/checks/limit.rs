@@ -332,6 +332,7 @@ fn unknown(rounds: &[Round]) -> Finding {
         &[Figure::Rps],
         format!("who was the limit is unknown: {why}"),
     )
+    .in_short("the windows are too short to tell the bottleneck")
     .because(cause)
     .remedy("measure for longer: more --requests, or --duration")
 }

@@ -109,7 +109,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         void(
             ALL,
             format!(
-                "in round {} {} due where the rate makes about {}, and {} sent",
+                "in round {}, {} due where the rate makes about {}, and {} sent",
                 u64::from(round.index) + 1,
                 number(due, &one, &several),
                 units::count(wanted.round() as u64),
@@ -233,6 +233,7 @@ fn late(tally: &Tally) -> Option<Finding> {
     Some(
         caveat(&[Figure::Latency], sentence)
             .because(Cause::GeneratorLate)
+            .in_short(format!("the load generator sent late: {} of response time", percent(share)))
             .remedy("leave it a CPU of its own (--pin, fewer workers in the server), or load from another machine")
             .evidence([("share of response time", share), ("p50, us", typical as f64 / 1e3)]),
     )
@@ -405,7 +406,7 @@ mod tests {
             .due -= 2;
         assert!(
             found(&fewer)[0].sentence.starts_with(
-                "in round 2,998 connections were due where the rate makes about 1,000"
+                "in round 2, 998 connections were due where the rate makes about 1,000"
             )
         );
     }

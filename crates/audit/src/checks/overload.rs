@@ -265,7 +265,13 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
         units::rate(found.rates.sustained),
         found.how
     );
-    Some(void(&[Figure::Latency], sentence).remedy(remedy).evidence([
+    let headline = format!(
+        "OVERLOAD: {} requests/s offered, {} sustained",
+        units::rate(found.rates.offered),
+        units::rate(found.rates.sustained)
+    );
+    let finding = void(&[Figure::Latency], sentence).in_short(headline);
+    Some(finding.remedy(remedy).evidence([
         ("offered", found.rates.offered),
         ("sustained", found.rates.sustained),
         ("growth", found.slope),

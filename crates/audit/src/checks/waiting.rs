@@ -58,7 +58,12 @@ fn finding(evidence: &Evidence<'_>, share: f64) -> Finding {
         "the generator's threads had to wait for a CPU {} of the time, and that wait is in the latencies",
         percent(share)
     );
+    let headline = format!(
+        "the load generator waited for a CPU {} of the time",
+        percent(share)
+    );
     caveat(&[Figure::Latency], sentence)
+        .in_short(headline)
         .remedy(relief(evidence))
         .evidence([("share of time waited for a CPU", share)])
 }
