@@ -227,10 +227,7 @@ fn nothing_but_errors_ends_the_campaign_unless_it_is_to_keep_going() {
 #[test]
 fn build_servers_get_their_files() {
     let bench = Bench::new();
-    let (said, _) = delayed(
-        &bench,
-        "--require p50<100us --junit j.xml --markdown m.md -q",
-    );
+    let (said, _) = delayed(&bench, "--require p50<100us --junit j.xml --markdown m.md");
     said.ended(1);
     let junit = fs::read_to_string(bench.path("j.xml")).unwrap();
     assert!(
@@ -320,7 +317,7 @@ fn every_verb_ends_with_a_status_and_says_why() {
 #[test]
 fn what_cannot_be_printed_is_no_success_of_any_verb() {
     let bench = Bench::new();
-    let (said, _) = delayed(&bench, "-q");
+    let (said, _) = delayed(&bench, "");
     said.ended(0);
     for line in [
         "completions bash",
