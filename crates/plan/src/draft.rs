@@ -90,6 +90,8 @@ pub struct Draft {
     pub requests_file: Option<PathBuf>,
     pub resolve: Vec<String>,
     pub unix: Option<PathBuf>,
+    /// What requests have in common beyond the settings that follow.
+    pub request: Request,
     pub method: Option<String>,
     pub headers: Vec<String>,
     pub body: Option<String>,
@@ -121,6 +123,7 @@ impl Draft {
             requests_file: None,
             resolve: Vec::new(),
             unix: None,
+            request: Request::get("/"),
             method: None,
             headers: Vec::new(),
             body: None,
@@ -331,4 +334,97 @@ fn threads(target: &Target, environment: &dyn Environment) -> u32 {
     let cpus = environment.cpus();
     let local = target.endpoints.iter().all(Endpoint::is_local);
     if local { (cpus / 2).max(1) } else { cpus }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Observe;
+
+    /// A machine of eight CPUs on which 300 files may be open.
+    struct Small;
+
+    impl Environment for Small {
+        fn addresses(&self, _: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
+            Ok(vec![SocketAddr::from(([192, 0, 2, 7], port))])
+        }
+
+        fn file_length(&self, option: &str, path: &Path) -> Result<u64, PlanError> {
+            Err(PlanError(format!(
+                "{option} @{} is no file",
+                path.display()
+            )))
+        }
+
+        fn cpus(&self) -> u32 {
+            8
+        }
+
+        fn open_files(&self) -> u64 {
+            300
+        }
+
+        fn seed(&self) -> u64 {
+            4711
+        }
+
+        fn owns(&self, _: IpAddr) -> bool {
+            false
+        }
+
+        fn lacks_io_uring(&self) -> Option<String> {
+            Some("not permitted".into())
+        }
+
+        fn requests_to_judge(&self, _: &Plan) -> u64 {
+            1_000
+        }
+
+        fn cannot_judge(&self, _: &Requirement) -> Option<String> {
+            None
+        }
+    }
+
+    fn made(settings: &[(&str, &str)]) -> Result<Plan, PlanError> {
+        let mut draft = Draft::new(Habits::RUN);
+        for (name, value) in settings {
+            draft.set(name, value).unwrap();
+        }
+        draft.plan(&Small)
+    }
+
+    #[test]
+    fn what_is_not_given_follows_from_the_machine_and_the_target() {
+        let plan = made(&[("url", "far:81/x")]).unwrap();
+        assert_eq!((plan.threads, plan.seed), (8, 4711));
+        assert_eq!(plan.target.endpoints[0].to_string(), "192.0.2.7:81");
+        let near = made(&[
+            ("url", "x"),
+            ("resolve", "x:80:127.0.0.1"),
+            ("server", ":80"),
+        ])
+        .unwrap();
+        assert_eq!((near.threads, near.observe), (4, Some(Observe::Port(80))));
+        let open = made(&[("url", "x"), ("rate", "5")]).unwrap();
+        assert_eq!(
+            (open.load.connections(), open.connect),
+            (150, Connect::Lazy)
+        );
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_refused() {
+        let refused = |setting| made(&[("url", "x"), setting]).unwrap_err().to_string();
+        let source = refused(("source", "192.0.2.1"));
+        assert!(
+            source.starts_with("--source 192.0.2.1 is no address of this machine"),
+            "{source}"
+        );
+        let ring = refused(("ring", "io_uring"));
+        assert!(
+            ring.starts_with("--ring io_uring cannot be had here (not permitted)"),
+            "{ring}"
+        );
+        assert_eq!(refused(("body", "@a")), "--body @a is no file");
+    }
 }

@@ -66,8 +66,8 @@ pub fn request(
     Ok(Some(Request {
         method,
         path: path(url, target)?,
-        headers: common.headers.clone(),
         body,
+        ..common.clone()
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Request: what is sent, and the settings that shape it.
 //!
-//! A new option of the request is a row here and, where no header or body can hold it, a field of [`Request`].
+//! A new option of the request is a row here and, where no header or body can hold it, a field of [`Request`], into which
+//! it is read by way of `draft.request`.
 
 use super::Takes::{Value, Values};
 use super::{Group, Setting, push, put};
@@ -93,7 +94,7 @@ impl Draft {
             method,
             headers: self.request_headers()?,
             body,
-            ..Request::get("/")
+            ..self.request.clone()
         })
     }
 
