@@ -66,6 +66,10 @@ impl Plan {
                  away",
             ),
             (
+                self.is_search() && self.two_generators,
+                "--two-generators contradicts --slo, which searches for a rate; leave one of them away",
+            ),
+            (
                 by_workers && !has_hole,
                 "--workers needs a server that weigh starts, with {workers} in its command: weigh sweep URL -- COMMAND",
             ),

@@ -26,7 +26,7 @@ pub(super) static ROWS: &[Setting] = &[
         show: |plan| plan.connect.word().to_owned(),
         check: |plan| broken(plan.load.is_of_connections() && plan.connect == Connect::Eager,
             "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; leave \
-                          one of them away"),
+             one of them away"),
         ..ROW },
     Setting { name: "no-keepalive",
         help: "Open a new connection for every request.",

@@ -121,7 +121,9 @@ pub(super) static ROWS: &[Setting] = &[
         long: "Each carries half of the load. If both together get more than one, the load generator was the bottleneck.",
         parse: |draft, _| keep(&mut draft.plan.two_generators, Ok(true)),
         show: |plan| yes(plan.two_generators),
-        check: two_generators,
+        check: |plan| broken(plan.two_generators && plan.connections() < 2,
+            "--two-generators splits the load over two processes, and 1 connection cannot be split; give --connections \
+             (and --requests) of 2 or more, or leave it away"),
         ..ROW },
     Setting { name: "seed", takes: Value("N"),
         help: "Seed of everything random.",
@@ -178,19 +180,4 @@ fn check_rate(plan: &Plan, arriving: Arriving) -> Option<String> {
             },
         )
     })
-}
-
-fn two_generators(plan: &Plan) -> Option<String> {
-    if !plan.two_generators {
-        return None;
-    }
-    match plan.is_search() {
-        true => Some("--two-generators contradicts --slo, which looks for a rate and not for who was the limit; leave one of them \
-             away".to_owned()),
-        false => broken(
-            plan.connections() < 2,
-            "--two-generators splits the load over two processes, and 1 connection cannot be split; give --connections \
-             (and --requests) of 2 or more, or leave it away",
-        ),
-    }
 }
