@@ -26,12 +26,15 @@ pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> Strin
     )
 }
 
-/// What all points come to, and what is to be held against them.
+/// What follows the lines: the results of all points together, the requirements, and the caveats.
 pub fn foot(run: &Run, look: &Look) -> String {
     let mut page = Page::at(run, look.detail);
     page.blocks
         .drain(..Page::head(run, look.detail).blocks.len());
-    page.blocks
-        .retain(|block| !matches!(block, Block::Table(_)));
+    let lines = page
+        .blocks
+        .iter()
+        .position(|block| matches!(block, Block::Table(_)));
+    lines.map(|first| page.blocks.remove(first));
     format!("\n{}", render(&page, look))
 }

@@ -121,6 +121,8 @@ fn a_sweep_is_judged_at_each_point() {
     ));
     let why = "errors<5% is not met: at 2 connections, errors are 10 of 100 requests (10 %)";
     assert_exit(&said, 1, why);
+    let told = "at 2 connections, errors are 10 of 100 requests (10 %)";
+    assert_eq!(said.out.matches(told).count(), 1, "{}", said.out);
     let record = bench.record("s.json");
     let verdict = |index: usize| record.at(&format!("/requirements/{index}/verdict")).clone();
     assert_eq!([0, 1, 2, 3].map(verdict), ["met", "met", "not_met", "met"]);

@@ -127,11 +127,11 @@ impl Page {
     /// What is to be shown of `run`: of a run its points one after the other, of a sweep the curve.
     pub fn of(run: &Run) -> Page {
         let mut blocks = Page::head(run, Detail::Full).blocks;
-        blocks.push(Block::Table(requirements::table(run)));
         if run.is_sweep() {
             blocks.push(Block::Table(curve::table(run)));
             blocks.push(Block::Rows(curve::rows(run)));
         }
+        blocks.push(Block::Table(requirements::table(run)));
         for point in run.points.iter().filter(|_| !run.is_sweep()) {
             if run.points.len() > 1 {
                 blocks.push(Block::Lines(vec![asked::level(point)]));
