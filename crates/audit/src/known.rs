@@ -68,6 +68,8 @@ pub(crate) struct Known<'a> {
     pub(crate) basis: Basis<'a>,
     /// All requests of the point.
     pub(crate) requests: u64,
+    /// Whether coordinated omission makes a percentile too small.
+    is_affected: bool,
 }
 
 /// What decides about a figure.
@@ -106,6 +108,7 @@ impl<'a> Known<'a> {
             value,
             basis: Basis::of(&figure, &of, effect),
             requests: of.summary.requests,
+            is_affected: matches!(figure.part, Part::Percentile(p) if figure.figure.name.starts_with("latency") && of.is_affected(p)),
         })
     }
 
@@ -144,6 +147,10 @@ impl fmt::Display for Known<'_> {
             }
             Basis::Alone(why) => write!(f, "{value} (no interval: {why})"),
             Basis::AtLeast(why) => write!(f, "at least {value} ({why})"),
+        }?;
+        match self.is_affected {
+            true => f.write_str(", affected by coordinated omission"),
+            false => Ok(()),
         }
     }
 }
@@ -189,20 +196,18 @@ fn worst<'a>(of: &Figures<'a>, class: Option<Class>) -> Option<(Effect, &'a Find
 
 /// Says why a figure is not there.
 fn missing(figure: &Selected, of: &Figures<'_>) -> String {
-    let Part::Percentile(p) = figure.part else {
-        return "was not measured".to_owned();
+    let need = match figure.part {
+        Part::Percentile(p) => stats::carried_from(p.quantile()),
+        _ => None,
     };
-    let (have, need) = (
-        of.tally().latency().count(),
-        stats::carried_from(p.quantile()),
-    );
+    let have = of.tally().latency().count();
     match need.filter(|need| have < *need) {
         Some(need) => format!(
             "takes {} requests, and there are {}",
             count(need),
             count(have)
         ),
-        None => "is affected by coordinated omission".to_owned(),
+        None => "was not measured".to_owned(),
     }
 }
 

@@ -344,6 +344,17 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_that_coordinated_omission_affects_is_judged_and_that_is_said() {
+        let run = record::example::stalled();
+        let judged = requirements(&run, &["p99<1h".parse().unwrap()]).remove(0);
+        assert_eq!(judged.verdict, Met);
+        let wanted = ", affected by coordinated omission";
+        assert!(judged.sentence.ends_with(wanted), "{}", judged.sentence);
+        let judged = requirements(&run, &["p50<1h".parse().unwrap()]).remove(0);
+        assert!(!judged.sentence.contains(wanted), "{}", judged.sentence);
+    }
+
+    #[test]
     fn what_is_missing_cannot_be_judged() {
         let mut run = failing(0);
         let few = "p99.9 takes 10,000 requests, and there are 500";
