@@ -13,7 +13,6 @@
 //! When the campaign says Stop the round is cut short and handed over; when its line ends, so that nobody is there to
 //! hand anything over to, the generator is to end at once.
 
-use crate::twin::LONGEST;
 use engine::{Job, Observer, Part, Progress, Rendezvous, Rep, Stage};
 use plan::{Endpoint, Plan};
 use record::{Awake, Round};
@@ -23,6 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::Instant;
+
+/// The longest message: a plan with every body in it, or a round with every histogram filled and some to spare.
+pub(crate) const LONGEST: u64 = 1 << 28;
 
 /// What a generator is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

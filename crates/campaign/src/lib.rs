@@ -17,27 +17,39 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// What is measured, in which order:
 mod cells;
 mod course;
+// what must hold before, what is told meanwhile, and what ends it early;
 mod early;
 mod foresight;
-mod generator;
-mod reading;
 mod selftest;
+mod view;
+// the server, and who looks at it;
 mod server;
-mod twin;
 mod unexpected;
-mod walk;
 mod witness;
+// generators that are processes of their own;
+mod generator;
+mod twin;
+// all of that as something to measure on;
+mod bench;
+mod error;
+mod lab;
+// and the campaign itself, and what it leaves.
+mod reading;
+mod walk;
 
 pub use audit::{check, comply, contradiction, judgement, value};
 pub use cells::{Cell, Generators, cells};
 pub use course::left;
+pub use error::CampaignError;
 pub use foresight::{Foresight, foresee};
 pub use generator::{GenerateError, generate};
 pub use reading::{load, load_from};
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use unexpected::UnexpectedError;
-pub use walk::{CampaignError, Outcome, Quiet, View, carry_out, resume};
+pub use view::{Quiet, View};
+pub use walk::{Outcome, carry_out, resume};
 pub use witness::ObserveError;

@@ -3,12 +3,10 @@
 //! Processes and not only more threads, because what a process's threads share (its address space, its descriptors, the
 //! allocator, a mistake of ours) may be the limit too. What became of them is told in lines, see `generator`.
 
-use crate::generator::{Order, Said, Told};
-use crate::walk::place;
-use crate::{Cell, View};
+use crate::generator::{LONGEST, Order, Said, Told};
 use engine::{Job, Observer, Progress, Rep};
 use kernel::process::{Heard, Piped};
-use record::{Journal, Round, Run};
+use record::Round;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,8 +16,6 @@ use units::{Instant, Nanos};
 
 /// How many generators there are.
 const GENERATORS: usize = 2;
-/// The longest message: a plan with every body in it, or a round with every histogram filled and some to spare.
-pub(crate) const LONGEST: u64 = 1 << 28;
 /// How far ahead a common start lies: enough for a line to be written, read, and seen by threads that look once a
 /// millisecond, on a machine that is busy.
 const LEAD: Nanos = Nanos::from_millis(50);
@@ -43,45 +39,6 @@ pub(crate) enum TwinError {
     Garbled(String),
     #[error("{0}")]
     Failed(String),
-}
-
-/// Whether no more rounds by two generators are tried at the point of `cell`, because one could not be measured.
-pub(crate) fn is_given_up(run: &Run, cell: &Cell) -> bool {
-    let twin = run
-        .points
-        .get(cell.point)
-        .and_then(|point| point.twin.as_ref());
-    twin.is_some_and(|twin| twin.failed.is_some())
-}
-
-/// Keeps what came of `cell` in `run` and `journal`: a round by two generators, or why there is none. That costs no round
-/// by one.
-pub(crate) fn keep(
-    run: &mut Run,
-    journal: &mut Journal,
-    cell: &Cell,
-    measured: Result<Round, TwinError>,
-    view: &mut dyn View,
-) {
-    let measured = measured.map_err(|error| error.to_string());
-    let entry = measured.as_ref().map_err(String::as_str);
-    if let Err(error) = journal.append_twin(cell.point, &cell.level, entry) {
-        view.unjournaled(&error);
-    }
-    match measured {
-        Ok(round) => {
-            view.measured(&round);
-            if round.window.span() > Nanos::ZERO {
-                place(run, cell).twin_mut().rounds.push(round);
-            } else {
-                run.sent_total.unopened += round.sent_total.sum();
-            }
-        }
-        Err(why) => {
-            view.twin_failed(&why);
-            place(run, cell).twin_mut().failed = Some(why);
-        }
-    }
 }
 
 /// Measures repetition `rep` of the load of `job` by two generators, each started by `command`; returns the round, and the

@@ -5,13 +5,12 @@
 //! without it, and the record says why.
 
 use crate::cells::Cell;
-use crate::early::EarlyStop;
 use crate::server::Running;
-use crate::walk::{CampaignError, View};
+use crate::view::Follower;
 use engine::{Observer, Progress};
 use host::{Door, Found, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
-use record::{During, Known, Observed, Round};
+use record::{During, Known, Observed, Round, ServerEnd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
@@ -21,6 +20,17 @@ use thiserror::Error;
 pub struct ObserveError {
     name: String,
     why: String,
+}
+
+/// Why nothing more can be measured.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// The server that was started has ended.
+    Server(Box<ServerEnd>),
+    /// The guardian has ended: the server would outlive us if we were killed.
+    Guardian,
+    /// What was measured says that the campaign is to end, for this reason.
+    Aborted(String),
 }
 
 /// The server of some rounds, and whose footprint is taken.
@@ -73,12 +83,12 @@ impl Subject {
 
     /// Why nothing more can be measured in the round of `cell`, or after it: the server that we started has ended, or
     /// would live on if we were killed.
-    pub(crate) fn lost(&mut self, cell: &Cell, during: During) -> Option<CampaignError> {
+    pub(crate) fn lost(&mut self, cell: &Cell, during: During) -> Option<Lost> {
         let running = self.running.as_mut()?;
         if let Some(end) = running.end(cell, during) {
-            return Some(CampaignError::ServerEnded(Box::new(end)));
+            return Some(Lost::Server(Box::new(end)));
         }
-        (!running.child().is_guarded()).then_some(CampaignError::Unguarded)
+        (!running.child().is_guarded()).then_some(Lost::Guardian)
     }
 
     /// Whose footprint is taken, if anybody's.
@@ -121,38 +131,32 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
 }
 
 /// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.
-pub(crate) struct Witness<'a> {
-    cell: Cell,
-    view: &'a mut dyn View,
+pub(crate) struct Witness<'a, 'f> {
     subject: &'a mut Subject,
-    early: &'a EarlyStop,
+    follower: &'a mut Follower<'f>,
     watch: Watch,
     /// When it becomes true the campaign ends.
     stop: &'a AtomicBool,
     /// When it becomes true the round ends.
     cut: &'a AtomicBool,
     during: During,
-    lost: Option<CampaignError>,
+    lost: Option<Lost>,
 }
 
-impl<'a> Witness<'a> {
-    /// Looks on at the round of `cell`, which has not begun. The round is cut short by `cut`: when `stop` becomes true, and
-    /// when nothing more can be measured.
+impl<'a, 'f> Witness<'a, 'f> {
+    /// Looks on at the round of the follower's cell, which has not begun. The round is cut short by `cut`: when `stop`
+    /// becomes true, and when nothing more can or is to be measured.
     pub(crate) fn of(
-        cell: Cell,
         subject: &'a mut Subject,
-        early: &'a EarlyStop,
-        view: &'a mut dyn View,
+        follower: &'a mut Follower<'f>,
         stop: &'a AtomicBool,
         cut: &'a AtomicBool,
     ) -> Self {
         let rest = subject.rest;
         Witness {
-            cell,
-            view,
             watch: Watch::before(subject.server(), rest),
             subject,
-            early,
+            follower,
             stop,
             cut,
             during: During::WarmUp,
@@ -167,26 +171,15 @@ impl<'a> Witness<'a> {
         }
         let is_stopped = self.stop.load(Ordering::Relaxed);
         if !is_stopped {
-            self.lost = self.subject.lost(&self.cell, self.during);
+            self.lost = self.subject.lost(&self.follower.cell, self.during);
         }
         let is_cut = is_stopped || self.lost.is_some();
         self.cut.store(is_cut, Ordering::Relaxed);
     }
 
-    /// Cuts the round short if what it has come to ends the campaign.
-    fn stop_early(&mut self, progress: Progress) {
-        if self.cut.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Some(why) = self.early.during(progress, kernel::clock::now()) {
-            self.lost = Some(CampaignError::Aborted(why));
-            self.cut.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// Why the campaign cannot go on after the round, if it cannot.
-    pub(crate) fn lost(&mut self) -> Result<(), CampaignError> {
-        self.lost.take().map_or(Ok(()), Err)
+    pub(crate) fn lost(&mut self) -> Option<Lost> {
+        self.lost.take()
     }
 
     /// Adds what the round cost to it.
@@ -199,7 +192,7 @@ impl<'a> Witness<'a> {
     }
 }
 
-impl Observer for Witness<'_> {
+impl Observer for Witness<'_, '_> {
     fn opened(&mut self) {
         self.look();
         self.during = During::Window;
@@ -218,15 +211,20 @@ impl Observer for Witness<'_> {
 
     fn tick(&mut self, progress: Progress) {
         self.look();
-        self.stop_early(progress);
         self.watch.tick(self.subject.server());
-        self.view.progress(&self.cell, progress);
+        let early = self.follower.progress(progress);
+        if !self.cut.load(Ordering::Relaxed) {
+            self.lost = early.map(Lost::Aborted);
+            self.cut.store(self.lost.is_some(), Ordering::Relaxed);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::early::EarlyStop;
+    use record::Run;
 
     fn of(plan: &Plan) -> Result<(Subject, Observed), ObserveError> {
         Subject::of(plan, None, &plan.target.endpoints[0])
@@ -261,6 +259,34 @@ mod tests {
         let refused = of(&plan).unwrap_err().to_string();
         let wanted = format!("--server {} is weigh itself; name", std::process::id());
         assert!(refused.starts_with(&wanted), "{refused}");
+    }
+
+    #[test]
+    fn a_round_is_cut_short_when_a_condition_to_abort_is_met() {
+        let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
+        plan.observe = Some(Observe::Nobody);
+        plan.abort_if = plan::requirement::requirements("errors>=5").unwrap();
+        let (mut subject, _) = of(&plan).unwrap();
+        let (stop, cut) = (AtomicBool::new(false), AtomicBool::new(false));
+        let run = Run {
+            points: Vec::new(),
+            ..record::example::ok()
+        };
+        let mut follower = Follower {
+            cell: crate::cells(&plan)[0],
+            view: &mut crate::Quiet,
+            early: &EarlyStop::of(&plan, &run),
+        };
+        let mut witness = Witness::of(&mut subject, &mut follower, &stop, &cut);
+        for (errors, is_cut) in [(4, false), (5, true), (6, true)] {
+            witness.tick(Progress {
+                errors,
+                window_start: Some(kernel::clock::now()),
+                ..Progress::default()
+            });
+            assert_eq!(cut.load(Ordering::Relaxed), is_cut);
+        }
+        assert!(matches!(witness.lost(), Some(Lost::Aborted(why)) if why.contains("errors are 5")));
     }
 
     #[test]

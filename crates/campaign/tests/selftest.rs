@@ -1,8 +1,7 @@
 //! The self-test as a part of a campaign: before anything is asked of the server, and nothing of it in its counts.
 
 use campaign::{CampaignError, Quiet, SelfTestError, View, carry_out};
-use counterweight::{Config, Server};
-use plan::{Arrivals, Arriving, Axis, Load, Plan, Stop, Sweep};
+use plan::{Arrivals, Arriving, Load, Plan, Stop};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::Nanos;
@@ -81,61 +80,4 @@ fn an_interrupt_in_the_self_test_ends_the_campaign_before_anybody_is_asked() {
         "{ended:?}"
     );
     assert!(was_left_alone(&listener));
-}
-
-/// Interrupts when a self-test goes on after something was measured.
-struct Later<'a>(&'a AtomicBool, bool);
-
-impl View for Later<'_> {
-    fn measured(&mut self, _: &record::Round) {
-        self.1 = true;
-    }
-
-    fn self_test(&mut self) {
-        self.0.store(self.1, Ordering::Relaxed);
-    }
-
-    fn without_floor(&mut self, error: &SelfTestError) {
-        assert!(!self.1, "{error}");
-    }
-}
-
-#[test]
-fn an_interrupt_in_a_later_points_self_test_is_an_interrupt_and_what_was_measured_stands() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::bind(&Config {
-        listen: vec!["127.0.0.1:0".parse().unwrap()],
-        ..Config::default()
-    })
-    .unwrap();
-    let kernel::Address::Ip(at) = server.addresses()[0] else {
-        panic!("{:?}", server.addresses())
-    };
-    let (_, mut plan) = listener_and_plan("1k");
-    plan.target = Plan::example(at).target;
-    plan.requests = plan::Requests::Listed(vec![plan::Request::get("/hello")]);
-    plan.sweep = Some(Sweep {
-        axes: vec![Axis::Rate(vec![
-            "1k".parse().unwrap(),
-            "2k".parse().unwrap(),
-        ])],
-        ..Sweep::default()
-    });
-    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| server.run(&over));
-        let path = folder.path().join("run.json");
-        let outcome = carry_out(plan, &path, &[], &stop, &mut Later(&stop, false));
-        over.store(true, Ordering::Relaxed);
-        outcome.unwrap()
-    });
-    assert!(outcome.run.interrupted);
-    assert_eq!(outcome.run.broken_off, None);
-    let rounds: Vec<usize> = outcome
-        .run
-        .points
-        .iter()
-        .map(|each| each.rounds.len())
-        .collect();
-    assert_eq!(rounds, [1]);
 }

@@ -1,0 +1,63 @@
+//! What a campaign is carried out on: a generator, and a server under test.
+//!
+//! The campaign decides what is measured next, and keeps what came of it; a bench measures. There are two: the
+//! [`Lab`](crate::lab::Lab), with sockets, processes and clocks, and in tests one that says what it is told to say. So
+//! the order of things, resuming, searching and breaking off are tested without a socket, in milliseconds.
+
+use crate::cells::Cell;
+use crate::error::CampaignError;
+use crate::selftest::SelfTestError;
+use crate::server::Ready;
+use crate::twin::TwinError;
+use crate::view::{Follower, View};
+use crate::witness::Lost;
+use engine::RoundError;
+use plan::{Endpoint, Plan};
+use record::{Floor, Machine, Observed, Round};
+use thiserror::Error;
+
+/// Measures rounds. The plans that it is given are those of single points.
+pub(crate) trait Bench {
+    /// Returns what the machine is.
+    fn machine(&self) -> Machine;
+
+    /// Measures the instrument's own floor for `plan`.
+    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Floor, SelfTestError>;
+
+    /// Makes ready for the rounds of `plan`, if what is there cannot go on with it: starts its server, and probes with
+    /// the `{seq}` from `seq` on. Returns the response, if that was necessary; then [`Bench::observe`] comes next.
+    fn prepare(
+        &mut self,
+        plan: &Plan,
+        seq: u64,
+        view: &mut dyn View,
+    ) -> Result<Option<Ready>, CampaignError>;
+
+    /// Finds the server at `endpoint` that is to be observed.
+    fn observe(&mut self, plan: &Plan, endpoint: &Endpoint) -> Result<Observed, CampaignError>;
+
+    /// Returns why the round of `cell` cannot begin, if it cannot.
+    fn lost(&mut self, cell: &Cell) -> Option<Lost>;
+
+    /// Measures the round of the follower's cell, which is cut short if the follower says so. Returns it with the first
+    /// `{seq}`, from `seq` on, that was not used; and why no other round can be measured, if none can.
+    fn round(
+        &mut self,
+        seq: u64,
+        follower: &mut Follower<'_>,
+    ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>);
+
+    /// Stops what was started.
+    fn clear(&mut self);
+}
+
+/// Why there is no round.
+#[derive(Debug, Error)]
+pub(crate) enum Unmeasured {
+    /// By one generator: there will be no other.
+    #[error(transparent)]
+    One(#[from] RoundError),
+    /// By two generators: those by one can still be measured.
+    #[error(transparent)]
+    Two(#[from] TwinError),
+}

@@ -1,0 +1,87 @@
+//! Why a campaign measured nothing, or broke off.
+
+use crate::foresight::Shortage;
+use crate::selftest::BeyondReach;
+use crate::server::ServerError;
+use crate::unexpected::UnexpectedError;
+use crate::witness::{Lost, ObserveError};
+use engine::{JobError, ProbeError, RoundError};
+use kernel::Errno;
+use plan::PlanError;
+use record::{SaveError, ServerEnd};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a campaign measured nothing. Each text names what to do about it.
+#[derive(Debug, Error)]
+pub enum CampaignError {
+    /// The plan is not sound.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The machine does not have what the plan needs.
+    #[error(transparent)]
+    Shortage(#[from] Shortage),
+    /// The generator cannot offer the rate.
+    #[error(transparent)]
+    BeyondReach(#[from] BeyondReach),
+    /// It was interrupted before anything was asked.
+    #[error("interrupted before the load began")]
+    Interrupted,
+    /// The record could not be written, which is found before the load.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// The server did not come up.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The server that was started has ended.
+    #[error("{}", .0.sentence())]
+    ServerEnded(Box<ServerEnd>),
+    /// What was measured says that the campaign is to end.
+    #[error("{0}")]
+    Aborted(String),
+    /// The guardian has ended.
+    #[error(
+        "the process `{}`, which ends the server if weigh is killed, has ended itself; measure again, and leave it alone",
+        kernel::process::GUARDIAN
+    )]
+    Unguarded,
+    /// Nothing could be reached.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The probe did not get an expected response.
+    #[error(transparent)]
+    Unexpected(#[from] UnexpectedError),
+    /// A file that the plan names could not be read.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// Threads could not be set up.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    /// What is to go on is not what was begun.
+    #[error("{what} is not what it was when {} was measured, so its points could not be compared; measure anew", .path.display())]
+    Differs {
+        /// The record.
+        path: PathBuf,
+        /// What is another.
+        what: String,
+    },
+    /// There is nothing to go on with.
+    #[error("{} has every round of its plan already; see it with `weigh report`", .0.display())]
+    Complete(PathBuf),
+    /// The server that was to be observed is not there.
+    #[error(transparent)]
+    Nobody(#[from] ObserveError),
+    /// No ring to probe with.
+    #[error("the kernel gives no epoll instance: {0}")]
+    Ring(Errno),
+}
+
+impl From<Lost> for CampaignError {
+    fn from(lost: Lost) -> CampaignError {
+        match lost {
+            Lost::Server(end) => CampaignError::ServerEnded(end),
+            Lost::Guardian => CampaignError::Unguarded,
+            Lost::Aborted(why) => CampaignError::Aborted(why),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a campaign tells while it goes on.
+
+use crate::cells::Cell;
+use crate::early::EarlyStop;
+use crate::selftest::SelfTestError;
+use engine::{Observer, Progress};
+use record::{Finding, Round, Run, SaveError};
+
+/// Looks on while a campaign is carried out.
+pub trait View {
+    /// The instrument's own floor is being measured: when that begins, and ten times a second.
+    fn self_test(&mut self) {}
+    /// The floor could not be measured; the load is carried out without.
+    fn without_floor(&mut self, _error: &SelfTestError) {}
+    /// The server that was asked for is being started.
+    fn starting(&mut self, _command: &str) {}
+    /// The target answered; the load begins.
+    fn begins(&mut self, _run: &Run) {}
+    /// A round begins.
+    fn round(&mut self, _cell: &Cell) {}
+    /// Ten times a second.
+    fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
+    /// A round is over.
+    fn measured(&mut self, _round: &Round) {}
+    /// All rounds of a point are measured; `findings` is what is to be held against it.
+    fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
+    /// The load could not be measured with two generators, and will not be again; the rounds by one go on.
+    fn twin_failed(&mut self, _why: &str) {}
+    /// A round could not be journaled; it is kept in memory, and the next is tried again.
+    fn unjournaled(&mut self, _error: &SaveError) {}
+    /// The load is over.
+    fn ends(&mut self) {}
+}
+
+/// A view that does not look.
+#[derive(Debug)]
+pub struct Quiet;
+
+impl View for Quiet {}
+
+/// What follows a round: the view, and what may end the campaign early.
+pub(crate) struct Follower<'a> {
+    pub(crate) cell: Cell,
+    pub(crate) view: &'a mut dyn View,
+    pub(crate) early: &'a EarlyStop,
+}
+
+impl Follower<'_> {
+    /// Passes on how far the round has come. Returns why the campaign is to end now, if it is.
+    pub(crate) fn progress(&mut self, progress: Progress) -> Option<String> {
+        self.view.progress(&self.cell, progress);
+        self.early.during(progress, kernel::clock::now())
+    }
+}
+
+/// Observes the self-test for a view.
+pub(crate) struct Onlooker<'a>(pub(crate) &'a mut dyn View);
+
+impl Observer for Onlooker<'_> {
+    fn tick(&mut self, _: Progress) {
+        self.0.self_test();
+    }
+}
