@@ -281,6 +281,7 @@ pub fn assemble(index: u32, ledgers: Vec<Ledger>) -> Round {
         round.partial |= ledger.partial;
         round.threads.push(ledger.accounts);
     }
+    round.tally.pack();
     round.window = match window.start {
         Instant::NEVER => Window::default(),
         _ => window,

@@ -88,6 +88,7 @@ impl Round {
             });
         }
         self.tally.merge(&other.tally);
+        self.tally.pack();
         self.threads.extend_from_slice(&other.threads);
         self.threads.sort_by_key(|accounts| accounts.thread);
         self.sent_total.merge(&other.sent_total);

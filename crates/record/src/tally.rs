@@ -239,6 +239,33 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Packs every histogram: for a tally that is kept, as that of a round.
+    pub fn pack(&mut self) {
+        self.histograms().into_iter().for_each(Histogram::pack);
+    }
+
+    fn histograms(&mut self) -> Vec<&mut Histogram> {
+        let mut all = vec![
+            &mut self.service,
+            &mut self.first_byte,
+            &mut self.lateness,
+            &mut self.service_4xx,
+            &mut self.service_5xx,
+            &mut self.connects.time,
+        ];
+        if let Some(open) = self.open.as_deref_mut() {
+            all.extend([&mut open.response, &mut open.queued]);
+            all.extend([&mut open.connecting, &mut open.generator_late]);
+            all.extend(open.visits.as_mut().map(|visits| &mut visits.time));
+        }
+        if let Some(gaps) = self.gaps.as_deref_mut() {
+            all.extend([&mut gaps.length, &mut gaps.caught]);
+        }
+        all
+    }
+}
+
 /// Adds counts; stops at the top, because what was read from a file may be anything.
 fn plus(count: &mut u64, more: u64) {
     *count = count.saturating_add(more);
@@ -443,6 +470,36 @@ mod tests {
             prop_assert_eq!(&merged(&[0, 1, 2, 3]), &whole);
             prop_assert_eq!(&merged(&[3, 1, 0, 2]), &whole);
         }
+    }
+
+    /// The names in a record tell whether a histogram was left out.
+    #[test]
+    fn every_histogram_of_a_tally_is_packed() {
+        let visits = Some(Default::default());
+        let open = OpenTimes {
+            visits,
+            ..Default::default()
+        };
+        let mut tally = Tally {
+            open: Some(Box::new(open)),
+            gaps: Some(Box::default()),
+            ..Tally::default()
+        };
+        let written = serde_json::to_string(&tally).unwrap();
+        assert_eq!(
+            tally.histograms().len(),
+            written.matches("\"hdr\":").count()
+        );
+        tally
+            .histograms()
+            .into_iter()
+            .for_each(|each| each.record(9));
+        tally.pack();
+        let heavy = |each: &&mut Histogram| each.heap_bytes() > 100;
+        assert_eq!(
+            tally.histograms().iter().filter(|each| heavy(each)).count(),
+            0
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use crate::layout::{self, LAST, SLOTS, TOP};
 use crate::packed::Packed;
 use crate::rank;
-use std::{fmt, iter};
+use std::fmt;
 
 /// A count stops here: the largest that HdrHistogram's V2 form can carry.
 const COUNT_TOP: u64 = i64::MAX as u64;
@@ -19,9 +19,9 @@ const COUNT_TOP: u64 = i64::MAX as u64;
 /// A new histogram holds no memory. It has two forms, which hold the same. *Dense*, while samples
 /// are recorded: the first one allocates 216 KiB of zeros. (Pages fresh from the kernel cost nothing
 /// until they are written; memory that the allocator had before is cleared first, so count on 216
-/// KiB.) *Packed*, once it is merged or read from a record: about a byte for each bucket that holds
-/// samples, so that thousands can be kept. A round is what its threads' histograms are merged into,
-/// and is therefore packed. A sample that is recorded into a packed histogram makes it dense again.
+/// KiB.) *Packed*, after [`Histogram::pack`] and when read from a record: about a byte for each bucket
+/// that holds samples, so that thousands can be kept. A sample that is added to a packed histogram makes
+/// it dense again.
 ///
 /// Recording takes about 2.5 ns (a 2-core virtual machine, values spread over two decades) and never
 /// fails: a value above [`Histogram::TOP`] goes into the last bucket and is counted in `saturated`; 0
@@ -126,18 +126,24 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value.saturating_mul(n));
     }
 
-    /// Adds every sample of `other`. If there is any, this one is packed afterwards.
+    /// Adds every sample of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        if other.is_empty() {
-            return;
+        for (slot, count) in other.filled() {
+            self.raise(slot, count);
         }
-        self.packed = union(self.filled(), other.filled()).collect();
-        self.slots = Box::default();
         self.count = plus(self.count, other.count);
         self.saturated = plus(self.saturated, other.saturated);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// Packs it: for a histogram that is kept.
+    pub fn pack(&mut self) {
+        if !self.slots.is_empty() {
+            self.packed = self.filled().collect();
+            self.slots = Box::default();
+        }
     }
 
     /// Samples recorded.
@@ -330,22 +336,6 @@ impl PartialEq for Histogram {
 
 impl Eq for Histogram {}
 
-/// Adds the counts of two rows of slots, each in rising order; so is the result.
-fn union(
-    a: impl Iterator<Item = (usize, u64)>,
-    b: impl Iterator<Item = (usize, u64)>,
-) -> impl Iterator<Item = (usize, u64)> {
-    let (mut a, mut b) = (a.peekable(), b.peekable());
-    iter::from_fn(move || {
-        let slots = [a.peek(), b.peek()];
-        let slot = slots.into_iter().flatten().map(|(slot, _)| *slot).min()?;
-        let of_a = a.next_if(|each| each.0 == slot);
-        let of_b = b.next_if(|each| each.0 == slot);
-        let count = |each: Option<(usize, u64)>| each.map_or(0, |(_, count)| count);
-        Some((slot, plus(count(of_a), count(of_b))))
-    })
-}
-
 /// The slot of any value, saturated ones included.
 fn slot_of(value: u64) -> usize {
     layout::slot(value.min(TOP))
@@ -519,11 +509,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_takes_about_a_byte_a_bucket_and_a_sample_makes_it_dense_again() {
+    fn what_is_packed_takes_about_a_byte_a_bucket_and_a_sample_makes_it_dense_again() {
         let dense = latencies(20_000);
         assert_eq!(dense.heap_bytes(), SLOTS * 8);
-        let mut packed = Histogram::new();
-        packed.merge(&dense);
+        let mut packed = dense.clone();
+        packed.pack();
         let buckets = packed.buckets().count();
         assert!((3_000..5_000).contains(&buckets), "{buckets}");
         assert!(packed.heap_bytes() < buckets, "{}", packed.heap_bytes());
@@ -542,8 +532,9 @@ mod tests {
             ranks in proptest::collection::vec(0_u64..210, 20),
         ) {
             let dense = of(&values);
-            let mut packed = Histogram::new();
-            packed.merge(&dense);
+            let mut packed = dense.clone();
+            packed.pack();
+            prop_assert_eq!(&packed, &dense);
             prop_assert_eq!(packed.to_hdr(), dense.to_hdr());
             prop_assert!(packed.buckets().eq(dense.buckets()));
             for rank in ranks {
@@ -551,8 +542,10 @@ mod tests {
                 let at = values.get(rank as usize).copied().unwrap_or(rank << 20);
                 prop_assert_eq!(packed.count_at_or_below(at), dense.count_at_or_below(at));
             }
+            let mut other = of(&more);
+            other.pack();
             let mut merged = packed.clone();
-            merged.merge(&of(&more));
+            merged.merge(&other);
             more.iter().for_each(|value| packed.record(*value));
             prop_assert_eq!(&merged, &packed);
             prop_assert_eq!(merged, of(&[values, more].concat()));

@@ -7,8 +7,8 @@
 //!
 //! A round has six to twelve histograms, and a campaign keeps thousands of rounds: 216 KiB each would be gigabytes. Most
 //! gaps and counts are 1 to 4, so that gamma codes take about as much as deflate does (11.9 KB a round of an open loop
-//! instead of 12.8 KB, with 18 500 filled slots in ten histograms) and are read in some 4 ns a number, which deflate is
-//! not. Nothing can be added in place: a histogram that records is not packed.
+//! instead of 12.8 KB, with 18 500 filled slots in ten histograms), and nothing has to be inflated before it is read.
+//! Nothing can be added in place: a histogram that records is not packed.
 
 use std::iter;
 
