@@ -2,7 +2,7 @@
 //!
 //! From the rows follow the command line, `-h` and `--help`, the man pages, the option tables of `docs/run.md`, the page
 //! of `--dry-run`, and what [`Plan::check`] refuses. A front end that takes other words (the flags of another tool) sets
-//! the same settings of the same [`Draft`](crate::Draft), and so gets the same checks. One file a group; a row stands
+//! the same settings of the same [`Draft`], and so gets the same checks. One file a group; a row stands
 //! beside the part of the plan that it sets.
 //!
 //! The table knows no argument parser: what `clap` needs is built from it where the command line is read.
