@@ -51,7 +51,13 @@ pub struct Histogram {
     /// 0 when empty.
     max: u64,
     sum: u64,
+    /// Values for which recording only adds: smallest and largest. They lie between the extremes, so that those stay as
+    /// they are; the range is empty before the first sample and where a count could reach its stop.
+    usual: (u64, u64),
 }
+
+/// No value is in it.
+const NONE: (u64, u64) = (1, 0);
 
 /// One bucket that holds samples. Buckets follow each other in rising order and do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,26 +94,25 @@ impl Histogram {
             min: u64::MAX,
             max: 0,
             sum: 0,
+            usual: NONE,
         }
     }
 
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        // No slot holds more than all of them together, so that one comparison keeps both counts from their stop.
+        let (low, high) = self.usual;
         match self.slots.get_mut(layout::slot(value)) {
-            Some(count) if value <= TOP && self.count < COUNT_TOP => {
+            Some(count) if low <= value && value <= high => {
                 *count += 1;
                 self.count += 1;
-                self.min = self.min.min(value);
-                self.max = self.max.max(value);
                 self.sum = self.sum.saturating_add(value);
             }
             _ => self.record_rarity(value),
         }
     }
 
-    /// The first sample, one into a packed histogram, one above [`TOP`], or one too many.
+    /// The first sample, a new extreme, one into a packed histogram, one above [`TOP`], or one that could be too many.
     #[cold]
     fn record_rarity(&mut self, value: u64) {
         self.record_n(value, 1);
@@ -124,6 +129,15 @@ impl Histogram {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value.saturating_mul(n));
+        self.usual = self.usual();
+    }
+
+    /// Up to half of its stop a count cannot reach it in steps of one: at one in a nanosecond that takes 146 years.
+    fn usual(&self) -> (u64, u64) {
+        match self.count <= COUNT_TOP / 2 {
+            true => (self.min, self.max.min(TOP)),
+            false => NONE,
+        }
     }
 
     /// Adds every sample of `other`.
@@ -136,6 +150,7 @@ impl Histogram {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
+        self.usual = self.usual();
     }
 
     /// Packs it: for a histogram that is kept.
