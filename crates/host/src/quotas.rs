@@ -4,7 +4,7 @@
 //! there is no quota.
 
 use crate::files::{Root, fact};
-use kernel::quota::{self, Throttling, lowest};
+use kernel::quota::{self, Throttling};
 use record::Quota;
 use std::collections::BTreeMap;
 
@@ -36,33 +36,17 @@ impl Quotas {
         )
     }
 
-    /// What processes are allowed of which each has the quotas of one of `chains`: those of its group and its ancestors.
-    fn from(found: Vec<Vec<quota::Quota>>) -> Quotas {
-        let mut chains: Vec<Vec<quota::Quota>> = Vec::new();
-        for chain in found {
-            if !chains.contains(&chain) {
-                chains.push(chain);
-            }
-        }
-        let sum = chains
-            .iter()
-            .map(|chain| lowest(chain))
-            .sum::<Option<f64>>();
-        let cpus = sum.filter(|_| !chains.is_empty());
+    /// Those of processes of which each has one of `chains`: the quotas of its group and its ancestors, nearest first.
+    fn from(chains: Vec<Vec<quota::Quota>>) -> Quotas {
+        let each: Vec<&[quota::Quota]> = chains.iter().map(Vec::as_slice).collect();
+        let cpus = allowed(&each).filter(|_| !chains.is_empty());
         let mut limits: Vec<(quota::Quota, Option<Throttling>)> = Vec::new();
-        for quota in chains.iter().flatten() {
+        for quota in chains.into_iter().flatten() {
             if !limits.iter().any(|(known, _)| known.group == quota.group) {
-                limits.push((quota.clone(), None));
+                limits.push((quota, None));
             }
         }
-        // What is above all of them holds for their sum.
-        let shared = limits.iter().map(|(quota, _)| quota);
-        let shared = shared.filter(|quota| chains.iter().all(|chain| chain.contains(quota)));
-        let least = shared.map(|quota| quota.cpus).chain(cpus);
-        Quotas {
-            cpus: least.min_by(f64::total_cmp),
-            limits,
-        }
+        Quotas { limits, cpus }
     }
 
     /// The CPUs' worth of time that all the processes together are allowed; none without a quota.
@@ -94,6 +78,26 @@ impl Quotas {
         };
         self.limits.iter().map(recorded).collect()
     }
+}
+
+/// Returns what processes with these chains of quotas, nearest first, are allowed together: of each outermost group its
+/// own quota, or what the groups in it are allowed if that is less. None if one of the processes has no quota.
+fn allowed(chains: &[&[quota::Quota]]) -> Option<f64> {
+    let mut groups: Vec<(&quota::Quota, Vec<&[quota::Quota]>)> = Vec::new();
+    for chain in chains {
+        let (outermost, inner) = chain.split_last()?;
+        match groups
+            .iter_mut()
+            .find(|(known, _)| known.group == outermost.group)
+        {
+            Some((_, members)) => members.push(inner),
+            None => groups.push((outermost, vec![inner])),
+        }
+    }
+    let least = |(own, inner): &(&quota::Quota, Vec<_>)| {
+        allowed(inner).map_or(own.cpus, |inner| inner.min(own.cpus))
+    };
+    Some(groups.iter().map(least).sum())
 }
 
 #[cfg(test)]
@@ -134,6 +138,27 @@ mod tests {
         assert_eq!(cpus(&[1, 4]), None, "one of them has no quota");
         assert_eq!((cpus(&[4]), cpus(&[9]), cpus(&[])), (None, None, None));
         assert_eq!(Quotas::own(&tree.root).cpus(), None);
+    }
+
+    #[test]
+    fn groups_of_several_parents_are_allowed_what_each_parent_leaves_them() {
+        let tree = fixture(&[
+            ("proc/self/mountinfo", MOUNT),
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/1/cgroup", "0::/a/x\n"),
+            ("proc/2/cgroup", "0::/a/y\n"),
+            ("proc/3/cgroup", "0::/b/z\n"),
+            ("proc/4/cgroup", "0::/a\n"),
+            ("sys/fs/cgroup/a/cpu.max", "75000 100000\n"),
+            ("sys/fs/cgroup/a/x/cpu.max", "50000 100000\n"),
+            ("sys/fs/cgroup/a/y/cpu.max", "50000 100000\n"),
+            ("sys/fs/cgroup/b/cpu.max", "200000 100000\n"),
+            ("sys/fs/cgroup/b/z/cpu.max", "50000 100000\n"),
+        ]);
+        let cpus = |pids: &[u32]| Quotas::of(&tree.root, pids).cpus();
+        assert_eq!(cpus(&[1, 2, 3]), Some(1.25), "0.75 of a, 0.5 of b");
+        assert_eq!(cpus(&[1, 3]), Some(1.0));
+        assert_eq!(cpus(&[1, 4]), Some(0.75), "one is in the parent itself");
     }
 
     #[test]

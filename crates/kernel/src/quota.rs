@@ -49,7 +49,7 @@ pub fn own() -> Option<f64> {
 }
 
 /// The lowest of `quotas`, in CPUs.
-pub fn lowest(quotas: &[Quota]) -> Option<f64> {
+fn lowest(quotas: &[Quota]) -> Option<f64> {
     let cpus = quotas.iter().map(|quota| quota.cpus);
     cpus.min_by(f64::total_cmp)
 }
