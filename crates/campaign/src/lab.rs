@@ -146,7 +146,7 @@ impl Bench for Lab<'_> {
     }
 }
 
-/// The clock of this process knows nothing of generators that are processes of their own, which are nobody else's work
+/// The clock of this process knows nothing of generators that are processes of their own, which are not the work of others
 /// all the same: their threads' time in the window is added, without what the rest of each did (reading its orders,
 /// handing over its round), which is outside of the window.
 fn charge_generators(round: &mut Round) {

@@ -22,7 +22,7 @@ pub trait View {
     fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
     /// A round is over.
     fn measured(&mut self, _round: &Round) {}
-    /// All rounds of a point are measured; `findings` is what is to be held against it.
+    /// All rounds of a point are measured; `findings` are its caveats.
     fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
     /// The load could not be measured with two generators, and will not be again; the rounds by one go on.
     fn twin_failed(&mut self, _why: &str) {}

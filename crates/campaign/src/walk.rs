@@ -194,7 +194,7 @@ impl<'a> Campaign<'a> {
 
     fn carry_on(mut self, journal: Keeping) -> Result<Outcome, CampaignError> {
         let begun = kernel::clock::now();
-        // Of one that was killed nobody knows how long it took.
+        // How long a killed campaign took is not known.
         let before = match self.run.resumed_unix.is_empty() {
             true => Some(Nanos::ZERO),
             false => self.run.elapsed.take(), // so that the journal does not claim to know

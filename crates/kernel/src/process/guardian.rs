@@ -95,7 +95,7 @@ fn begun(pid: libc::pid_t, mut ready: PipeReader) -> io::Result<Process> {
     Ok(stat?.process)
 }
 
-/// Kills a child that nobody has waited for, and waits for it. Until then its number is nobody else's, so the number is
+/// Kills a child that was not waited for yet, and waits for it. Until then no other process has its number, so the number is
 /// enough: neither a pidfd nor /proc is needed, either of which may be refused.
 fn end_child(pid: libc::pid_t) {
     // SAFETY: takes numbers, and a null pointer, which says that the status is not wanted.
@@ -130,7 +130,7 @@ fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
         libc::chdir(c"/".as_ptr());
     }
-    let _ = held.write_all(&[1]); // if nobody reads any more, the other pipe has ended too
+    let _ = held.write_all(&[1]); // if the pipe has no reader any more, the other pipe has ended too
     let mut pipe = keep_only(reader.as_raw_fd());
     std::mem::forget((reader, held)); // they were closed
     let mut said = Vec::new();

@@ -15,8 +15,6 @@ use units::{Nanos, percent};
 const SAMPLES_ENOUGH: u64 = 100;
 /// Under this many rounds the interval is indicative.
 const ROUNDS_ENOUGH: u32 = 5;
-/// What stands in place of a percentile for which there are samples enough, but not of what it should show.
-const BLIND: &str = "blind to stalls";
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
@@ -298,16 +296,9 @@ fn times(latency: &Latency) -> Vec<Item> {
         Some(Item::named(name, Role::Strong, value))
     };
     let mut items: Vec<Item> = figures.iter().filter_map(carried).collect();
-    let is_blind = |name: &&str| {
-        let mut known = Latency::PERCENTILES.iter();
-        let p = known.find(|(known, _)| shown_name(known) == *name);
-        p.is_some_and(|(_, p)| stats::carries(latency.count, *p))
-    };
-    let (blind, few): (Vec<&str>, Vec<&str>) = withheld.into_iter().partition(is_blind);
-    for (names, why) in [(blind, BLIND), (few, "too few samples")] {
-        if !names.is_empty() {
-            items.push(Item::named(&names.join(", "), Role::Warning, why));
-        }
+    if !withheld.is_empty() {
+        let names = withheld.join(", ");
+        items.push(Item::named(&names, Role::Warning, "too few samples"));
     }
     let max = figures
         .iter()

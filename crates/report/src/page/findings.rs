@@ -1,4 +1,4 @@
-//! What is to be held against the figures, and how it demotes them.
+//! The caveats of the figures, and what they do to them.
 
 use super::{Item, Role, Row};
 use crate::phrase::{clean, number};
