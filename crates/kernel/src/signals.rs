@@ -31,8 +31,9 @@ impl Interrupts {
     }
 }
 
-/// The process's interrupts: SIGINT and SIGTERM, and SIGQUIT unless it was ignored when the process started. From the
-/// first call on they are caught.
+/// Returns the process's interrupts: SIGINT, SIGTERM and SIGQUIT. From the first call on they are caught, also where they
+/// were ignored when the process started: a shell script ignores SIGINT and SIGQUIT for what it starts in the background,
+/// and its `kill -QUIT` is meant all the same.
 pub fn interrupts() -> &'static Interrupts {
     static INTERRUPTS: OnceLock<Interrupts> = OnceLock::new();
     INTERRUPTS.get_or_init(|| {
@@ -40,9 +41,6 @@ pub fn interrupts() -> &'static Interrupts {
         // Apart from `raised`, which SIGHUP raises as well: what comes after a SIGHUP is no second one.
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGQUIT] {
-            if signal == SIGQUIT && is_ignored(signal) {
-                continue;
-            }
             // In this order: the first signal finds the flag down, and raises it; the second finds it up.
             flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&asked))
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))

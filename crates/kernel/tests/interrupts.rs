@@ -24,7 +24,6 @@ fn be_interrupted(signals: &str) {
             "usr1" => (SIGUSR1, false),
             "usr2" => (SIGUSR2, false),
             "ignored_hup" => (SIGHUP, false),
-            "ignored_quit" => (SIGQUIT, false),
             other => panic!("{other}"),
         };
         raise(signal).unwrap();
@@ -73,9 +72,16 @@ fn the_first_interrupt_asks_and_the_second_orders() {
 
 #[test]
 fn what_was_ignored_when_we_were_started_stays_ignored() {
-    let ignoring = "trap '' HUP QUIT USR1";
-    let signals = "measuring:ignored_hup,ignored_quit,usr1,usr2,term";
+    let ignoring = "trap '' HUP USR1";
+    let signals = "measuring:ignored_hup,usr1,usr2,term";
     assert_eq!(end(ignoring, signals).code(), Some(0));
+}
+
+#[test]
+fn interrupts_are_caught_although_a_script_ignores_them_for_its_background_jobs() {
+    for signal in ["int", "quit"] {
+        assert_eq!(end("trap '' INT QUIT", signal).code(), Some(0), "{signal}");
+    }
 }
 
 #[test]
