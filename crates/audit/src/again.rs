@@ -2,7 +2,7 @@
 //! version, or edited; only what the rounds hold is evidence.
 
 use crate::checks::conservation;
-use crate::{exit, judge, requirements, worst_first};
+use crate::{computed, exit, requirements, worst_first};
 use record::Run;
 
 /// Computes everything again that follows from the rounds of `run`: findings, summaries and exit status. Stored figures
@@ -10,9 +10,9 @@ use record::Run;
 ///
 /// Run-wide sums and the curve are compared here, the summary of each point in the check `conservation`.
 pub fn again(mut run: Run) -> Run {
-    let mut findings = judge(&run); // while the stored summaries are there
+    let (mut findings, summaries) = computed(&run); // while the stored summaries are there
     let stored = (run.sent_total, run.curve.take());
-    run.summarise();
+    run.store(summaries);
     findings.extend(conservation::stored(&run, stored.0, stored.1.as_ref()));
     worst_first(&mut findings);
     run.findings = findings;
@@ -20,9 +20,12 @@ pub fn again(mut run: Run) -> Run {
     run
 }
 
-/// Judges a run that was summarised: its findings, what is required of it, and its exit status.
+/// Computes everything that follows from the rounds of `run`, each point's figures once: summaries, findings, what is
+/// required of it, and its exit status.
 pub fn conclude(run: &mut Run) {
-    run.findings = judge(run);
+    let (findings, summaries) = computed(run);
+    run.store(summaries);
+    run.findings = findings;
     comply(run);
 }
 
@@ -36,6 +39,7 @@ pub fn comply(run: &mut Run) {
 mod tests {
     use super::*;
     use crate::fixture::healthy;
+    use crate::judge;
     use record::{Exit, Grade};
 
     #[test]

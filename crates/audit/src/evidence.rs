@@ -26,7 +26,7 @@ pub struct Evidence<'a> {
     /// The same load by two generators, where that was measured.
     pub twin: Option<&'a Twin>,
     /// The rounds' tallies added up.
-    pub tally: Option<Tally>,
+    pub tally: Option<Cow<'a, Tally>>,
     /// The figures: computed from the rounds where they are known, else as stated.
     pub summary: Option<Summary>,
     /// The figures as stated, in every place where they are.
@@ -42,6 +42,7 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// What `run` knows of its load level `point`.
     pub fn of(run: &'a Run, point: &'a Point) -> Evidence<'a> {
+        let tally = Summary::tally(&point.rounds);
         let repeated = run.summary.as_ref().filter(|_| run.points.len() == 1);
         Evidence {
             asked: Some(match run.plan.sweep {
@@ -55,8 +56,9 @@ impl<'a> Evidence<'a> {
             observed: run.observed.as_ref(),
             rounds: Some(&point.rounds),
             twin: point.twin.as_deref(),
-            tally: (!point.rounds.is_empty()).then(|| Summary::tally(&point.rounds)),
-            summary: Summary::of(&point.rounds),
+            summary: (tally.as_ref())
+                .map(|tally| Summary::with(&point.rounds, tally, run.percentiles())),
+            tally,
             stated: point.summary.iter().chain(repeated).collect(),
             foreign: run.weigh != env!("CARGO_PKG_VERSION"),
             interrupted: run.interrupted,

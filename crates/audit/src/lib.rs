@@ -36,7 +36,7 @@ pub use known::{UnknownFigure, figure, value};
 pub use manual::manual;
 pub use requirements::{RequirementError, check, requirements, requirements_at};
 
-use record::{Finding, Run, ServerEnd};
+use record::{Finding, Run, ServerEnd, Summary};
 use std::cmp::Reverse;
 
 /// What is to be held against the figures of `run`: the worst first, then in the order of [`CHECKS`].
@@ -44,24 +44,28 @@ use std::cmp::Reverse;
 /// Everything is computed again from the rounds, so that a record that was changed afterwards is found out. With several
 /// load levels every finding names its own.
 pub fn judge(run: &Run) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = run
-        .points
-        .iter()
-        .enumerate()
-        .flat_map(|(index, point)| {
-            let mut found = judge_evidence(&Evidence::of(run, point));
-            if run.points.len() > 1 {
-                for finding in &mut found {
-                    finding.point = Some(index);
-                    finding.level = Some(point.level);
-                }
+    computed(run).0
+}
+
+/// The findings, and the summary of each point that they were found with.
+fn computed(run: &Run) -> (Vec<Finding>, Vec<Option<Summary>>) {
+    let mut findings = Vec::new();
+    let mut summaries = Vec::new();
+    for (index, point) in run.points.iter().enumerate() {
+        let evidence = Evidence::of(run, point);
+        let mut found = judge_evidence(&evidence);
+        if run.points.len() > 1 {
+            for finding in &mut found {
+                finding.point = Some(index);
+                finding.level = Some(point.level);
             }
-            found
-        })
-        .collect();
+        }
+        findings.extend(found);
+        summaries.push(evidence.summary);
+    }
     findings.extend(server_end(run));
     worst_first(&mut findings);
-    findings
+    (findings, summaries)
 }
 
 /// The worst first, then in the order of [`CHECKS`].

@@ -205,7 +205,6 @@ impl<'a> Campaign<'a> {
         let journal = walked?;
         let mut run = self.run;
         run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
-        run.summarise();
         audit::conclude(&mut run);
         let saved = journal.finish(&run);
         Ok(Outcome { run, saved })

@@ -7,7 +7,7 @@ use plan::{Arrivals, Connect, Load, Plan, Stop};
 use record::{Blame, Gaps, Kind, Omission, Round, Summary};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use units::{Instant, Nanos};
+use units::{Instant, Nanos, Percentile};
 
 const MS: Nanos = Nanos::from_millis(1);
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -170,11 +170,14 @@ fn index_and_blind_range_are_those_of_the_closed_form() {
         );
         near(caught, 0.001 * 20.0 / (10.0 - 20.0 * 0.1), 0.005);
         let latency = &summary.latency_us;
-        assert!(latency.p50.is_some() && latency.p90.is_some() && latency.p99.is_some());
-        assert_eq!(omission.affected, ["p90", "p99"]);
+        let upper = [Percentile::P50, Percentile::P90, Percentile::P99];
+        assert!(upper.iter().all(|p| latency.at(*p).is_some()));
+        assert_eq!(omission.affected, [Percentile::P90, Percentile::P99]);
         // Behind the blind range the stalls are among the samples.
         assert_eq!(
-            latency.p999.is_some_and(|p999| p999 > 100_000.0),
+            latency
+                .at(Percentile::P999)
+                .is_some_and(|p999| p999 > 100_000.0),
             connections > 1
         );
     }

@@ -1,7 +1,9 @@
 //! What figures are read from: one round, or all rounds of a load level, with what follows from them.
 
 use plan::Plan;
-use record::{Cost, Finding, Grade, OpenFigures, Point, Round, Run, Summary, Tally, VisitFigures};
+use record::{
+    Cost, Finding, Grade, OpenFigures, Point, Round, Run, Statistic, Summary, Tally, VisitFigures,
+};
 use stats::Histogram;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -94,10 +96,8 @@ impl<'a> Figures<'a> {
 
     /// Returns the counts and distributions of all the rounds together.
     pub fn tally(&self) -> &Tally {
-        self.tally.get_or_init(|| match self.rounds {
-            [only] => Cow::Borrowed(&only.tally),
-            _ => Cow::Owned(Summary::tally(self.rounds)),
-        })
+        let sum = || Summary::tally(self.rounds).unwrap_or_default();
+        self.tally.get_or_init(sum)
     }
 
     /// Returns the findings about this point, alone or among others.
@@ -120,7 +120,10 @@ impl<'a> Figures<'a> {
 
     /// Returns a percentile of latency in microseconds; none where too few samples carry it.
     pub(crate) fn latency(&self, p: Percentile) -> Option<f64> {
-        percentile(Some(self.tally().latency()), p)
+        match self.is_listed(p) {
+            true => self.summary.latency_us.at(p),
+            false => percentile(Some(self.tally().latency()), p),
+        }
     }
 
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
@@ -130,12 +133,21 @@ impl<'a> Figures<'a> {
     }
 
     /// Returns whether a censored request bounds a figure of latency from below.
-    pub(crate) fn is_bound(&self, name: &str) -> bool {
-        self.summary
-            .latency_us
-            .at_least
-            .iter()
-            .any(|known| known == name)
+    pub(crate) fn is_bound(&self, figure: Statistic) -> bool {
+        match figure {
+            Statistic::At(p) if !self.is_listed(p) => {
+                let from = self.tally().latency_censored_from();
+                let value = self.latency(p).zip(from);
+                value.is_some_and(|(value, from)| value >= from.as_micros_f64())
+            }
+            _ => self.summary.latency_us.is_at_least(figure),
+        }
+    }
+
+    /// Whether the summary has this percentile, or why there is none.
+    fn is_listed(&self, p: Percentile) -> bool {
+        let mut listed = self.summary.latency_us.percentiles.0.iter();
+        listed.any(|(known, _)| *known == p)
     }
 
     /// Returns what only an open loop has.

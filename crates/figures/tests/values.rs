@@ -105,6 +105,7 @@ fn cpu_time_per_request_counts_only_what_ended_inside_the_windows() {
     let mut run = example::ok();
     let shown = |run: &Run| names.map(|name| written(run, name));
     let before = shown(&run);
+    assert_eq!(before, ["42.927", "167.621"]);
     let tally = &mut run.points[0].rounds[4].tally;
     tally.due += 1_000_000;
     tally.never_sent += 1_000_000;
@@ -113,6 +114,11 @@ fn cpu_time_per_request_counts_only_what_ended_inside_the_windows() {
         round.tally.started *= 2; // whatever was sent or ended later
     }
     assert_eq!(shown(&run), before);
+    for round in &mut run.points[0].rounds {
+        let again = round.tally.series.clone();
+        round.tally.series.merge(&again);
+    }
+    assert_eq!(shown(&run), ["21.464", "83.810"]);
     for round in &mut run.points[0].rounds {
         round.tally.series = record::Series::default();
     }

@@ -198,7 +198,7 @@ mod tests {
         let rounds = points[0].rounds.len() as u64;
         assert!(rounds > 1);
         plan.stop = Stop::Requests(1_000 / rounds + 1);
-        let times = crate::Summary::tally(&points[0].rounds);
+        let times = crate::Summary::tally(&points[0].rounds).unwrap();
         let p99 = times.latency().quantile(0.99).unwrap();
         for (bound, wanted) in [(p99, Verdict::Open), (p99 + 1, Verdict::Holds)] {
             plan.slo = Some(format!("p99<{bound}ns").parse().unwrap());

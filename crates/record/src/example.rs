@@ -603,6 +603,7 @@ fn probe(plan: &Plan) -> Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Percentile;
 
     #[test]
     fn every_example_accounts_for_each_exchange_and_is_the_same_every_time() {
@@ -619,19 +620,26 @@ mod tests {
     fn each_example_shows_what_it_is_named_for() {
         let summary = |run: Run| run.summary.expect("it has rounds");
         let fine = summary(ok());
-        assert!(fine.latency_us.p999.is_some() && fine.rps.low.is_some() && fine.errors.total == 0);
+        assert!(
+            fine.latency_us.at(Percentile::P999).is_some()
+                && fine.rps.low.is_some()
+                && fine.errors.total == 0
+        );
         let faulty = summary(errors());
         assert!(faulty.errors.by_kind.len() >= 6 && faulty.censored > 0);
         assert!(!faulty.latency_us.at_least.is_empty());
         let lost = summary(all_404());
         assert_eq!((lost.ok, lost.rps.mean, lost.latency_us.count), (0, 0.0, 0));
         let few = summary(few_samples());
-        assert_eq!((few.requests, few.latency_us.p99), (80, None));
+        assert_eq!(
+            (few.requests, few.latency_us.at(Percentile::P99)),
+            (80, None)
+        );
         assert!(empty().summary.is_none() && empty().interrupted);
         assert_eq!(summary(partial()).rps.rounds, 2);
         let stalled = summary(stalled());
         let affected = &stalled.omission.as_ref().unwrap().affected;
-        assert_eq!(affected, &["p99", "p999"]);
+        assert_eq!(affected, &[Percentile::P99, Percentile::P999]);
         let open = summary(open_loop());
         assert!(open.open.is_some() && open.errors.total == 0);
         let overloaded = summary(overloaded());

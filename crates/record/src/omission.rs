@@ -28,16 +28,22 @@ pub struct Omission {
     pub blind_to: Option<f64>,
     /// The percentiles that coordinated omission makes too small, of those that are printed; they carry a mark.
     #[serde(alias = "withheld")]
-    pub affected: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub affected: Vec<Percentile>,
 }
 
 impl Omission {
     /// Median service times that a gap must exceed to count as a stall.
     pub const USUAL: u64 = 5;
 
-    /// What follows from the gaps in `tally`; none of an open loop, where the gaps were not recorded, or where nothing
-    /// ended well and no percentile could be blind.
+    /// Returns what follows from the gaps in `tally` for the usual percentiles; none of an open loop, where the gaps were
+    /// not recorded, and where nothing ended ok.
     pub fn of(tally: &Tally) -> Option<Omission> {
+        Omission::with(tally, &Percentile::DEFAULT)
+    }
+
+    /// Returns the same for the percentiles of `list`.
+    pub(crate) fn with(tally: &Tally, list: &[Percentile]) -> Option<Omission> {
         let (gaps, limit) = counted(tally)?;
         let mut omission = Omission {
             index: index(gaps, tally.series.endings(), limit),
@@ -59,10 +65,10 @@ impl Omission {
         if blind.0 < blind.1 {
             (omission.blind_from, omission.blind_to) = (Some(blind.0), Some(blind.1));
         }
-        let carried = Percentile::DEFAULT.into_iter();
+        let carried = list.iter().copied();
         let carried = carried.filter(|p| stats::carries(count, p.quantile()));
         let affected = carried.filter(|p| omission.affects(tally, *p));
-        omission.affected = affected.map(Percentile::key).collect();
+        omission.affected = affected.collect();
         Some(omission)
     }
 
@@ -159,6 +165,10 @@ mod tests {
         tally
     }
 
+    fn names(omission: &Omission) -> Vec<String> {
+        omission.affected.iter().map(|p| p.key()).collect()
+    }
+
     #[test]
     fn a_gap_counts_above_a_millisecond_and_above_five_median_service_times() {
         let cases = [
@@ -200,18 +210,15 @@ mod tests {
         for (caught, wanted) in cases {
             let tally = tally(20_000, MS / 10, &[100_000], *caught);
             let omission = Omission::of(&tally).unwrap();
-            assert_eq!(omission.affected, *wanted, "{caught}");
+            assert_eq!(names(&omission), *wanted, "{caught}");
             let latency = Latency::of(&tally);
-            assert!(latency.p90.is_some() && latency.p99.is_some() && latency.p999.is_some());
+            assert!(Percentile::DEFAULT.iter().all(|p| latency.at(*p).is_some()));
         }
         let more = tally(20_000, MS / 10, &[100_000, 2_000], 1);
-        assert_eq!(
-            Omission::of(&more).unwrap().affected,
-            ["p90", "p99", "p999"]
-        );
+        assert_eq!(names(&Omission::of(&more).unwrap()), ["p90", "p99", "p999"]);
         // Too few samples are another reason, and not named here.
         let few = tally(999, MS / 10, &[200_000], 0);
-        assert_eq!(Omission::of(&few).unwrap().affected, ["p90"]);
+        assert_eq!(names(&Omission::of(&few).unwrap()), ["p90"]);
     }
 
     #[test]
@@ -225,13 +232,13 @@ mod tests {
             let mut gaps = vec![200_000];
             gaps.extend(vec![4_000; short]);
             let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
-            assert_eq!(omission.affected, wanted, "{short}");
+            assert_eq!(names(&omission), wanted, "{short}");
         }
         // The same time in a stall that one in a hundred never meets: p99 holds what it is taken for.
         let mut gaps = vec![9_000];
         gaps.extend(vec![4_000; 30]);
         let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
-        assert_eq!(omission.affected, ["p90", "p999"]);
+        assert_eq!(names(&omission), ["p90", "p999"]);
     }
 
     #[test]
@@ -247,7 +254,7 @@ mod tests {
             .record_n(100_000_000, 5_000);
         let omission = Omission::of(&tally).unwrap();
         assert!((omission.blind_to.unwrap() - (1.0 - 3.0 / 20_000.0)).abs() < 1e-12);
-        assert_eq!(omission.affected, ["p99", "p999"]);
+        assert_eq!(names(&omission), ["p99", "p999"]);
     }
 
     #[test]

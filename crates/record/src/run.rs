@@ -7,7 +7,7 @@ use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use units::Nanos;
+use units::{Nanos, Percentile};
 
 /// Everything that was asked, found and counted in one campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,10 +168,25 @@ impl Run {
         }
     }
 
-    /// Recomputes every point's summary and footprint, and the top summary, from the rounds.
+    /// Returns the percentiles that every summary of the record lists.
+    pub fn percentiles(&self) -> &[Percentile] {
+        &Percentile::DEFAULT
+    }
+
+    /// Recomputes everything that follows from the rounds: each point's figures, and those of all points together.
     pub fn summarise(&mut self) {
-        for point in &mut self.points {
-            point.summary = Summary::of(&point.rounds);
+        let list = self.percentiles();
+        let summaries = self.points.iter().map(|point| {
+            let tally = Summary::tally(&point.rounds)?;
+            Some(Summary::with(&point.rounds, &tally, list))
+        });
+        self.store(summaries.collect());
+    }
+
+    /// Stores `summaries`, one for each point, that were computed from the rounds, and computes what else follows.
+    pub fn store(&mut self, summaries: Vec<Option<Summary>>) {
+        for (point, summary) in self.points.iter_mut().zip(summaries) {
+            point.summary = summary;
             point.footprint = Cost::of(&point.rounds);
             if let Some(twin) = &mut point.twin {
                 twin.compare(&point.rounds);

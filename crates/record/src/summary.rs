@@ -2,13 +2,13 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Kind, Omission, PerRequest, Round, Tally};
+use crate::{Kind, Latency, Omission, PerRequest, Round, Tally};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::Histogram;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use units::Nanos;
+use units::Percentile;
 
 /// The figures of one point over all its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ pub(crate) fn demanded(due: u64, arrived: Option<u64>, load: &Load, protocol: &P
 }
 
 impl VisitFigures {
-    fn of(tally: &Tally, duration_s: f64) -> Option<VisitFigures> {
+    fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<VisitFigures> {
         let visits = tally.open.as_ref()?.visits.as_ref()?;
         let opened = tally.connects.in_window;
         Some(VisitFigures {
@@ -94,21 +94,21 @@ impl VisitFigures {
             per_second: per_second(opened, duration_s),
             ended_early: visits.ended_early,
             forgone: visits.forgone,
-            time_us: Latency::from(&visits.time, None),
+            time_us: Latency::from(&visits.time, None, list),
         })
     }
 }
 
 impl OpenFigures {
-    fn of(tally: &Tally, duration_s: f64) -> Option<OpenFigures> {
+    fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<OpenFigures> {
         let open = tally.open.as_ref()?;
         Some(OpenFigures {
-            service_us: Latency::from(&tally.service, tally.censored_from),
-            lateness_us: Latency::from(&tally.lateness, None),
-            queued_us: Latency::from(&open.queued, None),
-            connecting_us: Latency::from(&open.connecting, None),
-            generator_late_us: Latency::from(&open.generator_late, None),
-            visits: VisitFigures::of(tally, duration_s),
+            service_us: Latency::from(&tally.service, tally.censored_from, list),
+            lateness_us: Latency::from(&tally.lateness, None, list),
+            queued_us: Latency::from(&open.queued, None, list),
+            connecting_us: Latency::from(&open.connecting, None, list),
+            generator_late_us: Latency::from(&open.generator_late, None, list),
+            visits: VisitFigures::of(tally, duration_s, list),
         })
     }
 
@@ -153,89 +153,6 @@ pub struct Rps {
     pub high: Option<f64>,
     /// Complete rounds that the interval rests on; under five it is indicative.
     pub rounds: u32,
-}
-
-/// Latency of ok and censored exchanges, in microseconds; null where the samples do not carry the figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
-    /// The smallest.
-    pub min: Option<f64>,
-    /// The arithmetic mean.
-    pub mean: Option<f64>,
-    /// The median, by nearest rank like all percentiles here.
-    pub p50: Option<f64>,
-    /// The 90th percentile.
-    pub p90: Option<f64>,
-    /// The 99th percentile.
-    pub p99: Option<f64>,
-    /// The 99.9th percentile.
-    pub p999: Option<f64>,
-    /// The largest.
-    pub max: Option<f64>,
-    /// Exchanges it rests on; percentiles of fewer than 100 are indicative.
-    pub count: u64,
-    /// The figures that are lower bounds, because a censored exchange lies below them.
-    pub at_least: Vec<String>,
-}
-
-impl Latency {
-    /// The percentiles that are printed, by name.
-    pub const PERCENTILES: [(&str, f64); 4] =
-        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
-
-    /// Returns the figures of what is called latency in a tally. [`Omission::affected`](crate::Omission::affected) names
-    /// the percentiles that coordinated omission makes smaller than what randomly arriving requests would have seen.
-    pub fn of(tally: &Tally) -> Latency {
-        Latency::from(tally.latency(), tally.latency_censored_from())
-    }
-
-    /// The figures of `times`, of which the smallest censored one is `censored_from`.
-    fn from(times: &Histogram, censored_from: Option<Nanos>) -> Latency {
-        let micros = |nanos: u64| nanos as f64 / 1e3;
-        let percentile = |p: f64| times.quantile_if_carried(p).map(micros);
-        let mut latency = Latency {
-            min: times.min().map(micros),
-            mean: times.mean().map(|mean| mean / 1e3),
-            p50: percentile(0.5),
-            p90: percentile(0.9),
-            p99: percentile(0.99),
-            p999: percentile(0.999),
-            max: times.max().map(micros),
-            count: times.count(),
-            at_least: Vec::new(),
-        };
-        if let Some(from) = censored_from {
-            latency.at_least = latency.bounded_by(from);
-        }
-        latency
-    }
-
-    /// The figures by name, in the order in which they are shown.
-    pub fn named(&self) -> [(&'static str, Option<f64>); 7] {
-        [
-            ("min", self.min),
-            ("mean", self.mean),
-            ("p50", self.p50),
-            ("p90", self.p90),
-            ("p99", self.p99),
-            ("p999", self.p999),
-            ("max", self.max),
-        ]
-    }
-
-    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; any other is when
-    /// it is not below that age (within the histogram's resolution of one part in a thousand). A withheld figure is
-    /// not named.
-    fn bounded_by(&self, from: Nanos) -> Vec<String> {
-        let from = from.as_micros_f64();
-        let bounded =
-            |name, value: Option<f64>| value.is_some_and(|value| name == "mean" || value >= from);
-        self.named()
-            .into_iter()
-            .filter(|(name, value)| bounded(*name, *value))
-            .map(|(name, _)| name.to_owned())
-            .collect()
-    }
 }
 
 impl Rps {
@@ -292,19 +209,14 @@ impl Summary {
         self.requests.saturating_sub(self.carried_over())
     }
 
-    /// The figures of `rounds`; none when no round was measured.
+    /// Returns the figures of `rounds`, with the usual percentiles; none when no round was measured.
     pub fn of(rounds: &[Round]) -> Option<Summary> {
-        if rounds.is_empty() {
-            return None;
-        }
-        let merged;
-        let tally = match rounds {
-            [only] => &only.tally,
-            _ => {
-                merged = Summary::tally(rounds);
-                &merged
-            }
-        };
+        let tally = Summary::tally(rounds)?;
+        Some(Summary::with(rounds, &tally, &Percentile::DEFAULT))
+    }
+
+    /// Returns the figures of `rounds`, of which `tally` is the sum, with these percentiles of latency.
+    pub fn with(rounds: &[Round], tally: &Tally, list: &[Percentile]) -> Summary {
         let duration_s = rounds
             .iter()
             .map(|round| round.window.span().as_secs_f64())
@@ -316,7 +228,7 @@ impl Summary {
                 .or_default();
             *count = count.saturating_add(each.count);
         }
-        Some(Summary {
+        Summary {
             requests: tally.requests(),
             ok: tally.ok,
             errors: Errors {
@@ -326,32 +238,35 @@ impl Summary {
             censored: tally.censored(),
             duration_s,
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
-            latency_us: Latency::of(tally),
-            open: OpenFigures::of(tally, duration_s),
-            omission: Omission::of(tally),
+            latency_us: Latency::with(tally, list),
+            open: OpenFigures::of(tally, duration_s, list),
+            omission: Omission::with(tally, list),
             per_request: PerRequest::of(rounds),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
-        })
+        }
     }
 
-    /// The rounds' tallies added up. Connections open at a time are the one thing that does not add up: of these it
-    /// keeps the fewest at the start and the most at the peak.
-    pub fn tally(rounds: &[Round]) -> Tally {
+    /// Returns the rounds' tallies added up; none when no round was measured. Connections open at a time are the one thing
+    /// that does not add up: of these it keeps the fewest at the start and the most at the peak.
+    pub fn tally(rounds: &[Round]) -> Option<Cow<'_, Tally>> {
+        if let [only] = rounds {
+            return Some(Cow::Borrowed(&only.tally));
+        }
+        let connects = || rounds.iter().map(|round| &round.tally.connects);
         let mut sum = Tally::default();
         rounds.iter().for_each(|round| sum.merge(&round.tally));
-        let connects = || rounds.iter().map(|round| &round.tally.connects);
-        sum.connects.open_at_start = connects().map(|each| each.open_at_start).min().unwrap_or(0);
-        sum.connects.open_peak = connects().map(|each| each.open_peak).max().unwrap_or(0);
-        sum
+        sum.connects.open_at_start = connects().map(|each| each.open_at_start).min()?;
+        sum.connects.open_peak = connects().map(|each| each.open_peak).max()?;
+        Some(Cow::Owned(sum))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Blame, Exchange, Fault, Outcome, Step, Window};
-    use units::Instant;
+    use crate::Window;
+    use units::{Instant, Nanos};
 
     fn round(secs: u64, ok_in_window: u64) -> Round {
         let start = Instant::from_nanos(7);
@@ -449,7 +364,7 @@ mod tests {
                 connects.attempted,
             ) = (start, peak, 12);
         }
-        let connects = Summary::tally(&rounds).connects;
+        let connects = Summary::tally(&rounds).unwrap().connects.clone();
         assert_eq!(
             (
                 connects.open_at_start,
@@ -458,94 +373,5 @@ mod tests {
             ),
             (8, 12, 24)
         );
-    }
-
-    /// A tally of ok exchanges of 1 to `ok` us, and of `cut` that timed out after `age`.
-    fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {
-        let mut tally = Tally {
-            due: ok + cut,
-            ..Tally::default()
-        };
-        let due = Instant::from_nanos(1_000);
-        let mut observe = |service: Nanos, outcome| {
-            let exchange = Exchange {
-                due,
-                sent: due,
-                first: due,
-                done: due + service,
-            };
-            tally.observe(&exchange, outcome, 200);
-        };
-        (1..=ok).for_each(|micros| observe(Nanos::from_micros(micros), Outcome::Ok));
-        let fault = Fault {
-            kind: Kind::Timeout,
-            step: Step::Head,
-            blame: Blame::Server,
-        };
-        (0..cut).for_each(|_| observe(age, Outcome::Fault(fault)));
-        tally
-    }
-
-    #[test]
-    fn percentiles_are_withheld_until_ten_samples_lie_beyond_them() {
-        let cases: &[(u64, [bool; 4])] = &[
-            (19, [false, false, false, false]),
-            (20, [true, false, false, false]),
-            (100, [true, true, false, false]),
-            (999, [true, true, false, false]),
-            (1_000, [true, true, true, false]),
-            (10_000, [true, true, true, true]),
-        ];
-        for (count, carried) in cases {
-            let latency = Latency::of(&latencies(*count, 0, Nanos::ZERO));
-            let shown = [latency.p50, latency.p90, latency.p99, latency.p999];
-            assert_eq!(shown.map(|figure| figure.is_some()), *carried, "{count}");
-            assert_eq!(
-                (latency.count, latency.min, latency.max),
-                (*count, Some(1.0), Some(*count as f64))
-            );
-        }
-    }
-
-    #[test]
-    fn percentiles_of_one_to_a_thousand_microseconds_are_nearest_rank() {
-        let latency = Latency::of(&latencies(1_000, 0, Nanos::ZERO));
-        assert_eq!(latency.mean, Some(500.5));
-        for (figure, wanted) in [
-            (latency.p50, 500.0),
-            (latency.p90, 900.0),
-            (latency.p99, 990.0),
-        ] {
-            let figure = figure.unwrap();
-            assert!(
-                figure >= wanted && figure < wanted * 1.001,
-                "{figure} for {wanted}"
-            );
-        }
-        assert_eq!(latency.at_least, Vec::<String>::new());
-    }
-
-    #[test]
-    fn figures_above_the_smallest_censored_age_are_lower_bounds() {
-        let cases: &[(u64, u64, u64, &[&str])] = &[
-            (1_000, 0, 0, &[]),
-            (990, 10, 5_000, &["mean", "max"]), // the 990th of 1000 is still an ok one
-            (980, 20, 5_000, &["mean", "p99", "max"]),
-            (400, 600, 5_000, &["mean", "p50", "p90", "p99", "max"]),
-            (980, 20, 700, &["mean", "p90", "p99", "max"]),
-            (0, 20, 5_000, &["min", "mean", "p50", "max"]), // p90 is withheld
-            (5, 1, 5_000, &["mean", "max"]),
-        ];
-        for (ok, cut, age, wanted) in cases {
-            let latency = Latency::of(&latencies(*ok, *cut, Nanos::from_micros(*age)));
-            assert_eq!(latency.at_least, *wanted, "{ok} ok, {cut} cut at {age} us");
-            assert_eq!(latency.count, ok + cut);
-        }
-    }
-
-    #[test]
-    fn nothing_ok_and_nothing_censored_gives_no_figure() {
-        let latency = Latency::of(&Tally::default());
-        assert!(latency.named().iter().all(|(_, figure)| figure.is_none()) && latency.count == 0);
     }
 }

@@ -6,6 +6,7 @@ use plan::{Axis, Sweep};
 use record::{Cause, Effect, Figure, Finding, Run, example};
 use report::chart::{Chart, KINDS, MOST_LINES, Mark, Panel, Scale, Shape, kind};
 use std::path::PathBuf;
+use units::Percentile;
 
 fn render(ending: &str, run: &Run) -> Vec<u8> {
     (kind(ending).unwrap().render)(&Chart::of(run)).unwrap()
@@ -120,7 +121,7 @@ fn a_percentile_that_is_withheld_is_missing() {
     let run = example::sweep();
     let known = run.points.iter().map(|point| {
         let summary = point.summary.as_ref().unwrap();
-        summary.latency_us.p99.is_some()
+        summary.latency_us.at(Percentile::P99).is_some()
     });
     let known: Vec<bool> = known.collect();
     assert!(known.contains(&false) && known.contains(&true));

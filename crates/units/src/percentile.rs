@@ -4,10 +4,12 @@
 
 use crate::ParseError;
 use crate::parse::scaled;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A percentile above 0 and below 100, exact to a millionth of a percent.
+/// A percentile above 0 and below 100, exact to a millionth of a percent; written into records by its name, `p999`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Percentile(u32);
 
@@ -81,6 +83,19 @@ impl FromStr for Percentile {
         is_inside
             .then_some(Percentile(parts as u32))
             .ok_or_else(wrong)
+    }
+}
+
+impl Serialize for Percentile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.key())
+    }
+}
+
+impl<'de> Deserialize<'de> for Percentile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Percentile, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        name.parse().map_err(de::Error::custom)
     }
 }
 

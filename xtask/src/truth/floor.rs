@@ -238,7 +238,9 @@ impl Place<'_> {
         let summary = run.summary.context("weigh has measured nothing")?;
         let of = summary.latency_us;
         let nanos = |micros: Option<f64>| micros.map(|micros| micros * 1e3);
-        let figures = nanos(of.p50).zip(nanos(of.p99)).map(<[f64; 2]>::from);
+        let figures = nanos(of.at(units::Percentile::P50))
+            .zip(nanos(of.at(units::Percentile::P99)))
+            .map(<[f64; 2]>::from);
         figures.context("weigh says no figures")
     }
 

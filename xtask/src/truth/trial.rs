@@ -17,11 +17,11 @@ use super::server::{Log, Server, signal, typed};
 use anyhow::{Context, Result, bail};
 use counterweight::truth::delay;
 use kernel::process::{Child, Start};
-use record::Run;
+use record::{Run, Statistic};
 use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant as Wall};
-use units::{Instant, Nanos};
+use units::{Instant, Nanos, Percentile};
 
 /// How long a tool may take beyond its run.
 const GRACE: Duration = Duration::from_secs(30);
@@ -465,18 +465,20 @@ fn slow_ones(case: &Case, seed: u64, schedule: &Schedule) -> u64 {
 fn said(latency: &record::Latency) -> Percentiles {
     let nanos = |us: Option<f64>| us.map(|us| Nanos::from_nanos((us * 1e3).round() as u64));
     Percentiles {
-        p50: nanos(latency.p50),
-        p90: nanos(latency.p90),
-        p99: nanos(latency.p99),
-        p999: nanos(latency.p999),
+        p50: nanos(latency.at(Percentile::P50)),
+        p90: nanos(latency.at(Percentile::P90)),
+        p99: nanos(latency.at(Percentile::P99)),
+        p999: nanos(latency.at(Percentile::P999)),
         max: nanos(latency.max),
     }
 }
 
 /// Of which of it that it is at least so much.
 fn at_least(latency: &record::Latency) -> [bool; 5] {
-    ["p50", "p90", "p99", "p999", "max"]
-        .map(|name| latency.at_least.iter().any(|least| least == name))
+    let at = Statistic::At;
+    let (middle, tail) = (at(Percentile::P50), at(Percentile::P90));
+    let (far, last) = (at(Percentile::P99), at(Percentile::P999));
+    [middle, tail, far, last, Statistic::Max].map(|figure| latency.is_at_least(figure))
 }
 
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.

@@ -4,7 +4,7 @@ use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
-use record::{Cause, Figure, Finding, Kind, Latency, Tally};
+use record::{Cause, Figure, Finding, Kind, Latency, Statistic, Tally};
 
 pub(super) const CHECK: Check = Check {
     name: "censored",
@@ -52,7 +52,7 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
         list(&words),
         bounds(latency),
     );
-    let is_percentile = |name: &String| Latency::PERCENTILES.iter().any(|(known, _)| known == name);
+    let is_percentile = |each: &Statistic| matches!(each, Statistic::At(_));
     let finding = if latency.at_least.iter().any(is_percentile) {
         caveat(&[Figure::Latency], sentence)
     } else {
@@ -71,11 +71,7 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
 
 /// The figures that are lower bounds for it.
 fn bounds(latency: &Latency) -> String {
-    let names: Vec<String> = latency
-        .at_least
-        .iter()
-        .map(|name| name.replace("p999", "p99.9"))
-        .collect();
+    let names: Vec<String> = latency.at_least.iter().map(Statistic::to_string).collect();
     match &names[..] {
         [] => "latencies do not hold them".to_owned(),
         [only] => format!("{only} is a lower bound"),

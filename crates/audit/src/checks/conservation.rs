@@ -5,8 +5,8 @@ use crate::Evidence;
 use crate::builders::{ALL, Substantiate, list, void};
 use crate::reasons;
 use record::{
-    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Summary,
-    Tally, VisitFigures,
+    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Statistic,
+    Summary, Tally, VisitFigures,
 };
 use units::count;
 
@@ -207,31 +207,47 @@ fn contradiction(names: &[String]) -> Finding {
 /// The figures of `stated` that are others in `computed`. Of a `foreign` version only what both have is compared.
 fn differences(stated: &Summary, computed: &Summary, foreign: bool) -> Vec<String> {
     let counts = counts(stated).into_iter().zip(counts(computed));
-    let figures = figures(stated).into_iter().zip(figures(computed));
-    let mut names: Vec<&str> = counts
+    let rates = rates(stated).into_iter().zip(rates(computed));
+    let differ = |one: Option<f64>, other: Option<f64>| {
+        !alike(one, other) && (!foreign || one.is_some() && other.is_some())
+    };
+    let mut names: Vec<String> = counts
         .filter(|(one, other)| one != other)
-        .map(|((name, _), _)| name)
+        .map(|((name, _), _)| name.to_owned())
         .collect();
-    names.extend(
-        figures
-            .filter(|(one, other)| !alike(one.1, other.1))
-            .filter(|(one, other)| !foreign || one.1.is_some() && other.1.is_some())
-            .map(|((name, _), _)| name),
-    );
+    let rates = rates.filter(|(one, other)| differ(one.1, other.1));
+    names.extend(rates.map(|((name, _), _)| name.to_owned()));
+    let times = both(&stated.latency_us, &computed.latency_us);
+    let times = times.filter(|(_, one, other)| differ(*one, *other));
+    names.extend(times.map(|(figure, ..)| format!("latency {figure}")));
     if stated.errors.by_kind != computed.errors.by_kind {
-        names.push("errors by kind");
+        names.push("errors by kind".to_owned());
     }
     if foreign {
-        return names.into_iter().map(str::to_owned).collect();
+        return names;
     }
-    if stated.latency_us.at_least != computed.latency_us.at_least {
-        names.push("at_least");
+    if !are_bounds_alike(&stated.latency_us, &computed.latency_us) {
+        names.push("at_least".to_owned());
     }
-    names.extend(open_differences(
-        stated.open.as_ref(),
-        computed.open.as_ref(),
-    ));
-    names.into_iter().map(str::to_owned).collect()
+    let open = open_differences(stated.open.as_ref(), computed.open.as_ref());
+    names.extend(open.into_iter().map(str::to_owned));
+    names
+}
+
+/// The figures that both have with their values; of percentiles those that both list.
+fn both<'a>(
+    one: &'a Latency,
+    other: &'a Latency,
+) -> impl Iterator<Item = (Statistic, Option<f64>, Option<f64>)> {
+    one.named().filter_map(|(figure, value)| {
+        let (_, same) = other.named().find(|(known, _)| *known == figure)?;
+        Some((figure, value, same))
+    })
+}
+
+/// Whether the figures that both have are lower bounds in both or in none.
+fn are_bounds_alike(one: &Latency, other: &Latency) -> bool {
+    both(one, other).all(|(figure, ..)| one.is_at_least(figure) == other.is_at_least(figure))
 }
 
 /// The distributions of an open loop that differ.
@@ -246,12 +262,9 @@ fn open_differences(
         };
     };
     let differ = |one: &Latency, other: &Latency| {
-        let figures = one.named().into_iter().zip(other.named());
         one.count != other.count
-            || one.at_least != other.at_least
-            || figures
-                .into_iter()
-                .any(|(one, other)| !alike(one.1, other.1))
+            || !are_bounds_alike(one, other)
+            || both(one, other).any(|(_, one, other)| !alike(one, other))
     };
     let pairs = stated.named().into_iter().zip(computed.named());
     let times = pairs
@@ -292,9 +305,9 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 8] {
     ]
 }
 
-fn figures(summary: &Summary) -> Vec<(&'static str, Option<f64>)> {
+fn rates(summary: &Summary) -> [(&'static str, Option<f64>); 8] {
     let rps = &summary.rps;
-    let mut figures = vec![
+    [
         ("duration_s", Some(summary.duration_s)),
         ("rps mean", Some(rps.mean)),
         ("rps min", rps.min),
@@ -303,26 +316,7 @@ fn figures(summary: &Summary) -> Vec<(&'static str, Option<f64>)> {
         ("rps geometric mean", rps.geometric_mean),
         ("rps low", rps.low),
         ("rps high", rps.high),
-    ];
-    figures.extend(
-        summary
-            .latency_us
-            .named()
-            .map(|(name, value)| (latency(name), value)),
-    );
-    figures
-}
-
-fn latency(name: &str) -> &'static str {
-    match name {
-        "min" => "latency min",
-        "mean" => "latency mean",
-        "p50" => "latency p50",
-        "p90" => "latency p90",
-        "p99" => "latency p99",
-        "p999" => "latency p99.9",
-        _ => "latency max",
-    }
+    ]
 }
 
 fn alike(one: Option<f64>, other: Option<f64>) -> bool {
@@ -410,9 +404,11 @@ mod tests {
             ("ok", |summary| summary.ok -= 1),
             ("rps mean", |summary| summary.rps.mean *= 1.000_001),
             ("rps low", |summary| summary.rps.low = None),
-            ("latency p99", |summary| summary.latency_us.p99 = Some(1.0)),
+            ("latency p99", |summary| {
+                summary.latency_us.percentiles.0[2].1 = Some(1.0)
+            }),
             ("at_least", |summary| {
-                summary.latency_us.at_least.push("p50".into())
+                summary.latency_us.at_least.push(Statistic::Max)
             }),
             ("errors by kind", |summary| {
                 summary.errors.by_kind.insert("reset".into(), 1);

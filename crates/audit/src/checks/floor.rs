@@ -3,8 +3,8 @@
 use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note};
-use record::{Cause, Figure, Finding, Floor, Latency};
-use units::{Nanos, span};
+use record::{Cause, Figure, Finding, Floor, Latency, Statistic};
+use units::{Nanos, Percentile, span};
 
 pub(super) const CHECK: Check = Check {
     name: "floor",
@@ -53,34 +53,29 @@ fn unknown(sentence: &str) -> Finding {
 
 /// A percentile that does not rise clear of the floor's.
 struct Near {
-    name: &'static str,
+    p: Percentile,
     latency: f64,
     floor: f64,
 }
 
 fn near(floor: &Floor, latency: &Latency) -> Option<Finding> {
     let pairs = [
-        ("p50", latency.p50, floor.response_us.p50),
-        ("p99", latency.p99, floor.response_us.p99),
+        (Percentile::P50, floor.response_us.p50),
+        (Percentile::P99, floor.response_us.p99),
     ];
-    let is_bound = |name: &str| latency.at_least.iter().any(|known| known == name);
     let near: Vec<Near> = pairs
         .into_iter()
-        .filter(|(name, ..)| !is_bound(name))
-        .filter_map(|(name, latency, floor)| {
-            let (latency, floor) = (latency?, floor?);
-            (latency < CLEAR_FROM * floor).then_some(Near {
-                name,
-                latency,
-                floor,
-            })
+        .filter(|(p, _)| !latency.is_at_least(Statistic::At(*p)))
+        .filter_map(|(p, floor)| {
+            let (latency, floor) = (latency.at(p)?, floor?);
+            (latency < CLEAR_FROM * floor).then_some(Near { p, latency, floor })
         })
         .collect();
     (!near.is_empty()).then(|| finding(&near))
 }
 
 fn finding(near: &[Near]) -> Finding {
-    let each = |near: &Near| format!("{} ({})", near.name, micros(near.latency));
+    let each = |near: &Near| format!("{} ({})", near.p, micros(near.latency));
     let names: Vec<String> = near.iter().map(each).collect();
     let floors: Vec<String> = near.iter().map(|near| micros(near.floor)).collect();
     let sentence = format!(
@@ -100,7 +95,7 @@ fn finding(near: &[Near]) -> Finding {
     let finding = caveat(&[Figure::Latency], sentence).in_short(headline);
     let mut found = finding.remedy(remedy);
     for each in near {
-        let name = |what| format!("{what} {}, us", each.name);
+        let name = |what| format!("{what} {}, us", each.p);
         found.evidence.push((name("response time"), each.latency));
         found.evidence.push((name("floor"), each.floor));
     }
@@ -139,8 +134,8 @@ mod tests {
     fn a_percentile_under_twice_the_floors_is_not_clear_of_it() {
         let summary = open_loop().summary.unwrap();
         let (p50, p99) = (
-            summary.latency_us.p50.unwrap(),
-            summary.latency_us.p99.unwrap(),
+            summary.latency_us.at(Percentile::P50).unwrap(),
+            summary.latency_us.at(Percentile::P99).unwrap(),
         );
         for (over_p50, over_p99, named) in [
             (2.001, 2.001, ""),
@@ -165,7 +160,7 @@ mod tests {
         let latency = open_loop().summary.unwrap().latency_us;
         let wanted = format!(
             "p50 ({}) is near the instrument's own floor (100 us): less than half of it can be the server's",
-            micros(latency.p50.unwrap())
+            micros(latency.at(Percentile::P50).unwrap())
         );
         assert!(
             found[0].sentence.starts_with(&wanted),

@@ -77,7 +77,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .iter()
         .find_map(|round| off_schedule(round, rate, arrivals, stop?));
     let given_up = rounds.iter().find_map(|round| given_up(round, stop?));
-    let tally = evidence.tally.as_ref();
+    let tally = evidence.tally.as_deref();
     let missing = missing(&rounds);
     let late = tally.and_then(late);
     let queued = tally.and_then(|tally| queued(tally, connections));

@@ -4,7 +4,7 @@ use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list};
 use record::{Cause, Figure, Finding, Gaps, Omission, Summary};
-use units::{Nanos, count, percent};
+use units::{Nanos, Percentile, count, percent};
 
 pub(super) const CHECK: Check = Check {
     name: "omission",
@@ -59,7 +59,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> Option<Finding> {
     let longest = omission.longest_us?;
-    let doubtful = omission.index > INDEX_MOST && summary.latency_us.p999.is_some();
+    let doubtful = omission.index > INDEX_MOST && summary.latency_us.at(Percentile::P999).is_some();
     if omission.affected.is_empty() && !doubtful {
         return None;
     }
@@ -112,8 +112,7 @@ fn stalls(stalls: u64, longest: Nanos) -> String {
 
 /// The percentiles that are smaller than what randomly arriving requests would have seen; none where none is.
 fn too_low(omission: &Omission) -> Option<String> {
-    let shown = |name: &String| name.replace("p999", "p99.9");
-    let names: Vec<String> = omission.affected.iter().map(shown).collect();
+    let names: Vec<String> = omission.affected.iter().map(|p| p.to_string()).collect();
     match &names[..] {
         [] => None,
         [only] => Some(format!("{only} is")),
@@ -202,7 +201,7 @@ mod tests {
     fn what_is_too_low_is_said_with_its_reason_and_a_rate_that_shows_it() {
         let run = run(4, 20_000);
         let latency = &run.summary.as_ref().unwrap().latency_us;
-        assert!(latency.p90.is_some() && latency.p99.is_some() && latency.p999.is_some());
+        assert!(Percentile::DEFAULT.iter().all(|p| latency.at(*p).is_some()));
         let found = found(&run);
         assert_eq!(
             (
@@ -258,7 +257,12 @@ mod tests {
         // Six gaps catch sixty samples of fifty thousand, more than one in a thousand: p99.9 is among them.
         for (micros, findings) in [(900, 0), (930, 0), (1_100, 1)] {
             let run = run(6, micros);
-            let p999 = run.summary.as_ref().unwrap().latency_us.p999;
+            let p999 = run
+                .summary
+                .as_ref()
+                .unwrap()
+                .latency_us
+                .at(Percentile::P999);
             assert!(p999.is_some(), "{micros}");
             let found = found(&run);
             assert_eq!(found.len(), findings, "{micros}: {found:?}");

@@ -184,7 +184,7 @@ fn of_running<T>(
     let rest: Vec<Round> = rest.cloned().collect();
     judge(&Evidence {
         rounds: Some(&rest),
-        tally: (!rest.is_empty()).then(|| Summary::tally(&rest)),
+        tally: Summary::tally(&rest),
         summary: Summary::of(&rest),
         ..evidence.clone()
     })

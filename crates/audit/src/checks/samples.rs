@@ -4,6 +4,7 @@ use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, list, note, number, void};
 use record::{Cause, Figure, Finding, Latency, Round};
+use units::Percentile;
 
 pub(super) const CHECK: Check = Check {
     name: "samples",
@@ -148,19 +149,16 @@ fn withheld(latency: &Latency) -> Option<Finding> {
     if count == 0 {
         return None;
     }
-    let missing: Vec<_> = Latency::PERCENTILES
-        .iter()
-        .filter(|(_, p)| !stats::carries(count, *p))
+    let percentiles = latency.percentiles.0.iter().map(|(p, _)| *p);
+    let missing: Vec<Percentile> = percentiles
+        .filter(|p| !stats::carries(count, p.quantile()))
         .collect();
     let needed: Vec<u64> = missing
         .iter()
-        .map(|(_, p)| (10.0 / (1.0 - p)).round() as u64)
+        .map(|p| (10.0 / (1.0 - p.quantile())).round() as u64)
         .collect();
     let most = *needed.last()?;
-    let names: Vec<String> = missing
-        .iter()
-        .map(|(name, _)| name.replace("p999", "p99.9"))
-        .collect();
+    let names: Vec<String> = missing.iter().map(Percentile::to_string).collect();
     let counts: Vec<String> = needed.iter().map(|count| units::count(*count)).collect();
     let sentence = format!(
         "{} withheld; {} samples are needed, there are {}",

@@ -64,7 +64,8 @@ impl Weighing {
     /// What all rounds counted.
     pub fn tally(&self) -> Tally {
         let rounds = self.run.points.iter().flat_map(|point| &point.rounds);
-        Summary::tally(&rounds.cloned().collect::<Vec<_>>())
+        let rounds: Vec<_> = rounds.cloned().collect();
+        Summary::tally(&rounds).unwrap_or_default().into_owned()
     }
 
     /// How many exchanges ended with a fault of `kind`.

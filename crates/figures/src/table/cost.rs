@@ -17,19 +17,18 @@ pub(super) const BUSY: &[Figure] = &[
     Figure::new("generator.cpu_us", Unit::Micros,
         "CPU time of the generator without busy-polling, per request that ended in the measure window, in microseconds; \
          empty where it hardly did anything else",
-        |f, _| number(f.generator_cpu_us())).rounds("generator_cpu_us_per_exchange"),
+        |f, _| number(f.generator_cpu_us())).class(record::Figure::Counts).rounds("generator_cpu_us_per_exchange"),
     Figure::new("server.busy", Unit::Share,
         "CPU time of the server as a share of the CPUs it may use; of several rounds the median; empty under 10 ms, and \
          where it was not observed",
-        |f, _| number(Round::typical(f.rounds, Round::server_busy))).aliases(&["server_busy"])
+        |f, _| number(Round::typical(f.rounds, Round::server_busy))).aliases(&["server_busy"]).at_least(is_missing)
         .csv("server_busy").cell("server", 5, Plain).of(Shown::Observed),
     Figure::new("server.cpu_us", Unit::Micros,
         "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
-        |f, _| number(f.server_cpu_us())).rounds("server_cpu_us_per_exchange"),
+        |f, _| number(f.server_cpu_us())).at_least(is_missing).class(record::Figure::Counts)
+        .rounds("server_cpu_us_per_exchange"),
     Figure::new("server.cpus", Unit::Count, "CPUs that the server used: CPU time / wall; of several rounds the median",
-        |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(|f, _| {
-            f.rounds.iter().filter_map(|round| round.footprint.as_ref()).any(|print| print.lower_bound)
-        }),
+        |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(is_missing),
 ];
 
 /// What the server cost.
@@ -96,6 +95,12 @@ pub(super) const MACHINE: &[Figure] = &[
         "memory in use on the whole machine at the end of the measure window, likewise",
         |f, _| last(f, |kernel| kernel.system_memory)).csv("system_memory_bytes").cell("system memory", 1, Dim),
 ];
+
+/// Whether some CPU time of the server may be missing.
+fn is_missing(f: &Figures<'_>, _: crate::Part) -> bool {
+    let mut prints = f.rounds.iter().filter_map(|round| round.footprint.as_ref());
+    prints.any(|print| print.lower_bound)
+}
 
 fn cpus_used(round: &Round) -> Option<f64> {
     let print = round.priced()?;

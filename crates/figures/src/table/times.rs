@@ -6,7 +6,7 @@ use crate::source::percentile;
 use crate::{Figure, Figures, Part, Unit};
 use plan::Load;
 use record::Figure::{Counts, Latency};
-use record::OpenTimes;
+use record::{OpenTimes, Statistic};
 use stats::Histogram;
 use units::Percentile;
 
@@ -15,21 +15,21 @@ use units::Percentile;
 pub(super) const LATENCY: &[Figure] = &[
     Figure::new("latency_us.min", Unit::Micros,
         "min latency in microseconds; latency is response time with a rate, else service time",
-        |f, _| number(f.summary.latency_us.min)).aliases(&["latency.min"]).at_least(|f, _| f.is_bound("min"))
+        |f, _| number(f.summary.latency_us.min)).aliases(&["latency.min"]).at_least(|f, _| f.is_bound(Statistic::Min))
         .class(Latency).csv("latency_min_us"),
     Figure::new("latency_us.mean", Unit::Micros, "mean latency",
-        |f, _| number(f.summary.latency_us.mean)).aliases(&["latency.mean", "mean"]).at_least(|f, _| f.is_bound("mean"))
+        |f, _| number(f.summary.latency_us.mean)).aliases(&["latency.mean", "mean"]).at_least(|f, _| f.is_bound(Statistic::Mean))
         .class(Latency).repeats().csv("latency_mean_us"),
     Figure::new("latency_us.{p}", Unit::Micros, "{p} of latency", |f, part| number(f.latency(part.percentile()?)))
-        .aliases(&["{p}", "latency.{p}"]).at_least(is_bound).class(Latency).repeats()
+        .aliases(&["{p}", "latency.{p}"]).at_least(|f, part| part.percentile().is_some_and(|p| f.is_bound(Statistic::At(p)))).class(Latency).repeats()
         .csv("latency_{p}_us").cell("{p}", 9, Plain),
     Figure::new("latency_us.max", Unit::Micros, "max latency",
-        |f, _| number(f.summary.latency_us.max)).aliases(&["latency.max", "max"]).at_least(|f, _| f.is_bound("max"))
+        |f, _| number(f.summary.latency_us.max)).aliases(&["latency.max", "max"]).at_least(|f, _| f.is_bound(Statistic::Max))
         .class(Latency).csv("latency_max_us"),
     Figure::new("latency_us.count", Unit::Count, "requests that the latencies rest on: ok and censored ones",
         |f, _| count(f.summary.latency_us.count)).class(Counts).rounds("latency_count"),
     Figure::new("latency_us.at_least", Unit::Plain, "latency figures that are lower bounds, separated by spaces",
-        |f, _| text(f.summary.latency_us.at_least.join(" "))).csv("latency_at_least"),
+        |f, _| text(bounds(f))).csv("latency_at_least"),
 ];
 
 const ENDS: &[Percentile] = &[Percentile::P50, Percentile::P99];
@@ -87,11 +87,10 @@ fn wait(f: &Figures<'_>, part: Part, times: fn(&OpenTimes) -> &Histogram) -> Opt
     number(percentile(open.map(times), part.percentile()?))
 }
 
-/// Whether a censored request bounds this percentile of latency from below.
-fn is_bound(f: &Figures<'_>, part: Part) -> bool {
-    let from = f.tally().latency_censored_from();
-    let value = part.percentile().and_then(|p| f.latency(p));
-    value
-        .zip(from)
-        .is_some_and(|(value, from)| value >= from.as_micros_f64())
+fn bounds(f: &Figures<'_>) -> String {
+    let bounds = f.summary.latency_us.at_least.iter();
+    bounds
+        .map(|figure| figure.key())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -3,6 +3,7 @@
 use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
 use crate::page::curve::has_void_rate;
+use crate::page::tables::select;
 use crate::phrase::{number, rate};
 use figures::{Figures, Selected};
 use plan::Load;
@@ -169,7 +170,7 @@ impl Sight<'_> {
     }
 
     fn readings(&self, group: &Group, drawn: &Drawn) -> Vec<Option<Reading>> {
-        let figure = figures::find(drawn.figure).expect("the table of figures has it");
+        let figure = select(drawn.figure);
         let each = |(place, x): &(usize, f64)| {
             let of = self.figures[*place].as_ref()?;
             Some(Reading {

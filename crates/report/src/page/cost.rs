@@ -1,24 +1,24 @@
 //! What the server cost at one load level: CPU time by request, memory, and where the machine's time went.
 
 use super::{Item, Role, Row};
-use crate::phrase::{number, rate as per_second};
-use record::{Budget, Cost, Footprint, KernelCounters, PerRequest, Round};
+use crate::phrase::{micros, number, rate as per_second};
+use figures::Figures;
+use record::{Budget, Footprint, KernelCounters, Round};
 use units::{Nanos, percent};
 
 /// Under this many rounds the interval is indicative.
 const ROUNDS_ENOUGH: u32 = 5;
 
 /// Every row that has something to say; none where the server was not observed.
-pub(super) fn rows(rounds: &[Round]) -> Vec<Row> {
-    let rows = [cpu(rounds), memory(rounds), budget(rounds), network(rounds)];
+pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
+    let rows = [cpu(of), memory(of), budget(of.rounds), network(of.rounds)];
     rows.into_iter().flatten().collect()
 }
 
 /// CPU time by request, with its interval, and the same the other way round.
-fn cpu(rounds: &[Round]) -> Option<Row> {
-    let per = PerRequest::of(rounds)?;
-    let cost = Cost::of(rounds)?;
-    let micros = |value: f64| units::span(Nanos::from_nanos((value * 1e3).round() as u64));
+fn cpu(of: &Figures<'_>) -> Option<Row> {
+    let per = of.summary.per_request.as_ref()?;
+    let cost = of.cost.as_ref()?;
     let (least, most) = if per.lower_bound {
         (">= ", "<= ")
     } else {
@@ -45,8 +45,8 @@ fn cpu(rounds: &[Round]) -> Option<Row> {
     Some(Row::new("CPU/request", items))
 }
 
-fn memory(rounds: &[Round]) -> Option<Row> {
-    let pss = Cost::of(rounds)?.pss_bytes;
+fn memory(of: &Figures<'_>) -> Option<Row> {
+    let pss = of.cost.as_ref()?.pss_bytes;
     let named = |(name, bytes): (&str, Option<u64>)| {
         bytes.map(|bytes| Item::named(name, Role::Plain, units::bytes(bytes)))
     };
@@ -60,10 +60,8 @@ fn memory(rounds: &[Round]) -> Option<Row> {
     if items.is_empty() {
         return None;
     }
-    let last = rounds
-        .iter()
-        .rev()
-        .find_map(|round| round.footprint.as_ref())?;
+    let mut rounds = of.rounds.iter().rev();
+    let last = rounds.find_map(|round| round.footprint.as_ref())?;
     items.extend(held(last));
     Some(Row::new("memory", items))
 }
@@ -134,7 +132,12 @@ mod tests {
     use record::{Memory, example};
 
     fn shown(rounds: &[Round], label: &str) -> Option<String> {
-        let row = rows(rounds).into_iter().find(|row| row.label == label)?;
+        let mut run = example::ok();
+        let point = &mut run.points[0];
+        (point.rounds, point.summary, point.footprint) = (rounds.to_vec(), None, None);
+        let row = rows(&Figures::of(&run, 0).unwrap())
+            .into_iter()
+            .find(|row| row.label == label)?;
         let words =
             |item: &Item| -> String { item.0.iter().map(|span| span.text.as_str()).collect() };
         Some(row.items.iter().map(words).collect::<Vec<_>>().join("  "))
@@ -167,8 +170,8 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_of_a_server_that_was_not_observed() {
-        let rounds = example::errors().points.remove(0).rounds;
-        assert!(rows(&rounds).is_empty());
+        let run = example::errors();
+        assert!(rows(&Figures::of(&run, 0).unwrap()).is_empty());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The curve of a sweep: a line for each point, and what follows from all of them.
 
+use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{number, rate};
-use figures::{Cell, Figures, Selected, Weight};
+use figures::Figures;
 use plan::{Axis, Level, Load};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Verdict,
@@ -43,7 +44,7 @@ pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> 
             cells.extend(
                 kinds
                     .iter()
-                    .map(|(kind, figure)| cell(kind, figure, &of, findings)),
+                    .map(|(kind, figure)| cell(kind.weight, figure, &of, findings)),
             );
             cells.push(Span::new(Role::Wrong, remark(&of, findings)));
         }
@@ -53,24 +54,6 @@ pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> 
         }
     }
     cells
-}
-
-/// A figure, unless a finding voids it.
-fn cell(kind: &Cell, figure: &Selected, of: &Figures<'_>, findings: &[Finding]) -> Span {
-    let effect = figure.effect(findings);
-    if effect == Some(Effect::Void) {
-        return Span::new(Role::Wrong, "INVALID");
-    }
-    let shown = figure.shown(of).unwrap_or_else(|| "-".to_owned());
-    match kind.weight {
-        Weight::Strong if effect == Some(Effect::LowerBound) => {
-            Span::new(Role::Strong, format!(">= {shown}"))
-        }
-        Weight::Strong => Span::new(Role::Strong, shown),
-        Weight::Plain => Span::new(Role::Plain, shown),
-        Weight::Alarm if figure.number(of) > Some(0.0) => Span::new(Role::Wrong, shown),
-        Weight::Dim | Weight::Alarm => Span::new(Role::Dim, shown),
-    }
 }
 
 /// The value that an axis has at a level.

@@ -7,19 +7,20 @@ mod asked;
 mod brief;
 mod cost;
 pub(crate) mod curve;
-mod figures;
 pub(crate) mod findings;
 mod list;
 mod place;
 pub(crate) mod plan;
 mod requirements;
+mod results;
 mod server;
-mod tables;
+pub(crate) mod tables;
 mod twin;
 
 pub use list::saved_records;
 
 use crate::Detail;
+use figures::Figures;
 use record::{Grade, Run};
 use std::borrow::Cow;
 
@@ -132,14 +133,20 @@ impl Page {
             blocks.push(Block::Rows(curve::rows(run)));
         }
         blocks.push(Block::Table(requirements::table(run)));
-        for point in run.points.iter().filter(|_| !run.is_sweep()) {
+        for (index, point) in run.points.iter().enumerate() {
+            if run.is_sweep() {
+                break;
+            }
             if run.points.len() > 1 {
                 blocks.push(Block::Lines(vec![asked::level(point)]));
             }
-            blocks.push(Block::Rows(figures::rows(run, point)));
+            let of = Figures::of(run, index);
+            blocks.push(Block::Rows(
+                of.as_ref().map_or_else(results::none, results::rows),
+            ));
             blocks.push(Block::Rows(twin::rows(point)));
-            blocks.extend(tables::errors(run, point).map(Block::Table));
-            blocks.extend(tables::rounds(run, point).map(Block::Table));
+            blocks.extend(of.as_ref().and_then(tables::errors).map(Block::Table));
+            blocks.extend(of.as_ref().and_then(tables::rounds).map(Block::Table));
         }
         blocks.push(Block::Rows(findings::rows(run)));
         blocks.push(Block::Rows(place::rows(run)));

@@ -1,11 +1,11 @@
 //! The table of errors and the table of rounds.
 
-use super::findings::{is_bound, is_void};
+use super::findings::is_void;
 use super::{Column, Role, Span, Table};
-use crate::phrase::{micros, number, rate};
-use record::{Blame, FaultCount, Figure, Latency, Point, Round, Run, Step, Summary};
+use crate::phrase::number;
+use figures::{Figures, Selected, Weight};
+use record::{Blame, Effect, FaultCount, Figure, Finding, Step};
 use std::borrow::Cow;
-use units::percent;
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -27,11 +27,11 @@ const fn numbers(title: &'static str) -> Column {
 }
 
 /// What went wrong, the most frequent first; none where nothing did.
-pub(super) fn errors(run: &Run, point: &Point) -> Option<Table> {
-    if is_void(run, Figure::Counts) {
+pub(super) fn errors(of: &Figures<'_>) -> Option<Table> {
+    if is_void(of.run, Figure::Counts) {
         return None;
     }
-    let faults = Summary::tally(&point.rounds).faults.sorted();
+    let faults = of.tally().faults.sorted();
     if faults.is_empty() {
         return None;
     }
@@ -79,100 +79,86 @@ fn blame(blame: Blame) -> &'static str {
     }
 }
 
+/// Figures of the table of rounds, with the weight of their values.
+const ROUND_COLUMNS: [(&str, &str, Weight); 7] = [
+    ("requests/s", "rps.mean", Weight::Plain),
+    ("p50", "latency_us.p50", Weight::Plain),
+    ("p99", "latency_us.p99", Weight::Plain),
+    ("max", "latency_us.max", Weight::Plain),
+    ("errors", "errors.total", Weight::Alarm),
+    ("generator", "generator.busy", Weight::Plain),
+    ("server", "server.busy", Weight::Plain),
+];
+
 /// The rounds beside one another; none where there is only one.
-pub(super) fn rounds(run: &Run, point: &Point) -> Option<Table> {
-    if point.rounds.len() < 2 {
+pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
+    if of.rounds.len() < 2 {
         return None;
     }
-    let rest = point.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
-    let mut table = Table {
-        columns: ROUND_COLUMNS.to_vec(),
-        rows: point
-            .rounds
-            .iter()
-            .take(ROUNDS_MOST)
-            .map(|each| round(run, each))
+    let shown: Vec<(&str, Selected, Weight)> = ROUND_COLUMNS
+        .into_iter()
+        .filter(|(_, name, _)| *name != "server.busy" || of.cost.is_some())
+        .map(|(title, name, weight)| (title, select(name), weight))
+        .collect();
+    let rows = of.each_round().take(of.rounds.len().min(ROUNDS_MOST));
+    let row = |round: Figures<'_>| {
+        let cut = if round.rounds[0].partial {
+            "cut short"
+        } else {
+            ""
+        };
+        let number = select("round").shown(&round).unwrap_or_default();
+        let figures = shown.iter();
+        let figures =
+            figures.map(|(_, figure, weight)| cell(*weight, figure, &round, of.findings()));
+        let mut cells = vec![Span::new(Role::Dim, number)];
+        cells.extend(figures);
+        cells.push(Span::new(Role::Wrong, cut));
+        cells
+    };
+    let titles = shown.iter().map(|(title, ..)| numbers(title));
+    let rest = of.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
+    Some(Table {
+        columns: [numbers("round")]
+            .into_iter()
+            .chain(titles)
+            .chain([text("")])
             .collect(),
+        rows: rows.map(row).collect(),
         rest: (rest > 0).then(|| {
             format!(
                 "{}; csv has them all",
                 number(rest, "round more", "rounds more")
             )
         }),
-    };
-    if point.rounds.iter().all(|round| round.footprint.is_none()) {
-        let server = ROUND_COLUMNS.len() - 2;
-        table.columns.remove(server);
-        table
-            .rows
-            .iter_mut()
-            .for_each(|cells| drop(cells.remove(server)));
+    })
+}
+
+/// The figure of this name, which the table of figures has.
+pub(crate) fn select(name: &str) -> Selected {
+    figures::find(name).expect("the table of figures has it")
+}
+
+/// A figure, unless a finding voids it.
+pub(super) fn cell<'f>(
+    weight: Weight,
+    figure: &Selected,
+    of: &Figures<'_>,
+    findings: impl IntoIterator<Item = &'f Finding>,
+) -> Span {
+    let effect = figure.effect(findings);
+    if effect == Some(Effect::Void) {
+        return Span::new(Role::Wrong, "INVALID");
     }
-    Some(table)
-}
-
-/// The server's column is the last but one.
-const ROUND_COLUMNS: [Column; 9] = [
-    numbers("round"),
-    numbers("requests/s"),
-    numbers("p50"),
-    numbers("p99"),
-    numbers("max"),
-    numbers("errors"),
-    numbers("generator"),
-    numbers("server"),
-    text(""),
-];
-
-fn round(run: &Run, round: &Round) -> Vec<Span> {
-    let latency = Latency::of(&round.tally);
-    let share = |bound: &str, value: Option<f64>| {
-        let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", percent(value)));
-        Span::new(Role::Plain, shown)
-    };
-    let errors = round.tally.errors();
-    let shade = if errors > 0 { Role::Wrong } else { Role::Dim };
-    let least = if is_bound(run) { ">= " } else { "" };
-    vec![
-        Span::new(Role::Dim, units::count(u64::from(round.index) + 1)),
-        unless_void(
-            run,
-            Figure::Rps,
-            Role::Plain,
-            format!("{least}{}", rate(round.rps())),
-        ),
-        time(run, &latency, "p50", latency.p50),
-        time(run, &latency, "p99", latency.p99),
-        time(run, &latency, "max", latency.max),
-        unless_void(run, Figure::Counts, shade, units::count(errors)),
-        share("", round.generator_busy()),
-        share(missing(round), round.server_busy()),
-        Span::new(Role::Wrong, if round.partial { "cut short" } else { "" }),
-    ]
-}
-
-/// What goes before the server's share where some of its CPU time may be missing.
-fn missing(round: &Round) -> &'static str {
-    match &round.footprint {
-        Some(footprint) if footprint.lower_bound => ">= ",
-        _ => "",
+    let mut shown = figure.shown(of).unwrap_or_else(|| "-".to_owned());
+    if effect == Some(Effect::LowerBound) && figure.figure.repeats {
+        shown = format!(">= {shown}");
     }
-}
-
-fn time(run: &Run, latency: &Latency, name: &str, value: Option<f64>) -> Span {
-    let bound = if latency.at_least.iter().any(|known| known == name) {
-        ">= "
-    } else {
-        ""
+    let role = match weight {
+        Weight::Strong => Role::Strong,
+        Weight::Plain => Role::Plain,
+        Weight::Alarm if figure.number(of) > Some(0.0) => Role::Wrong,
+        Weight::Dim | Weight::Alarm => Role::Dim,
     };
-    let shown = value.map_or("-".to_owned(), |value| format!("{bound}{}", micros(value)));
-    unless_void(run, Figure::Latency, Role::Plain, shown)
-}
-
-fn unless_void(run: &Run, figure: Figure, role: Role, shown: String) -> Span {
-    if is_void(run, figure) {
-        Span::new(Role::Wrong, "INVALID")
-    } else {
-        Span::new(role, shown)
-    }
+    Span::new(role, shown)
 }

@@ -2,7 +2,8 @@
 
 use super::{Item, Role, Row};
 use crate::phrase::{clean, micros, number, rate};
-use record::{Point, Ratio, Summary};
+use record::{Point, Ratio};
+use units::Percentile;
 
 /// Under this many pairs of rounds a comparison is indicative.
 const PAIRS_ENOUGH: u32 = 3;
@@ -15,14 +16,14 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
         return Vec::new();
     };
     let mut rows = Vec::new();
-    if let Some(summary) = Summary::of(&twin.rounds) {
+    if let Some(summary) = &twin.summary {
         let mut got = vec![Item::strong(rate(summary.rps.mean)).and(Role::Plain, " requests/s")];
-        got.extend(twin.rps(&point.rounds).iter().flat_map(beside));
+        got.extend(twin.rps_ratio.iter().flat_map(beside));
         rows.push(Row::new("two generators", got));
-        let p99 = summary.latency_us.p99;
+        let p99 = summary.latency_us.at(Percentile::P99);
         rows.extend(p99.map(|p99| {
             let mut items = vec![Item::named("p99", Role::Plain, micros(p99))];
-            items.extend(twin.latency_p99(&point.rounds).iter().flat_map(beside));
+            items.extend(twin.latency_p99_ratio.iter().flat_map(beside));
             Row::new("", items)
         }));
         let errors = summary.errors.total;

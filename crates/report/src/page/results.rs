@@ -1,15 +1,17 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
 use super::findings::{grade, is_bound, is_overloaded, is_void};
+use super::tables::select;
 use super::{Item, Role, Row, cost as costs};
 use crate::phrase::{micros, number, rate as per_second};
+use figures::Figures;
 use plan::{Connect, Load};
 use record::{
-    Awake, Figure, Footprint, Grade, Latency, Point, Round, Rps, Run, Summary, Tally,
+    Awake, Effect, Figure, Grade, Latency, Point, Round, Rps, Run, Statistic, Summary, Tally,
     ThreadAccounts,
 };
 use stats::Histogram;
-use units::{Nanos, percent};
+use units::{Nanos, Percentile, percent};
 
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
@@ -18,46 +20,42 @@ const ROUNDS_ENOUGH: u32 = 5;
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
+/// What is said where nothing was measured.
+pub(super) fn none() -> Vec<Row> {
+    let item = Item::wrong("no round was measured");
+    vec![Row::new("requests/s", vec![item])]
+}
+
 /// Every row that has something to say.
-pub(super) fn rows(run: &Run, point: &Point) -> Vec<Row> {
-    let Some(summary) = Summary::of(&point.rounds) else {
-        return vec![Row::new(
-            "requests/s",
-            vec![Item::wrong("no round was measured")],
-        )];
-    };
-    let tally = Summary::tally(&point.rounds);
-    // What was spent per exchange is worth no more than the number of exchanges. CPU time is that of the windows, and so
-    // are the endings, whenever what ended was due.
-    let ended = if is_void(run, Figure::Counts) {
-        0
-    } else {
-        tally.series.endings()
-    };
-    let beside = open(run, &summary);
-    let visits = visits(run, &summary);
+pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
+    let (run, point, summary, tally) = (of.run, of.point, &*of.summary, of.tally());
     let above = [
         Some(rate(run, &summary.rps)),
-        offered(run, point, &summary, &tally),
-        Some(latency(run, point.level.load, &summary)),
+        offered(run, point, summary, tally),
+        Some(latency(run, point.level.load, summary)),
         spread(run, &summary.latency_us),
         floor(point),
     ];
     let below = [
         unwanted(run, "latency 4xx", &tally.service_4xx),
         unwanted(run, "latency 5xx", &tally.service_5xx),
-        Some(exchanges(run, &summary, &tally)),
-        Some(bytes(run, &summary)),
-        connections(run, point, &tally),
-        generator(&point.rounds, ended),
-        server(&point.rounds, ended),
+        Some(exchanges(run, summary, tally)),
+        Some(bytes(run, summary)),
+        connections(run, point, tally),
+        generator(of),
+        server(of),
     ];
-    let above = above.into_iter().flatten().chain(beside).chain(visits);
-    let below = below.into_iter().flatten();
-    above
-        .chain(below)
-        .chain(costs::rows(&point.rounds))
-        .collect()
+    let above = above.into_iter().flatten().chain(open(run, summary));
+    let above = above.chain(visits(run, summary));
+    let below = below.into_iter().flatten().chain(costs::rows(of));
+    above.chain(below).collect()
+}
+
+/// A figure by its name; none where nothing carries it, and where findings void it.
+fn shown(of: &Figures<'_>, name: &str) -> Option<String> {
+    let figure = select(name);
+    let is_void = figure.effect(of.findings()) == Some(Effect::Void);
+    figure.shown(of).filter(|_| !is_void)
 }
 
 /// A labelled row; where a finding voids the figure, only that is said.
@@ -205,8 +203,8 @@ fn visits(run: &Run, summary: &Summary) -> Vec<Row> {
 /// What of a wait tells something in one line.
 fn wait(latency: &Latency) -> Vec<Item> {
     let figures = [
-        ("p50", latency.p50),
-        ("p99", latency.p99),
+        ("p50", latency.at(Percentile::P50)),
+        ("p99", latency.at(Percentile::P99)),
         ("max", latency.max),
     ];
     let named = |(name, value): (&str, Option<f64>)| {
@@ -220,11 +218,11 @@ fn spread(run: &Run, latency: &Latency) -> Option<Row> {
     if latency.count == 0 || is_void(run, Figure::Latency) {
         return None;
     }
-    let named = |(name, value): (&str, Option<f64>)| {
-        value.map(|value| Item::named(name, Role::Plain, bounded(latency, name, value)))
+    let named = |(figure, value): (Statistic, Option<f64>)| {
+        let shown = bounded(latency, figure, value?);
+        Some(Item::named(&figure.to_string(), Role::Plain, shown))
     };
-    let figures = [("min", latency.min), ("mean", latency.mean)];
-    let mut items: Vec<Item> = figures.into_iter().filter_map(named).collect();
+    let mut items: Vec<Item> = latency.named().take(2).filter_map(named).collect();
     let mut rests = Item::dim(format!(
         "of {}",
         number(latency.count, "exchange", "exchanges")
@@ -256,60 +254,47 @@ fn floor(point: &Point) -> Option<Row> {
 }
 
 /// A figure of latency, with a sign where it is a lower bound.
-fn bounded(latency: &Latency, name: &str, value: f64) -> String {
-    let is_bound = latency.at_least.iter().any(|known| known == name);
-    format!("{}{}", if is_bound { ">= " } else { "" }, micros(value))
+fn bounded(latency: &Latency, figure: Statistic, value: f64) -> String {
+    let bound = match latency.is_at_least(figure) {
+        true => ">= ",
+        false => "",
+    };
+    format!("{bound}{}", micros(value))
 }
 
 /// How long answers took that were complete and not wanted.
 fn unwanted(run: &Run, label: &str, times: &Histogram) -> Option<Row> {
     let max = times.max()?;
     let span = |nanos| units::span(Nanos::from_nanos(nanos));
-    let carried = Latency::PERCENTILES
-        .iter()
-        .filter_map(|(name, p)| Some((*name, times.quantile_if_carried(*p)?)));
-    let named =
-        |(name, value): (&str, u64)| Item::named(shown_name(name), Role::Plain, span(value));
-    let mut items: Vec<Item> = carried.chain([("max", max)]).map(named).collect();
+    let carried = Percentile::DEFAULT.into_iter().filter_map(|p| {
+        let value = times.quantile_if_carried(p.quantile())?;
+        Some(Item::named(&p.to_string(), Role::Plain, span(value)))
+    });
+    let mut items: Vec<Item> = carried.collect();
+    items.push(Item::named("max", Role::Plain, span(max)));
     items.push(Item::dim(format!("of {}", units::count(times.count()))));
     Some(demoted(run, Figure::Latency, label, items))
 }
 
-fn shown_name(name: &str) -> &str {
-    if name == "p999" { "p99.9" } else { name }
-}
-
 /// The percentiles that the samples carry, the names of those that they do not, and the maximum.
 fn times(latency: &Latency) -> Vec<Item> {
-    let shown = |(name, value): (&'static str, Option<f64>)| {
-        let value = value.map(|value| bounded(latency, name, value));
-        (shown_name(name), value)
+    let shown = |figure: Statistic, value: f64| {
+        let value = bounded(latency, figure, value);
+        Item::named(&figure.to_string(), Role::Strong, value)
     };
-    let figures = latency.named().map(shown);
-    let withheld: Vec<&str> = figures
-        .iter()
-        .filter(|(name, value)| is_percentile(name) && value.is_none())
-        .map(|(name, _)| *name)
+    let (known, few): (Vec<_>, Vec<_>) =
+        (latency.percentiles.0.iter()).partition(|(_, value)| value.is_some());
+    let known = known.into_iter();
+    let mut items: Vec<Item> = known
+        .filter_map(|(p, value)| Some(shown(Statistic::At(p), value?)))
         .collect();
-    let carried = |(name, value): &(&str, Option<String>)| {
-        let value = value.as_ref().filter(|_| is_percentile(name))?;
-        Some(Item::named(name, Role::Strong, value))
-    };
-    let mut items: Vec<Item> = figures.iter().filter_map(carried).collect();
-    if !withheld.is_empty() {
-        let names = withheld.join(", ");
+    if !few.is_empty() {
+        let names: Vec<String> = few.iter().map(|(p, _)| p.to_string()).collect();
+        let names = names.join(", ");
         items.push(Item::named(&names, Role::Warning, "too few samples"));
     }
-    let max = figures
-        .iter()
-        .find(|(name, _)| *name == "max")
-        .and_then(|(_, value)| value.as_ref());
-    items.extend(max.map(|value| Item::named("max", Role::Strong, value)));
+    items.extend(latency.max.map(|value| shown(Statistic::Max, value)));
     items
-}
-
-fn is_percentile(name: &str) -> bool {
-    name.starts_with('p')
 }
 
 fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
@@ -408,15 +393,27 @@ fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
     Some(demoted(run, Figure::Counts, "connections", items))
 }
 
+/// CPU time for each exchange, in whole nanoseconds; none where findings void it.
+fn per_exchange(of: &Figures<'_>, name: &str) -> Option<String> {
+    let figure = select(name);
+    shown(of, name)?;
+    let each = units::span(Nanos::from_nanos((figure.number(of)? * 1e3) as u64));
+    Some(match figure.is_at_least(of) {
+        true => format!(">= {each}"),
+        false => each,
+    })
+}
+
 /// What the generator itself took; its shares of time as the medians over rounds, where rounds are long enough for them.
-fn generator(rounds: &[Round], ended: u64) -> Option<Row> {
+fn generator(of: &Figures<'_>) -> Option<Row> {
+    let rounds = of.rounds;
     let threads: Vec<&ThreadAccounts> = rounds.iter().flat_map(|round| &round.threads).collect();
     let most = rounds.iter().map(|round| round.threads.len()).max()?;
     if most == 0 {
         return None;
     }
     let many = units::count(most as u64);
-    let busiest = Round::typical(rounds, Round::generator_busy).map(percent);
+    let busiest = shown(of, "generator.busy");
     let mut items = vec![Item::plain(match (most, busiest) {
         (1, Some(busiest)) => format!("1 thread, {busiest} busy"),
         (_, Some(busiest)) => format!("busiest of {many} threads {busiest} busy"),
@@ -427,7 +424,7 @@ fn generator(rounds: &[Round], ended: u64) -> Option<Row> {
             .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
     );
     items.extend(Round::typical(rounds, spun).map(|share| spinning(&threads, share)));
-    items.extend((ended > 0).then(|| cost(&threads, ended)).flatten());
+    items.extend(per_exchange(of, "generator.cpu_us").map(|each| cost(&threads, &each)));
     Some(Row::new("generator", items))
 }
 
@@ -463,10 +460,8 @@ fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
 /// off by more than a few per cent.
 const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
-fn cost(threads: &[&ThreadAccounts], ended: u64) -> Option<Item> {
-    let worked: Option<Nanos> = threads.iter().map(|thread| thread.worked()).sum();
-    let cpu = units::span(worked? / ended);
-    let item = Item::plain(format!("{cpu} CPU per exchange"));
+fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
+    let item = Item::plain(format!("{each} CPU per exchange"));
     let (user, system) = (
         sum(threads, |thread| thread.user),
         sum(threads, |thread| thread.system),
@@ -474,17 +469,17 @@ fn cost(threads: &[&ThreadAccounts], ended: u64) -> Option<Item> {
     // Of spinning's own share in each nothing is known.
     let has_spun = threads.iter().any(|thread| thread.spun > Nanos::ZERO);
     if user + system < DIVISIBLE || has_spun {
-        return Some(item);
+        return item;
     }
     let own = user.as_secs_f64() / (user + system).as_secs_f64();
-    Some(item.and(
+    item.and(
         Role::Dim,
         format!(
             " (own code {}, kernel {})",
             percent(own),
             percent(1.0 - own)
         ),
-    ))
+    )
 }
 
 fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos {
@@ -492,32 +487,22 @@ fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos
 }
 
 /// What the server's processes took, where they were observed; their share of time where rounds are long enough for it.
-fn server(rounds: &[Round], ended: u64) -> Option<Row> {
-    let prints: Vec<&Footprint> = rounds
+fn server(of: &Figures<'_>) -> Option<Row> {
+    let mut prints = of
+        .rounds
         .iter()
-        .filter_map(|round| round.footprint.as_ref())
-        .collect();
-    let last = prints.last()?;
-    let bound = if prints.iter().any(|each| each.lower_bound) {
-        ">= "
-    } else {
-        ""
-    };
+        .filter_map(|round| round.footprint.as_ref());
+    let last = prints.next_back()?;
     let cpus = match last.cpus_allowed {
         1.0 => "1 CPU".to_owned(),
         cpus => format!("{cpus} CPUs"),
     };
-    let busy = Round::typical(rounds, Round::server_busy);
-    let mut items = vec![Item::plain(match busy {
-        Some(busy) => format!("{bound}{} of {cpus} busy", percent(busy)),
+    let mut items = vec![Item::plain(match shown(of, "server.busy") {
+        Some(busy) => format!("{busy} of {cpus} busy"),
         None => cpus,
     })];
-    // With the server observed in some rounds only, or not all through them, its time belongs to their exchanges alone.
-    if ended > 0 && rounds.iter().all(|round| round.priced().is_some()) {
-        let cpu: Nanos = prints.iter().map(|each| each.cpu).sum();
-        let each = units::span(cpu / ended);
-        items.push(Item::plain(format!("{bound}{each} CPU per exchange")));
-    }
+    let each = per_exchange(of, "server.cpu_us");
+    items.extend(each.map(|each| Item::plain(format!("{each} CPU per exchange"))));
     items.push(Item::plain(number(
         last.processes.into(),
         "process",
@@ -533,43 +518,11 @@ mod tests {
 
     /// The words of the row with this label.
     fn shown(run: &Run, label: &str) -> String {
-        let rows = rows(run, &run.points[0]);
+        let rows = rows(&Figures::of(run, 0).unwrap());
         let row = rows.iter().find(|row| row.label == label).unwrap();
         let words =
             |item: &Item| -> String { item.0.iter().map(|span| span.text.as_str()).collect() };
         row.items.iter().map(words).collect::<Vec<_>>().join("  ")
-    }
-
-    #[test]
-    fn only_what_ended_inside_the_windows_is_what_their_cpu_time_was_for() {
-        let mut run = example::ok();
-        let before = (shown(&run, "generator"), shown(&run, "server"));
-        assert!(
-            before.0.contains("42.9 us CPU per exchange"),
-            "{}",
-            before.0
-        );
-        assert!(before.1.contains("168 us CPU per exchange"), "{}", before.1);
-        let tally = &mut run.points[0].rounds[4].tally;
-        tally.due += 1_000_000;
-        tally.never_sent += 1_000_000;
-        assert_eq!((shown(&run, "generator"), shown(&run, "server")), before);
-        run.points[0]
-            .rounds
-            .iter_mut()
-            .for_each(|round| round.tally.started *= 2); // whatever was sent or ended later
-        assert_eq!((shown(&run, "generator"), shown(&run, "server")), before);
-        for round in &mut run.points[0].rounds {
-            let again = round.tally.series.clone();
-            round.tally.series.merge(&again);
-        }
-        assert!(shown(&run, "generator").contains("21.5 us CPU per exchange"));
-        assert!(shown(&run, "server").contains("83.8 us CPU per exchange"));
-        run.points[0]
-            .rounds
-            .iter_mut()
-            .for_each(|round| round.tally.series = record::Series::default());
-        assert!(!shown(&run, "generator").contains("per exchange"));
     }
 
     #[test]

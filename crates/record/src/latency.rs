@@ -1,0 +1,327 @@
+//! Latency of a tally: its percentiles, and which figures are only lower bounds.
+
+use crate::Tally;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use stats::Histogram;
+use std::borrow::Cow;
+use std::fmt;
+use units::{Nanos, Percentile};
+
+/// Latency of ok and censored exchanges, in microseconds; null where the samples do not carry the figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// The smallest.
+    pub min: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The percentiles that were asked for.
+    #[serde(flatten)]
+    pub percentiles: Percentiles,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Exchanges it rests on; percentiles of fewer than 100 are indicative.
+    pub count: u64,
+    /// The figures that are lower bounds, because a censored exchange lies below them.
+    pub at_least: Vec<Statistic>,
+}
+
+/// Percentiles with their values, by nearest rank; ascending. In a record each is a field such as `p999`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Percentiles(pub Vec<(Percentile, Option<f64>)>);
+
+/// One figure of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// The arithmetic mean.
+    Mean,
+    /// A percentile.
+    At(Percentile),
+    /// The largest value.
+    Max,
+}
+
+impl Latency {
+    /// Returns the figures of what is called latency in `tally`, with the usual percentiles.
+    /// [`Omission::affected`](crate::Omission::affected) names those that coordinated omission makes smaller than what
+    /// randomly arriving requests would have seen.
+    pub fn of(tally: &Tally) -> Latency {
+        Latency::with(tally, &Percentile::DEFAULT)
+    }
+
+    /// Returns the same with the percentiles of `list`.
+    pub(crate) fn with(tally: &Tally, list: &[Percentile]) -> Latency {
+        Latency::from(tally.latency(), tally.latency_censored_from(), list)
+    }
+
+    /// The figures of `times`, of which the smallest censored one is `censored_from`.
+    pub(crate) fn from(
+        times: &Histogram,
+        censored_from: Option<Nanos>,
+        list: &[Percentile],
+    ) -> Latency {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        let value = |p: &Percentile| times.quantile_if_carried(p.quantile()).map(micros);
+        let mut latency = Latency {
+            min: times.min().map(micros),
+            mean: times.mean().map(|mean| mean / 1e3),
+            percentiles: Percentiles(list.iter().map(|p| (*p, value(p))).collect()),
+            max: times.max().map(micros),
+            count: times.count(),
+            at_least: Vec::new(),
+        };
+        if let Some(from) = censored_from {
+            latency.at_least = latency.bounded_by(from);
+        }
+        latency
+    }
+
+    /// Returns a percentile; none where it is withheld, and where it was not asked for.
+    pub fn at(&self, p: Percentile) -> Option<f64> {
+        let mut known = self.percentiles.0.iter();
+        known
+            .find(|(known, _)| *known == p)
+            .and_then(|(_, value)| *value)
+    }
+
+    /// Returns the figures with their values, in the order in which they are shown.
+    pub fn named(&self) -> impl Iterator<Item = (Statistic, Option<f64>)> {
+        let percentiles = self.percentiles.0.iter();
+        let percentiles = percentiles.map(|(p, value)| (Statistic::At(*p), *value));
+        let least = [(Statistic::Min, self.min), (Statistic::Mean, self.mean)];
+        let all = least.into_iter().chain(percentiles);
+        all.chain([(Statistic::Max, self.max)])
+    }
+
+    /// Returns whether a figure is only a lower bound.
+    pub fn is_at_least(&self, figure: Statistic) -> bool {
+        self.at_least.contains(&figure)
+    }
+
+    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; any other is when
+    /// it is not below that age (within the histogram's resolution of one part in a thousand). A withheld figure is
+    /// not named.
+    fn bounded_by(&self, from: Nanos) -> Vec<Statistic> {
+        let from = from.as_micros_f64();
+        let is_bound = |(figure, value): &(Statistic, Option<f64>)| {
+            value.is_some_and(|value| *figure == Statistic::Mean || value >= from)
+        };
+        let bound = self.named().filter(is_bound);
+        bound.map(|(figure, _)| figure).collect()
+    }
+}
+
+impl fmt::Display for Statistic {
+    /// Writes `min`, `mean`, `p99.9`, `max`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Statistic::Min => f.write_str("min"),
+            Statistic::Mean => f.write_str("mean"),
+            Statistic::At(p) => p.fmt(f),
+            Statistic::Max => f.write_str("max"),
+        }
+    }
+}
+
+impl Statistic {
+    /// Returns the name that records use: `p999`.
+    pub fn key(self) -> String {
+        match self {
+            Statistic::At(p) => p.key(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Serialize for Statistic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.key())
+    }
+}
+
+impl<'de> Deserialize<'de> for Statistic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Statistic, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Ok(match &*name {
+            "min" => Statistic::Min,
+            "mean" => Statistic::Mean,
+            "max" => Statistic::Max,
+            other => Statistic::At(other.parse().map_err(serde::de::Error::custom)?),
+        })
+    }
+}
+
+impl JsonSchema for Statistic {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Statistic".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+impl Serialize for Percentiles {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (p, value) in &self.0 {
+            map.serialize_entry(&p.key(), value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Percentiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Percentiles, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Percentiles;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("fields such as p99")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Percentiles, A::Error> {
+                let mut found = Vec::new();
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                    match key.strip_prefix('p').and_then(|_| key.parse().ok()) {
+                        Some(p) => found.push((p, map.next_value()?)),
+                        None => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                found.sort_by_key(|(p, _)| *p);
+                Ok(Percentiles(found))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+impl JsonSchema for Percentiles {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Percentiles".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = json_schema!({ "type": "object", "properties": {} });
+        let properties = Percentile::DEFAULT.map(|p| {
+            let property = serde_json::json!({
+                "description": format!("{p}, by nearest rank."),
+                "format": "double",
+                "type": ["number", "null"],
+            });
+            (p.key(), property)
+        });
+        schema.insert("properties".to_owned(), properties.into_iter().collect());
+        schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Blame, Exchange, Fault, Kind, Outcome, Step};
+    use units::Instant;
+
+    /// A tally of ok exchanges of 1 to `ok` us, and of `cut` that timed out after `age`.
+    fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {
+        let mut tally = Tally {
+            due: ok + cut,
+            ..Tally::default()
+        };
+        let due = Instant::from_nanos(1_000);
+        let mut observe = |service: Nanos, outcome| {
+            let exchange = Exchange {
+                due,
+                sent: due,
+                first: due,
+                done: due + service,
+            };
+            tally.observe(&exchange, outcome, 200);
+        };
+        (1..=ok).for_each(|micros| observe(Nanos::from_micros(micros), Outcome::Ok));
+        let fault = Fault {
+            kind: Kind::Timeout,
+            step: Step::Head,
+            blame: Blame::Server,
+        };
+        (0..cut).for_each(|_| observe(age, Outcome::Fault(fault)));
+        tally
+    }
+
+    #[test]
+    fn percentiles_are_withheld_until_ten_samples_lie_beyond_them() {
+        let cases: &[(u64, [bool; 4])] = &[
+            (19, [false, false, false, false]),
+            (20, [true, false, false, false]),
+            (100, [true, true, false, false]),
+            (999, [true, true, false, false]),
+            (1_000, [true, true, true, false]),
+            (10_000, [true, true, true, true]),
+        ];
+        for (count, carried) in cases {
+            let latency = Latency::of(&latencies(*count, 0, Nanos::ZERO));
+            let shown = Percentile::DEFAULT.map(|p| latency.at(p));
+            assert_eq!(shown.map(|figure| figure.is_some()), *carried, "{count}");
+            assert_eq!(
+                (latency.count, latency.min, latency.max),
+                (*count, Some(1.0), Some(*count as f64))
+            );
+        }
+    }
+
+    #[test]
+    fn percentiles_of_one_to_a_thousand_microseconds_are_nearest_rank() {
+        let latency = Latency::of(&latencies(1_000, 0, Nanos::ZERO));
+        assert_eq!(latency.mean, Some(500.5));
+        for (figure, wanted) in [
+            (latency.at(Percentile::P50), 500.0),
+            (latency.at(Percentile::P90), 900.0),
+            (latency.at(Percentile::P99), 990.0),
+        ] {
+            let figure = figure.unwrap();
+            assert!(
+                figure >= wanted && figure < wanted * 1.001,
+                "{figure} for {wanted}"
+            );
+        }
+        assert!(latency.at_least.is_empty());
+    }
+
+    #[test]
+    fn figures_above_the_smallest_censored_age_are_lower_bounds() {
+        let cases: &[(u64, u64, u64, &[&str])] = &[
+            (1_000, 0, 0, &[]),
+            (990, 10, 5_000, &["mean", "max"]), // the 990th of 1000 is still an ok one
+            (980, 20, 5_000, &["mean", "p99", "max"]),
+            (400, 600, 5_000, &["mean", "p50", "p90", "p99", "max"]),
+            (980, 20, 700, &["mean", "p90", "p99", "max"]),
+            (0, 20, 5_000, &["min", "mean", "p50", "max"]), // p90 is withheld
+            (5, 1, 5_000, &["mean", "max"]),
+        ];
+        for (ok, cut, age, wanted) in cases {
+            let latency = Latency::of(&latencies(*ok, *cut, Nanos::from_micros(*age)));
+            let names: Vec<String> = latency.at_least.iter().map(|each| each.key()).collect();
+            assert_eq!(names, *wanted, "{ok} ok, {cut} cut at {age} us");
+            assert_eq!(latency.count, ok + cut);
+        }
+    }
+
+    #[test]
+    fn nothing_ok_and_nothing_censored_gives_no_figure() {
+        let latency = Latency::of(&Tally::default());
+        assert!(latency.named().all(|(_, figure)| figure.is_none()) && latency.count == 0);
+    }
+}
