@@ -1,6 +1,7 @@
 //! Cargo and the programs it builds, run in the project's root with their output shown.
 
 use anyhow::{Context, Result, ensure};
+use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,33 @@ pub fn run(command: &mut Command) -> Result<()> {
         .with_context(|| format!("{} could not be started", shown(command)))?;
     ensure!(status.success(), "{} ended with {status}", shown(command));
     Ok(())
+}
+
+/// Returns the path of a program of the project that is built as released.
+///
+/// # Errors
+/// Cargo could not be asked for the folder.
+pub fn released(program: &str) -> Result<PathBuf> {
+    let metadata = MetadataCommand::new()
+        .current_dir(root())
+        .no_deps()
+        .exec()
+        .context("cargo could not say where it builds")?;
+    let folder = metadata.target_directory.into_std_path_buf();
+    Ok(folder.join("release").join(program))
+}
+
+/// Returns the compiler's version.
+///
+/// # Errors
+/// It could not be started.
+pub fn rustc_version() -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .arg("--version")
+        .output()
+        .context("rustc could not be asked for its version")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// The command as one would type it, without the folder the program lies in.

@@ -13,8 +13,7 @@ mod profile;
 // and what is kept of it.
 mod ratchet;
 
-use crate::cargo::root;
-use crate::cost::programs;
+use crate::cargo::{self, root};
 use anyhow::{Context, Result, ensure};
 use profile::Profile;
 use ratchet::{Count, Ratchet};
@@ -58,7 +57,7 @@ impl CountChore {
         }
         let profiles = count_all()?;
         print!("{}", profile::table(&profiles, self.lines, PLACES));
-        let count = Count::new(&profiles, programs::rustc_version()?);
+        let count = Count::new(&profiles, cargo::rustc_version()?);
         match &self.r#move {
             Some(why) => Ratchet::new(count, why)?.write(&kept()),
             None => judge(&count, self.check),
@@ -110,8 +109,9 @@ fn is_installed(program: &str) -> bool {
 
 /// For each number of connections, what one exchange costs.
 fn count_all() -> Result<Vec<(u32, Profile)>> {
-    programs::build("bench", &["count"])?;
-    let program = programs::path("count")?;
+    let build = ["build", "--quiet", "--release", "--package", "bench"];
+    cargo::run(cargo::cargo(build).args(["--bin", "count"]))?;
+    let program = cargo::released("count")?;
     CONNECTIONS
         .into_iter()
         .map(|connections| {

@@ -1,40 +1,38 @@
 //! `cargo xtask`: every chore of the project is a subcommand here, and continuous integration runs the same ones.
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
-//! `cargo test` (`fuzz`, `servers`), what weigh costs (`cost`, `count`), what it and others count in bad worlds
-//! (`faults`), whether looking at a server changes what is seen (`observing`), whether its server can be kept from serving (`shield`), whether what it says of latency is true (`truth`),
-//! and all of it in order (`ci`).
+//! `cargo test` (`fuzz`, `servers`), counting instructions and lines (`count`, `size`), and all of it in order (`ci`).
+//! Measurements beside other tools and servers (`cost`, `faults`, `observing`, `shield`, `truth`) are passed on to
+//! `proof`.
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
 //! cargo xtask tidy            # the rules of the house
-//! cargo xtask cost --quick    # what weigh costs, beside the least that is possible and beside others
-//! cargo xtask count           # the same as a number of instructions, which is a ratchet
+//! cargo xtask count           # instructions per request, compared with the kept number
 //! cargo xtask ci              # everything, in the order in which it fails soonest
 //! ```
 
 mod cargo;
 mod ci;
-mod cost;
 mod count;
-mod faults;
 mod fuzz;
-mod observing;
 mod schema;
-mod server_cost;
 mod servers;
-mod shield;
 mod size;
 mod tidy;
-mod truth;
 
 use anyhow::Result;
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    after_help = "cost, faults, observing, shield and truth are passed on to `proof`: cargo xtask truth --help"
+)]
 enum Chore {
     /// Run every check, in the order in which it fails soonest.
     Ci(ci::Ci),
@@ -42,24 +40,17 @@ enum Chore {
     Tidy,
     /// Write docs/record.schema.json from the record's types.
     Schema(schema::Schema),
-    /// Measure what weigh costs, beside a bare client and beside other tools; or its server, beside other servers.
-    Cost(cost::CostChore),
     /// Count the instructions of an exchange in the thread's loop, on the simulated ring.
     Count(count::CountChore),
-    /// Write docs/faults.md: bad servers, and what weigh and other tools counted.
-    Faults(faults::Faults),
     /// Build the fuzz targets and run them for a bounded time.
     Fuzz(fuzz::Fuzz),
-    /// Measure whether looking at a server changes what is seen.
-    Observing(observing::Observing),
     /// Test against the real servers; a missing one is a failure.
     Servers,
-    /// Attack `weigh serve` while an honest client asks: needs slowhttptest.
-    Shield(shield::Shield),
     /// Count the lines of code of each member: no blanks, no comments, tests apart.
     Size(size::Size),
-    /// Hold what weigh says of latency against what happened, and write docs/accuracy.md.
-    Truth(truth::Truth),
+    /// What `proof` measures: `cost`, `faults`, `observing`, `shield`, `truth`.
+    #[command(external_subcommand)]
+    Proof(Vec<OsString>),
 }
 
 fn main() -> ExitCode {
@@ -78,13 +69,16 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Size(size) => size.run(),
         Chore::Tidy => tidy::run(),
         Chore::Schema(schema) => schema.run(),
-        Chore::Cost(cost) => cost.run(),
         Chore::Count(count) => count.run(),
-        Chore::Faults(faults) => faults.run(),
         Chore::Fuzz(fuzz) => fuzz.run(),
-        Chore::Observing(observing) => observing.run(),
+        Chore::Proof(words) => proof(&words),
         Chore::Servers => servers::run_demanding(),
-        Chore::Shield(shield) => shield.run(),
-        Chore::Truth(truth) => truth.run(),
     }
+}
+
+/// Runs `proof`, which says itself what is wrong and ends this process with its exit status.
+fn proof(words: &[OsString]) -> Result<()> {
+    let mut command = cargo::cargo(["run", "--quiet", "--package", "proof", "--"]);
+    let status = command.current_dir(".").args(words).status()?;
+    std::process::exit(status.code().unwrap_or(1))
 }

@@ -93,7 +93,9 @@ fn forbidden_at_the_root(source: &Source) -> Vec<Complaint> {
 }
 
 fn crate_docs(source: &Source) -> Vec<Complaint> {
-    let program = source.path.starts_with("crates/") || source.path.starts_with("xtask/");
+    let program = ["crates/", "proof/", "xtask/"]
+        .iter()
+        .any(|folder| source.path.starts_with(folder));
     let root = program && source.path.ends_with("/src/main.rs");
     if library(source).is_none() && !root {
         return Vec::new();

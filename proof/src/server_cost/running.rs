@@ -5,7 +5,7 @@
 
 use super::answer::{self, Answer};
 use super::servers::{Place, Server};
-use crate::cost::programs;
+use crate::programs;
 use anyhow::{Context, Result, bail, ensure};
 use kernel::affinity;
 use kernel::process::{Child, Start};

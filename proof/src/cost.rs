@@ -10,11 +10,7 @@
 //! of it is start is measured apart and shown. Requests/s are exchanges over the process's wall time. System calls come
 //! from extra runs under strace, which are too slow to be timed.
 
-// In reading order: what is built,
-pub mod programs;
-// where it runs,
-pub mod machine;
-// what runs,
+// In reading order: what runs,
 mod tools;
 // how one of them runs once,
 mod trial;
@@ -23,10 +19,11 @@ pub mod calls;
 // and what came of it all.
 pub mod table;
 
+use crate::machine::Machine;
+use crate::programs;
 use crate::server_cost::{self, ServerFlags};
 use anyhow::{Context, Result, ensure};
 use calls::Calls;
-use machine::Machine;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;

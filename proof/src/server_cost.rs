@@ -35,8 +35,9 @@ mod table;
 
 pub use servers::names;
 
-use crate::cost::machine::{Machine, Versions};
-use crate::cost::{calls as client_calls, programs};
+use crate::cost::calls as client_calls;
+use crate::machine::{Machine, Versions};
+use crate::programs;
 use anyhow::{Context, Result, ensure};
 use point::Point;
 use serde_json::{Value, json};

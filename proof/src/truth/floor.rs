@@ -9,8 +9,8 @@
 //! (for 50 ms): on a busy machine that would be all that a long run shows of one that stays awake.
 
 use super::means::Means;
-use crate::cost::machine::Machine;
-use crate::cost::programs;
+use crate::machine::Machine;
+use crate::programs;
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

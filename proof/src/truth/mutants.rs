@@ -9,8 +9,7 @@ use super::case::{CASES, Case};
 use super::means::{Means, SEED};
 use super::outcome::Outcome;
 use super::trial::{AWAKE, Order};
-use crate::cargo::root;
-use crate::cost::programs;
+use crate::programs::{self, root};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -207,8 +206,7 @@ impl Bench {
     }
 
     fn cargo(&self) -> Result<bool> {
-        let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(program)
+        let status = programs::cargo()
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.target)
             .args([

@@ -3,9 +3,10 @@
 //! Each run gets a fresh responder on a fresh port: so none inherits another's sockets in TIME_WAIT, and the responder's
 //! luck with its memory is not one tool's for a whole point.
 
-use super::machine::Machine;
+use super::ensure_all;
 use super::tools::{Ask, Said, Tool};
-use super::{ensure_all, programs};
+use crate::machine::Machine;
+use crate::programs;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};

@@ -1,6 +1,6 @@
 //! Where it runs: what has to be known to read the figures, and which CPUs are used.
 
-use crate::cargo::root;
+use crate::programs::root;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 use super::running::{Cpus, Running, Wish};
 use super::servers::Server;
 use super::site::Site;
-use crate::cost::machine::Machine;
-use crate::cost::programs;
+use crate::machine::Machine;
+use crate::programs;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::cell::RefCell;

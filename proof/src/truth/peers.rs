@@ -11,8 +11,7 @@
 mod reports;
 
 use super::case::{Ask, Percentiles};
-use crate::cargo::root;
-use crate::cost::programs;
+use crate::programs::{self, root};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +19,7 @@ use std::process::Command;
 /// Connections that k6 may use at most: each is a virtual machine for scripts, of some megabytes.
 const VUS_MAX: u64 = 300;
 /// Where k6's script lies, which is the same for all cases.
-const K6_SCRIPT: &str = "xtask/src/truth/peers/even.js";
+const K6_SCRIPT: &str = "proof/src/truth/peers/even.js";
 
 /// A load generator that is not ours.
 pub struct Peer {

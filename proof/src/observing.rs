@@ -5,9 +5,9 @@
 //! what looking does; of the pairs' ratios the median and its interval are shown. The generator is one thread on one
 //! CPU, which the thread that looks has to share: so it is where looking would be seen first.
 
-use crate::cost::machine::Machine;
-use crate::cost::programs;
 use crate::cost::table::{median, shown};
+use crate::machine::Machine;
+use crate::programs;
 use crate::server_cost::running::last_words;
 use crate::truth::means::Means;
 use anyhow::{Context, Result, bail, ensure};

@@ -11,7 +11,7 @@ mod rows;
 mod tools;
 mod trial;
 
-use crate::cargo::{cargo, root, run};
+use crate::programs::{self, root};
 use anyhow::{Context, Result, ensure};
 use page::Line;
 use rows::{ROWS, Row};
@@ -37,14 +37,8 @@ impl Faults {
         if self.check_rows {
             return check();
         }
-        run(&mut cargo([
-            "build",
-            "--quiet",
-            "--release",
-            "--package",
-            "cli",
-        ]))?;
-        let weigh = weigh()?;
+        programs::build("cli", &["weigh"])?;
+        let weigh = programs::path("weigh")?.display().to_string();
         let present: Vec<&Tool> = TOOLS.iter().filter(|tool| tool.is_installed()).collect();
         let lines = self.meet_all(&weigh, &present)?;
         self.publish(&page::text(&present, &lines))?;
@@ -96,11 +90,4 @@ pub fn check() -> Result<()> {
 
 fn published() -> PathBuf {
     root().join("docs/faults.md")
-}
-
-/// Where cargo has put weigh: beside the folder that this program lies in.
-fn weigh() -> Result<String> {
-    let own = std::env::current_exe().context("this program does not know where it lies")?;
-    let target = own.ancestors().nth(2).context("it lies in no folder")?;
-    Ok(target.join("release/weigh").display().to_string())
 }

@@ -6,7 +6,7 @@
 //! compare it with. Everybody gets one worker, no log, and limits that the load does not reach.
 
 use super::setups;
-use crate::cost::programs;
+use crate::programs;
 use anyhow::{Context, Result, ensure};
 use std::ffi::{OsStr, OsString};
 use std::fmt;

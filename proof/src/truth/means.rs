@@ -1,6 +1,6 @@
 //! What runs are made with: our program, the priority that there is for measured processes, a place for logs, seeds.
 
-use crate::cost::programs;
+use crate::programs;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -119,7 +119,7 @@ fn arguments(case: &Case, seed: u64) -> Vec<String> {
 
 /// A command as one would type it from the project's root, without the folder of the program.
 pub fn typed(command: &[String]) -> String {
-    let root = format!("{}/", crate::cargo::root().display());
+    let root = format!("{}/", crate::programs::root().display());
     let name = |word: &String| match word.rsplit_once('/') {
         Some((folder, name)) if folder.starts_with('/') && !name.contains('=') => name.to_owned(),
         _ => word.clone(),

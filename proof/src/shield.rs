@@ -19,7 +19,7 @@ mod slowhttptest;
 // and what came of it.
 mod table;
 
-use crate::cost::programs;
+use crate::programs;
 use crate::server_cost::site::Site;
 use anyhow::{Context, Result, ensure};
 use attacks::{ATTACKS, Attack};

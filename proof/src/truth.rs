@@ -41,8 +41,8 @@ mod raw;
 // and whether a lie would be found out.
 mod mutants;
 
-use crate::cargo::root;
-use crate::cost::machine::Machine;
+use crate::machine::Machine;
+use crate::programs::root;
 use anyhow::{Context, Result, ensure};
 use case::{CASES, Case, Nature};
 use floor::Floor;

@@ -2,8 +2,8 @@
 //!
 //! A tool that cannot be asked for a thing is left out of it, with the reason, rather than asked for something else.
 
-use super::machine::Versions;
-use super::programs;
+use crate::machine::Versions;
+use crate::programs;
 use anyhow::{Result, ensure};
 use std::ffi::OsStr;
 use std::net::SocketAddr;

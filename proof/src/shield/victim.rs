@@ -1,6 +1,6 @@
 //! The server that is attacked: started as anybody would, watched through its counts and its descriptors.
 
-use crate::cost::programs;
+use crate::programs;
 use crate::server_cost::answer::{connect, fetch};
 use crate::server_cost::running::{Footprint, free_port, last_words, wait};
 use anyhow::{Context, Result, ensure};
