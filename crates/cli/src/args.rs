@@ -1,10 +1,11 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
 use crate::beside::Beside;
+use crate::output;
 use crate::serve::ServeFlags;
 use crate::settings::{RunFlags, SweepFlags};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use report::Detail;
+use report::{Detail, Look};
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -145,15 +146,17 @@ pub struct ReportFlags {
     /// Print the result in five lines.
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
+    /// Print every column of a sweep's table, however wide the terminal is.
+    #[arg(long)]
+    pub wide: bool,
 }
 
 impl ReportFlags {
-    /// Returns how much the text tells.
-    pub fn detail(&self) -> Detail {
-        match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            (false, true) => Detail::Full,
-            (false, false) => Detail::Brief,
+    /// Returns how the text is to look.
+    pub fn look(&self) -> Look {
+        Look {
+            is_wide: self.wide,
+            ..output::look(Detail::of(self.quiet, self.verbose))
         }
     }
 }

@@ -16,6 +16,7 @@ mod list;
 mod manual;
 mod output;
 mod progress;
+mod refusal;
 mod report;
 mod run;
 mod serve;
@@ -37,7 +38,11 @@ fn main() -> ExitCode {
         Ok(argv) => argv,
         Err(meaningless) => return meaningless.tell(),
     };
-    let result = match Cli::parse_from(argv).verb {
+    let verb = match Cli::try_parse_from(argv) {
+        Ok(cli) => cli.verb,
+        Err(error) => return refusal::tell(&error),
+    };
+    let result = match verb {
         Verb::Demo => demo::demo(),
         Verb::Run(flags) => run::run(&flags.0),
         Verb::Sweep(flags) => sweep::sweep(&flags.0),

@@ -42,6 +42,7 @@ pub fn look(detail: report::Detail) -> report::Look {
         colour: terminal,
         width,
         detail,
+        is_wide: false,
     }
 }
 

@@ -37,9 +37,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         _ if runs.is_empty() => return Ok(Exit::COULD_NOT),
         (Some(chart), _) => chart.write(only("--chart", &runs)?)?,
         (None, Some(name)) => return get(name, only("--get", &runs)?),
-        (None, None) => {
-            output::print(&(flags.format.render)(&runs, &output::look(flags.detail())))?
-        }
+        (None, None) => output::print(&(flags.format.render)(&runs, &flags.look()))?,
     }
     Ok(match runs.len() < files.len() {
         true => Exit::COULD_NOT,

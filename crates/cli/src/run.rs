@@ -75,7 +75,7 @@ fn default_path() -> Result<PathBuf> {
 pub fn show(outcome: &Outcome, format: &str, how: &Output) -> bool {
     let format = report::format(format).expect("a format of the table");
     let runs: &[Run] = std::slice::from_ref(&outcome.run);
-    let printed = output::print(&(format.render)(runs, &output::look(how.detail())));
+    let printed = output::print(&(format.render)(runs, &how.look()));
     if let Err(error) = &printed {
         output::complain(error);
     }

@@ -178,11 +178,7 @@ fn read<T>(
     };
     for value in values {
         (row.parse)(place, value).map_err(|why| {
-            let option = arg(row);
-            let sentence = format!(
-                "invalid value '{value}' for '{option}': {why}\n\nFor more information, try '--help'.\n"
-            );
-            Error::raw(ErrorKind::ValueValidation, sentence)
+            Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}", row.name))
         })?;
     }
     Ok(())

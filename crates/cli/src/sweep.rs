@@ -14,8 +14,8 @@ use report::Look;
 use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
-const ANEW: [&str; 13] = [
-    "resume", "chart", "junit", "markdown", "json", "quiet", "verbose", "name", "require",
+const ANEW: [&str; 14] = [
+    "resume", "chart", "junit", "markdown", "json", "quiet", "verbose", "wide", "name", "require",
     "abort-if", "strict", "withhold", "dry-run",
 ];
 
@@ -35,7 +35,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     beside.try_for_each(|file| file.try_place(record))?;
     let mut lines = Lines {
         bar: Bar::new(how.quiet),
-        look: output::look(how.detail()),
+        look: how.look(),
         are_shown: !how.json,
         unprinted: None,
     };

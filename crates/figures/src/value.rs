@@ -59,6 +59,14 @@ impl Unit {
         }
     }
 
+    /// Returns the width to expect of values that people read; larger ones may be wider.
+    pub fn width(self) -> usize {
+        match self {
+            Unit::Bytes => 8,
+            _ => 7,
+        }
+    }
+
     /// Writes `value` for people: three significant digits and the unit that suits them.
     pub fn shown(self, value: &Value) -> String {
         let number = match value {

@@ -4,6 +4,7 @@ use crate::{Point, Round, Tally};
 use plan::{Arrivals, Axis, Condition, Conditions, Load, Plan, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 
 /// Under this share of what was due a rate was not sustained.
 const SUSTAINED_LEAST: f64 = 0.99;
@@ -26,6 +27,32 @@ pub enum Verdict {
     Open,
 }
 
+/// Why conditions did not hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Shortfall {
+    /// The rate was not sustained.
+    Unsustained {
+        /// Share of the scheduled requests that ended ok inside the windows.
+        done: f64,
+        /// Share that was needed.
+        needed: f64,
+    },
+    /// A percentile of latency was not under its bound; none where it is not known, or only a bound of it.
+    Latency(Condition, Option<Nanos>),
+    /// The share of errors was not under its bound.
+    Errors(Condition, f64),
+}
+
+impl Shortfall {
+    /// Returns why the conditions of `plan` do not hold in all rounds of `point` together; none where they hold, and
+    /// where nothing was measured.
+    pub fn of(point: &Point, plan: &Plan) -> Option<Shortfall> {
+        let whole: Vec<&Round> = point.rounds.iter().filter(has_vote).collect();
+        let conditions = plan.slo.as_ref().filter(|_| !whole.is_empty())?;
+        shortfall(conditions, &point.level.load, &whole, plan)
+    }
+}
+
 /// What a search for the highest rate has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
@@ -43,13 +70,12 @@ impl Verdict {
     pub fn of(point: &Point, plan: &Plan) -> Option<Verdict> {
         let conditions = plan.slo.as_ref()?;
         let load = &point.level.load;
-        let counts = |round: &&Round| !round.partial && !round.was_suspended();
-        let whole: Vec<&Round> = point.rounds.iter().filter(counts).collect();
+        let whole: Vec<&Round> = point.rounds.iter().filter(has_vote).collect();
         let each = usize::try_from(Capacity::rounds_a_vote(load, plan)).unwrap_or(usize::MAX);
         let votes = whole.chunks_exact(each);
         let held = votes
             .clone()
-            .filter(|rounds| holds(conditions, load, rounds, plan))
+            .filter(|rounds| shortfall(conditions, load, rounds, plan).is_none())
             .count();
         let failed = votes.len() - held;
         match (held, failed) {
@@ -62,8 +88,17 @@ impl Verdict {
     }
 }
 
-/// Whether the conditions held in `rounds`, which are one vote.
-fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -> bool {
+fn has_vote(round: &&Round) -> bool {
+    !round.partial && !round.was_suspended()
+}
+
+/// Why the conditions did not hold in `rounds`, which are one vote; none where they held.
+fn shortfall(
+    conditions: &Conditions,
+    load: &Load,
+    rounds: &[&Round],
+    plan: &Plan,
+) -> Option<Shortfall> {
     let mut tally = Tally::default();
     rounds.iter().for_each(|round| tally.merge(&round.tally));
     let spans = rounds.iter().map(|round| round.window.span().as_secs_f64());
@@ -76,19 +111,26 @@ fn holds(conditions: &Conditions, load: &Load, rounds: &[&Round], plan: &Plan) -
     });
     let forgiven = allowed.fold(0.0, f64::max).min(tally.errors() as f64);
     let done = (tally.ok_in_window as f64 + forgiven) / span;
-    let sustained = done >= (SUSTAINED_LEAST - chance) * offered && tally.ok > 0;
-    let condition = |condition: &Condition| match condition {
+    if done < (SUSTAINED_LEAST - chance) * offered || tally.ok == 0 {
+        return Some(Shortfall::Unsustained {
+            done: done / offered,
+            needed: SUSTAINED_LEAST,
+        });
+    }
+    conditions.0.iter().find_map(|condition| match condition {
         Condition::Latency { quantile, below } => {
-            let known = tally.latency().quantile(*quantile);
-            let is_bound = |nanos: u64| {
-                let from = tally.latency_censored_from();
-                from.is_some_and(|from| nanos >= from.as_nanos())
-            };
-            known.is_some_and(|nanos| nanos < below.as_nanos() && !is_bound(nanos))
+            let from = tally.latency_censored_from();
+            let is_known = |nanos: &Nanos| from.is_none_or(|from| *nanos < from);
+            let known = tally.latency().quantile(*quantile).map(Nanos::from_nanos);
+            let known = known.filter(is_known);
+            let is_under = known.is_some_and(|nanos| nanos < *below);
+            (!is_under).then_some(Shortfall::Latency(*condition, known))
         }
-        Condition::Errors { below } => (tally.errors() as f64) < below * tally.requests() as f64,
-    };
-    sustained && conditions.0.iter().all(condition)
+        Condition::Errors { below } => {
+            let share = tally.errors() as f64 / tally.requests() as f64;
+            (share >= *below).then_some(Shortfall::Errors(*condition, share))
+        }
+    })
 }
 
 /// Exchanges a second that were asked for, and by which share of them chance may have had fewer: of a number that arrives

@@ -71,7 +71,7 @@ pub mod example;
 
 pub use answers::{Answer, Answers};
 pub use budget::{Budget, KernelCounters};
-pub use capacity::{Capacity, Verdict};
+pub use capacity::{Capacity, Shortfall, Verdict};
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;

@@ -37,6 +37,8 @@ pub struct Look {
     pub width: usize,
     /// How much text tells.
     pub detail: Detail,
+    /// Whether tables have all their columns, however wide they are.
+    pub is_wide: bool,
 }
 
 /// How much the text about a record tells.
@@ -51,6 +53,17 @@ pub enum Detail {
     Full,
 }
 
+impl Detail {
+    /// Returns what the options `--quiet` and `--verbose` ask for.
+    pub fn of(is_quiet: bool, is_verbose: bool) -> Detail {
+        match (is_quiet, is_verbose) {
+            (true, _) => Detail::Quiet,
+            (false, true) => Detail::Full,
+            (false, false) => Detail::Brief,
+        }
+    }
+}
+
 impl Default for Look {
     /// No colours, 80 columns, the short page.
     fn default() -> Self {
@@ -58,6 +71,7 @@ impl Default for Look {
             colour: false,
             width: 80,
             detail: Detail::Brief,
+            is_wide: false,
         }
     }
 }

@@ -6,10 +6,11 @@
 use crate::Look;
 use crate::page;
 use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table};
-use crate::phrase::columns;
+use crate::phrase::{columns, number};
 use anstyle::{AnsiColor, Style};
 use plan::Plan;
 use record::{Grade, Run};
+use std::cmp::Reverse;
 
 /// Between a label, an item, or a table's column, and what follows.
 const GAP: usize = 2;
@@ -57,32 +58,38 @@ pub fn render(page: &Page, look: &Look) -> String {
     paper.text
 }
 
-/// What a column of numbers is wide at least where later lines are not known yet.
-const COLUMN_LEAST: usize = 7;
-
-/// The headings of a table whose lines come one after the other.
+/// Returns the headings of a table whose lines come one after the other.
 pub(crate) fn headings(columns: &[Column], look: &Look) -> String {
     let titles: Vec<Span> = columns.iter().map(heading).collect();
     line(columns, &titles, look)
 }
 
-/// One line of such a table.
+/// Returns one line of such a table. Its columns, and their widths, are the same for all lines.
 pub(crate) fn line(columns: &[Column], cells: &[Span], look: &Look) -> String {
     let mut paper = Paper {
         look,
         text: String::new(),
         label: 0,
     };
-    let widths: Vec<usize> = columns
+    let expected: Vec<usize> = columns
         .iter()
-        .zip(cells)
-        .map(|(column, cell)| {
-            let least = crate::phrase::columns(&column.title).max(COLUMN_LEAST);
-            least.max(crate::phrase::columns(&cell.text))
-        })
+        .map(|column| column.least.max(crate::phrase::columns(&column.title)))
         .collect();
-    paper.table_line(columns, &widths, cells);
+    let kept = paper.kept(columns, &expected);
+    let columns = pick(columns, &kept);
+    let cells = pick(cells, &kept);
+    let widths: Vec<usize> = pick(&expected, &kept)
+        .into_iter()
+        .zip(&cells)
+        .map(|(expected, cell)| expected.max(crate::phrase::columns(&cell.text)))
+        .collect();
+    paper.table_line(&columns, &widths, &cells);
     paper.text
+}
+
+/// Returns the items at these places.
+fn pick<T: Clone>(items: &[T], places: &[usize]) -> Vec<T> {
+    places.iter().map(|place| items[*place].clone()).collect()
 }
 
 fn heading(column: &Column) -> Span {
@@ -160,15 +167,39 @@ impl Paper<'_> {
                 .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+        let kept = self.kept(&table.columns, &widths);
+        let columns = pick(&table.columns, &kept);
+        let narrow = pick(&widths, &kept);
         for cells in lines {
-            self.table_line(&table.columns, &widths, cells);
+            self.table_line(&columns, &narrow, &pick(cells, &kept));
         }
-        if let Some(rest) = &table.rest {
-            self.line(&[Span {
-                text: format!("... {rest}"),
-                role: Role::Dim,
-            }]);
+        let dropped = (widths.len() - kept.len()) as u64;
+        let dropped = (dropped > 0).then(|| {
+            format!(
+                "{} with --wide",
+                number(dropped, "more column", "more columns")
+            )
+        });
+        for rest in table.rest.iter().chain(&dropped) {
+            self.line(&[Span::new(Role::Dim, format!("... {rest}"))]);
         }
+    }
+
+    /// The places of the columns that fit on a line: the least important go first, and of those the last.
+    fn kept(&self, columns: &[Column], widths: &[usize]) -> Vec<usize> {
+        let mut kept: Vec<usize> = (0..columns.len()).collect();
+        let wide = |kept: &[usize]| kept.iter().map(|place| widths[*place] + GAP).sum::<usize>();
+        while !self.look.is_wide && wide(&kept) > self.width() + GAP {
+            let droppable = kept.iter().enumerate();
+            let droppable =
+                droppable.filter_map(|(at, place)| Some((columns[*place].priority?, at)));
+            let Some((_, at)) = droppable.min_by_key(|(priority, at)| (*priority, Reverse(*at)))
+            else {
+                break;
+            };
+            kept.remove(at);
+        }
+        kept
     }
 
     /// One line of a table; the last cell is broken over lines where it has no room.
@@ -374,16 +405,7 @@ mod tests {
             ]
         };
         let table = Table {
-            columns: vec![
-                Column {
-                    title: "n".into(),
-                    is_number: true,
-                },
-                Column {
-                    title: "what".into(),
-                    is_number: false,
-                },
-            ],
+            columns: vec![Column::number("n"), Column::text("what")],
             rows: vec![
                 cells("7", "few"),
                 cells("18,446,744,073,709,551,615", "many of them"),

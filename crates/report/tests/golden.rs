@@ -43,6 +43,7 @@ fn shown_at(detail: Detail, name: &str, runs: &[Run], width: usize) -> String {
             colour: false,
             width,
             detail,
+            ..Look::default()
         },
     )
 }

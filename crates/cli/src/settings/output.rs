@@ -1,11 +1,12 @@
 //! Output: what is printed, and which files are written. Nothing of it shapes the plan.
 
 use crate::beside::Beside;
+use crate::output;
 use plan::Takes::Value;
 use plan::settings::keep;
 use plan::{Group, Setting};
 use record::{RecordName, RecordNameError};
-use report::Detail;
+use report::{Detail, Look};
 use std::path::PathBuf;
 
 /// What is printed, and which files are written.
@@ -19,18 +20,18 @@ pub struct Output {
     pub json: bool,
     pub quiet: bool,
     pub verbose: bool,
+    pub wide: bool,
     pub name: Option<RecordName>,
     pub show_exchange: bool,
     pub dry_run: bool,
 }
 
 impl Output {
-    /// Returns how much the result tells.
-    pub fn detail(&self) -> Detail {
-        match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            (false, true) => Detail::Full,
-            (false, false) => Detail::Brief,
+    /// Returns how the result is to look.
+    pub fn look(&self) -> Look {
+        Look {
+            is_wide: self.wide,
+            ..output::look(Detail::of(self.quiet, self.verbose))
         }
     }
 }
@@ -85,6 +86,10 @@ pub static OUTPUT: &[Setting<Output>] = &[
         help: "Print everything that is known of the result.",
         long: "`weigh report -v` prints it later, from the record.",
         parse: |output, _| keep(&mut output.verbose, Ok(true)),
+        ..ROW },
+    Setting { name: "wide", sweep_only: true,
+        help: "Print every column of the table, however wide the terminal is.",
+        parse: |output, _| keep(&mut output.wide, Ok(true)),
         ..ROW },
     Setting { name: "name", takes: Value("NAME"),
         help: "Name of the record, for `weigh report NAME`.",

@@ -65,7 +65,10 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "duration", short: Some('d'), takes: Value("TIME"), common: true,
         help: "Length of the measuring window of each round.",
         computed: "5s; of a sweep 2s",
-        parse: |draft, text| keep(&mut draft.stop, read(text).map(Stop::Duration).map(Some)),
+        parse: |draft, text| match text.contains(['{', '=', '@', '"']) {
+            true => Err(format!("`{text}` is not a duration; for a request body write --body")),
+            false => keep(&mut draft.stop, read(text).map(Stop::Duration).map(Some)),
+        },
         show: |plan| match plan.stop { Stop::Duration(span) => time(span), Stop::Requests(_) => String::new(), },
         check: |plan| broken(plan.stop == Stop::Duration(Nanos::ZERO),
             "--duration is 0, so nothing would be measured; give at least 1ms"),

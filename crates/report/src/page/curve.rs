@@ -4,31 +4,42 @@ use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{number, rate};
 use figures::Figures;
-use plan::{Axis, Level, Load};
+use plan::{Axis, Condition, Level, Load};
 use record::{
-    Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Verdict,
-    effect_on,
+    Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
+    Verdict, effect_on,
 };
 use units::{Nanos, Percentile, percent};
 
 /// Percentiles that a curve shows.
 const PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+/// Width of the longest remark, `generator-bound`,
+const REMARK_LEAST: usize = 15;
+/// and of one that says why a rate fails, such as `fails: p99 12.3 ms >= 10.0 ms`.
+const VERDICT_LEAST: usize = 29;
 
 /// The headings for a run's points.
 pub(crate) fn columns(run: &Run) -> Vec<Column> {
     let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
-    let axes = axes.map(|axis| axis.name().to_owned());
+    let axes = axes.map(|axis| Column {
+        title: axis.name().into(),
+        ..Column::number("")
+    });
     let cells = figures::cells(run, &PERCENTILES).into_iter();
-    let titles = axes.chain(cells.map(|(cell, figure)| figure.title(cell.title)));
+    let cells = cells.map(|(cell, figure)| Column {
+        title: figure.title(cell.title).into(),
+        priority: Some(cell.priority),
+        least: figure.figure.unit.width(),
+        ..Column::number("")
+    });
     let remark = Column {
-        title: "".into(),
-        is_number: false,
+        least: match run.plan.is_search() {
+            true => VERDICT_LEAST,
+            false => REMARK_LEAST,
+        },
+        ..Column::text("")
     };
-    let number = |title: String| Column {
-        title: title.into(),
-        is_number: true,
-    };
-    titles.map(number).chain([remark]).collect()
+    axes.chain(cells).chain([remark]).collect()
 }
 
 /// The cells of the point at `index`, with `findings` about it.
@@ -76,33 +87,49 @@ fn value(axis: &Axis, level: &Level) -> String {
 fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
     let run = of.run;
     let effect = |figure: Figure| effect_on(findings, figure);
-    let mut words = Vec::new();
     let is_overload = |each: &Finding| each.cause == Cause::Overload;
-    if findings.iter().any(is_overload) {
-        words.push("OVERLOAD");
-    }
-    if effect(Figure::Rps) == Some(Effect::LowerBound) {
-        words.push("generator-bound");
-    }
-    if run.plan.is_search() {
-        words.extend(match Verdict::of(of.point, &run.plan) {
-            Some(Verdict::Holds) => Some("holds"),
-            Some(Verdict::Fails) => Some("fails"),
-            Some(Verdict::Open) => Some("undecided"),
-            None => None,
-        });
-    } else if of.rounds.len() < run.plan.rounds as usize {
-        words.push("unfinished");
+    let verdict = Verdict::of(of.point, &run.plan).filter(|_| run.plan.is_search());
+    if let Some(verdict) = verdict {
+        let is_bound = effect(Figure::Rps) == Some(Effect::LowerBound);
+        return match (verdict, Shortfall::of(of.point, &run.plan)) {
+            (Verdict::Holds, _) => "holds".to_owned(),
+            (Verdict::Fails, _) if is_bound => "fails: generator-bound".to_owned(),
+            (Verdict::Fails, Some(why)) => format!("fails: {}", reason(&why)),
+            (Verdict::Fails, None) => "fails in most rounds".to_owned(),
+            (Verdict::Open, _) => "undecided".to_owned(),
+        };
     }
     let marks = [Figure::Rps, Figure::Latency, Figure::Counts];
-    if words.is_empty()
-        && marks
-            .iter()
-            .any(|figure| effect(*figure) == Some(Effect::Caveat))
-    {
-        words.push("*");
+    let has_caveat = |figure: &Figure| effect(*figure) == Some(Effect::Caveat);
+    let remark = if findings.iter().any(is_overload) {
+        "OVERLOAD"
+    } else if effect(Figure::Rps) == Some(Effect::LowerBound) {
+        "generator-bound"
+    } else if !run.plan.is_search() && of.rounds.len() < run.plan.rounds as usize {
+        "unfinished"
+    } else if marks.iter().any(has_caveat) {
+        "*"
+    } else {
+        ""
+    };
+    remark.to_owned()
+}
+
+/// Why a rate fails: what was measured, and the bound that it is not under.
+fn reason(why: &Shortfall) -> String {
+    let beside = |condition: &Condition, value: String| {
+        let condition = condition.to_string();
+        let (name, bound) = condition.split_once(" < ").unwrap_or((&condition, ""));
+        format!("{name} {value} >= {bound}")
+    };
+    match why {
+        Shortfall::Unsustained { done, needed } => {
+            format!("{} in time < {}", percent(*done), percent(*needed))
+        }
+        Shortfall::Latency(condition, Some(value)) => beside(condition, units::span(*value)),
+        Shortfall::Latency(condition, None) => beside(condition, "unknown".to_owned()),
+        Shortfall::Errors(condition, share) => beside(condition, percent(*share)),
     }
-    words.join(", ")
 }
 
 /// All points of a run.

@@ -10,20 +10,16 @@ const LONGEST: usize = 60;
 
 /// Returns the page that lists `saved`, in that order. `is_there` tells whether a record is still where it was saved.
 pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page {
-    let columns = [
-        ("#", true),
-        ("started", false),
-        ("name", false),
-        ("requests/s", true),
-        ("", false),
-        ("URL", false),
+    let columns = vec![
+        Column::number("#"),
+        Column::text("started"),
+        Column::text("name"),
+        Column::number("requests/s"),
+        Column::text(""),
+        Column::text("URL"),
     ];
-    let columns = columns.map(|(title, is_number)| Column {
-        title: title.into(),
-        is_number,
-    });
     let table = Table {
-        columns: columns.to_vec(),
+        columns,
         rows: saved.iter().map(|each| row(each, is_there(each))).collect(),
         rest: None,
     };

@@ -99,6 +99,35 @@ pub struct Column {
     pub title: Cow<'static, str>,
     /// Whether its cells are numbers, set flush right.
     pub is_number: bool,
+    /// Importance where there is no room for all columns: the least important go first. None stays whatever the width.
+    pub priority: Option<u8>,
+    /// Width to expect of its cells where later rows are not known yet.
+    pub least: usize,
+}
+
+/// Width that is expected of numbers.
+const NUMBER_LEAST: usize = 7;
+
+impl Column {
+    /// Returns a column of words that always stays.
+    pub(crate) const fn text(title: &'static str) -> Column {
+        Column {
+            title: Cow::Borrowed(title),
+            is_number: false,
+            priority: None,
+            least: 0,
+        }
+    }
+
+    /// Returns a column of numbers that always stays.
+    pub(crate) const fn number(title: &'static str) -> Column {
+        Column {
+            title: Cow::Borrowed(title),
+            is_number: true,
+            priority: None,
+            least: NUMBER_LEAST,
+        }
+    }
 }
 
 impl Page {

@@ -32,12 +32,8 @@ pub(super) fn table(run: &Run) -> Table {
     });
     let more = told.len().saturating_sub(MOST);
     told.truncate(MOST);
-    let column = |title: &'static str| Column {
-        title: title.into(),
-        is_number: false,
-    };
     Table {
-        columns: ["required", "verdict", "why"].map(column).to_vec(),
+        columns: ["required", "verdict", "why"].map(Column::text).to_vec(),
         rows: told.into_iter().map(row).collect(),
         rest: (more > 0).then(|| format!("and {}", number(more as u64, "other", "others"))),
     }

@@ -5,7 +5,6 @@ use super::{Column, Role, Span, Table};
 use crate::phrase::number;
 use figures::{Figures, Selected, Weight};
 use record::{Blame, Effect, FaultCount, Figure, Finding, Step};
-use std::borrow::Cow;
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -13,17 +12,11 @@ const ERRORS_MOST: usize = 20;
 const ROUNDS_MOST: usize = 20;
 
 const fn text(title: &'static str) -> Column {
-    Column {
-        title: Cow::Borrowed(title),
-        is_number: false,
-    }
+    Column::text(title)
 }
 
 const fn numbers(title: &'static str) -> Column {
-    Column {
-        title: Cow::Borrowed(title),
-        is_number: true,
-    }
+    Column::number(title)
 }
 
 /// What went wrong, the most frequent first; none where nothing did.
