@@ -11,6 +11,7 @@ use engine::Progress;
 use plan::Plan;
 use record::{Finding, Round, Run, SaveError};
 use report::Look;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
@@ -37,6 +38,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
         bar: Bar::new(how.quiet),
         look: how.look(),
         are_shown: !how.json,
+        rows: Vec::new(),
         unprinted: None,
     };
     let outcome = match earlier {
@@ -113,6 +115,9 @@ struct Lines {
     bar: Bar,
     look: Look,
     are_shown: bool,
+    /// On a terminal the points whose rows stand above the progress, without anything else between: a row that comes
+    /// again is printed in the place of the one before.
+    rows: Vec<usize>,
     /// Why a line could not be printed, if any.
     unprinted: Option<Error>,
 }
@@ -123,6 +128,23 @@ impl Lines {
             && let Err(error) = self.bar.print(text)
         {
             self.unprinted.get_or_insert(error);
+        }
+    }
+
+    /// Prints the row of a point, in place of the one that it had. A row that the terminal has scrolled away stays.
+    fn print_row(&mut self, point: usize, row: &str) {
+        let height = terminal_size::terminal_size().map_or(0, |(_, height)| usize::from(height.0));
+        let known = self.rows.iter().rposition(|known| *known == point);
+        match known.map(|place| self.rows.len() - place) {
+            Some(up) if up + 2 < height => {
+                // Up to its line, which is cleared, and down again.
+                let down = "\n".repeat(up - 1);
+                self.print(&format!("\x1b[{up}A\r\x1b[2K{row}{down}"));
+            }
+            _ => {
+                self.print(row);
+                self.rows.push(point);
+            }
         }
     }
 
@@ -160,14 +182,20 @@ impl View for Lines {
     }
 
     fn point(&mut self, run: &Run, point: usize, findings: &[Finding]) {
-        self.print(&report::sweep::line(run, point, findings, &self.look));
+        let row = report::sweep::line(run, point, findings, &self.look);
+        match std::io::stdout().is_terminal() {
+            true => self.print_row(point, &row),
+            false => self.print(&row),
+        }
     }
 
     fn twin_failed(&mut self, why: &str) {
+        self.rows.clear();
         self.bar.twin_failed(why);
     }
 
     fn unjournaled(&mut self, error: &SaveError) {
+        self.rows.clear();
         self.bar.unjournaled(error);
     }
 

@@ -3,13 +3,13 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test golden` writes the files anew; look at the difference before
 //! committing it.
 
-use plan::Stop;
+use plan::{Axis, Stop, Sweep};
 use record::{
     Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
 };
 use report::{Detail, Look, format};
 use std::path::PathBuf;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// Compares with `tests/golden/<name>`, or writes it when asked to.
 fn check(name: &str, shown: &str) {
@@ -417,4 +417,73 @@ fn a_record_that_was_saved_and_read_prints_the_same_bytes_again() {
 fn the_plan_is_shown_whole() {
     let run = example::ok();
     check("plan.txt", &report::plan_text(&run.plan, &Look::default()));
+}
+
+/// A search for the highest rate: the first rate holds, the second is too slow, the third is not sustained.
+fn search() -> Run {
+    let mut run = example::open_loop();
+    run.plan.slo = Some("p99<10ms".parse().unwrap());
+    run.plan.sweep = Some(Sweep {
+        axes: vec![Axis::Rate(Vec::new())],
+        ..Sweep::default()
+    });
+    let sound = run.points.remove(0);
+    for (rate, slower, share) in [(1_000, 1, 1.0), (1_500, 9, 1.0), (2_000, 1, 0.982)] {
+        let mut point = sound.clone();
+        point.level.load = point.level.load.with_rate(Rate::per_second(rate));
+        for round in &mut point.rounds {
+            let slow = round.tally.latency().quantile(0.99).unwrap() * slower;
+            let many = round.tally.ok / 20;
+            let open = round.tally.open.as_mut().unwrap();
+            open.response.record_n(slow, many);
+            let due = rate as f64 * round.window.span().as_secs_f64();
+            round.tally.due = due as u64;
+            round.tally.ok_in_window = (due * share) as u64;
+        }
+        run.points.push(point);
+    }
+    run.summarise();
+    run
+}
+
+#[test]
+fn a_sweep_chooses_columns_by_the_width_and_says_why_a_rate_fails() {
+    let runs = [example::sweep()];
+    check("sweep.txt", &shown_at(Detail::Brief, "text", &runs, 80));
+    check(
+        "search.txt",
+        &shown_at(Detail::Brief, "text", &[search()], 80),
+    );
+    let look = Look {
+        is_wide: true,
+        ..Look::default()
+    };
+    check(
+        "sweep.wide.txt",
+        &(format("text").unwrap().render)(&runs, &look),
+    );
+}
+
+#[test]
+fn no_row_of_a_sweep_is_broken_and_a_wider_terminal_shows_no_less() {
+    for run in [example::sweep(), search()] {
+        let mut before = 0;
+        for width in 70..200 {
+            let look = Look {
+                width,
+                ..Look::default()
+            };
+            let head = report::sweep::head(&run, &look);
+            let titles = head.lines().last().unwrap();
+            assert!(titles.len() <= width, "{titles}");
+            let columns = titles.split_whitespace().count();
+            assert!(columns >= before, "{titles}");
+            before = columns;
+            for point in 0..run.points.len() {
+                let line = report::sweep::line(&run, point, &[], &look);
+                assert_eq!(line.lines().count(), 1, "{line}");
+                assert!(line.trim_end().len() <= width, "{line}");
+            }
+        }
+    }
 }

@@ -124,7 +124,7 @@ fn reason(why: &Shortfall) -> String {
     };
     match why {
         Shortfall::Unsustained { done, needed } => {
-            format!("{} in time < {}", percent(*done), percent(*needed))
+            format!("{:.1} % in time < {} %", done * 100.0, needed * 100.0)
         }
         Shortfall::Latency(condition, Some(value)) => beside(condition, units::span(*value)),
         Shortfall::Latency(condition, None) => beside(condition, "unknown".to_owned()),
