@@ -87,13 +87,28 @@ pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
     match &outcome.saved {
         Ok(path) => {
             let number = Library::of_user().add(&outcome.run, path, how.name.as_ref());
+            let number = number.ok();
             if !how.quiet {
-                output::remark(&saved(number.ok(), path, how));
+                output::remark(&saved(number, path, how));
+            }
+            if let Some(resume) = resume(&outcome.run, number, path) {
+                output::remark(&resume);
             }
         }
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
     }
     outcome.saved.is_ok()
+}
+
+/// How to go on with a sweep that was interrupted; none where nothing was.
+fn resume(run: &Run, number: Option<u64>, path: &Path) -> Option<String> {
+    let record = number.map_or_else(|| path.display().to_string(), |number| number.to_string());
+    let command = match run.plan.withholds() {
+        true => "the same command with",
+        false => "weigh sweep",
+    };
+    let is_left = run.interrupted && run.is_sweep();
+    is_left.then(|| format!("continue with: {command} --resume {record}"))
 }
 
 /// `saved #41 base (run.json)   details: weigh report -v`: the number, the name, and the file where one was named.

@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use plan::settings::settings;
 use plan::{Draft, Habits, Plan, Requests, Setting, Takes};
 
@@ -112,17 +112,8 @@ fn fits<T>(row: &Setting<T>, is_sweep: bool) -> bool {
 /// `command` with all settings that it takes.
 fn with_settings(command: Command, is_sweep: bool) -> Command {
     let plan = settings().filter(|row| fits(*row, is_sweep));
-    let command = plan.fold(command, with_setting);
     let output = OUTPUT.iter().filter(|row| fits(*row, is_sweep));
-    output.fold(command, with_setting)
-}
-
-fn with_setting<T>(command: Command, row: &Setting<T>) -> Command {
-    let Some(group) = row.needs.first().map(|_| format!("{} needs", row.name)) else {
-        return command.arg(arg(row));
-    };
-    let needed = ArgGroup::new(group.clone()).args(row.needs.iter().copied());
-    command.arg(arg(row).requires(group)).group(needed)
+    command.args(plan.map(arg)).args(output.map(arg))
 }
 
 /// A row as an argument.
@@ -169,6 +160,13 @@ fn read<T>(
         return Ok(());
     }
     names.push(row.name);
+    let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    if !row.needs.is_empty() && !row.needs.iter().any(is_given) {
+        let needed = row.needs.iter().map(|name| format!("--{name}"));
+        let needed = needed.collect::<Vec<_>>().join(" or ");
+        let sentence = format!("--{} needs {needed}", row.name);
+        return Err(Error::raw(ErrorKind::MissingRequiredArgument, sentence));
+    }
     let values: Vec<&str> = match row.takes {
         Takes::Nothing => vec![""],
         _ => {
@@ -178,7 +176,11 @@ fn read<T>(
     };
     for value in values {
         (row.parse)(place, value).map_err(|why| {
-            Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}", row.name))
+            let sentence = match why.contains(&format!("`{value}`")) {
+                true => format!("--{}: {why}", row.name),
+                false => format!("--{} '{value}': {why}", row.name),
+            };
+            Error::raw(ErrorKind::ValueValidation, sentence)
         })?;
     }
     Ok(())

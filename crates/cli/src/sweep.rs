@@ -57,12 +57,14 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     Ok(Exit::of(&outcome, shown))
 }
 
-/// The record that a sweep has left, and where; its journal may be named instead.
-fn earlier(path: &Path) -> Result<(Run, PathBuf)> {
+/// The record that a sweep has left, and where. It may be named by its number or name in the list of records, and by its
+/// journal.
+fn earlier(record: &Path) -> Result<(Run, PathBuf)> {
+    let path = crate::list::file(record);
     let name = path.to_string_lossy();
     let path = match name.strip_suffix(".journal") {
         Some(record) => PathBuf::from(record),
-        None => path.to_owned(),
+        None => path,
     };
     let run = campaign::load(&path)?;
     if !run.is_sweep() {

@@ -325,7 +325,7 @@ mod tests {
             for round in &mut points[0].rounds {
                 round.tally.due = 100;
                 round.tally.ok_in_window = 100;
-                let span = units::Nanos::from_nanos(100 * 1_000_000_000 / rate);
+                let span = Nanos::from_nanos(100 * 1_000_000_000 / rate);
                 round.window.end = round.window.start + span;
             }
         };

@@ -45,7 +45,7 @@ const ROW: Setting<Output> = Setting {
 /// The settings of what is printed; each is listed under its group, as those of the plan are.
 #[rustfmt::skip]
 pub static OUTPUT: &[Setting<Output>] = &[
-    Setting { name: "resume", group: Group::Sweep, takes: Value("FILE"), common: true, sweep_only: true,
+    Setting { name: "resume", group: Group::Sweep, takes: Value("RECORD"), common: true, sweep_only: true,
         excludes: &["output"],
         help: "Continue the interrupted sweep of this record.",
         long: "Give the option alone, or with the command that began the sweep.",

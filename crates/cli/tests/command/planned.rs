@@ -96,6 +96,7 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--show-exchange", "", ""),
     ("--dry-run", "", ""),
     ("--resume", "", ""),
+    ("--wide", "", ""),
     ("--help", "", ""),
 ];
 

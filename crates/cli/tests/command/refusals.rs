@@ -82,7 +82,7 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["@", "--arrivals", "constant"],
-        &["--arrivals", "--rate <R>", "--connection-rate <R>"],
+        &["--arrivals needs --rate or --connection-rate"],
     ),
     (
         &["@", "--connection-rate", "0"],

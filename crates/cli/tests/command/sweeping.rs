@@ -151,16 +151,46 @@ fn a_server_is_started_anew_for_each_number_of_workers() {
     assert_eq!(of_points(&record, "/summary/ok"), [80; 3].map(Value::from));
 }
 
-/// A sweep that was killed when the line of its second point had come.
-fn killed(bench: &Bench, line: &str) {
+/// What a sweep said that got a signal when the line of its second point had come.
+fn stopped(bench: &Bench, line: &str, name: &str) -> Said {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut child: Child = bench.weigh(&words).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let is_second = |line: &String| line.split_whitespace().next() == Some("2");
     let second = out.lines().map_while(Result::ok).find(is_second);
     assert!(second.is_some(), "its second point was told");
-    signal("KILL", child.id());
-    assert_eq!(Said::of(child).status, None, "it was killed");
+    signal(name, child.id());
+    Said::of(child)
+}
+
+#[test]
+fn an_interrupted_sweep_says_how_to_go_on_with_it() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/100.html -c 1,2,3 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json",
+        server.at()
+    );
+    let said = stopped(&bench, &line, "INT");
+    said.ended(130);
+    let told = said
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("continue with: weigh "));
+    let resumed = bench.say(told.unwrap_or_else(|| panic!("{said:#?}")));
+    assert!(
+        !resumed.ended(0).err.contains("continue with"),
+        "{resumed:#?}"
+    );
+    assert_eq!(rounds(&bench.record("s.json")).len(), 6);
+
+    let secret = line.replace("s.json", "secret.json --user me:secret");
+    let said = stopped(&bench, &secret, "INT");
+    assert!(
+        said.err
+            .contains("continue with: the same command with --resume "),
+        "{said:#?}"
+    );
 }
 
 #[test]
@@ -172,7 +202,8 @@ fn a_sweep_that_was_killed_goes_on_where_it_stopped_and_keeps_what_it_had() {
         "sweep http://{}/100.html -c 1,2,3,4 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json",
         server.at()
     );
-    killed(&bench, &line);
+    let killed = stopped(&bench, &line, "KILL");
+    assert_eq!(killed.status, None);
     assert!(!bench.path("s.json").exists());
     let before = Record::parse(
         bench
