@@ -57,7 +57,7 @@ impl<'a> Evidence<'a> {
             rounds: Some(&point.rounds),
             twin: point.twin.as_deref(),
             summary: (tally.as_ref())
-                .map(|tally| Summary::with(&point.rounds, tally, run.percentiles())),
+                .map(|tally| Summary::with(&point.rounds, tally, &run.percentiles())),
             tally,
             stated: point.summary.iter().chain(repeated).collect(),
             foreign: run.weigh != env!("CARGO_PKG_VERSION"),

@@ -168,6 +168,7 @@ impl<'a> Campaign<'a> {
             .requirements
             .clone_from(&self.plan.requirements);
         earlier.plan.abort_if.clone_from(&self.plan.abort_if);
+        earlier.plan.percentiles.clone_from(&self.plan.percentiles);
         earlier.plan.withhold.clone_from(&self.plan.withhold); // nor does what is written down
         earlier.plan = earlier.plan.published();
         if self.run.plan != earlier.plan {

@@ -140,6 +140,9 @@ pub struct ReportFlags {
     /// Judge the records by this as well, such as 'p99<20ms,errors<0.1%'. May be given several times.
     #[arg(long, value_name = "FIGURE<BOUND", value_delimiter = ',')]
     pub require: Vec<plan::Requirement>,
+    /// Percentiles of latency to show, such as 50,75,95,99.99 [default: those of the record].
+    #[arg(long, value_name = "P,...", value_delimiter = ',')]
+    pub percentiles: Vec<units::Percentile>,
     /// Print everything that is known, as text.
     #[arg(short, long)]
     pub verbose: bool,

@@ -4,7 +4,6 @@ use crate::args::ReportFlags;
 use crate::exit::Exit;
 use crate::{list, output};
 use anyhow::{Context, Result, anyhow, bail};
-use plan::Requirement;
 use record::Run;
 use std::io;
 use std::path::Path;
@@ -29,7 +28,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     let mut runs = Vec::new();
     for file in files {
         match read(file) {
-            Ok(run) => runs.push(required(run, &flags.require)),
+            Ok(run) => runs.push(asked(run, flags)),
             Err(error) => output::complain(&error),
         }
     }
@@ -53,9 +52,15 @@ fn read(file: &Path) -> Result<Run> {
     })
 }
 
-/// Judges `run` by further requirements as well.
-fn required(mut run: Run, further: &[Requirement]) -> Run {
-    run.plan.requirements.extend_from_slice(further);
+/// Judges `run` by further requirements as well, and summarises it with other percentiles where some are asked for.
+fn asked(mut run: Run, flags: &ReportFlags) -> Run {
+    if !flags.percentiles.is_empty() {
+        run.plan.percentiles.clone_from(&flags.percentiles);
+        run.plan.percentiles.sort_unstable();
+        run.plan.percentiles.dedup();
+        run.summarise();
+    }
+    run.plan.requirements.extend_from_slice(&flags.require);
     campaign::comply(&mut run);
     run
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
-use units::Nanos;
+use units::{Nanos, Percentile};
 
 /// One campaign, complete: everything that is asked of the generator, and of whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +68,10 @@ pub struct Plan {
     /// What ends the campaign early.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abort_if: Vec<Requirement>,
+    /// Percentiles of latency that are shown, ascending; the usual ones where nothing is said.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    #[schemars(with = "Vec<String>")]
+    pub percentiles: Vec<Percentile>,
     /// Further names of headers and query parameters whose values are withheld from the record, or `body`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withhold: Vec<String>,
@@ -90,6 +94,15 @@ pub struct Plan {
 /// Whether there is nothing to write down: records of what was not asked for need not name it.
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+/// The percentiles of a plan that names none.
+fn usual() -> Vec<Percentile> {
+    Percentile::DEFAULT.to_vec()
+}
+
+fn is_usual(percentiles: &[Percentile]) -> bool {
+    percentiles == Percentile::DEFAULT
 }
 
 /// The kernel's interfaces for many sockets in one thread.
@@ -295,6 +308,7 @@ impl Plan {
             strict: false,
             requirements: Vec::new(),
             abort_if: Vec::new(),
+            percentiles: usual(),
             withhold: Vec::new(),
             seed: 1,
             server: None,

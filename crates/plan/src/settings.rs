@@ -10,6 +10,7 @@
 mod connections;
 mod criteria;
 mod load;
+mod output;
 mod request;
 mod server;
 mod sweep;
@@ -176,6 +177,7 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
         server::ROWS,
         criteria::ROWS,
         sweep::ROWS,
+        output::ROWS,
     ];
     groups.into_iter().flatten()
 }

@@ -639,7 +639,10 @@ mod tests {
         assert_eq!(summary(partial()).rps.rounds, 2);
         let stalled = summary(stalled());
         let affected = &stalled.omission.as_ref().unwrap().affected;
-        assert_eq!(affected, &[Percentile::P99, Percentile::P999]);
+        assert_eq!(
+            affected,
+            &[Percentile::P95, Percentile::P99, Percentile::P999]
+        );
         let open = summary(open_loop());
         assert!(open.open.is_some() && open.errors.total == 0);
         let overloaded = summary(overloaded());

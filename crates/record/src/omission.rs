@@ -200,11 +200,13 @@ mod tests {
     fn percentiles_between_what_gaps_hide_and_what_the_samples_show_are_affected() {
         // Of 20,000 samples the gap caught so many; a user would have met it in one of ten cases, less 5 parts in 100,000.
         let cases: &[(u64, &[&str])] = &[
-            (1, &["p99", "p999"]),
-            (20, &["p99", "p999"]),
-            (21, &["p99"]),
-            (200, &["p99"]),
-            (201, &[]),
+            (1, &["p95", "p99", "p999"]),
+            (20, &["p95", "p99", "p999"]),
+            (21, &["p95", "p99"]),
+            (200, &["p95", "p99"]),
+            (201, &["p95"]),
+            (900, &["p95"]),
+            (1_100, &[]),
             (30_000, &[]),
         ];
         for (caught, wanted) in cases {
@@ -215,19 +217,22 @@ mod tests {
             assert!(Percentile::DEFAULT.iter().all(|p| latency.at(*p).is_some()));
         }
         let more = tally(20_000, MS / 10, &[100_000, 2_000], 1);
-        assert_eq!(names(&Omission::of(&more).unwrap()), ["p90", "p99", "p999"]);
+        assert_eq!(
+            names(&Omission::of(&more).unwrap()),
+            ["p90", "p95", "p99", "p999"]
+        );
         // Too few samples are another reason, and not named here.
         let few = tally(999, MS / 10, &[200_000], 0);
-        assert_eq!(names(&Omission::of(&few).unwrap()), ["p90"]);
+        assert_eq!(names(&Omission::of(&few).unwrap()), ["p90", "p95"]);
     }
 
     #[test]
     fn a_long_stall_is_not_outweighed_by_the_samples_of_many_short_gaps() {
         // Ten samples are of 200 ms, and so many times ten of 4 ms: p99 is of those from 20 on.
         for (short, wanted) in [
-            (0, &["p90", "p99", "p999"][..]),
-            (19, &["p90", "p99", "p999"]),
-            (30, &["p90", "p99", "p999"]),
+            (0, &["p90", "p95", "p99", "p999"][..]),
+            (19, &["p90", "p95", "p99", "p999"]),
+            (30, &["p90", "p95", "p99", "p999"]),
         ] {
             let mut gaps = vec![200_000];
             gaps.extend(vec![4_000; short]);
@@ -238,7 +243,7 @@ mod tests {
         let mut gaps = vec![9_000];
         gaps.extend(vec![4_000; 30]);
         let omission = Omission::of(&tally(20_000, MS / 10, &gaps, 10)).unwrap();
-        assert_eq!(names(&omission), ["p90", "p999"]);
+        assert_eq!(names(&omission), ["p90", "p95", "p999"]);
     }
 
     #[test]
@@ -254,7 +259,7 @@ mod tests {
             .record_n(100_000_000, 5_000);
         let omission = Omission::of(&tally).unwrap();
         assert!((omission.blind_to.unwrap() - (1.0 - 3.0 / 20_000.0)).abs() < 1e-12);
-        assert_eq!(names(&omission), ["p99", "p999"]);
+        assert_eq!(names(&omission), ["p95", "p99", "p999"]);
     }
 
     #[test]

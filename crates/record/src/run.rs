@@ -7,6 +7,7 @@ use plan::{Axis, Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use units::{Nanos, Percentile};
 
 /// Everything that was asked, found and counted in one campaign.
@@ -168,9 +169,11 @@ impl Run {
         }
     }
 
-    /// Returns the percentiles that every summary of the record lists.
-    pub fn percentiles(&self) -> &[Percentile] {
-        &Percentile::DEFAULT
+    /// Returns the percentiles that every summary of the record lists, ascending: the usual ones and those of the plan.
+    pub fn percentiles(&self) -> Vec<Percentile> {
+        let asked = self.plan.percentiles.iter();
+        let all = asked.chain(&Percentile::DEFAULT).copied();
+        BTreeSet::from_iter(all).into_iter().collect()
     }
 
     /// Recomputes everything that follows from the rounds: each point's figures, and those of all points together.
@@ -178,7 +181,7 @@ impl Run {
         let list = self.percentiles();
         let summaries = self.points.iter().map(|point| {
             let tally = Summary::tally(&point.rounds)?;
-            Some(Summary::with(&point.rounds, &tally, list))
+            Some(Summary::with(&point.rounds, &tally, &list))
         });
         self.store(summaries.collect());
     }

@@ -13,6 +13,7 @@ use sheet::Sheet;
 use crate::Look;
 use figures::{Figures, Grain};
 use record::Run;
+use std::collections::BTreeSet;
 use units::Percentile;
 
 /// One row for each point, separated by commas.
@@ -37,7 +38,7 @@ pub(crate) fn tsv_rounds(runs: &[Run], _: &Look) -> String {
 
 /// The header row, and a row for each point or round of which something was measured.
 fn render(runs: &[Run], grain: Grain, sheet: Sheet) -> String {
-    let columns = figures::columns(grain, &Percentile::DEFAULT);
+    let columns = figures::columns(grain, &percentiles(runs));
     let row = |of: &Figures<'_>| sheet.row(columns.iter().map(|(_, figure)| figure.written(of)));
     let mut text = sheet.row(columns.iter().map(|(name, _)| name.clone()));
     for point in runs.iter().flat_map(Figures::points) {
@@ -47,6 +48,17 @@ fn render(runs: &[Run], grain: Grain, sheet: Sheet) -> String {
         }
     }
     text
+}
+
+/// The percentiles that any of `runs` shows; the usual ones where there is no run.
+fn percentiles(runs: &[Run]) -> Vec<Percentile> {
+    match runs {
+        [] => Percentile::DEFAULT.to_vec(),
+        _ => {
+            let all = runs.iter().flat_map(|run| &run.plan.percentiles);
+            BTreeSet::from_iter(all.copied()).into_iter().collect()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl Percentile {
     pub const P999: Percentile = Percentile(99_900_000);
 
     /// Those that are shown where no others are asked for.
-    pub const DEFAULT: [Percentile; 4] = [Self::P50, Self::P90, Self::P99, Self::P999];
+    pub const DEFAULT: [Percentile; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
 
     /// Returns it as a share of the samples, above 0 and below 1.
     pub fn quantile(self) -> f64 {

@@ -159,7 +159,7 @@ mod tests {
             (found[0].grade(), &found[0].effects.figures()[..]),
             (Grade::Qualified, &[Figure::Latency][..])
         );
-        let bounds = "so min, mean, p50, p90, p99, p99.9 and max are lower bounds";
+        let bounds = "so min, mean, p50, p90, p95, p99, p99.9 and max are lower bounds";
         assert!(found[0].sentence.ends_with(bounds), "{}", found[0].sentence);
     }
 

@@ -405,7 +405,7 @@ mod tests {
             ("rps mean", |summary| summary.rps.mean *= 1.000_001),
             ("rps low", |summary| summary.rps.low = None),
             ("latency p99", |summary| {
-                summary.latency_us.percentiles.0[2].1 = Some(1.0)
+                summary.latency_us.percentiles.0[3].1 = Some(1.0)
             }),
             ("at_least", |summary| {
                 summary.latency_us.at_least.push(Statistic::Max)

@@ -242,7 +242,9 @@ mod tests {
             ),
             (
                 20,
-                Some("p99 and p99.9 withheld; 1,000 and 10,000 samples are needed, there are 100"),
+                Some(
+                    "p95, p99 and p99.9 withheld; 200, 1,000 and 10,000 samples are needed, there are 100",
+                ),
             ),
         ];
         for (each, wanted) in cases {

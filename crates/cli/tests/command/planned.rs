@@ -85,6 +85,11 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--order", "-c 1,2 --order down", "order down"),
     ("--interleaved", "-c 1,2 --interleaved", "interleaved yes"),
     ("--slo", "--slo p99<7ms --rate 1k,2k", "slo p99 < 7.00 ms"),
+    (
+        "--percentiles",
+        "--percentiles 75,99.99,75",
+        "percentiles p75, p99.99",
+    ),
     ("--output", "", ""),
     ("--chart", "", ""),
     ("--junit", "", ""),

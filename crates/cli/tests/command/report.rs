@@ -87,6 +87,37 @@ fn csv_and_tsv_have_a_row_a_point_of_a_sweep() {
 }
 
 #[test]
+fn any_percentile_can_be_asked_for_when_measuring_and_afterwards() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "{}/100.html -n 1k --rounds 1 --percentiles 75,12.5",
+        server.at()
+    );
+    let (said, record) = bench.run(&line);
+    let names = |text: &str, all: [&str; 3]| all.map(|name| text.contains(&format!("  {name} ")));
+    let asked = ["p12.5", "p75", "p90"];
+    assert_eq!(names(&said.out, asked), [true, true, false], "{}", said.out);
+    for key in ["p125", "p75", "p50", "p99"] {
+        let value = record.at(&format!("/summary/latency_us/{key}"));
+        assert!(value.is_f64(), "{key}: {value}"); // JSON has the usual ones too: scripts rely on them
+    }
+    let csv = bench.say("report run.json --format csv").out;
+    assert!(
+        csv.contains("latency_p125_us,latency_p75_us,latency_max_us"),
+        "{csv}"
+    );
+    for detail in ["-q", "", "-v"] {
+        let again = bench.say(&format!("report run.json {detail} --percentiles 90"));
+        let shown = names(&again.ended(0).out, asked);
+        assert_eq!(shown, [false, false, true], "{}", again.out);
+    }
+    bench
+        .say("report run.json --percentiles 101")
+        .refused(&["--percentiles", "101"]);
+}
+
+#[test]
 fn several_records_are_printed_one_after_the_other_and_the_latest_without_a_name() {
     let bench = Bench::new();
     let server = Reference::start(&bench);

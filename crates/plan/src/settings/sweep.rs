@@ -15,9 +15,9 @@ const ROW: Setting = Setting {
 pub(super) static ROWS: &[Setting] = &[
     Setting { name: "slo", takes: Value("CONDITION"), common: true, sweep_only: true,
         help: "Search for the highest rate at which this condition holds.",
-        long: "p50, p90, p99, p99.9 or max of response time under a time (p99<10ms), errors under a share (errors<1%); \
-               several with commas. The rates of --rate are tried upwards until one fails; by default they double up to \
-               1m, from 100 or from the lowest rate that five rounds can tell.",
+        long: "A percentile or max of response time under a time (p99<10ms), errors under a share (errors<1%); several \
+               with commas. The rates of --rate are tried upwards until one fails; by default they double up to 1m, from \
+               100 or from the lowest rate that five rounds can tell.",
         parse: |draft, text| put(&mut draft.plan.slo, text),
         show: |plan| plan.slo.as_ref().map_or(String::new(), ToString::to_string),
         ..ROW },

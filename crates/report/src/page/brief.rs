@@ -9,7 +9,7 @@ use figures::{Figures, find};
 use plan::{Arrivals, Axis, Load, Plan, Version};
 use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
 use std::cmp::Reverse;
-use units::{Percentile, count, percent};
+use units::{count, percent};
 
 /// The longest text from outside that is shown whole.
 const LONGEST: usize = 60;
@@ -204,10 +204,10 @@ fn latency(figures: &Figures<'_>) -> Option<Row> {
     Some(Row::new("latency", items))
 }
 
-/// The default percentiles and the max, each with its mark; those that the samples do not carry are named as such.
+/// The percentiles of the plan and the max, each with its mark; those that the samples do not carry are named as such.
 fn percentiles(figures: &Figures<'_>, whole: &str) -> Vec<Item> {
     let mut items = Vec::new();
-    for p in Percentile::DEFAULT {
+    for p in figures.plan.percentiles.iter().copied() {
         let Some(value) = shown(figures, &format!("latency_us.{p}")) else {
             let item = Item::named(&p.to_string(), Role::Dim, "too few samples");
             items.push(item);

@@ -2,7 +2,7 @@
 
 use super::findings::{grade, is_bound, is_overloaded, is_void};
 use super::tables::select;
-use super::{Item, Role, Row, cost as costs};
+use super::{Item, Role, Row, Span, cost as costs};
 use crate::phrase::{micros, number, rate as per_second};
 use figures::Figures;
 use plan::{Connect, Load};
@@ -32,21 +32,21 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
     let above = [
         Some(rate(run, &summary.rps)),
         offered(run, point, summary, tally),
-        Some(latency(run, point.level.load, summary)),
-        spread(run, &summary.latency_us),
+        Some(latency(of)),
+        spread(of),
         floor(point),
     ];
     let below = [
-        unwanted(run, "latency 4xx", &tally.service_4xx),
-        unwanted(run, "latency 5xx", &tally.service_5xx),
+        unwanted(of, "latency 4xx", &tally.service_4xx),
+        unwanted(of, "latency 5xx", &tally.service_5xx),
         Some(exchanges(run, summary, tally)),
         Some(bytes(run, summary)),
         connections(run, point, tally),
         generator(of),
         server(of),
     ];
-    let above = above.into_iter().flatten().chain(open(run, summary));
-    let above = above.chain(visits(run, summary));
+    let above = above.into_iter().flatten().chain(open(of));
+    let above = above.chain(visits(of));
     let below = below.into_iter().flatten().chain(costs::rows(of));
     above.chain(below).collect()
 }
@@ -105,8 +105,9 @@ fn interval(run: &Run, rps: &Rps) -> Option<Item> {
     Some(item)
 }
 
-fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
-    let label = match load {
+fn latency(of: &Figures<'_>) -> Row {
+    let (run, summary) = (of.run, &of.summary);
+    let label = match of.point.level.load {
         Load::Closed { .. } => "service time",
         Load::Open { .. } => "response time",
     };
@@ -118,7 +119,7 @@ fn latency(run: &Run, load: Load, summary: &Summary) -> Row {
     let latency = &summary.latency_us;
     let items = match latency.count {
         0 => vec![Item::plain("no exchange ended well")],
-        _ => times(latency),
+        _ => times(of, latency, |p| of.is_affected(p)),
     };
     demoted(run, Figure::Latency, label, items)
 }
@@ -150,8 +151,9 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
 
 /// What stands beside response time in an open loop: what the server took, and what was lost before sending, by whose
 /// doing it was.
-fn open(run: &Run, summary: &Summary) -> Vec<Row> {
-    let Some(open) = &summary.open else {
+fn open(of: &Figures<'_>) -> Vec<Row> {
+    let run = of.run;
+    let Some(open) = &of.summary.open else {
         return Vec::new();
     };
     if is_void(run, Figure::Latency) && !is_overloaded(run) {
@@ -159,7 +161,7 @@ fn open(run: &Run, summary: &Summary) -> Vec<Row> {
     }
     let is_some = |latency: &&Latency| latency.count > 0 && latency.max > Some(0.0);
     let service = Some(&open.service_us).filter(is_some);
-    let service = service.map(|latency| Row::new("service time", times(latency)));
+    let service = service.map(|latency| Row::new("service time", times(of, latency, |_| false)));
     let waits = [
         ("lateness", &open.lateness_us),
         ("  queued", &open.queued_us),
@@ -174,8 +176,14 @@ fn open(run: &Run, summary: &Summary) -> Vec<Row> {
 }
 
 /// Connections that arrive by a schedule: how many did, and how long each took with all that was asked on it.
-fn visits(run: &Run, summary: &Summary) -> Vec<Row> {
-    let Some(visits) = summary.open.as_ref().and_then(|open| open.visits.as_ref()) else {
+fn visits(of: &Figures<'_>) -> Vec<Row> {
+    let run = of.run;
+    let Some(visits) = of
+        .summary
+        .open
+        .as_ref()
+        .and_then(|open| open.visits.as_ref())
+    else {
         return Vec::new();
     };
     let mut items = vec![
@@ -190,7 +198,7 @@ fn visits(run: &Run, summary: &Summary) -> Vec<Row> {
     }));
     let rate = demoted(run, Figure::Counts, "connections/s", items);
     let time = (visits.time_us.count > 0 && !is_overloaded(run)).then(|| {
-        let mut items = times(&visits.time_us);
+        let mut items = times(of, &visits.time_us, |_| false);
         items.push(Item::dim(format!(
             "of {}",
             units::count(visits.time_us.count)
@@ -214,8 +222,9 @@ fn wait(latency: &Latency) -> Vec<Item> {
 }
 
 /// The line below it: what one reads less often, and how many samples it all rests on.
-fn spread(run: &Run, latency: &Latency) -> Option<Row> {
-    if latency.count == 0 || is_void(run, Figure::Latency) {
+fn spread(of: &Figures<'_>) -> Option<Row> {
+    let latency = &of.summary.latency_us;
+    if latency.count == 0 || is_void(of.run, Figure::Latency) {
         return None;
     }
     let named = |(figure, value): (Statistic, Option<f64>)| {
@@ -231,6 +240,16 @@ fn spread(run: &Run, latency: &Latency) -> Option<Row> {
         rests = rests.and(Role::Warning, ", indicative");
     }
     items.push(rests);
+    let mut printed = of
+        .plan
+        .percentiles
+        .iter()
+        .filter(|p| latency.at(**p).is_some());
+    if printed.any(|p| of.is_affected(*p)) {
+        let why = Item(vec![Span::new(Role::Warning, "*")])
+            .and(Role::Dim, " affected by coordinated omission");
+        items.push(why);
+    }
     Some(Row::new("", items))
 }
 
@@ -263,35 +282,46 @@ fn bounded(latency: &Latency, figure: Statistic, value: f64) -> String {
 }
 
 /// How long answers took that were complete and not wanted.
-fn unwanted(run: &Run, label: &str, times: &Histogram) -> Option<Row> {
+fn unwanted(of: &Figures<'_>, label: &str, times: &Histogram) -> Option<Row> {
     let max = times.max()?;
     let span = |nanos| units::span(Nanos::from_nanos(nanos));
-    let carried = Percentile::DEFAULT.into_iter().filter_map(|p| {
+    let carried = of.plan.percentiles.iter().filter_map(|p| {
         let value = times.quantile_if_carried(p.quantile())?;
         Some(Item::named(&p.to_string(), Role::Plain, span(value)))
     });
     let mut items: Vec<Item> = carried.collect();
     items.push(Item::named("max", Role::Plain, span(max)));
     items.push(Item::dim(format!("of {}", units::count(times.count()))));
-    Some(demoted(run, Figure::Latency, label, items))
+    Some(demoted(of.run, Figure::Latency, label, items))
 }
 
-/// The percentiles that the samples carry, the names of those that they do not, and the maximum.
-fn times(latency: &Latency) -> Vec<Item> {
+/// The percentiles of the plan that the samples carry, marked where `is_affected`; the names of those that they do not,
+/// and the maximum.
+fn times(
+    of: &Figures<'_>,
+    latency: &Latency,
+    is_affected: impl Fn(Percentile) -> bool,
+) -> Vec<Item> {
     let shown = |figure: Statistic, value: f64| {
         let value = bounded(latency, figure, value);
         Item::named(&figure.to_string(), Role::Strong, value)
     };
-    let (known, few): (Vec<_>, Vec<_>) =
-        (latency.percentiles.0.iter()).partition(|(_, value)| value.is_some());
-    let known = known.into_iter();
-    let mut items: Vec<Item> = known
-        .filter_map(|(p, value)| Some(shown(Statistic::At(p), value?)))
-        .collect();
+    let (mut items, mut few) = (Vec::new(), Vec::new());
+    for p in of.plan.percentiles.iter().copied() {
+        match latency.at(p) {
+            Some(value) if is_affected(p) => {
+                items.push(shown(Statistic::At(p), value).and(Role::Warning, "*"));
+            }
+            Some(value) => items.push(shown(Statistic::At(p), value)),
+            None => few.push(p.to_string()),
+        }
+    }
     if !few.is_empty() {
-        let names: Vec<String> = few.iter().map(|(p, _)| p.to_string()).collect();
-        let names = names.join(", ");
-        items.push(Item::named(&names, Role::Warning, "too few samples"));
+        items.push(Item::named(
+            &few.join(", "),
+            Role::Warning,
+            "too few samples",
+        ));
     }
     items.extend(latency.max.map(|value| shown(Statistic::Max, value)));
     items
