@@ -203,6 +203,7 @@ impl Pair {
                     errors,
                     due,
                     window_start,
+                    ..Progress::default()
                 };
                 observer.tick(self.progress());
             }
@@ -225,6 +226,7 @@ impl Pair {
             errors: sum(|progress| progress.errors),
             due: sum(|progress| progress.due),
             window_start: starts.min(),
+            ..Progress::default()
         }
     }
 }

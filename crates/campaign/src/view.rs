@@ -20,6 +20,10 @@ pub trait View {
     fn round(&mut self, _cell: &Cell) {}
     /// Ten times a second.
     fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
+    /// Returns whether progress is to tell the percentiles of the last second.
+    fn wants_latency(&self) -> bool {
+        false
+    }
     /// A round is over.
     fn measured(&mut self, _round: &Round) {}
     /// All rounds of a point are measured; `findings` are its caveats.

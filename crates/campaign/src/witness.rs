@@ -209,6 +209,10 @@ impl Observer for Witness<'_, '_> {
         self.watch.drained(self.subject.server(), open);
     }
 
+    fn wants_latency(&self) -> bool {
+        self.follower.view.wants_latency()
+    }
+
     fn tick(&mut self, progress: Progress) {
         self.look();
         self.watch.tick(self.subject.server());

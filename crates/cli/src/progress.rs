@@ -44,10 +44,9 @@ impl Rate {
     }
 
     /// Nothing before there is something to show.
-    fn shown(&self) -> String {
-        self.per_second.map_or(String::new(), |rate| {
-            format!("   {} requests/s", units::rate(rate))
-        })
+    fn shown(&self) -> Option<String> {
+        let rate = units::rate(self.per_second?);
+        Some(format!("{rate} requests/s"))
     }
 }
 
@@ -75,13 +74,22 @@ impl Bar {
         }
     }
 
-    /// Which of several points it is.
+    /// Which round of which point it is.
     fn place(&self, cell: &Cell) -> String {
-        match self.points {
-            _ if self.is_search => format!("search, {}. rate, ", cell.point + 1),
+        let point = match self.points {
+            _ if self.is_search => format!("rate {}, ", cell.point + 1),
             0 | 1 => String::new(),
             several => format!("point {}/{several}, ", cell.point + 1),
-        }
+        };
+        let generators = match cell.by {
+            Generators::One => "",
+            Generators::Two => ", two generators",
+        };
+        format!(
+            "{point}round {}/{}{generators}",
+            cell.round + 1,
+            self.rounds
+        )
     }
 
     /// Prints a line of the result while the bar is out of sight.
@@ -160,26 +168,25 @@ impl View for Bar {
         let start = progress.window_start.unwrap_or(now);
         self.rate.note(now, start, progress.ok);
         self.round_errors = progress.errors;
-        let phase = if progress.window_start.is_some_and(|start| now >= start) {
-            ""
-        } else {
-            " (warming up)"
-        };
+        let mut parts = vec![self.place(cell)];
+        if progress.window_start.is_none_or(|start| now < start) {
+            parts.push("warming up".to_owned());
+        }
+        parts.extend(self.rate.shown());
+        let percentiles = ["p50", "p99"].into_iter().zip(progress.last_second);
+        parts.extend(
+            percentiles.filter_map(|(name, value)| Some(format!("{name} {}", units::span(value?)))),
+        );
+        let errors = units::count(self.errors + progress.errors);
+        parts.push(format!("{errors} errors"));
         let left = self.left(progress, now);
-        self.bar.set_message(format!(
-            "{}round {}/{}{}{phase}{}   {} errors{}",
-            self.place(cell),
-            cell.round + 1,
-            self.rounds,
-            match cell.by {
-                Generators::One => "",
-                Generators::Two => ", two generators",
-            },
-            self.rate.shown(),
-            units::count(self.errors + progress.errors),
-            left.map_or(String::new(), |left| format!("   {} left", seconds(left))),
-        ));
+        parts.extend(left.map(|left| format!("{} left", seconds(left))));
+        self.bar.set_message(parts.join("  "));
         self.bar.tick();
+    }
+
+    fn wants_latency(&self) -> bool {
+        !self.bar.is_hidden()
     }
 
     fn measured(&mut self, _: &Round) {

@@ -179,6 +179,10 @@ impl View for Lines {
         self.bar.progress(cell, progress);
     }
 
+    fn wants_latency(&self) -> bool {
+        self.bar.wants_latency()
+    }
+
     fn measured(&mut self, round: &Round) {
         self.bar.measured(round);
     }

@@ -4,7 +4,10 @@
 //! Inside a window threads only read `stopped`, a line of memory that nobody writes.
 
 use crate::linger::Linger;
+use record::Tally;
+use stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use units::{Instant, Nanos};
 
 /// How long after the last arrival a stage opens: enough for threads that poll once a millisecond to see it.
@@ -78,6 +81,10 @@ struct Pulse {
     ok: AtomicU64,
     errors: AtomicU64,
     due: AtomicU64,
+    /// Whether the onlooker wants the latencies so far, and they are not there yet.
+    wants_latency: AtomicBool,
+    /// The latencies so far when they were last asked for, packed.
+    latency: Mutex<Histogram>,
 }
 
 /// How far a round has come.
@@ -91,6 +98,8 @@ pub struct Progress {
     pub due: u64,
     /// When the window opened; none before.
     pub window_start: Option<Instant>,
+    /// p50 and p99 of what ended in the last second, where somebody wants them and the samples carry them.
+    pub last_second: [Option<Nanos>; 2],
 }
 
 impl<'a> Gate<'a> {
@@ -181,12 +190,31 @@ impl<'a> Gate<'a> {
         (Instant::from_nanos(start), Instant::from_nanos(end))
     }
 
-    /// A thread's counts so far, for onlookers.
-    pub(crate) fn publish(&self, thread: u32, ok: u64, errors: u64, due: u64) {
+    /// Shows onlookers what a thread has counted so far. Its latencies are copied only when somebody asks, once a second
+    /// on a terminal: that takes a thread some ten microseconds.
+    pub(crate) fn publish(&self, thread: u32, tally: &Tally) {
         let pulse = &self.pulses[thread as usize];
-        pulse.ok.store(ok, Ordering::Relaxed);
-        pulse.errors.store(errors, Ordering::Relaxed);
-        pulse.due.store(due, Ordering::Relaxed);
+        pulse.ok.store(tally.ok, Ordering::Relaxed);
+        pulse.errors.store(tally.errors(), Ordering::Relaxed);
+        pulse.due.store(tally.due, Ordering::Relaxed);
+        if pulse.wants_latency.load(Ordering::Relaxed) {
+            *locked(&pulse.latency) = tally.latency().packed();
+            pulse.wants_latency.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks every thread for its latencies so far.
+    pub(crate) fn ask_latency(&self) {
+        let pulses = self.pulses.iter();
+        pulses.for_each(|pulse| pulse.wants_latency.store(true, Ordering::Relaxed));
+    }
+
+    /// Returns the latencies that the threads have shown last.
+    pub(crate) fn latency(&self) -> Histogram {
+        let mut all = Histogram::new();
+        let pulses = self.pulses.iter();
+        pulses.for_each(|pulse| all.merge(&locked(&pulse.latency)));
+        all
     }
 
     /// All threads' counts so far.
@@ -203,6 +231,7 @@ impl<'a> Gate<'a> {
             errors: sum(|pulse| &pulse.errors),
             due: sum(|pulse| &pulse.due),
             window_start: (start != Instant::NEVER).then_some(start),
+            last_second: [None; 2],
         }
     }
 
@@ -262,6 +291,11 @@ impl<'a> Gate<'a> {
     }
 }
 
+/// A thread that panicked has spoilt the round, not what others read.
+fn locked(latency: &Mutex<Histogram>) -> MutexGuard<'_, Histogram> {
+    latency.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// See [`Gate::guard`].
 pub(crate) struct Guard<'a>(&'a Gate<'a>);
 
@@ -276,6 +310,7 @@ impl Drop for Guard<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Blame;
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -315,8 +350,17 @@ mod tests {
         let stop = AtomicBool::new(false);
         let rendezvous = Rendezvous::default();
         let gate = Gate::new(4, &stop).shared(2, &rendezvous);
-        gate.publish(1, 5, 1, 7);
-        gate.publish(3, 4, 0, 4);
+        let tally = |ok, errors, due| {
+            let mut tally = Tally {
+                ok,
+                due,
+                ..Tally::default()
+            };
+            tally.observe_never_sent(errors, Nanos::ZERO, Blame::Server);
+            tally
+        };
+        gate.publish(1, &tally(5, 1, 7));
+        gate.publish(3, &tally(4, 0, 4));
         let progress = gate.progress();
         assert_eq!((progress.ok, progress.errors, progress.due), (9, 1, 11));
         gate.end();

@@ -7,6 +7,7 @@ use crate::thread::{Ledger, Thread};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
 use record::{Round, SentTotal, Window};
+use stats::Histogram;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use thiserror::Error;
@@ -50,6 +51,10 @@ pub trait Observer {
     fn drained(&mut self, _open: u64) {}
     /// Ten times a second: how far it has come.
     fn tick(&mut self, _: Progress) {}
+    /// Returns whether it wants the percentiles of the last second.
+    fn wants_latency(&self) -> bool {
+        false
+    }
 }
 
 /// An observer that does not look.
@@ -228,6 +233,7 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
     let (mut opened, mut closed, mut drained) = (false, false, false);
     let mut stages = Stage::ALL.into_iter().peekable();
+    let mut recent = Recent::default();
     while !gate.is_over() {
         if let Some(stage) = stages.next_if(|stage| gate.all_arrived(*stage)) {
             observer.arrived(stage);
@@ -247,7 +253,14 @@ fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
             observer.drained(open);
             gate.release();
         }
-        observer.tick(gate.progress());
+        let last_second = match observer.wants_latency() {
+            true => recent.look(gate, now),
+            false => [None; 2],
+        };
+        observer.tick(Progress {
+            last_second,
+            ..gate.progress()
+        });
         let edge = if opened { end } else { start };
         let nap = if edge > now {
             (edge - now).min(TICK)
@@ -258,6 +271,33 @@ fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
     }
     if opened && !closed {
         observer.closed();
+    }
+}
+
+/// Percentiles of the last second, once a second.
+#[derive(Debug, Default)]
+struct Recent {
+    /// When the threads were asked last.
+    asked: Instant,
+    /// What they had shown a second before.
+    before: Histogram,
+    shown: [Option<Nanos>; 2],
+}
+
+impl Recent {
+    const EVERY: Nanos = Nanos::from_millis(1_000);
+
+    /// Returns p50 and p99 of the last second that is known.
+    fn look(&mut self, gate: &Gate<'_>, now: Instant) -> [Option<Nanos>; 2] {
+        if now - self.asked >= Self::EVERY {
+            let latency = gate.latency();
+            let last = latency.since(&self.before);
+            let carried = |p| last.quantile_if_carried(p).map(Nanos::from_nanos);
+            self.shown = [0.5, 0.99].map(carried);
+            (self.asked, self.before) = (now, latency);
+            gate.ask_latency();
+        }
+        self.shown
     }
 }
 
@@ -287,4 +327,34 @@ pub fn assemble(index: u32, ledgers: Vec<Ledger>) -> Round {
         _ => window,
     };
     round
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Tally;
+
+    #[test]
+    fn percentiles_of_the_last_second_are_of_what_has_ended_on_all_threads_since_the_look_before() {
+        let stop = AtomicBool::new(false);
+        let gate = Gate::new(2, &stop);
+        let at = |secs: u64| Instant::from_nanos(secs * 1_000_000_000);
+        let mut tallies = [Tally::default(), Tally::default()];
+        let mut recent = Recent::default();
+        let mut look = |secs, tallies: &[Tally]| {
+            let shown = recent.look(&gate, at(secs));
+            for (thread, tally) in tallies.iter().enumerate() {
+                gate.publish(thread as u32, tally);
+            }
+            shown.map(|nanos| nanos.map(|nanos| nanos.as_nanos() / 10_000))
+        };
+        tallies[0].service.record_n(1_000_000, 5_000);
+        tallies[1].service.record_n(3_000_000, 1_000);
+        assert_eq!(look(5, &tallies), [None; 2], "threads are asked");
+        assert_eq!(look(6, &tallies), [Some(100), Some(300)]);
+        tallies[1].service.record_n(9_000_000, 2_000);
+        assert_eq!(look(6, &tallies), [Some(100), Some(300)], "too early");
+        assert_eq!(look(7, &tallies), [None; 2], "nothing ended meanwhile");
+        assert_eq!(look(8, &tallies), [Some(900), Some(900)]);
+    }
 }

@@ -153,11 +153,32 @@ impl Histogram {
         self.usual = self.usual();
     }
 
+    /// Returns the samples that came after `earlier`, a copy of this histogram as it was then. Extremes and sum are what
+    /// the buckets say.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut before = earlier.filled().peekable();
+        let later = self.filled().filter_map(|(slot, count)| {
+            while before.next_if(|(known, _)| *known < slot).is_some() {}
+            let known = before.next_if(|(known, _)| *known == slot);
+            let more = count.saturating_sub(known.map_or(0, |(_, count)| count));
+            (more > 0).then_some((slot, more))
+        });
+        Histogram::from_filled(&later.collect::<Vec<_>>())
+    }
+
     /// Packs it: for a histogram that is kept.
     pub fn pack(&mut self) {
         if !self.slots.is_empty() {
-            self.packed = self.filled().collect();
-            self.slots = Box::default();
+            *self = self.packed();
+        }
+    }
+
+    /// Returns a packed copy.
+    pub fn packed(&self) -> Histogram {
+        Histogram {
+            slots: Box::default(),
+            packed: self.filled().collect(),
+            ..*self
         }
     }
 
@@ -540,6 +561,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_came_since_is_what_was_added(before in values(), after in values(), is_packed: bool) {
+            let mut earlier = of(&before);
+            let mut later = earlier.clone();
+            after.iter().for_each(|value| later.record(*value));
+            if is_packed {
+                earlier.pack();
+                later.pack();
+            }
+            let buckets = |histogram: &Histogram| -> Vec<(u64, u64)> {
+                histogram.buckets().map(|bucket| (bucket.low, bucket.count)).collect()
+            };
+            prop_assert_eq!(buckets(&later.since(&earlier)), buckets(&of(&after)));
+        }
+
         #[test]
         fn a_packed_histogram_says_what_a_dense_one_does(
             values in values(),

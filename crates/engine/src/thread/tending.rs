@@ -92,8 +92,6 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     pub(super) fn publish(&self) {
-        let tally = &self.books.tally;
-        self.gate
-            .publish(self.index, tally.ok, tally.errors(), tally.due);
+        self.gate.publish(self.index, &self.books.tally);
     }
 }
