@@ -129,6 +129,7 @@ mod tests {
             errors,
             due: ok + errors,
             window_start: Some(START),
+            ..Progress::default()
         };
         early.during(progress, START + Nanos::from_millis(millis))
     }

@@ -85,11 +85,11 @@ impl Bar {
             Generators::One => "",
             Generators::Two => ", two generators",
         };
-        format!(
-            "{point}round {}/{}{generators}",
-            cell.round + 1,
-            self.rounds
-        )
+        let round = cell.round + 1;
+        match self.is_search {
+            true => format!("{point}round {round}{generators}"), // as many as it takes
+            false => format!("{point}round {round}/{}{generators}", self.rounds),
+        }
     }
 
     /// Prints a line of the result while the bar is out of sight.
