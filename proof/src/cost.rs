@@ -19,6 +19,7 @@ pub mod calls;
 // and what came of it all.
 pub mod table;
 
+use crate::catalogue::Tool;
 use crate::machine::Machine;
 use crate::programs;
 use crate::server_cost::{self, ServerFlags};
@@ -27,7 +28,7 @@ use calls::Calls;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
-use tools::{Ask, Tool};
+use tools::Ask;
 use trial::{Bench, Trial};
 
 /// A look: rounds, and seconds of each run.
@@ -211,7 +212,7 @@ impl CostChore {
         let able: Vec<&'static Tool> = tools
             .iter()
             .copied()
-            .filter(|tool| tool.unable(&ask).is_none())
+            .filter(|tool| ask.refused_by(tool).is_none())
             .collect();
         let calls = match self.no_calls {
             true => Vec::new(),
@@ -314,7 +315,7 @@ fn starts(bench: &Bench, tools: &[&'static Tool], ask: &Ask) -> Result<Vec<Trial
         ..*ask
     };
     let mut trials = Vec::new();
-    for tool in tools.iter().filter(|tool| tool.counts()) {
+    for tool in tools.iter().filter(|tool| !tool.timed) {
         for round in 0..STARTS {
             trials.push(bench.run(tool, &ask, round)?);
         }
@@ -364,7 +365,7 @@ mod tests {
 
     #[test]
     fn every_tool_comes_first_in_its_turn_and_none_is_left_out() {
-        let tools: Vec<&'static Tool> = tools::TOOLS
+        let tools: Vec<&'static Tool> = crate::catalogue::TOOLS
             .iter()
             .filter(|tool| ["floor", "weigh", "ab", "wrk"].contains(&tool.name))
             .collect();

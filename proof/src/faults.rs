@@ -18,7 +18,7 @@ use rows::{ROWS, Row};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
-use tools::{TOOLS, Tool};
+use tools::{Client, clients};
 
 /// Write docs/faults.md: bad servers, and what weigh and other tools counted.
 #[derive(Debug, clap::Args)]
@@ -38,10 +38,10 @@ impl Faults {
             return check();
         }
         programs::build("cli", &["weigh"])?;
-        let weigh = programs::path("weigh")?.display().to_string();
-        let present: Vec<&Tool> = TOOLS.iter().filter(|tool| tool.is_installed()).collect();
-        let lines = self.meet_all(&weigh, &present)?;
-        self.publish(&page::text(&present, &lines))?;
+        let mut present = clients();
+        present.retain(|client| client.tool.is_installed());
+        let lines = self.meet_all(&present)?;
+        self.publish(&page::text(&present, &lines)?)?;
         let wrong: Vec<&str> = lines
             .iter()
             .filter(|line| line.is_wrong_of_ours())
@@ -55,14 +55,14 @@ impl Faults {
         Ok(())
     }
 
-    fn meet_all(&self, weigh: &str, tools: &[&'static Tool]) -> Result<Vec<Line>> {
+    fn meet_all(&self, clients: &[Client]) -> Result<Vec<Line>> {
         let wanted = |row: &&Row| self.only.as_ref().is_none_or(|name| row.name() == name);
         let begun = Instant::now();
         let mut lines = Vec::new();
         for row in ROWS.iter().filter(wanted) {
             let mut trials = Vec::new();
-            for tool in tools {
-                trials.push(trial::run(row, tool, weigh)?);
+            for client in clients {
+                trials.push(trial::run(row, client)?);
             }
             eprintln!("{:5.1} s  {}", begun.elapsed().as_secs_f64(), row.name());
             lines.push(Line::new(row, trials));

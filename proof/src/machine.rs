@@ -1,15 +1,12 @@
 //! Where it runs: what has to be known to read the figures, and which CPUs are used.
 
+use crate::catalogue::Versions;
 use crate::programs::root;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::process::Command;
-
-/// What programs that are not ours say of themselves, by name.
-pub type Versions = BTreeMap<&'static str, String>;
 
 /// The machine, as far as the figures depend on it.
 pub struct Machine {

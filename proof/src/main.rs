@@ -10,12 +10,14 @@
 //! cargo xtask truth --quick    # reported latency beside a server's own log
 //! ```
 
+mod catalogue;
 mod cost;
 mod faults;
 mod machine;
 mod observing;
 mod programs;
 mod server_cost;
+mod serving;
 mod shield;
 mod truth;
 

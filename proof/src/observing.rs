@@ -8,25 +8,18 @@
 use crate::cost::table::{median, shown};
 use crate::machine::Machine;
 use crate::programs;
-use crate::server_cost::running::last_words;
-use crate::truth::means::Means;
-use anyhow::{Context, Result, bail, ensure};
+use crate::serving::listening;
+use crate::truth::means::{Means, in_turn};
+use anyhow::{Context, Result, ensure};
 use kernel::process::{Child, Start};
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 /// The most of one CPU that looking may take.
 const MOST: f64 = 0.005;
 /// Fewer pairs have no interval.
 const PAIRS_LEAST: i64 = 6;
-/// How long the server may take until it listens, and until it has ended.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// Measure whether looking at a server changes what is seen.
 #[derive(Debug, clap::Args)]
@@ -140,7 +133,6 @@ struct Place<'a> {
     asked: &'a Observing,
     means: &'a Means,
     client_cpu: usize,
-    pinned: PathBuf,
     /// It ends when it is dropped.
     _server: Child,
     at: SocketAddr,
@@ -168,12 +160,11 @@ impl<'a> Place<'a> {
             ..Start::default()
         };
         let mut server = Child::start(start).context("the server could not be started")?;
-        let at = wait(&mut server, &words)?;
+        let at = listening(&mut server, &words)?;
         Ok(Place {
             asked,
             means,
             client_cpu: machine.client(),
-            pinned,
             _server: server,
             at,
         })
@@ -181,18 +172,8 @@ impl<'a> Place<'a> {
 
     /// One run of each kind; `looks_first` says which begins.
     fn pair(&self, looks_first: bool) -> Result<Pair> {
-        Ok(match looks_first {
-            true => {
-                let on = self.sight(true)?;
-                let off = self.sight(false)?;
-                Pair { on, off }
-            }
-            false => {
-                let off = self.sight(false)?;
-                let on = self.sight(true)?;
-                Pair { on, off }
-            }
-        })
+        let (on, off) = in_turn(looks_first, || self.sight(true), || self.sight(false))?;
+        Ok(Pair { on, off })
     }
 
     fn sight(&self, looks: bool) -> Result<Sight> {
@@ -207,19 +188,8 @@ impl<'a> Place<'a> {
             self.asked.window_ms,
             record.display()
         );
-        let mut command = self.means.command(&self.pinned);
-        command.push(self.client_cpu.to_string());
-        command.extend(words.split_whitespace().map(str::to_owned));
-        if !looks {
-            command.extend(["--server".to_owned(), "none".to_owned()]);
-        }
-        let output = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("{} could not be started", command[0]))?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{words}: {complaint}");
+        let eye = if looks { "" } else { " --server none" };
+        self.means.run_on(self.client_cpu, &(words + eye))?;
         let run = record::load(&record).context("weigh has left no record")?;
         seen(&run, looks)
     }
@@ -242,25 +212,6 @@ fn seen(run: &record::Run, looks: bool) -> Result<Sight> {
         observing: looks.then_some(observing),
         processes: round.footprint.as_ref().map_or(0, |print| print.processes),
     })
-}
-
-/// Where the server says that it listens.
-fn wait(server: &mut Child, words: &Path) -> Result<SocketAddr> {
-    let begun = Instant::now();
-    loop {
-        let said = std::fs::read_to_string(words)?;
-        let mut lines = said.split_inclusive('\n');
-        let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
-        if let Some(at) = at {
-            return at.parse().context("the server listens nowhere");
-        }
-        if let Some(status) = server.exited() {
-            bail!("the server has ended with {status}: {}", last_words(words));
-        }
-        ensure!(begun.elapsed() < PATIENCE, "the server does not listen");
-        // Its words go to a file, and nothing tells when a file has grown.
-        thread::sleep(LOOK);
-    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,7 @@
 //! In scope: CPU time, rates, memory, bytes and system calls of servers that are installed. Out of scope: whether they
 //! answer rightly beyond "a 200 of the right length"; the tests see to that.
 
-// In reading order: who serves,
-mod servers;
-// how each is set up,
-mod setups;
-// what they serve,
+// In reading order: what is served,
 pub mod site;
 // what they answer,
 pub mod answer;
@@ -33,18 +29,33 @@ mod goals;
 // and what came of it all.
 mod table;
 
-pub use servers::names;
-
+use crate::catalogue::{self, Class, SERVERS, Server, Versions};
 use crate::cost::calls as client_calls;
-use crate::machine::{Machine, Versions};
+use crate::machine::Machine;
 use crate::programs;
 use anyhow::{Context, Result, ensure};
 use point::Point;
 use serde_json::{Value, json};
-use servers::Server;
 use std::fs;
 use std::path::Path;
 use trial::Bench;
+
+/// What `--servers` may name.
+pub fn names() -> Vec<&'static str> {
+    SERVERS[1..].iter().map(|server| server.name).collect()
+}
+
+/// Returns the servers that are installed, of those in `only` (of all, if it is empty), and the names of the others.
+///
+/// # Errors
+/// One that was asked for by name is not installed.
+fn present(only: &[String]) -> Result<(Vec<&'static Server>, Vec<&'static str>)> {
+    let wanted = SERVERS.iter().filter(|server| {
+        let is_named = only.iter().any(|name| name == server.name);
+        only.is_empty() || is_named || server.class == Class::Floor
+    });
+    catalogue::present(wanted, only, |it| (it.name, it.is_installed()))
+}
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -84,7 +95,7 @@ impl ServerFlags {
     pub fn run(&self, json: Option<&Path>) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
-        let (present, missing) = servers::present(&self.only)?;
+        let (present, missing) = present(&self.only)?;
         let machine = Machine::look()?;
         let versions: Versions = present.iter().filter_map(|it| it.version()).collect();
         print!("{}", machine.text("server", &versions, &missing));
@@ -143,5 +154,18 @@ impl ServerFlags {
 fn show(lines: &[String]) {
     for line in lines {
         println!("{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_named_is_taken_with_the_floor() {
+        let only = ["weigh".to_owned()];
+        let (present, missing) = present(&only).unwrap();
+        assert_eq!(present, [catalogue::floor(), catalogue::named("weigh")]);
+        assert!(missing.is_empty());
     }
 }

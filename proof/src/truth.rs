@@ -20,8 +20,6 @@ mod lindley;
 mod noise;
 mod samples;
 mod sending;
-// by whom else,
-pub mod peers;
 // looked at how else;
 pub mod capture;
 // how low it may be,
@@ -41,6 +39,7 @@ mod raw;
 // and whether a lie would be found out.
 mod mutants;
 
+use crate::catalogue::{TOOLS, Tool};
 use crate::machine::Machine;
 use crate::programs::root;
 use anyhow::{Context, Result, ensure};
@@ -49,7 +48,6 @@ use floor::Floor;
 use means::{Means, SEED};
 use outcome::Outcome;
 use page::Setting;
-use peers::{PEERS, Peer};
 use std::fs;
 use std::path::PathBuf;
 use trial::Order;
@@ -164,7 +162,7 @@ impl Truth {
     }
 
     fn setting(&self, means: &Means, machine: &Machine) -> Setting {
-        let version = |peer: &Peer| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
+        let version = |peer: &Tool| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
         Setting {
             machine: machine.sentence(),
             commit: machine.commit().to_owned(),
@@ -198,11 +196,10 @@ impl Truth {
         Ok(Outcome { case, trials })
     }
 
-    fn peers(&self) -> impl Iterator<Item = &'static Peer> {
+    fn peers(&self) -> impl Iterator<Item = &'static Tool> {
         let is_wanted = !self.alone;
-        PEERS
-            .iter()
-            .filter(move |peer| is_wanted && peer.is_installed())
+        let peers = TOOLS.iter().filter(|tool| tool.has_latency());
+        peers.filter(move |peer| is_wanted && peer.is_installed())
     }
 
     fn rounds(&self) -> u32 {

@@ -4,8 +4,9 @@
 //! an exchange's. Under strace a client is so slow that there is always something to receive: waits are shared by more
 //! exchanges than in a timed run.
 
-use super::tools::{Ask, Tool};
+use super::tools::Ask;
 use super::trial::Bench;
+use crate::catalogue::Tool;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -97,10 +98,10 @@ fn one(bench: &Bench, tool: &'static Tool, ask: &Ask, exchanges: u64) -> Result<
     let few = ask.connections * 2;
     let many = few + exchanges.div_ceil(ask.connections) * ask.connections;
     let (after, made) = count(bench, tool, ask, many)?;
-    let (before, base) = match tool.counts() {
-        true => count(bench, tool, ask, few)?,
+    let (before, base) = match tool.timed {
+        false => count(bench, tool, ask, few)?,
         // It runs as long as it likes: all calls are taken for its exchanges'.
-        false => (BTreeMap::new(), 0),
+        true => (BTreeMap::new(), 0),
     };
     Ok(Calls::between(tool.name, (before, base), (after, made)))
 }

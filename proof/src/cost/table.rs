@@ -5,8 +5,9 @@
 //! far repeating on this machine as it is would lead elsewhere, and nothing about another machine.
 
 use super::Point;
-use super::tools::{Ask, Tool};
+use super::tools::Ask;
 use super::trial::Trial;
+use crate::catalogue::Tool;
 use std::fmt::Write;
 
 /// One point as a table.
@@ -33,7 +34,7 @@ pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
         ),
     );
     for tool in tools {
-        match tool.unable(&asked(point)) {
+        match asked(point).refused_by(tool) {
             Some(why) => line(&mut text, format!("{:<11} not run: {why}", tool.name)),
             None => line(&mut text, row(point, tool.name)),
         }

@@ -4,15 +4,16 @@
 //! luck with its memory is not one tool's for a whole point.
 
 use super::ensure_all;
-use super::tools::{Ask, Said, Tool};
+use super::tools::Ask;
+use crate::catalogue::Tool;
+use crate::catalogue::reports::Said;
 use crate::machine::Machine;
 use crate::programs;
+use crate::serving::Responder;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// What one run has cost.
 #[derive(Debug, Clone)]
@@ -116,6 +117,16 @@ impl Bench {
         self.folder.join(name)
     }
 
+    fn responder(&self, ask: &Ask) -> Vec<String> {
+        let (program, cpu) = (self.responder.display(), self.responder_cpu);
+        let close = if ask.close { " --close" } else { "" };
+        let line = format!(
+            "{program} 127.0.0.1:0 --cpu {cpu} --body {}{close}",
+            ask.body
+        );
+        line.split(' ').map(str::to_owned).collect()
+    }
+
     /// Runs `tool` once.
     ///
     /// # Errors
@@ -136,14 +147,12 @@ impl Bench {
         ask: &Ask,
         round: u32,
     ) -> Result<Trial> {
-        let responder = Responder::start(&self.responder, self.responder_cpu, ask)?;
-        let record = self.file("weigh.json");
-        // What an earlier run has left must not be taken for this one's word.
-        let _ = std::fs::remove_file(&record);
+        let responder = Responder::start(&self.responder(ask))?;
+        let values = ask.values(responder.at, &self.folder);
         let output = Command::new(&self.pinned)
             .arg(self.client_cpu.to_string())
             .args(under)
-            .args(tool.command(ask, responder.at, &record)?)
+            .args(tool.command(&values, &self.folder)?)
             .stdin(Stdio::null())
             .output()
             .context("`pinned` could not be started")?;
@@ -154,12 +163,12 @@ impl Bench {
         ensure!(cost.status == 0, "it ended badly:\n{text}{}", complaint());
         let said = Said {
             text,
-            record: &record,
+            folder: &self.folder,
         };
-        let done = tool
-            .done(ask, &said)
+        let done = ask
+            .done(tool, &said)
             .with_context(|| format!("something failed:\n{text}{}", complaint()))?;
-        if tool.counts() {
+        if !tool.timed {
             ensure_all(tool.name, done, ask)?;
         }
         Ok(Trial {
@@ -203,45 +212,6 @@ fn split(text: &str) -> Result<(&str, Cost)> {
         status: number("status")? as i64,
     };
     Ok((text, cost))
-}
-
-/// A responder that ends when it is dropped.
-struct Responder {
-    child: Child,
-    at: SocketAddr,
-}
-
-impl Responder {
-    fn start(program: &PathBuf, cpu: usize, ask: &Ask) -> Result<Responder> {
-        let child = Command::new(program)
-            .args(["127.0.0.1:0", "--cpu", &cpu.to_string()])
-            .args(["--body", &ask.body.to_string()])
-            .args(ask.close.then_some("--close"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("`bare_responder` could not be started")?;
-        let mut responder = Responder {
-            child,
-            at: ([127, 0, 0, 1], 0).into(),
-        };
-        let output = responder.child.stdout.take();
-        let mut line = String::new();
-        BufReader::new(output.context("its output is piped")?).read_line(&mut line)?;
-        responder.at = line
-            .trim()
-            .parse()
-            .context("`bare_responder` does not say where it listens")?;
-        Ok(responder)
-    }
-}
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        // It may have ended by itself; there is nothing else to do about it here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[cfg(test)]

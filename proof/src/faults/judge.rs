@@ -1,6 +1,7 @@
 //! Whether a tool counted what happened: one rule for all tools, by numbers alone.
 
 use super::rows::Nature;
+use crate::catalogue::reports::Claim;
 
 /// What happened in one run, by the server's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,19 +12,6 @@ pub struct Truth {
     pub spoilt: u64,
     /// How many of either the clock may have cut off, where it is that which stops the tool.
     pub cut_off: u64,
-}
-
-/// What a tool said of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Claim {
-    /// Exchanges that went well.
-    pub ok: u64,
-    /// Those that did not, by whatever name.
-    pub failed: u64,
-    /// Bytes that answered nothing, counted apart from failures.
-    pub strays: u64,
-    /// The names it has for what failed.
-    pub detail: String,
 }
 
 /// How a tool's process ended.
@@ -125,6 +113,7 @@ pub fn shown(nature: Nature, truth: &Truth, end: &End) -> String {
         failed,
         strays,
         detail,
+        ..
     } = claim;
     let mut text = match nature {
         Nature::Broken => format!("{ok} of {right} ok, {failed} of {spoilt} failed"),
@@ -154,7 +143,7 @@ mod tests {
             ok,
             failed,
             strays,
-            detail: String::new(),
+            ..Claim::default()
         };
         wrongs(nature, &truth, &End::Claimed(claim)).join("; ")
     }

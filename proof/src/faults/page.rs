@@ -1,9 +1,11 @@
 //! The table as people read it, and what can be said of it without running anything.
 
 use super::rows::{CONNECTIONS, EVERY, FEW, LEFT_OUT, MANY, ROWS, Row};
-use super::tools::{Ask, Tool};
+use super::tools::{Ask, Client};
 use super::trial::Trial;
 use anyhow::{Result, ensure};
+use std::path::Path;
+use std::sync::LazyLock;
 
 /// Before what is wrong with a cell.
 const WRONG: &str = "**✗**";
@@ -69,12 +71,12 @@ fn cell(trial: &Trial) -> String {
 }
 
 /// The whole page.
-pub fn text(tools: &[&Tool], lines: &[Line]) -> String {
+pub fn text(clients: &[Client], lines: &[Line]) -> Result<String> {
     let mut text = introduction();
-    let mut versions: Vec<String> = tools.iter().map(|tool| tool.version()).collect();
+    let mut versions: Vec<String> = clients.iter().map(|it| it.tool.version()).collect();
     versions.dedup();
     text += &format!("Run with: {}.\n\n", versions.join("; "));
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+    let names: Vec<&str> = clients.iter().map(|client| client.name).collect();
     text += &format!(
         "| Misbehaviour | What the server did (in weigh's run) | {} |\n",
         names.join(" | ")
@@ -85,8 +87,9 @@ pub fn text(tools: &[&Tool], lines: &[Line]) -> String {
     }
     text += &totals(&names, lines);
     text += "\n## What each was asked\n\n```text\n";
-    for tool in tools {
-        text += &format!("{} {}\n", tool.program, tool.arguments(&EXAMPLE).join(" "));
+    for client in clients {
+        let words = client.tool.arguments(&client.values(&EXAMPLE))?;
+        text += &format!("{} {}\n", client.tool.name, words.join(" "));
     }
     text += "```\n\n";
     text += &asked();
@@ -95,18 +98,18 @@ pub fn text(tools: &[&Tool], lines: &[Line]) -> String {
         text += &(left_out + "\n");
     }
     text += "\nFor these weigh's own tests compare its counts with the server's log in each run.\n";
-    text
+    Ok(text)
 }
 
 /// What commands are shown with.
-const EXAMPLE: Ask<'_> = Ask {
+static EXAMPLE: LazyLock<Ask<'static>> = LazyLock::new(|| Ask {
     at: "HOST:PORT",
     requests: MANY,
     seconds: 1,
     keeps: true,
     is_head: false,
-    home: "FOLDER",
-};
+    home: Path::new("FOLDER"),
+});
 
 fn introduction() -> String {
     format!(
@@ -211,8 +214,9 @@ fn column(line: &str, number: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge::{Claim, End, Truth, shown, wrongs};
+    use super::super::judge::{End, Truth, shown, wrongs};
     use super::*;
+    use crate::catalogue::reports::Claim;
     use counterweight::misbehaviour::Log;
 
     /// A page on which each tool failed so many of 12 in every row.

@@ -1,8 +1,9 @@
 //! One run of one tool against a server of its own, bounded in time, memory and what is read of its words.
 
-use super::judge::{Claim, End, Truth, shown, wrongs};
+use super::judge::{End, Truth, shown, wrongs};
 use super::rows::{CONNECTIONS, Row};
-use super::tools::{Ask, HEAD_SCRIPT, HEAD_SCRIPT_TEXT, NOT_JUDGED, Said, Tool};
+use super::tools::{Ask, Client, NOT_JUDGED};
+use crate::catalogue::reports::{Claim, Said};
 use anyhow::{Context, Result};
 use counterweight::misbehaviour::{Log, MisbehavingServer};
 use std::fs::File;
@@ -45,26 +46,25 @@ pub struct Trial {
 ///
 /// # Errors
 /// The tool or the server could not be started.
-pub fn run(row: &Row, tool: &'static Tool, weigh: &str) -> Result<Trial> {
+pub fn run(row: &Row, client: &Client) -> Result<Trial> {
     let home = tempfile::tempdir().context("there is no folder for what tools write")?;
-    std::fs::write(home.path().join(HEAD_SCRIPT), HEAD_SCRIPT_TEXT)?;
     let at = "127.0.0.1:0".parse().expect("an address");
     let server = MisbehavingServer::start(&at, row.script()).context("no misbehaving server")?;
-    let (end, stood_still) = end_of(row, tool, weigh, &server, home.path())?;
+    let (end, stood_still) = end_of(row, client, &server, home.path())?;
     let log = server.stop();
     let truth = Truth {
-        right: log.answered.saturating_sub(tool.probes),
+        right: log.answered.saturating_sub(client.probes()),
         spoilt: log.count(row.misbehaviour),
-        cut_off: if tool.stops_by_time && stood_still < STILL {
+        cut_off: if client.tool.timed && stood_still < STILL {
             CONNECTIONS
         } else {
             0
         },
     };
-    let unjudged = (!tool.is_judged(row.misbehaviour)).then_some(NOT_JUDGED);
+    let unjudged = (!client.is_judged(row.misbehaviour)).then_some(NOT_JUDGED);
     Ok(Trial {
-        tool: tool.name,
-        is_ours: tool.is_ours(),
+        tool: client.name,
+        is_ours: client.tool.ours,
         log,
         shown: shown(row.nature, &truth, &end),
         wrongs: wrongs(row.nature, &truth, &end),
@@ -75,8 +75,7 @@ pub fn run(row: &Row, tool: &'static Tool, weigh: &str) -> Result<Trial> {
 /// How the tool ended, and for how long the server had then seen no request.
 fn end_of(
     row: &Row,
-    tool: &Tool,
-    weigh: &str,
+    client: &Client,
     server: &MisbehavingServer,
     home: &Path,
 ) -> Result<(End, Duration)> {
@@ -86,25 +85,27 @@ fn end_of(
         seconds: if row.is_slow { 3 } else { 1 },
         keeps: row.keeps(),
         is_head: row.is_head(),
-        home: &home.display().to_string(),
+        home,
     };
-    let program = if tool.is_ours() { weigh } else { tool.program };
+    let command = client.tool.command(&client.values(&ask), home)?;
     let path = home.join("words");
     let words = File::create(&path)?;
     let mut child = Command::new("/bin/sh")
         .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
-        .arg(program)
-        .args(tool.arguments(&ask))
+        .args(&command)
         .env("XDG_STATE_HOME", home)
         .stdin(Stdio::null())
         .stdout(words.try_clone()?)
         .stderr(words)
         .spawn()
-        .with_context(|| format!("{program} could not be started"))?;
+        .with_context(|| format!("{} could not be started", client.name))?;
     let (status, stood_still) = wait(&mut child, server)?;
     let text = last_of(&path)?;
-    let said = Said { text: &text, home };
-    Ok((ended(status, &text, tool.claim(&said)), stood_still))
+    let said = Said {
+        text: &text,
+        folder: home,
+    };
+    Ok((ended(status, &text, client.tool.claim(&said)), stood_still))
 }
 
 fn ended(status: Option<ExitStatus>, text: &str, claim: Option<Claim>) -> End {

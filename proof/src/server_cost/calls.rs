@@ -5,8 +5,8 @@
 //! fewer waits than in a timed run.
 
 use super::running::{Running, start_on};
-use super::servers::Server;
 use super::trial::{Ask, Bench};
+use crate::catalogue::Server;
 use crate::cost::calls::{Calls, read};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;

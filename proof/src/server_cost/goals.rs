@@ -4,7 +4,7 @@
 
 use super::memory::Need;
 use super::point::{Figure, Point};
-use super::servers::{Server, named};
+use crate::catalogue::{Server, named};
 use crate::cost::table::{median, shown};
 
 /// A bound.

@@ -6,8 +6,8 @@
 
 use super::held::Held;
 use super::point::Failure;
-use super::servers::{Memory, Server};
 use super::trial::{Ask, Bench};
+use crate::catalogue::{Memory, Server};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 //!
 //! A point has a yardstick, the server that the others are held against, and every run stands beside one of it.
 
-use super::servers::{Class, Server, floor, named};
 use super::trial::{Ask, Bench, Trial};
 use super::{ServerFlags, calls};
+use crate::catalogue::{Class, Server, floor, named};
 use crate::cost::calls::Calls;
 use crate::cost::turned;
 use anyhow::Result;

@@ -4,8 +4,9 @@
 //! clocks, to the nanosecond, and not the ticks of /proc, of which a run of a second has a hundred.
 
 use super::answer::{self, Answer};
-use super::servers::{Place, Server};
-use crate::programs;
+use super::site::SMALL;
+use crate::catalogue::{Server, Values};
+use crate::programs::{self, last_words};
 use anyhow::{Context, Result, bail, ensure};
 use kernel::affinity;
 use kernel::process::{Child, Start};
@@ -71,27 +72,40 @@ pub struct Wish {
     pub close: bool,
 }
 
+impl Wish {
+    /// The same for the catalogue.
+    fn values(&self, port: u16, origin: Option<u16>) -> Values {
+        Values::default()
+            .with("site", self.site.display())
+            .with("port", port)
+            .with("workers", self.workers)
+            // One worker needs no process that watches over it.
+            .with(
+                "spare_workers",
+                if self.workers > 1 { self.workers } else { 0 },
+            )
+            .with("threads", self.workers * 128)
+            .with("body", "x".repeat(SMALL))
+            .with_some("origin", origin)
+            .keeping(!self.close)
+    }
+}
+
 impl Running {
     /// Starts `server` and waits until it answers.
     ///
     /// # Errors
     /// It cannot be started, ends, or does not answer.
     pub fn start(server: &'static Server, wish: &Wish, cpus: Cpus) -> Result<Running> {
-        let origin = match server.has_origin {
+        let origin = match server.origin {
             true => Some(origin(cpus)?),
             false => None,
         };
         let at = free_port()?;
-        let place = Place {
-            folder: wish.home.clone(),
-            site: wish.site.clone(),
-            port: at.port(),
-            workers: wish.workers,
-            close: wish.close,
-            origin: origin.as_ref().map(|(_, at)| *at),
-        };
+        let origin_port = origin.as_ref().map(|(_, at)| at.port());
+        let command = server.command(&wish.values(at.port(), origin_port), &wish.home)?;
         let words = wish.home.join("words");
-        let mut child = start_on(cpus.server, cpus, server.command(&place)?, &words)?;
+        let mut child = start_on(cpus.server, cpus, command, &words)?;
         let answer =
             wait(&mut child, at, wish.path, wish.close).with_context(|| last_words(&words))?;
         Ok(Running {
@@ -219,20 +233,6 @@ pub fn wait(child: &mut Child, at: SocketAddr, path: &str, close: bool) -> Resul
     }
 }
 
-/// The end of what a server has written, on one line.
-pub fn last_words(path: &Path) -> String {
-    let text = fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    match lines.len() {
-        0 => "it has written nothing".to_owned(),
-        count => lines[count.saturating_sub(3)..].join(" / "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,14 +253,5 @@ mod tests {
         };
         assert_eq!(sum, wanted);
         assert_eq!(sum.add("Rss: 12 kB\n"), None);
-    }
-
-    #[test]
-    fn last_words_are_those_at_the_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("words");
-        assert_eq!(last_words(&path), "it has written nothing");
-        fs::write(&path, "one\ntwo\n\nthree\nfour\n").unwrap();
-        assert_eq!(last_words(&path), "two / three / four");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::memory::Need;
 use super::point::{Failure, Figure, Point};
-use super::servers::{Class, Server};
 use super::trial::Trial;
+use crate::catalogue::{Class, Server};
 use crate::cost::table::{line, median, shown};
 
 /// One point as a table, its system calls below.
@@ -123,8 +123,8 @@ fn need(needs: &[Need], server: &'static Server) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::servers::named;
     use super::*;
+    use crate::catalogue::named;
 
     #[test]
     fn memory_has_a_line_for_each_server_and_each_failure() {

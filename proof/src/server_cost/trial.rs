@@ -4,8 +4,8 @@
 //! its memory is not that of a whole point. Before the run is measured the client warms the server up.
 
 use super::running::{Cpus, Running, Wish};
-use super::servers::Server;
 use super::site::Site;
+use crate::catalogue::Server;
 use crate::machine::Machine;
 use crate::programs;
 use anyhow::{Context, Result, ensure};
@@ -91,7 +91,7 @@ impl Trial {
     #[cfg(test)]
     pub fn example(name: &str, round: u32, cpu_us: f64) -> Trial {
         Trial {
-            server: super::servers::named(name),
+            server: crate::catalogue::named(name),
             round,
             beside: None,
             exchanges: 1,

@@ -1,8 +1,8 @@
 //! The server that is attacked: started as anybody would, watched through its counts and its descriptors.
 
-use crate::programs;
+use crate::programs::{self, last_words};
 use crate::server_cost::answer::{connect, fetch};
-use crate::server_cost::running::{Footprint, free_port, last_words, wait};
+use crate::server_cost::running::{Footprint, free_port, wait};
 use anyhow::{Context, Result, ensure};
 use kernel::process::{Child, Ending, Start};
 use std::collections::BTreeMap;

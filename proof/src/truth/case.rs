@@ -3,6 +3,8 @@
 //! This is what the parts of the chore have in common: a case is carried out by weigh (`trial`) and by other tools
 //! (`peers`), packets may be looked at meanwhile (`capture`), and what each says of it are the same five figures.
 
+use crate::catalogue::Values;
+pub use crate::catalogue::reports::{FIGURES, Percentiles};
 use plan::Arrivals;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -72,40 +74,21 @@ pub struct Ask<'a> {
     pub folder: &'a Path,
 }
 
-/// The five figures that are held against one another; none where the samples do not carry it, or a tool does not say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Percentiles {
-    /// Half are below.
-    pub p50: Option<Nanos>,
-    /// Nine of ten.
-    pub p90: Option<Nanos>,
-    /// 99 of 100.
-    pub p99: Option<Nanos>,
-    /// 999 of 1000.
-    pub p999: Option<Nanos>,
-    /// The slowest.
-    pub max: Option<Nanos>,
-}
-
-/// The figures' names, in the order of [`Percentiles::all`].
-pub const FIGURES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
-
-impl Percentiles {
-    /// All five, in the order of [`FIGURES`].
-    pub fn all(&self) -> [Option<Nanos>; 5] {
-        [self.p50, self.p90, self.p99, self.p999, self.max]
-    }
-}
-
-impl From<[Option<Nanos>; 5]> for Percentiles {
-    fn from([p50, p90, p99, p999, max]: [Option<Nanos>; 5]) -> Percentiles {
-        Percentiles {
-            p50,
-            p90,
-            p99,
-            p999,
-            max,
-        }
+impl Ask<'_> {
+    /// The same for the catalogue. The rate can also be shared among fewer connections, in whole numbers.
+    pub fn values(&self) -> Values {
+        let (connections, rate) = (self.case.connections, self.case.rate);
+        let divides = |count: &u64| rate.is_multiple_of(*count);
+        let sharers = (1..=connections.clamp(1, rate)).rev().find(divides);
+        let sharers = sharers.unwrap_or(1);
+        Values::of_load(self.at, self.case.path, self.folder)
+            .with("connections", connections)
+            .with("connections_300", connections.min(300))
+            .with("rate", rate)
+            .with("sharers", sharers)
+            .with("share", rate / sharers)
+            .with("seconds", self.seconds)
+            .keeping(true)
     }
 }
 
@@ -177,6 +160,53 @@ mod tests {
             assert!(has(&|case| case.nature == nature));
         }
         assert_eq!(CASES.iter().filter(|case| case.packets).count(), 3);
+    }
+
+    fn line(tool: &str, case: &str) -> String {
+        let ask = Ask {
+            case: CASES.iter().find(|of| of.name == case).unwrap(),
+            at: ([127, 0, 0, 1], 80).into(),
+            seconds: 3,
+            folder: Path::new("/f"),
+        };
+        let words = crate::catalogue::tool(tool).arguments(&ask.values());
+        words.unwrap().join(" ")
+    }
+
+    #[test]
+    fn all_are_asked_for_the_same() {
+        let hello = "http://127.0.0.1:80/hello";
+        let cases = [
+            (
+                "oha",
+                "-c 100 -z 3s -q 10000 --no-tui --latency-correction --output-format json",
+            ),
+            ("wrk", "-t 1 -c 100 -d 3s --timeout 10s --latency"),
+            (
+                "h2load",
+                "--h1 -t 1 -c 100 -D 3 --rps=100 --log-file=/f/h2load.log",
+            ),
+            ("hey", "-z 3s -c 100 -q 100 -o csv"),
+        ];
+        for (tool, wanted) in cases {
+            assert_eq!(line(tool, "even-10k"), format!("{wanted} {hello}"));
+        }
+        let vegeta = "attack -rate=10000/1s -duration=3s -connections=100 -max-connections=100 \
+             -workers=100 -max-workers=100 -http2=false -targets=/f/vegeta.targets -output=/f/vegeta.results";
+        assert_eq!(line("vegeta", "even-10k"), vegeta);
+        let k6 = line("k6", "even-10k");
+        let load = format!("-e RATE=10000 -e SECONDS=3 -e VUS=100 -e URL={hello} ");
+        assert!(k6.contains(&load), "{k6}");
+        assert!(line("k6", "stall-100ms").contains("-e VUS=300 "));
+        let script = k6.rsplit(' ').next().unwrap();
+        assert!(Path::new(script).is_file(), "{script}");
+    }
+
+    #[test]
+    fn a_rate_is_shared_out_whole() {
+        // 300 connections do not divide 10,000 requests a second; 250 do.
+        assert!(line("hey", "stall-5ms").contains("-c 250 -q 40 "));
+        assert!(line("h2load", "stall-5ms").contains("-c 250 "));
     }
 
     #[test]

@@ -8,14 +8,12 @@
 //! because Linux takes the CPU from a real-time process that has not slept for 0.95 s while anybody else waits for it
 //! (for 50 ms): on a busy machine that would be all that a long run shows of one that stays awake.
 
-use super::means::Means;
+use super::means::{Means, in_turn};
 use crate::machine::Machine;
 use crate::programs;
+use crate::serving::Responder;
 use anyhow::{Context, Result, ensure};
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
 /// How often the figures of weigh may be those of the bare client.
 const MOST: f64 = 1.2;
@@ -64,16 +62,8 @@ pub fn measure(means: &Means, pairs: u32) -> Result<Floor> {
     for round in 0..pairs {
         for wait in [Wait::Asleep, Wait::Awake] {
             // Each comes first in turn.
-            let (weigh, bare) = match round.is_multiple_of(2) {
-                true => {
-                    let weigh = place.weigh(wait)?;
-                    (weigh, place.bare(wait)?)
-                }
-                false => {
-                    let bare = place.bare(wait)?;
-                    (place.weigh(wait)?, bare)
-                }
-            };
+            let weigh_first = round.is_multiple_of(2);
+            let (weigh, bare) = in_turn(weigh_first, || place.weigh(wait), || place.bare(wait))?;
             floor.pairs.push(Pair { wait, weigh, bare });
         }
     }
@@ -183,9 +173,8 @@ fn median(mut figures: Vec<f64>) -> f64 {
 struct Place<'a> {
     means: &'a Means,
     client_cpu: usize,
-    pinned: PathBuf,
     bare: PathBuf,
-    server: Server,
+    server: Responder,
 }
 
 impl Place<'_> {
@@ -198,9 +187,8 @@ impl Place<'_> {
         Ok(Place {
             means,
             client_cpu: machine.client(),
-            pinned: programs::path("pinned")?,
             bare: programs::path("bare_client")?,
-            server: Server::start(&server)?,
+            server: Responder::start(&server)?,
         })
     }
 
@@ -215,7 +203,7 @@ impl Place<'_> {
         if wait == Wait::Awake {
             words.push_str(" --spin");
         }
-        let text = self.run(&words)?;
+        let text = self.means.run_on(self.client_cpu, &words)?;
         printed(&text).with_context(|| format!("the bare client says no figures: {text}"))
     }
 
@@ -233,7 +221,7 @@ impl Place<'_> {
             self.server.at,
             record.display()
         );
-        self.run(&words)?;
+        self.means.run_on(self.client_cpu, &words)?;
         let run = record::load(&record).context("weigh has left no record")?;
         let summary = run.summary.context("weigh has measured nothing")?;
         let of = summary.latency_us;
@@ -242,21 +230,6 @@ impl Place<'_> {
             .zip(nanos(of.at(units::Percentile::P99)))
             .map(<[f64; 2]>::from);
         figures.context("weigh says no figures")
-    }
-
-    /// Runs a client on its CPU, and says what it has printed.
-    fn run(&self, words: &str) -> Result<String> {
-        let mut command = self.means.command(&self.pinned);
-        command.push(self.client_cpu.to_string());
-        command.extend(words.split_whitespace().map(str::to_owned));
-        let output = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("{} could not be started", command[0]))?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{words}: {complaint}");
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 
@@ -270,41 +243,6 @@ fn printed(text: &str) -> Option<Figures> {
         nanos.parse::<f64>().ok()
     };
     Some([figure(NAMES[0])?, figure(NAMES[1])?])
-}
-
-/// A bare responder that ends when it is dropped.
-struct Server {
-    child: Child,
-    at: SocketAddr,
-}
-
-impl Server {
-    fn start(command: &[String]) -> Result<Server> {
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("the bare responder could not be started")?;
-        let output = child.stdout.take().expect("it is piped");
-        let mut server = Server {
-            child,
-            at: ([127, 0, 0, 1], 0).into(),
-        };
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        let at = line.trim().parse();
-        server.at = at.context("the bare responder does not say where it listens")?;
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself; there is nothing else to do about it here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What runs are made with: our program, the priority that there is for measured processes, a place for logs, seeds.
 
 use crate::programs;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -119,6 +119,24 @@ impl Means {
         before(self.server_priority, &self.server)
     }
 
+    /// Runs a client on a CPU, with priority, to its end, and returns what it has printed.
+    ///
+    /// # Errors
+    /// It cannot be started, or fails.
+    pub fn run_on(&self, cpu: usize, words: &str) -> Result<String> {
+        let mut command = self.command(&programs::path("pinned")?);
+        command.push(cpu.to_string());
+        command.extend(words.split_whitespace().map(str::to_owned));
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("{} could not be started", command[0]))?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{words}: {complaint}");
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// For people: how measured processes are put before others.
     pub fn priority_text(&self) -> String {
         let shown = |words: &[&str]| match words {
@@ -134,6 +152,24 @@ impl Means {
             shown(self.priority),
             shown(self.server_priority)
         )
+    }
+}
+
+/// Runs both, and returns what came of them; `first` says whether the first one comes first.
+///
+/// # Errors
+/// One failed.
+pub fn in_turn<A, B>(
+    first: bool,
+    one: impl FnOnce() -> Result<A>,
+    other: impl FnOnce() -> Result<B>,
+) -> Result<(A, B)> {
+    match first {
+        true => Ok((one()?, other()?)),
+        false => {
+            let other = other()?;
+            Ok((one()?, other))
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::case::Case;
 use super::means::Means;
-use crate::server_cost::running::last_words;
-use anyhow::{Context, Result, bail, ensure};
+use crate::programs::last_words;
+use crate::serving::listening;
+use anyhow::{Context, Result, ensure};
 use counterweight::truth::log::{Header, Record, read};
 use kernel::process::{Child, Ending, Start};
 use std::fs::File;
@@ -11,13 +12,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Nanos;
 
-/// How long it may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(2);
 /// How long it may take to end.
 const GRACE: Nanos = Nanos::from_secs(10);
 /// The kernel begins to stamp packets a moment after the server asks it to; that much is waited for.
@@ -61,7 +58,7 @@ impl Server {
             ..Start::default()
         };
         let mut child = Child::start(start).context("the truth server could not be started")?;
-        let at = wait(&mut child, &words)?;
+        let at = listening(&mut child, &words)?;
         // Nothing tells when the stamps begin; a request that came earlier has the time of its reading.
         thread::sleep(SETTLE);
         Ok(Server {
@@ -135,31 +132,6 @@ pub fn typed(command: &[String]) -> String {
         false => quoted(word.replace(&root, "")),
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Waits until it says where it listens.
-fn wait(child: &mut Child, words: &std::path::Path) -> Result<SocketAddr> {
-    let begun = Instant::now();
-    loop {
-        let said = std::fs::read_to_string(words)?;
-        let mut lines = said.split_inclusive('\n');
-        let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
-        if let Some(at) = at {
-            return at.parse().context("the truth server listens nowhere");
-        }
-        if let Some(status) = child.exited() {
-            bail!(
-                "the truth server has ended with {status}: {}",
-                last_words(words)
-            );
-        }
-        ensure!(
-            begun.elapsed() < PATIENCE,
-            "the truth server does not listen"
-        );
-        // Its words go to a file, and nothing tells when a file has grown.
-        thread::sleep(LOOK);
-    }
 }
 
 /// Sends a signal to a process that was started here.

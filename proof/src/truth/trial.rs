@@ -9,11 +9,12 @@ use super::case::{Ask, Case, Nature, Percentiles, TIMEOUT};
 use super::lindley::Queue;
 use super::means::Means;
 use super::noise::{self, Noise};
-use super::peers::Peer;
 use super::samples::Samples;
 use super::schedule::{Schedule, WARM_UP};
 use super::sending::Sending;
 use super::server::{Log, Server, signal, typed};
+use crate::catalogue::Tool;
+use crate::catalogue::reports::Said;
 use anyhow::{Context, Result, bail};
 use counterweight::truth::delay;
 use kernel::process::{Child, Start};
@@ -116,14 +117,17 @@ impl Order<'_> {
     ///
     /// # Errors
     /// Something could not be started.
-    pub fn peer(&self, case: &'static Case, peer: &'static Peer) -> Result<Trial> {
+    pub fn peer(&self, case: &'static Case, peer: &'static Tool) -> Result<Trial> {
         let happened = self.carry_out(case, &|ask| {
-            peer.prepare(ask)?;
-            let mut words = self.means.command(peer.program.as_ref());
-            words.extend((peer.arguments)(ask));
+            let command = peer.command(&ask.values(), ask.folder)?;
+            let mut words = self.means.command(command[0].as_ref());
+            words.extend_from_slice(&command[1..]);
             Ok(words)
         })?;
-        let said = peer.said(&happened.text, self.means.folder());
+        let said = peer.percentiles(&Said {
+            text: &happened.text,
+            folder: self.means.folder(),
+        });
         let answered = happened.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
         let wrongs = match said {

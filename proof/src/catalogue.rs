@@ -1,0 +1,56 @@
+//! The catalogue: which load generators and servers there are, how each is called and configured, as data.
+//!
+//! `catalogue/tools.toml` and `catalogue/servers.toml` describe every program once, for all measurements; what a
+//! measurement wants is a set of named [`Values`], which the templates there take. A tool whose report must be read has
+//! a reader in [`reports`]. The catalogue knows nothing of what is measured.
+
+// In reading order: how templates are filled,
+mod values;
+// what load generators there are,
+mod tools;
+// what their reports say,
+pub mod reports;
+// and what servers there are.
+mod servers;
+
+pub use servers::{Class, Memory, SERVERS, Server, floor, named};
+pub use tools::{TOOLS, Tool, tool};
+pub use values::Values;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What installed programs print about their versions, by name.
+pub type Versions = BTreeMap<&'static str, String>;
+
+/// Returns those of `all` that are installed, and the names of those that are not, of the ones named in `only`, or, if
+/// it is empty, of all.
+///
+/// # Errors
+/// One that is named in `only` is not installed.
+pub fn present<T>(
+    all: impl Iterator<Item = &'static T>,
+    only: &[String],
+    of: impl Fn(&T) -> (&'static str, bool),
+) -> Result<(Vec<&'static T>, Vec<&'static str>)> {
+    let (present, missing): (Vec<_>, Vec<_>) = all.partition(|it| of(it).1);
+    let missing: Vec<&'static str> = missing.into_iter().map(|it| of(it).0).collect();
+    ensure!(
+        only.is_empty() || missing.is_empty(),
+        "{} is not installed",
+        missing.join(", ")
+    );
+    Ok((present, missing))
+}
+
+/// Writes a file, and names it where that fails.
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))
+}
+
+/// A text of the catalogue, which lives as long as this process.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<&'static str, D::Error> {
+    String::deserialize(from).map(|text| &*text.leak())
+}
