@@ -132,7 +132,7 @@ fn shares(pairs: &[Pair]) -> Vec<f64> {
 struct Place<'a> {
     asked: &'a Observing,
     means: &'a Means,
-    client_cpu: usize,
+    client_cpu: u32,
     /// It ends when it is dropped.
     _server: Child,
     at: SocketAddr,

@@ -85,8 +85,8 @@ impl Trial {
 
 /// Where tools run: CPUs and our own programs.
 pub struct Bench {
-    client_cpu: usize,
-    responder_cpu: usize,
+    client_cpu: u32,
+    responder_cpu: u32,
     pinned: PathBuf,
     responder: PathBuf,
     /// Where weigh records to, and strace.

@@ -134,8 +134,8 @@ impl Bench {
     /// Cargo does not say where they lie, or the CPU is not to be had.
     pub fn new(machine: &Machine) -> Result<Bench> {
         let cpus = Cpus {
-            server: u32::try_from(machine.responder())?,
-            client: u32::try_from(machine.client())?,
+            server: machine.responder(),
+            client: machine.client(),
         };
         kernel::affinity::pin(cpus.client).context("the client's CPU is not to be had")?;
         // Where that fails the client says that it cannot have ten thousand connections.

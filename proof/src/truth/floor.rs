@@ -172,7 +172,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 /// Where both run: programs, CPUs, and the server.
 struct Place<'a> {
     means: &'a Means,
-    client_cpu: usize,
+    client_cpu: u32,
     bare: PathBuf,
     server: Responder,
 }

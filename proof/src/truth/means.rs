@@ -123,7 +123,7 @@ impl Means {
     ///
     /// # Errors
     /// It cannot be started, or fails.
-    pub fn run_on(&self, cpu: usize, words: &str) -> Result<String> {
+    pub fn run_on(&self, cpu: u32, words: &str) -> Result<String> {
         let mut command = self.command(&programs::path("pinned")?);
         command.push(cpu.to_string());
         command.extend(words.split_whitespace().map(str::to_owned));

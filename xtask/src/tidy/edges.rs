@@ -59,7 +59,7 @@ pub const ROOMS: &[Room] = &[
     Room::new(5, "campaign", &["audit", "counterweight", "engine", "host", "kernel", "plan", "record", "units"]),
     Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
     Room::new(7, "bench", &["engine", "kernel", "plan", "units"]),
-    Room::new(7, "proof", &["counterweight", "kernel", "plan", "record", "stats", "units"]),
+    Room::new(7, "proof", &["counterweight", "host", "kernel", "plan", "record", "stats", "units"]),
     Room::new(7, "xtask", &["record", "units"]),
     Room::new(7, "weigh-fuzz", &["wire"]),
 ];
