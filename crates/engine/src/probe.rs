@@ -120,7 +120,7 @@ impl Shown {
         if let Err(violation) = received
             && self.fault.is_none()
         {
-            self.fault = Some(violation.to_string());
+            self.fault = Some(verdict::kind(violation).sentence().to_owned());
         }
     }
 }
