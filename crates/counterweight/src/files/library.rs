@@ -42,8 +42,6 @@ pub(crate) struct Library {
     notices: Notices,
     /// The operator's header lines.
     headers: Headers,
-    /// The time of day since 1970-01-01 UTC.
-    wall: fn() -> Duration,
 }
 
 /// The answer to a request, chosen and not yet written. It may be kept until the request is complete, and appended more
@@ -143,7 +141,6 @@ impl Library {
             stock: Stock::open(root, options, wall)?,
             notices: Notices::new(&options.headers),
             headers: options.headers.clone(),
-            wall,
         })
     }
 
@@ -348,8 +345,7 @@ impl Library {
         let coding = encodings::choose(wishes.accept_encoding.iter(), is_there);
         let place = coding.and_then(|coding| volume.place(coding)).unwrap_or(0);
         let page = volume.page(place);
-        let now = (self.wall)().as_secs() as i64;
-        match conditions::judge(wishes, page.validators(), now) {
+        match conditions::judge(wishes, page.validators()) {
             Verdict::Failed => return What::Notice(Notice::Failed),
             Verdict::Unchanged => return What::Unchanged(volume, place),
             Verdict::Send => {}
@@ -357,8 +353,7 @@ impl Library {
         // Only GET has ranges (RFC 9110 §14.2).
         let wanted = match wishes.range.only() {
             Some(range)
-                if !is_head
-                    && conditions::range_counts(&wishes.if_range, page.validators(), now) =>
+                if !is_head && conditions::range_counts(&wishes.if_range, page.validators()) =>
             {
                 ranges::wanted(range, page.size())
             }
