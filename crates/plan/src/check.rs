@@ -158,6 +158,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn each_broken_rule_is_named() {
         type Break = fn(&mut Plan);
         let cases: &[(Break, &str)] = &[

@@ -122,6 +122,7 @@ fn died() -> Run {
     run
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn findings(name: &str) -> Vec<Finding> {
     use Cause::{
         ConnectionsClosed, Contradiction, CoordinatedOmission, Errors, FewRounds, FewSamples,

@@ -440,6 +440,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn texts_that_are_no_histogram_of_ours_are_refused_with_the_reason() {
         let bomb = pack_plain(&vec![0; 100 * PLAIN_BYTES_MAX]);
         let good = of(&[(7, 1), (9_999, 3)]).to_hdr();

@@ -2,7 +2,7 @@
 
 use super::profile::Profile;
 use anyhow::{Context, Result, ensure};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -14,19 +14,22 @@ pub const FILE: &str = "bench/instructions.json";
 const TOLERANCE: f64 = 0.02;
 
 /// What was counted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Count {
+    /// Instructions of one exchange, by the number of connections.
+    per_exchange: BTreeMap<String, f64>,
     /// By which compiler: another one makes another number out of the same source.
     rustc: String,
-    /// Instructions of one exchange, by the number of connections.
-    per_exchange: BTreeMap<u32, f64>,
 }
 
 impl Count {
     /// The totals of `profiles`.
     pub fn new(profiles: &[(u32, Profile)], rustc: String) -> Count {
         let total = |(connections, profile): &(u32, Profile)| {
-            (*connections, (profile.total() * 10.0).round() / 10.0)
+            (
+                connections.to_string(),
+                (profile.total() * 10.0).round() / 10.0,
+            )
         };
         Count {
             rustc,
@@ -36,10 +39,11 @@ impl Count {
 }
 
 /// What is kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratchet {
-    count: Count,
     because: String,
+    #[serde(flatten)]
+    count: Count,
 }
 
 /// What a new count is to the one that is kept.
@@ -70,25 +74,8 @@ impl Ratchet {
         let text = fs::read_to_string(path).with_context(|| {
             format!("{FILE} could not be read; `cargo xtask count --move WHY` writes it")
         })?;
-        let value: Value = serde_json::from_str(&text)?;
-        Ratchet::from_value(&value).with_context(|| {
+        serde_json::from_str(&text).with_context(|| {
             format!("{FILE} is not what `cargo xtask count --move WHY` writes; write it anew")
-        })
-    }
-
-    fn from_value(value: &Value) -> Option<Ratchet> {
-        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
-        let counts = value.get("per_exchange")?.as_object()?;
-        let per_exchange = counts
-            .iter()
-            .map(|(connections, count)| Some((connections.parse().ok()?, count.as_f64()?)))
-            .collect::<Option<BTreeMap<u32, f64>>>()?;
-        Some(Ratchet {
-            count: Count {
-                rustc: text("rustc")?,
-                per_exchange,
-            },
-            because: text("because")?,
         })
     }
 
@@ -97,26 +84,15 @@ impl Ratchet {
     /// # Errors
     /// It could not be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let counts: Map<String, Value> = self
-            .count
-            .per_exchange
-            .iter()
-            .map(|(connections, count)| (connections.to_string(), json!(count)))
-            .collect();
-        let value = json!({
-            "rustc": self.count.rustc,
-            "per_exchange": counts,
-            "because": self.because,
-        });
-        let text = serde_json::to_string_pretty(&value)? + "\n";
+        let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| format!("{FILE} could not be written"))
     }
 
     /// Compares at every number of connections; the largest growth decides.
     pub fn judge(&self, count: &Count) -> Verdict {
-        let growth = |(connections, kept): (&u32, &f64)| {
+        let growth = |(connections, kept): (&String, &f64)| {
             let now = count.per_exchange.get(connections)?;
-            Some((now / kept - 1.0, *connections, *kept, *now))
+            Some((now / kept - 1.0, connections.clone(), *kept, *now))
         };
         let growths = self.count.per_exchange.iter().filter_map(growth);
         let Some((most, connections, kept, now)) = growths.max_by(|a, b| a.0.total_cmp(&b.0))
@@ -179,7 +155,7 @@ mod tests {
     fn count(rustc: &str, one: f64, hundred: f64) -> Count {
         Count {
             rustc: rustc.into(),
-            per_exchange: [(1, one), (100, hundred)].into(),
+            per_exchange: [("1".to_owned(), one), ("100".to_owned(), hundred)].into(),
         }
     }
 

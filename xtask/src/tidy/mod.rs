@@ -5,7 +5,7 @@
 
 mod complaint;
 mod edges;
-mod functions;
+mod lints;
 mod rooms;
 mod source;
 mod sources;
@@ -46,11 +46,11 @@ fn check(root: &Path) -> Result<Vec<Complaint>> {
     let sources: Vec<Source> = tree.with_extension("rs").map(Source::parse).collect();
     let mut complaints = edges::check(edges::ROOMS, &workspace);
     complaints.extend(edges::check_map(edges::ROOMS, &tree));
+    complaints.extend(lints::check(&tree, &workspace));
     complaints.extend(targets::check(crate::fuzz::TARGETS, &workspace));
     complaints.extend(texts::check(&tree));
     complaints.extend(sources::check(&sources));
     complaints.extend(rooms::check(&sources));
-    complaints.extend(functions::check(functions::LONG, &sources));
     Ok(complaints)
 }
 

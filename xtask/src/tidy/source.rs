@@ -25,17 +25,6 @@ pub struct Source {
     pub lines: Vec<Line>,
 }
 
-/// One function.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// The line of its `fn`, from 1.
-    pub line: usize,
-    /// How many lines it takes, from `fn` to the closing brace.
-    pub lines: usize,
-}
-
 impl Source {
     /// Takes a file apart.
     pub fn parse(file: &File) -> Source {
@@ -64,25 +53,6 @@ impl Source {
     /// Whether the line (from 1) is test code.
     pub fn is_test(&self, line: usize) -> bool {
         self.lines[line - 1].test
-    }
-
-    /// Every function that has a body, nested ones too.
-    pub fn functions(&self) -> Vec<Function> {
-        let starts = self.words().filter(|(_, _, word, _)| *word == "fn");
-        starts
-            .filter_map(|(line, before, _, after)| {
-                let name = word_spans(after)
-                    .next()
-                    .filter(|(start, _)| after[..*start].trim().is_empty())?;
-                let end = self.block_end(line, before.len())?;
-                let name = after[name.0..name.1].to_owned();
-                Some(Function {
-                    name,
-                    line,
-                    lines: end - line + 1,
-                })
-            })
-            .collect()
     }
 
     /// The line (from 1) in which the item that starts at `line` and `column` closes its braces; none if it ends with
@@ -381,22 +351,5 @@ mod tests {
             .collect();
         assert_eq!(marks, [false, true, true, true, true, false, false]);
         assert!(source("crates/cli/tests/run.rs", text).is_test(1));
-    }
-
-    #[test]
-    fn functions_are_measured_to_their_closing_brace() {
-        let text = "trait A {\n    fn declared(&self) -> [u8; 4];\n    fn given(&self) -> u8 {\n        \
-                    if true {}\n        1\n    }\n}\ntype F = fn(u8) -> u8;\nfn outer() { fn inner() {} }\n";
-        let found = source("a.rs", text).functions();
-        let wanted = [("given", 3, 4), ("outer", 9, 1), ("inner", 9, 1)];
-        let wanted: Vec<Function> = wanted
-            .into_iter()
-            .map(|(name, line, lines)| Function {
-                name: name.into(),
-                line,
-                lines,
-            })
-            .collect();
-        assert_eq!(found, wanted);
     }
 }

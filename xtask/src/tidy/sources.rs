@@ -1,4 +1,4 @@
-//! What every Rust file of the tree keeps to.
+//! What every Rust file of the tree keeps to, as far as clippy cannot hold it (`[workspace.lints]`, `clippy.toml`).
 
 use super::complaint::Complaint;
 use super::source::{Line, Source};
@@ -6,16 +6,7 @@ use super::source::{Line, Source};
 /// One rule for one file.
 type Rule = fn(&Source) -> Vec<Complaint>;
 
-const RULES: &[Rule] = &[
-    names,
-    unsafe_code,
-    forbidden_at_the_root,
-    crate_docs,
-    unfinished,
-    allowances,
-    ignored_tests,
-    sleeps,
-];
+const RULES: &[Rule] = &[names, forbidden_at_the_root, crate_docs, sleeps];
 
 /// Asks every rule about every file.
 pub fn check(sources: &[Source]) -> Vec<Complaint> {
@@ -37,31 +28,6 @@ fn names(source: &Source) -> Vec<Complaint> {
             );
             Complaint::about(&source.path, sentence)
         })
-        .collect()
-}
-
-/// Where `unsafe` may stand, and why there.
-const UNSAFE: &[(&str, &str)] = &[
-    ("crates/kernel/", "it is the room that makes system calls"),
-    (
-        "bench/src/lib.rs",
-        "the bare programs are what kernel's cost is held against, so they must not be made of it",
-    ),
-];
-
-fn unsafe_code(source: &Source) -> Vec<Complaint> {
-    if UNSAFE
-        .iter()
-        .any(|(place, _)| source.path.starts_with(place))
-    {
-        return Vec::new();
-    }
-    let sentence = "only kernel is unsafe, so that one room is to be read for soundness; put the call there, behind a \
-                    safe function";
-    source
-        .words()
-        .filter(|(_, _, word, _)| *word == "unsafe")
-        .map(|(line, ..)| Complaint::at(&source.path, line, sentence))
         .collect()
 }
 
@@ -121,64 +87,6 @@ fn crate_docs(source: &Source) -> Vec<Complaint> {
         .collect()
 }
 
-fn unfinished(source: &Source) -> Vec<Complaint> {
-    source
-        .words()
-        .filter(|(_, _, word, after)| {
-            after.starts_with('!') && matches!(*word, "todo" | "unimplemented" | "dbg")
-        })
-        .map(|(line, _, word, _)| {
-            let sentence =
-                format!("`{word}!` is for the desk, not for the tree; finish it or take it out");
-            Complaint::at(&source.path, line, sentence)
-        })
-        .collect()
-}
-
-/// Lint allowances say why they stand.
-fn allowances(source: &Source) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
-    for (line, before, word, after) in source.words() {
-        let attribute = before.ends_with("#[") || before.ends_with("#![");
-        if attribute
-            && matches!(word, "allow" | "expect")
-            && !text_of_attribute(source, line, after).contains("reason =")
-        {
-            let sentence = format!(
-                "`#[{word}(...)]` without `reason = \"...\"`: a silenced lint is a claim, and a claim has grounds; \
-                 add them or mend the code"
-            );
-            complaints.push(Complaint::at(&source.path, line, sentence));
-        }
-    }
-    complaints
-}
-
-/// From `after`, the rest of its line, to the line that closes the attribute.
-fn text_of_attribute(source: &Source, line: usize, after: &str) -> String {
-    let mut text = after.to_owned();
-    for next in &source.lines[line..] {
-        if text.contains(")]") {
-            break;
-        }
-        text.push_str(&next.code);
-    }
-    text.split(")]").next().unwrap_or_default().to_owned()
-}
-
-fn ignored_tests(source: &Source) -> Vec<Complaint> {
-    let sentence = "`#[ignore]` without a reason: a test that nobody runs is a defect; write `#[ignore = \"why\"]` \
-                    and say who runs it";
-    let ignored = |line: &Line| line.code.contains("#[ignore]");
-    source
-        .lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| ignored(line))
-        .map(|(index, _)| Complaint::at(&source.path, index + 1, sentence))
-        .collect()
-}
-
 fn sleeps(source: &Source) -> Vec<Complaint> {
     let sentence = "`thread::sleep` without a comment on its line or the one above: a sleep that waits for a \
                     condition is too short on one machine and too long on the next; wait for the condition, or say \
@@ -228,18 +136,6 @@ mod tests {
                  there; name the noun it is about",
             ),
             (
-                "crates/cli/src/a.rs",
-                "\nunsafe { call() }",
-                "crates/cli/src/a.rs:2: only kernel is unsafe, so that one room is to be read for soundness; put the \
-                 call there, behind a safe function",
-            ),
-            (
-                "bench/src/bin/bare_client.rs",
-                "unsafe { call() }",
-                "bench/src/bin/bare_client.rs:1: only kernel is unsafe, so that one room is to be read for soundness; \
-                 put the call there, behind a safe function",
-            ),
-            (
                 "crates/wire/src/lib.rs",
                 SCOPES,
                 "crates/wire/src/lib.rs: wire lacks `#![forbid(unsafe_code)]` at its root, where no inner allowance \
@@ -250,28 +146,6 @@ mod tests {
                 "//! In scope: all.\n\n//! Out of scope: too late.\n",
                 "xtask/src/main.rs:1: the crate's docs, `//!` from the first line on, do not say what is `Out of \
                  scope`; a crate earns its place by what it must not know",
-            ),
-            (
-                "fuzz/a.rs",
-                "fn a() { todo!() }",
-                "fuzz/a.rs:1: `todo!` is for the desk, not for the tree; finish it or take it out",
-            ),
-            (
-                "crates/cli/src/a.rs",
-                "let a = dbg!(b);",
-                "crates/cli/src/a.rs:1: `dbg!` is for the desk, not for the tree; finish it or take it out",
-            ),
-            (
-                "crates/cli/src/a.rs",
-                "#[allow(\n    dead_code,\n)]\nfn a() { reason = 1 }",
-                "crates/cli/src/a.rs:1: `#[allow(...)]` without `reason = \"...\"`: a silenced lint is a claim, and \
-                 a claim has grounds; add them or mend the code",
-            ),
-            (
-                "crates/cli/tests/a.rs",
-                "#[test]\n#[ignore]\nfn a() {}",
-                "crates/cli/tests/a.rs:2: `#[ignore]` without a reason: a test that nobody runs is a defect; write \
-                 `#[ignore = \"why\"]` and say who runs it",
             ),
             (
                 "crates/cli/tests/a.rs",
@@ -296,21 +170,10 @@ mod tests {
                 "crates/cli/src/main.rs",
                 "//! In scope: all. Out of\n//! scope: none.\n",
             ),
-            ("crates/kernel/src/clock.rs", "unsafe { call() }"),
-            ("bench/src/lib.rs", "unsafe { call() }"),
-            (
-                "crates/cli/src/a.rs",
-                "// todo!() in words, unsafe too\nlet a = \"dbg!(\";",
-            ),
-            (
-                "crates/cli/src/a.rs",
-                "#[allow(\n    dead_code,\n    reason = \"the second of two\"\n)]",
-            ),
             (
                 "crates/cli/src/a.rs",
                 "value.expect(\"stated\"); let v = [expect(1)];",
             ),
-            ("crates/cli/tests/a.rs", "#[ignore = \"needs an hour\"]"),
             (
                 "crates/cli/tests/a.rs",
                 "// The stall itself.\nthread::sleep(short);",

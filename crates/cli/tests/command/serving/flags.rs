@@ -33,6 +33,7 @@ fn a_program_called_counterweight_is_the_server() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn wrong_flags_are_refused_by_name_and_with_a_remedy() {
     let bench = site();
     let server = Serving::start(&bench, "site -w 1");

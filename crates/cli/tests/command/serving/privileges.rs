@@ -71,6 +71,7 @@ fn root_is_warned_and_nobody_else() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, told in order")]
 fn a_server_that_root_starts_runs_as_another_user_on_all_threads() {
     if !is_root() {
         eprintln!("not root: nothing was tested");
