@@ -108,21 +108,6 @@ impl Job {
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
-
-    /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
-    /// requests holds none.
-    pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut script = crate::script::Script::new(self, 0, 1, seq);
-        let most = match &self.plan.requests {
-            Requests::Listed(requests) => most.min(requests.len()),
-            Requests::File { path, common } => {
-                crate::lines::count(path, common, &self.plan.target, most)
-            }
-        };
-        let requests = (0..most).map_while(|_| script.next(Vec::new));
-        let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
-        bytes.collect()
-    }
 }
 
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.

@@ -1,7 +1,7 @@
 //! Which request comes next on a thread, and what number it has.
 
 use crate::job::{self, Job};
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 use plan::{Body, Requests};
 use wire::Source;
 
@@ -176,5 +176,20 @@ impl<'p> Script<'p> {
             is_head: request.method == "HEAD",
             comparable: None,
         })
+    }
+}
+
+impl Job {
+    /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
+    /// requests holds none.
+    pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut script = Script::new(self, 0, 1, seq);
+        let most = match &self.plan.requests {
+            Requests::Listed(requests) => most.min(requests.len()),
+            Requests::File { path, common } => lines::count(path, common, &self.plan.target, most),
+        };
+        let requests = (0..most).map_while(|_| script.next(Vec::new));
+        let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
+        bytes.collect()
     }
 }

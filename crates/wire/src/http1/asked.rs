@@ -1,7 +1,7 @@
 //! What a request asks, as far as its head says it.
 
-use super::head;
-use super::memo::Key;
+use super::key::Key;
+use super::line;
 use super::target::Path;
 use crate::Version;
 
@@ -53,7 +53,7 @@ impl<'a> Asked<'a> {
     fn lines(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut rest = self.lines;
         std::iter::from_fn(move || {
-            let (name, value, length) = head::field(rest)?;
+            let (name, value, length) = line::field(rest)?;
             rest = &rest[length..];
             Some((name, value))
         })

@@ -5,7 +5,7 @@
 
 use super::asked::Parsed;
 use super::fields::{Fields, decimal, is, list};
-use super::head::Line;
+use super::line::Line;
 use super::refusal::*;
 use super::target::is_authority;
 use crate::Version;

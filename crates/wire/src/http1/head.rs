@@ -12,10 +12,11 @@
 use super::asked::Parsed;
 use super::fields::is;
 use super::framing::{Said, trimmed};
+use super::line::{Line, Stop, value_end};
 use super::memo::Lines;
 use super::refusal::*;
-use super::scan::{HIGH, ONES, plain, token};
-use super::target::{self, Target};
+use super::scan::{HIGH, ONES, token};
+use super::target;
 use crate::Version;
 use crate::request::is_token_byte;
 
@@ -64,20 +65,6 @@ pub(crate) fn read(
             Ok(Some(parsed))
         }
         Err(stop) => reader.judge(stop, limits).map(|()| None),
-    }
-}
-
-/// Why reading came to a halt.
-enum Stop {
-    /// The bytes are at their end.
-    Short,
-    /// Something is wrong with the line, as soon as it is complete.
-    Bad(Refusal),
-}
-
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Stop::Bad(refusal)
     }
 }
 
@@ -166,19 +153,6 @@ fn read_field(lines: &[u8], at: usize, version: Version, said: &mut Said) -> Res
     Ok(end + 2)
 }
 
-/// Name and value of the first of the header lines `lines`, which were read before, and its length with its end; none
-/// where the blank line is.
-#[inline]
-pub(crate) fn field(lines: &[u8]) -> Option<(&[u8], &[u8], usize)> {
-    let colon = token(lines);
-    if colon == 0 {
-        return None;
-    }
-    let end = value_end(lines, colon + 1).ok()?;
-    let value = lines[colon + 1..end].trim_ascii();
-    Some((&lines[..colon], value, end + 2))
-}
-
 fn expect_space(window: &[u8], at: usize, otherwise: Refusal) -> Result<(), Stop> {
     match window.get(at) {
         Some(b' ') if at > 0 => Ok(()),
@@ -214,21 +188,6 @@ fn other_version(window: &[u8], at: usize) -> Result<(Version, usize), Stop> {
     }
 }
 
-/// Where the CR LF stands that ends a value: visible characters, spaces, tabs and bytes beyond ASCII before it.
-#[inline]
-fn value_end(window: &[u8], mut at: usize) -> Result<usize, Stop> {
-    loop {
-        at += plain(&window[at..]);
-        match &window[at..] {
-            [b'\r', b'\n', ..] => return Ok(at),
-            [] | [b'\r'] => return Err(Stop::Short),
-            [b'\t' | 0x80.., ..] => at += 1,
-            [b'\n', ..] => return Err(LINE_END.into()),
-            _ => return Err(BAD_VALUE.into()),
-        }
-    }
-}
-
 /// Returns how many bytes of a target `bytes` begins with, eight at a time: every byte except controls, the space, DEL,
 /// and `#`, which begins a fragment. RFC 3986 allows fewer, but browsers leave some of the others as they are (WHATWG
 /// URL, query percent-encode set), scripts leave all of them, and nginx, lighttpd and Apache accept them.
@@ -249,16 +208,6 @@ fn target_length(bytes: &[u8]) -> usize {
     }
     let stop = |byte: &u8| byte.is_ascii() && (!byte.is_ascii_graphic() || *byte == b'#');
     words.len() * 8 + rest.iter().position(stop).unwrap_or(rest.len())
-}
-
-/// A request line.
-pub(crate) struct Line {
-    /// Without its end.
-    pub(crate) length: usize,
-    /// Bytes of the method.
-    pub(crate) method: usize,
-    pub(crate) target: Target,
-    pub(crate) version: Version,
 }
 
 /// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1, and refuses a

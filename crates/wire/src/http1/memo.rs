@@ -7,6 +7,7 @@
 
 use super::asked::{Asked, Parsed as Request, Words};
 use super::framing::Said;
+use super::key::{Key, PLACES};
 use super::refusal::Limits;
 use super::status::{Facts, Parsed};
 use crate::Version;
@@ -82,10 +83,6 @@ impl Memo {
     }
 }
 
-/// How many requests' heads are remembered: what one page of a site asks for, and few enough that looking through them
-/// in vain costs little beside parsing.
-const PLACES: usize = 8;
-
 /// The header lines of a request that were read last, blank line included. A client sends the same ones with whatever
 /// it asks for, so they are remembered by themselves, too.
 #[derive(Debug, Default)]
@@ -125,20 +122,6 @@ pub struct Requests {
     learned: u64,
     /// Where the last one was found or put; it is the likeliest.
     last: usize,
-}
-
-/// Names the bytes of a head, so that what a server has concluded from a request can be used for an equal one. Never
-/// used again for others.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Key(u64);
-
-impl Key {
-    /// Keys with the same place replace one another: of a table with a row for each place, the one row where this
-    /// key's conclusion can be. Below [`Requests::PLACES`].
-    #[inline]
-    pub fn place(self) -> usize {
-        (self.0 % PLACES as u64) as usize
-    }
 }
 
 /// A request's head that was read before.

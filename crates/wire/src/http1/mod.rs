@@ -7,6 +7,8 @@ mod extension;
 mod fields;
 mod framing;
 mod head;
+mod key;
+mod line;
 mod memo;
 mod outbox;
 mod refusal;
@@ -18,7 +20,8 @@ mod target;
 
 pub use asked::Asked;
 pub use client::Client;
-pub use memo::{Heads, Key, Requests};
+pub use key::Key;
+pub use memo::{Heads, Requests};
 pub use outbox::Message;
 pub use refusal::{Limits, Refusal};
 pub use response::{CONTINUE, Response, reason};
