@@ -5,12 +5,10 @@ use crate::exit::Exit;
 use crate::output;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use counterweight::misbehaviour::Script;
-use counterweight::truth::{
-    Capacity, Config, FaultFlag, Service, Spin, Stall, TruthServer, WORK_MAX,
-};
 use kernel::{Address, signals};
 use std::path::PathBuf;
+use testserver::misbehaviour::Script;
+use testserver::truth::{Capacity, Config, FaultFlag, Service, Spin, Stall, TruthServer, WORK_MAX};
 use units::Nanos;
 
 /// The flags of `weigh serve --truth`.

@@ -8,8 +8,8 @@ pub(crate) const LENGTH: usize = 29;
 /// The last second of the year 9999: the text has room for four digits.
 const LAST: u64 = 253_402_300_799;
 
-/// The text for a moment in seconds since 1970-01-01 UTC.
-pub(crate) fn text(seconds: u64) -> String {
+/// Returns the Date of a moment in seconds since 1970-01-01 UTC.
+pub fn text(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds.min(LAST)))
 }
 

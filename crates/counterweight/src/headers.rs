@@ -19,9 +19,9 @@ const OWN: [&str; 18] = [
     "Transfer-Encoding", "Upgrade",
 ];
 
-/// The lines, name and value each. Clones share them.
+/// Header lines of the operator, name and value each. Clones share them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Headers(Arc<[(String, String)]>);
+pub struct Headers(Arc<[(String, String)]>);
 
 impl Headers {
     /// From the operator's list.

@@ -64,10 +64,15 @@ mod admin;
 mod errors;
 // and all threads together.
 mod server;
-// Beside it, the server that does everything wrong.
-pub mod misbehaviour;
-// And the one that does everything as it was told, to the microsecond.
-pub mod truth;
+
+/// What test servers share with this one: its ready responses, the Date in them, and its checks of addresses.
+pub mod parts {
+    pub use crate::date::text as date;
+    pub use crate::headers::Headers;
+    pub use crate::resources::{choose, find};
+    pub use crate::server::refuse_twice;
+    pub use crate::shelf::{Answer, Form, Shelf};
+}
 
 pub use counts::{Counts, Responses, Row};
 pub use errors::ServeError;

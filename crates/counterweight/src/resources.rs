@@ -58,9 +58,9 @@ const OPTIONS: usize = 7;
 /// Methods that others answer (RFC 9110 §9, RFC 5789) and these resources do not.
 const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"];
 
-/// The place in [`RESOURCES`] of the answer to a request.
+/// Returns the place of the response to a request among the built-in ones.
 #[inline]
-pub(crate) fn choose(method: &str, path: &[u8]) -> usize {
+pub fn choose(method: &str, path: &[u8]) -> usize {
     if method == "GET" || method == "HEAD" {
         find(path)
     } else {
@@ -77,9 +77,9 @@ fn choose_for_other(method: &str, path: &[u8]) -> usize {
     }
 }
 
-/// The place in [`RESOURCES`] of what `path` asks for; its query says nothing to us.
+/// Returns the place of what `path` names among the built-in resources, whatever its query.
 #[inline]
-pub(crate) fn find(path: &[u8]) -> usize {
+pub fn find(path: &[u8]) -> usize {
     let end = path.iter().position(|&byte| byte == b'?');
     let name = &path[..end.unwrap_or(path.len())];
     RESOURCES[..NOT_FOUND]

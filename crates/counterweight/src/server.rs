@@ -538,8 +538,11 @@ fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
     kernel::is_free(address).map_err(|error| refused(address, error))
 }
 
-/// Each address is there once.
-pub(crate) fn refuse_twice(addresses: &[Address]) -> Result<(), ServeError> {
+/// Checks that each address is there once.
+///
+/// # Errors
+/// [`ServeError::Shared`]: one is there twice.
+pub fn refuse_twice(addresses: &[Address]) -> Result<(), ServeError> {
     let mut rest = addresses;
     while let [address, others @ ..] = rest {
         if others.contains(address) && !takes_any_port(address) {

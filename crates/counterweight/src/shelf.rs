@@ -15,7 +15,7 @@ use wire::http1::{Refusal, Response};
 
 /// What has to be said about the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// Nothing: HTTP/1.1, kept.
     Kept,
     /// That it is kept, to HTTP/1.0.
@@ -27,7 +27,8 @@ pub(crate) enum Form {
 const FORMS: [Form; 3] = [Form::Kept, Form::KeptOld, Form::Close];
 
 impl Form {
-    pub(crate) fn new(version: Version, keepalive: bool) -> Form {
+    /// Returns the form for a client of `version` whose connection is kept or closed.
+    pub fn new(version: Version, keepalive: bool) -> Form {
         match (keepalive, version) {
             (false, _) => Form::Close,
             (true, Version::Http10) => Form::KeptOld,
@@ -36,14 +37,15 @@ impl Form {
     }
 }
 
-/// Which answer, in which form.
+/// Names a response, and its form.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
-    /// A place in [`RESOURCES`].
-    pub(crate) resource: usize,
-    pub(crate) form: Form,
+pub struct Answer {
+    /// The place of its resource, by [`choose`](crate::parts::choose).
+    pub resource: usize,
+    /// What its head says about the connection.
+    pub form: Form,
     /// To HEAD: without the body.
-    pub(crate) is_head: bool,
+    pub is_head: bool,
 }
 
 impl Answer {
@@ -79,8 +81,8 @@ fn date_place(bytes: &[u8]) -> usize {
     line.expect("a head has lines") + 1 + "Date: ".len()
 }
 
-/// The answers of one worker, with the time of day in them.
-pub(crate) struct Shelf {
+/// The ready responses of one worker, with the time of day in them.
+pub struct Shelf {
     prepared: Vec<Prepared>,
     date: String,
     /// When the Date is another one.
@@ -90,7 +92,8 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn new(wall: fn() -> Duration, extra: &Headers) -> Shelf {
+    /// Prepares all responses; `wall` is the time of day since 1970-01-01 UTC.
+    pub fn new(wall: fn() -> Duration, extra: &Headers) -> Shelf {
         let date = date::text(wall().as_secs());
         let forms = |resource| FORMS.map(|form| prepare(resource, form, &date, extra));
         Shelf {
@@ -104,7 +107,7 @@ impl Shelf {
     /// Sets the Date right, if the second has changed; then says the time of day, in seconds since 1970-01-01 UTC. A step
     /// of the system's clock is followed at the next change.
     #[inline]
-    pub(crate) fn refresh(&mut self, now: Instant) -> Option<u64> {
+    pub fn refresh(&mut self, now: Instant) -> Option<u64> {
         (now >= self.changes).then(|| self.rewrite(now))
     }
 
@@ -129,7 +132,7 @@ impl Shelf {
 
     /// The bytes of an answer.
     #[inline]
-    pub(crate) fn bytes(&self, answer: Answer) -> &[u8] {
+    pub fn bytes(&self, answer: Answer) -> &[u8] {
         let prepared = &self.prepared[answer.resource * FORMS.len() + answer.form as usize];
         if answer.is_head {
             &prepared.bytes[..prepared.head]

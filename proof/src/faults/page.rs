@@ -217,7 +217,7 @@ mod tests {
     use super::super::judge::{End, Truth, shown, wrongs};
     use super::*;
     use crate::catalogue::reports::Claim;
-    use counterweight::misbehaviour::Log;
+    use testserver::misbehaviour::Log;
 
     /// A page on which each tool failed so many of 12 in every row.
     fn page(failed: [u64; 2]) -> String {

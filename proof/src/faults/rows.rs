@@ -2,7 +2,7 @@
 //!
 //! The list is closed on both sides: what is neither a row nor left out with a reason fails a test.
 
-use counterweight::misbehaviour::{Meets, Misbehaviour, Script, When};
+use testserver::misbehaviour::{Meets, Misbehaviour, Script, When};
 use units::Nanos;
 
 use Misbehaviour as M;

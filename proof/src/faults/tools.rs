@@ -3,8 +3,8 @@
 
 use super::rows::CONNECTIONS;
 use crate::catalogue::{Tool, Values, tool};
-use counterweight::misbehaviour::Misbehaviour as M;
 use std::path::Path;
+use testserver::misbehaviour::Misbehaviour as M;
 
 /// What every client is asked for.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,6 @@ use super::rows::{CONNECTIONS, Row};
 use super::tools::{Ask, Client, NOT_JUDGED};
 use crate::catalogue::reports::{Claim, Said};
 use anyhow::{Context, Result};
-use counterweight::misbehaviour::{Log, MisbehavingServer};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
@@ -13,6 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use testserver::misbehaviour::{Log, MisbehavingServer};
 
 /// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.
 const LIMIT: u64 = 5;

@@ -6,8 +6,8 @@ use super::case::Case;
 use super::samples::Samples;
 use super::server::Log;
 use anyhow::{Context, Result};
-use counterweight::truth::log::Record;
-use counterweight::truth::{Capacity, Service, service};
+use testserver::truth::log::Record;
+use testserver::truth::{Capacity, Service, service};
 use units::{Instant, Nanos};
 
 /// How far behind the recursion half of the answers may leave; on the average of nothing else the server waits.
@@ -126,7 +126,7 @@ fn mean_us(rate: f64, capacity: f64, law: Service) -> f64 {
 mod tests {
     use super::super::case::CASES;
     use super::*;
-    use counterweight::truth::log::Header;
+    use testserver::truth::log::Header;
 
     fn case(name: &str) -> &'static Case {
         CASES.iter().find(|case| case.name == name).unwrap()

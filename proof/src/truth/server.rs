@@ -5,7 +5,6 @@ use super::means::Means;
 use crate::programs::last_words;
 use crate::serving::listening;
 use anyhow::{Context, Result, ensure};
-use counterweight::truth::log::{Header, Record, read};
 use kernel::process::{Child, Ending, Start};
 use std::fs::File;
 use std::net::SocketAddr;
@@ -13,6 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
+use testserver::truth::log::{Header, Record, read};
 use units::Nanos;
 
 /// How long it may take to end.

@@ -16,12 +16,12 @@ use super::server::{Log, Server, signal, typed};
 use crate::catalogue::Tool;
 use crate::catalogue::reports::Said;
 use anyhow::{Context, Result, bail};
-use counterweight::truth::delay;
 use kernel::process::{Child, Start};
 use record::{Run, Statistic};
 use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant as Wall};
+use testserver::truth::delay;
 use units::{Instant, Nanos, Percentile};
 
 /// How long a tool may take beyond its run.

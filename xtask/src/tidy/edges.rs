@@ -56,10 +56,11 @@ pub const ROOMS: &[Room] = &[
     Room::new(3, "counterweight", &["kernel", "units", "wire"]),
     Room::new(4, "audit", &["figures", "plan", "record", "stats", "units"]),
     Room::new(4, "report", &["figures", "plan", "record", "stats", "units"]),
+    Room::new(4, "testserver", &["counterweight", "kernel", "units", "wire"]),
     Room::new(5, "campaign", &["audit", "counterweight", "engine", "host", "kernel", "plan", "record", "units"]),
-    Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "units"]),
+    Room::new(6, "cli", &["campaign", "counterweight", "engine", "kernel", "plan", "record", "report", "testserver", "units"]),
     Room::new(7, "bench", &["engine", "kernel", "plan", "units"]),
-    Room::new(7, "proof", &["counterweight", "host", "kernel", "plan", "record", "stats", "units"]),
+    Room::new(7, "proof", &["host", "kernel", "plan", "record", "stats", "testserver", "units"]),
     Room::new(7, "xtask", &["record", "units"]),
     Room::new(7, "weigh-fuzz", &["wire"]),
 ];

@@ -1,8 +1,8 @@
 //! Misbehaviours that meet a connection when it is accepted, or the whole server.
 
 use crate::world::{Differences, EVERY, FEW, MANY, PATIENT, rings, weigh};
-use counterweight::misbehaviour::{Misbehaviour, Script, When};
 use record::Kind;
+use testserver::misbehaviour::{Misbehaviour, Script, When};
 use units::Nanos;
 
 use Misbehaviour as M;

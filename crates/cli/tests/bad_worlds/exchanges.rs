@@ -1,8 +1,8 @@
 //! Misbehaviours that meet one exchange and end with it.
 
 use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, World, has_uring, weigh};
-use counterweight::misbehaviour::{Meets, Misbehaviour, Script, When};
 use record::{Blame, Fault, FaultCount, Kind, Step};
+use testserver::misbehaviour::{Meets, Misbehaviour, Script, When};
 use units::Nanos;
 
 use Misbehaviour as M;

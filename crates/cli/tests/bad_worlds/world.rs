@@ -1,10 +1,10 @@
 //! One run of weigh against a misbehaving server, and how both sides' accounts are compared.
 
-use counterweight::misbehaviour::{Log, MisbehavingServer, Script};
 use record::{Blame, FaultCount, Kind, Run, Summary, Tally};
 use std::fmt::Debug;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use testserver::misbehaviour::{Log, MisbehavingServer, Script};
 
 /// One exchange in this many is spoilt. Not the first one, which is the probe.
 pub const EVERY: u64 = 5;

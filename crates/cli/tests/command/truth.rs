@@ -1,14 +1,14 @@
 //! The truth server as a process: what it promises, by its own log, against what a client sees on the same clock.
 
 use crate::bench::{Bench, Counted, Reference};
-use counterweight::truth::log::{Header, Record, read};
-use counterweight::truth::{Capacity, Law, Service, Stall, delay, service};
 use kernel::clock;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use testserver::truth::log::{Header, Record, read};
+use testserver::truth::{Capacity, Law, Service, Stall, delay, service};
 use units::{Instant, Nanos};
 
 /// How long an answer may take that comes.

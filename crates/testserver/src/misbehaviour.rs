@@ -13,7 +13,7 @@
 //! which has a limit; what is sent is never copied, so that an endless body costs no memory.
 //!
 //! ```
-//! use counterweight::misbehaviour::{Misbehaviour, MisbehavingServer, Script, When};
+//! use testserver::misbehaviour::{Misbehaviour, MisbehavingServer, Script, When};
 //! use std::io::{Read, Write};
 //!
 //! let script = Script::of(Misbehaviour::BadStatus, When::Every(2));

@@ -9,7 +9,7 @@
 //! A fast server would need several, and then nobody could say in which order requests had met the queue.
 //!
 //! ```
-//! use counterweight::truth::{Config, Law, TruthServer, delay};
+//! use testserver::truth::{Config, Law, TruthServer, delay};
 //! use std::io::{Read, Write};
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //! use std::time::Instant;

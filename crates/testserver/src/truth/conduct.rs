@@ -7,10 +7,8 @@ use super::query::Wrong;
 use super::queue::Queue;
 use super::stall::Stall;
 use super::target::{self, Target};
-use crate::date;
 use crate::misbehaviour::{Chooser, Conduct, Ending, Meets, Misbehaviour, Question, Stamps};
-use crate::resources;
-use crate::shelf::{Answer, Form, Shelf};
+use counterweight::parts::{Answer, Form, Shelf, choose, date, find};
 use kernel::clock;
 use std::borrow::Cow;
 use units::{Instant, Nanos};
@@ -75,8 +73,8 @@ impl Conduct for Truthful {
         let (id, target) = target::read(path, self.seed);
         let is_head = asked.method == "HEAD";
         let resource = match target {
-            Target::Resource => resources::choose(asked.method, asked.path),
-            _ => resources::find(ANSWER),
+            Target::Resource => choose(asked.method, asked.path),
+            _ => find(ANSWER),
         };
         let kind = match target {
             Target::Delay(law) => Kind::Delay(law),
@@ -123,7 +121,7 @@ impl Conduct for Truthful {
     fn right(&self, question: Option<&Question<Wish>>) -> Cow<'_, [u8]> {
         let Some(question) = question else {
             return Cow::Borrowed(self.shelf.bytes(Answer {
-                resource: resources::find(ANSWER),
+                resource: find(ANSWER),
                 form: Form::Kept,
                 is_head: false,
             }));
@@ -182,7 +180,7 @@ fn explain(wrong: &Wrong, question: &Question<Wish>) -> Vec<u8> {
     let response = Response {
         status: 400,
         version: question.wish.version,
-        date: &date::text(clock::realtime().as_secs()),
+        date: &date(clock::realtime().as_secs()),
         content_length: Some(sentence.len() as u64),
         keepalive: question.keepalive,
         headers: &[("Content-Type", "text/plain")],

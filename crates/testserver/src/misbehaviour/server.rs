@@ -4,7 +4,7 @@ use super::conduct::Scripted;
 use super::log::Log;
 use super::script::Script;
 use super::worker::{Orders, Spans, Spin, Worker};
-use crate::ServeError;
+use counterweight::ServeError;
 use kernel::{Address, Epoll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

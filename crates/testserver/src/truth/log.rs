@@ -6,7 +6,7 @@
 //! division.
 //!
 //! ```
-//! use counterweight::truth::log::{Header, Record, Writer, read};
+//! use testserver::truth::log::{Header, Record, Writer, read};
 //!
 //! let folder = std::env::temp_dir().join(format!("truth-log-{}", std::process::id()));
 //! std::fs::create_dir_all(&folder)?;
