@@ -488,9 +488,9 @@ fn at_least(latency: &record::Latency) -> [bool; 5] {
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
 fn not_overloaded(text: &str) -> Vec<String> {
     let mut lines = text.lines();
-    let line = lines.find(|line| line.starts_with("response time"));
+    let line = lines.find(|line| line.starts_with("latency"));
     match line {
-        None => vec![format!("there is no line of response times in: {text}")],
+        None => vec![format!("there is no line of latency in: {text}")],
         Some(line) if !line.contains("OVERLOAD") => {
             vec![format!("it does not say OVERLOAD: {line}")]
         }
