@@ -22,7 +22,7 @@ pub mod table;
 use crate::catalogue::Tool;
 use crate::machine::Machine;
 use crate::programs;
-use crate::server_cost::{self, ServerFlags};
+use crate::server_cost::{self, ServerCost};
 use anyhow::{Context, Result, ensure};
 use calls::Calls;
 use serde_json::json;
@@ -60,13 +60,13 @@ pub struct CostChore {
     seconds: f64,
     /// A look instead of a measurement: three short rounds.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
-    quick: bool,
+    pub quick: bool,
     /// Numbers of connections [default: 10,100,1000; of servers, one number: 100].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=10_000))]
     connections: Vec<u64>,
     /// A new connection for every exchange.
     #[arg(long)]
-    close: bool,
+    pub close: bool,
     /// Bytes of each answer's body. Beyond 16384 there is no floor, and weigh itself is what the others are held against.
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=10_000_000),
           conflicts_with = "server")]
@@ -79,31 +79,39 @@ pub struct CostChore {
     no_calls: bool,
     /// Write every run's figures here.
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub json: Option<PathBuf>,
+    /// What is only asked of servers.
     #[command(flatten)]
-    of_servers: OfServers,
+    pub of_servers: OfServers,
 }
 
 /// What is only asked of servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Servers")]
-struct OfServers {
+pub struct OfServers {
     /// Measure servers instead of clients. Without one of the flags below and --close: with keep-alive, by classes.
     #[arg(long)]
     server: bool,
     /// Only these beside the floor.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = server_cost::names(), requires = "server")]
-    servers: Vec<String>,
+    pub servers: Vec<String>,
     /// Send so many requests at once.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, default_missing_value = "64", requires = "server",
           value_parser = clap::value_parser!(u64).range(2..=1024))]
-    pipeline: Option<u64>,
+    pub pipeline: Option<u64>,
     /// Ask for files of 1 MB and 100 MB.
     #[arg(long, requires = "server")]
-    large: bool,
+    pub large: bool,
     /// Look at memory: after the start, and for each of 10,000 idle connections.
     #[arg(long, requires = "server")]
-    memory: bool,
+    pub memory: bool,
+}
+
+impl OfServers {
+    /// Whether something else is asked for than requests over kept connections.
+    pub fn is_any(&self) -> bool {
+        self.pipeline.is_some() || self.large || self.memory
+    }
 }
 
 /// What one number of connections has shown.
@@ -130,36 +138,23 @@ impl CostChore {
     /// Measures and shows.
     pub fn run(&self) -> Result<()> {
         match self.of_servers.server {
-            true => self.server_flags()?.run(self.json.as_deref()),
+            true => self.measure_servers(),
             false => self.measure_clients(),
         }
     }
 
-    fn server_flags(&self) -> Result<ServerFlags> {
+    fn measure_servers(&self) -> Result<()> {
         let connections = match self.connections[..] {
             [] => CONNECTIONS_OF_SERVERS,
             [connections] => connections,
             _ => anyhow::bail!("--server takes one number of --connections"),
         };
-        let OfServers {
-            servers,
-            pipeline,
-            large,
-            memory,
-            ..
-        } = &self.of_servers;
-        Ok(ServerFlags {
-            rounds: self.rounds(),
-            seconds: self.seconds(),
-            quick: self.quick,
+        let servers = ServerCost {
+            chore: self,
             connections,
-            only: servers.clone(),
             counts_calls: !self.no_calls,
-            close: self.close,
-            pipeline: *pipeline,
-            large: *large,
-            memory: *memory,
-        })
+        };
+        servers.run()
     }
 
     fn measure_clients(&self) -> Result<()> {
@@ -193,14 +188,16 @@ impl CostChore {
         Ok(())
     }
 
-    fn rounds(&self) -> u32 {
+    /// Rounds; every tool, or server, runs once in each.
+    pub fn rounds(&self) -> u32 {
         match self.quick {
             true => ROUNDS_QUICK,
             false => self.rounds,
         }
     }
 
-    fn seconds(&self) -> f64 {
+    /// Seconds that one run of the yardstick takes, about.
+    pub fn seconds(&self) -> f64 {
         match self.quick {
             true => SECONDS_QUICK,
             false => self.seconds,
@@ -342,8 +339,8 @@ impl Point {
             "close": self.close,
             "exchanges": self.exchanges,
             "body": self.body,
-            "runs": self.trials.iter().map(Trial::value).collect::<Vec<_>>(),
-            "starts": self.starts.iter().map(Trial::value).collect::<Vec<_>>(),
+            "runs": self.trials,
+            "starts": self.starts,
             "calls": self.calls.iter().map(Calls::value).collect::<Vec<_>>(),
         })
     }

@@ -30,14 +30,13 @@ mod goals;
 mod table;
 
 use crate::catalogue::{self, Class, SERVERS, Server, Versions};
-use crate::cost::calls as client_calls;
+use crate::cost::{CostChore, calls as client_calls};
 use crate::machine::Machine;
 use crate::programs;
 use anyhow::{Context, Result, ensure};
 use point::Point;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
 use trial::Bench;
 
 /// What `--servers` may name.
@@ -57,55 +56,32 @@ fn present(only: &[String]) -> Result<(Vec<&'static Server>, Vec<&'static str>)>
     catalogue::present(wanted, only, |it| (it.name, it.is_installed()))
 }
 
-/// What is to be measured.
-#[derive(Debug, Clone)]
-pub struct ServerFlags {
-    /// Rounds; every server runs once in each.
-    pub rounds: u32,
-    /// Seconds that one run of the yardstick takes, about.
-    pub seconds: f64,
-    /// Whether this is only a look.
-    pub quick: bool,
+/// The measurement of servers: what the chore's flags ask for.
+pub struct ServerCost<'a> {
+    /// The flags.
+    pub chore: &'a CostChore,
     /// Connections at a time.
     pub connections: u64,
-    /// Only these beside the yardsticks.
-    pub only: Vec<String>,
     /// Whether system calls are counted.
     pub counts_calls: bool,
-    /// Ask with a new connection for each request.
-    pub close: bool,
-    /// Ask with so many requests at once.
-    pub pipeline: Option<u64>,
-    /// Ask for large files.
-    pub large: bool,
-    /// Look at memory.
-    pub memory: bool,
 }
 
-impl ServerFlags {
-    /// Whether no other subject is asked for.
-    pub fn is_plain(&self) -> bool {
-        !(self.close || self.pipeline.is_some() || self.large || self.memory)
-    }
-
-    /// Measures and shows; the raw figures go to `json`.
+impl ServerCost<'_> {
+    /// Measures and shows; the raw figures go to `--json`.
     ///
     /// # Errors
     /// A program did not build, a server that was asked for by name is not there, or one could not be measured.
-    pub fn run(&self, json: Option<&Path>) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
-        let (present, missing) = present(&self.only)?;
+        let (present, missing) = present(&self.chore.of_servers.servers)?;
         let machine = Machine::look()?;
         let versions: Versions = present.iter().filter_map(|it| it.version()).collect();
         print!("{}", machine.text("server", &versions, &missing));
-        let flags = ServerFlags {
-            counts_calls: self.counts_calls && client_calls::has_strace(),
-            ..self.clone()
-        };
+        self.counts_calls &= client_calls::has_strace();
         let bench = Bench::new(&machine)?;
-        let (value, failed) = flags.measure(&bench, &present)?;
-        if let Some(path) = json {
+        let (value, failed) = self.measure(&bench, &present)?;
+        if let Some(path) = &self.chore.json {
             let value = json!({
                 "machine": machine.value(&versions),
                 "missing": missing,
@@ -136,8 +112,8 @@ impl ServerFlags {
             println!("{}", table::LEGEND);
         }
         let mut needs = Vec::new();
-        if self.memory {
-            let (measured, without) = memory::measure(bench, present, self.quick)?;
+        if self.chore.of_servers.memory {
+            let (measured, without) = memory::measure(bench, present, self.chore.quick)?;
             println!("\n{}", table::memory(&measured, &without));
             show(&goals::of_memory(&measured));
             failed += without.len();

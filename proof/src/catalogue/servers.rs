@@ -3,7 +3,7 @@
 use super::{Values, text, write};
 use crate::programs;
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -183,6 +183,12 @@ impl fmt::Display for Class {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
+    }
+}
+
+impl Serialize for Server {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name)
     }
 }
 

@@ -11,12 +11,13 @@ use crate::machine::Machine;
 use crate::programs;
 use crate::serving::Responder;
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// What one run has cost.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Trial {
     /// Whose.
     pub tool: &'static str,
@@ -66,20 +67,6 @@ impl Trial {
             system_us: cpu_us,
             peak_kb: 0.0,
         }
-    }
-
-    /// For programs.
-    pub fn value(&self) -> Value {
-        json!({
-            "tool": self.tool,
-            "round": self.round,
-            "beside": self.beside,
-            "exchanges": self.exchanges,
-            "wall_us": self.wall_us,
-            "user_us": self.user_us,
-            "system_us": self.system_us,
-            "peak_kb": self.peak_kb,
-        })
     }
 }
 

@@ -3,10 +3,10 @@
 //! A point has a yardstick, the server that the others are held against, and every run stands beside one of it.
 
 use super::trial::{Ask, Bench, Trial};
-use super::{ServerFlags, calls};
+use super::{ServerCost, calls};
 use crate::catalogue::{Class, Server, floor, named};
 use crate::cost::calls::Calls;
-use crate::cost::turned;
+use crate::cost::{CostChore, turned};
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -65,9 +65,9 @@ impl Subject {
         mut self,
         bench: &Bench,
         servers: &[&'static Server],
-        flags: &ServerFlags,
+        asked: &ServerCost<'_>,
     ) -> Result<Point> {
-        self.ask.exchanges = self.exchanges(bench, flags.seconds)?;
+        self.ask.exchanges = self.exchanges(bench, asked.chore.seconds())?;
         let mut servers: Vec<&'static Server> = servers
             .iter()
             .copied()
@@ -75,7 +75,7 @@ impl Subject {
             .collect();
         let failed = self.leave_out_who_fails(bench, &mut servers);
         let mut trials = Vec::new();
-        for round in 0..flags.rounds {
+        for round in 0..asked.chore.rounds() {
             for (place, server) in turned(servers.clone(), round).into_iter().enumerate() {
                 let yardstick_first = (round as usize + place).is_multiple_of(2);
                 trials.extend(self.pair(bench, server, round, yardstick_first)?);
@@ -83,8 +83,8 @@ impl Subject {
         }
         servers.insert(0, self.yardstick);
         let mut counted = Vec::new();
-        for server in servers.iter().filter(|_| flags.counts_calls) {
-            counted.push(calls::count(bench, server, &self.ask, flags.quick)?);
+        for server in servers.iter().filter(|_| asked.counts_calls) {
+            counted.push(calls::count(bench, server, &self.ask, asked.chore.quick)?);
         }
         Ok(Point {
             subject: self,
@@ -191,7 +191,7 @@ impl Point {
             "connections": ask.connections,
             "close": ask.close,
             "depth": ask.depth,
-            "runs": self.trials.iter().map(Trial::value).collect::<Vec<_>>(),
+            "runs": self.trials,
             "calls": self.calls.iter().map(Calls::value).collect::<Vec<_>>(),
             "failed": failed.map(|(server, why)| json!({ "server": server.name, "why": why })).collect::<Vec<_>>(),
         })
@@ -231,9 +231,9 @@ const CHEAP: &[Class] = &[Class::Embedded, Class::Memory, Class::OpenFile];
 ///
 /// # Errors
 /// Large files cannot be written.
-pub fn subjects(flags: &ServerFlags, bench: &Bench) -> Result<Vec<Subject>> {
+pub fn subjects(asked: &ServerCost<'_>, bench: &Bench) -> Result<Vec<Subject>> {
     let small = Ask {
-        connections: flags.connections,
+        connections: asked.connections,
         exchanges: 0,
         close: false,
         depth: 1,
@@ -241,11 +241,14 @@ pub fn subjects(flags: &ServerFlags, bench: &Bench) -> Result<Vec<Subject>> {
         body: super::site::SMALL,
         is_large: false,
     };
+    let CostChore {
+        close, of_servers, ..
+    } = asked.chore;
     let mut all = Vec::new();
-    if flags.is_plain() {
+    if !close && !of_servers.is_any() {
         all.push(plain("keep-alive", "keep-alive", ALL, small));
     }
-    if flags.close {
+    if *close {
         let ask = Ask {
             close: true,
             ..small
@@ -256,7 +259,7 @@ pub fn subjects(flags: &ServerFlags, bench: &Bench) -> Result<Vec<Subject>> {
             ..plain("close", title, CHEAP, ask)
         });
     }
-    if let Some(depth) = flags.pipeline {
+    if let Some(depth) = of_servers.pipeline {
         let ask = Ask { depth, ..small };
         all.push(pipelined(
             "pipeline, embedded",
@@ -271,7 +274,7 @@ pub fn subjects(flags: &ServerFlags, bench: &Bench) -> Result<Vec<Subject>> {
             ask,
         ));
     }
-    if flags.large {
+    if of_servers.large {
         for (name, path, millions, look) in LARGE {
             bench.site.borrow().add_large(&path[1..], millions)?;
             all.push(large(name, path, millions, look));

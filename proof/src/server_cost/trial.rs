@@ -9,7 +9,7 @@ use crate::catalogue::Server;
 use crate::machine::Machine;
 use crate::programs;
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ pub struct Ask {
 }
 
 /// What one run has cost a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Trial {
     /// Which.
     pub server: &'static Server,
@@ -48,6 +48,7 @@ pub struct Trial {
     /// Exchanges that were made.
     pub exchanges: u64,
     /// Bytes of each answer.
+    #[serde(rename = "response_bytes")]
     pub bytes: usize,
     /// CPU time of the server's processes.
     pub cpu_us: f64,
@@ -100,20 +101,6 @@ impl Trial {
             wall_us: cpu_us,
             pss_kb: None,
         }
-    }
-
-    /// For programs.
-    pub fn value(&self) -> Value {
-        json!({
-            "server": self.server.name,
-            "round": self.round,
-            "beside": self.beside,
-            "exchanges": self.exchanges,
-            "response_bytes": self.bytes,
-            "cpu_us": self.cpu_us,
-            "wall_us": self.wall_us,
-            "pss_kb": self.pss_kb,
-        })
     }
 }
 
