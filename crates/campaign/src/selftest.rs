@@ -109,12 +109,8 @@ pub(crate) fn floor(
         None => Address::Ip(ANY_PORT),
     };
     let server = Server::bind(&config(plan, cpus, listen))?;
-    let at = match server.addresses().first().cloned() {
-        Some(Address::Ip(at)) => Endpoint::Ip(at),
-        Some(Address::Unix(path)) => Endpoint::Unix(path),
-        None => return Err(SelfTestError::Silence),
-    };
-    let job = job(plan, at)?;
+    let at = server.addresses().first().cloned();
+    let job = job(plan, at.ok_or(SelfTestError::Silence)?)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _over = Raised(&over);

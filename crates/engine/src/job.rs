@@ -1,7 +1,7 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
 use crate::vigil;
-use kernel::Address;
+
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::Awake;
 use std::fs;
@@ -29,7 +29,6 @@ pub enum JobError {
 pub struct Job {
     pub(crate) plan: Plan,
     pub(crate) endpoint: Endpoint,
-    pub(crate) address: Address,
     pub(crate) prepared: Vec<Prepared>,
     pub(crate) statuses: StatusSet,
     pub(crate) expected: Option<Vec<u8>>,
@@ -68,10 +67,6 @@ impl Job {
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
             awake: vigil::awake(&plan, &endpoint),
-            address: match &endpoint {
-                Endpoint::Ip(address) => Address::Ip(*address),
-                Endpoint::Unix(path) => Address::Unix(path.clone()),
-            },
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
             nodelay: plan.protocol.pipeline > 1

@@ -231,7 +231,7 @@ fn connect<R: Ring>(ring: &mut R, job: &Job, stop: &AtomicBool) -> Result<(), St
         record::Kind::ConnectOther => errno.to_string(),
         kind => kind.sentence().to_owned(),
     };
-    ring.connect(SOCKET, &job.address, &options)
+    ring.connect(SOCKET, &job.endpoint, &options)
         .map_err(sentence)?;
     let deadline = ring.now() + job.plan.timeouts.connect;
     while let Some(patience) = left(ring, deadline, stop) {

@@ -1,70 +1,12 @@
-//! Where a socket is: an IP address with a port, or a path.
-//!
-//! Names are not addresses; `resolve` turns the one into the other before a load starts, so that no lookup is ever
-//! measured by accident.
+//! Where a socket is, in the kernel's own form.
 
 use crate::Errno;
 use std::ffi::OsStr;
-use std::fmt;
 use std::mem::{offset_of, size_of, zeroed};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-/// Where a socket listens or is connected to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Address {
-    /// IPv4 or IPv6, with a port.
-    Ip(SocketAddr),
-    /// A Unix-domain stream socket.
-    Unix(PathBuf),
-}
-
-/// The text is no address; it says which forms there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AddressError(String);
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is not an address; write 127.0.0.1:80, [::1]:80 or unix:/path",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for AddressError {}
-
-impl FromStr for Address {
-    type Err = AddressError;
-
-    /// Reads `127.0.0.1:80`, `[::1]:80` or `unix:/path`.
-    fn from_str(text: &str) -> Result<Address, AddressError> {
-        let wrong = || AddressError(text.to_owned());
-        match text.strip_prefix("unix:") {
-            Some("") => Err(wrong()),
-            Some(path) => Ok(Address::Unix(path.into())),
-            None => text.parse().map(Address::Ip).map_err(|_| wrong()),
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Ip(address) => address.fmt(f),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-impl From<SocketAddr> for Address {
-    fn from(address: SocketAddr) -> Address {
-        Address::Ip(address)
-    }
-}
+pub use units::{Endpoint as Address, EndpointError as AddressError};
 
 /// An address in the kernel's own form.
 pub(crate) struct Raw {

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod date;
+mod endpoint;
 mod parse;
 mod percentile;
 mod rate;
@@ -21,6 +22,7 @@ mod series;
 mod show;
 mod time;
 
+pub use endpoint::{Endpoint, EndpointError};
 pub use parse::{ParseError, parse_count};
 pub use percentile::Percentile;
 pub use rate::Rate;

@@ -21,10 +21,14 @@ impl<'p, R: Ring> Thread<'p, R> {
         if let Some(schedule) = &mut self.schedule {
             schedule.vacant.remove(index);
         }
-        let mut result = self.ring.connect(Token(index), &self.job.address, &options);
+        let mut result = self
+            .ring
+            .connect(Token(index), &self.job.endpoint, &options);
         if result == Err(Errno::EADDRNOTAVAIL) && self.sources.advance() {
             options.source = self.sources.next();
-            result = self.ring.connect(Token(index), &self.job.address, &options);
+            result = self
+                .ring
+                .connect(Token(index), &self.job.endpoint, &options);
         }
         match result {
             Ok(()) => {
