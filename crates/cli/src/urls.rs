@@ -4,6 +4,7 @@
 //! copied into a file without a name first, which is gone when the process ends.
 
 use anyhow::{Context, Result, anyhow, bail};
+use plan::line::{HELD_MOST, WEIGHTS_MOST};
 use plan::{Request, Target};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -75,7 +76,7 @@ impl UrlsFile {
     pub fn check_lines(&self, common: &Request, target: &Target) -> Result<()> {
         let mut reader = self.open()?;
         let mut line = String::new();
-        let mut requests = 0u64;
+        let (mut requests, mut weights) = (0u64, 0u64);
         for number in 1u64.. {
             line.clear();
             let at = || format!("{} line {number}", self.name);
@@ -91,7 +92,26 @@ impl UrlsFile {
                 bail!("{} is longer than 1 MiB", at());
             }
             let request = plan::line::request(&line, common, target).with_context(at)?;
-            requests += u64::from(request.is_some());
+            if request.is_some() {
+                requests += 1;
+                weights += u64::from(plan::line::weight(&line).with_context(at)?.0);
+            }
+        }
+        if weights > requests && requests > HELD_MOST as u64 {
+            bail!(
+                "{} has {} requests, and only a file of up to {} may have weights; shorten it, or leave the weights out",
+                self.name,
+                units::count(requests),
+                units::count(HELD_MOST as u64)
+            );
+        }
+        if weights > requests && weights > WEIGHTS_MOST {
+            bail!(
+                "the weights in {} add up to {}, more than {}; use smaller ones",
+                self.name,
+                units::count(weights),
+                units::count(WEIGHTS_MOST)
+            );
         }
         if requests == 0 {
             bail!("{} holds no request", self.name);

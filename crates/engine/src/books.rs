@@ -10,7 +10,7 @@ use crate::verdict;
 use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
 use kernel::Errno;
-use record::{Blame, Exchange, Fault, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
+use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
 
@@ -63,6 +63,7 @@ impl<'p> Books<'p> {
             job,
             tally: Tally {
                 open: load.is_open().then(|| Box::new(open)),
+                requested: job.has_several().then(Box::default),
                 ..Tally::default()
             },
             sent: SentTotal::default(),
@@ -163,10 +164,14 @@ impl<'p> Books<'p> {
     /// its end. (An interrupt may end the round before its window: then there is none that could answer for it.)
     #[cold]
     fn note_warmup_fault(&mut self, exchange: &Exchange, fault: Fault) {
-        let has_window = self.start < self.end;
-        if has_window && exchange.sent < self.start && exchange.done >= self.end {
+        if self.is_carried_over(exchange) {
             self.tally.observe_carried_over(exchange, fault);
         }
+    }
+
+    fn is_carried_over(&self, exchange: &Exchange) -> bool {
+        let has_window = self.start < self.end;
+        has_window && exchange.sent < self.start && exchange.done >= self.end
     }
 
     /// Writes down an exchange of the window that was due at `due`, was never sent, and is given up.
@@ -283,6 +288,7 @@ impl<'p> Books<'p> {
         };
         self.note_ending(now, now, false);
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
+        self.tally.note_unsent(1);
     }
 
     /// Writes down an exchange of which at least a byte was sent.
@@ -295,10 +301,46 @@ impl<'p> Books<'p> {
             flight.status = 0; // a status counts when its response is complete
         }
         self.answered += u64::from(end.ending.result.is_ok());
-        if let (Outcome::Ok, Some(request), true) = (outcome, flight.comparable, flight.belongs) {
-            self.tally.answers.observe(request, flight.length, end.crc);
+        match outcome {
+            Outcome::Ok if flight.belongs => {
+                let answers = &mut self.tally.answers;
+                if !answers.observe_known(flight.asked.number(), flight.length, end.crc) {
+                    self.note_listed(flight, end.crc);
+                }
+            }
+            Outcome::Ok => {}
+            Outcome::Fault(fault) => self.note_failed(flight, fault),
         }
         self.close(flight, outcome, end.ending.bytes);
+    }
+
+    /// Writes down for its own request an exchange of the window that ended ok, where there are several requests; and the
+    /// first response of a request that is the only one.
+    #[cold]
+    fn note_listed(&mut self, flight: &Flight, crc: Option<u32>) {
+        let place = flight.asked.place();
+        if flight.asked.is_compared() {
+            let request = place.unwrap_or(flight.asked.number());
+            self.tally.answers.observe(request, flight.length, crc);
+        }
+        if let Some(place) = place {
+            self.tally
+                .observe_request(place, &flight.exchange, Outcome::Ok);
+        }
+    }
+
+    /// Writes down for its own request an exchange that the window answers for and that did not end ok.
+    #[cold]
+    fn note_failed(&mut self, flight: &Flight, fault: Fault) {
+        let kind = match flight.belongs {
+            true => fault.kind,
+            false if self.is_carried_over(&flight.exchange) => Kind::CarriedOver,
+            false => return,
+        };
+        if let Some(place) = flight.asked.place() {
+            let outcome = Outcome::Fault(Fault { kind, ..fault });
+            self.tally.observe_request(place, &flight.exchange, outcome);
+        }
     }
 
     /// The verdict on an exchange that is over.
@@ -475,7 +517,7 @@ impl Sink for Arrival<'_, '_> {
             return;
         };
         flight.status = head.status;
-        if flight.comparable.is_some()
+        if flight.asked.is_compared()
             && (self.is_first || self.books.answered.is_multiple_of(SAMPLE))
         {
             *self.hasher = Some(Hasher::new());

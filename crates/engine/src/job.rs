@@ -1,11 +1,11 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
-use crate::vigil;
-
+use crate::{lines, vigil};
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
-use record::Awake;
+use record::{Awake, Requested};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a plan could not be made ready.
@@ -29,7 +29,11 @@ pub enum JobError {
 pub struct Job {
     pub(crate) plan: Plan,
     pub(crate) endpoint: Endpoint,
+    /// Requests in the order in which they are sent, over and over: each as often as its weight says. Empty where they are
+    /// read from a long file.
     pub(crate) prepared: Vec<Prepared>,
+    /// What the first requests of the list are called in results.
+    pub(crate) labels: Vec<String>,
     pub(crate) statuses: StatusSet,
     pub(crate) expected: Option<Vec<u8>>,
     pub(crate) common_body: Vec<u8>,
@@ -44,20 +48,19 @@ impl Job {
     /// # Errors
     /// A body's file could not be read.
     pub fn new(plan: Plan, endpoint: Endpoint) -> Result<Job, JobError> {
-        let prepared = match &plan.requests {
-            Requests::Listed(requests) => {
-                let prepare = |request| Prepared::new(request, &plan);
-                requests
-                    .iter()
-                    .map(prepare)
-                    .collect::<Result<Vec<_>, _>>()?
-            }
-            Requests::File { .. } => Vec::new(),
-        };
         let common_body = match &plan.requests {
             Requests::File { common, .. } => body_bytes(common)?,
             Requests::Listed(_) => Vec::new(),
         };
+        let listed: Vec<(Request, u32)> = match &plan.requests {
+            Requests::Listed(requests) => requests.iter().map(|each| (each.clone(), 1)).collect(),
+            Requests::File { path, common } => lines::held(path, common, &plan.target),
+        };
+        let prepared = prepared(&plan, &listed)?;
+        let labels = listed
+            .iter()
+            .map(|(request, _)| request.label(plan.secrets()));
+        let labels = labels.take(Requested::MOST).collect();
         let expected = plan
             .expect
             .body
@@ -76,6 +79,7 @@ impl Job {
                     .any(|each: &Prepared| each.head.len() > SEGMENT),
             plan,
             endpoint,
+            labels,
             prepared,
             expected,
             common_body,
@@ -102,6 +106,11 @@ impl Job {
     /// Whom it asks.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Whether different requests are told apart in results.
+    pub(crate) fn has_several(&self) -> bool {
+        self.labels.len() > 1
     }
 }
 
@@ -130,17 +139,90 @@ fn body_bytes(request: &Request) -> Result<Vec<u8>, JobError> {
     }
 }
 
+/// Which of the listed requests one is.
+///
+/// A number below [`Answers::MOST`](record::Answers::MOST) is the only request of a run and nothing else: of all others the
+/// number lies beyond what is looked up for every response, so that telling them apart costs such a run nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked(u32);
+
+impl Asked {
+    const ONE_OF_SEVERAL: u32 = 1 << 31;
+    const UNCOMPARED: u32 = 1 << 30;
+    /// One that is in no list, or whose responses may differ and that is the only one.
+    pub(crate) const UNLISTED: Asked = Asked(Self::UNCOMPARED);
+
+    fn new(place: usize, is_one_of_several: bool, is_template: bool) -> Asked {
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let several = flag(is_one_of_several, Self::ONE_OF_SEVERAL);
+        Asked(place as u32 | several | flag(is_template, Self::UNCOMPARED))
+    }
+
+    /// Its number, with what else is known of it.
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Whether its responses are compared with one another.
+    #[inline]
+    pub(crate) fn is_compared(self) -> bool {
+        self.0 & Self::UNCOMPARED == 0
+    }
+
+    /// Its place in the list, where there are several.
+    pub(crate) fn place(self) -> Option<u32> {
+        let place = self.0 & !(Self::ONE_OF_SEVERAL | Self::UNCOMPARED);
+        (self.0 & Self::ONE_OF_SEVERAL != 0).then_some(place)
+    }
+}
+
 /// A listed request as bytes, encoded once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) head: Vec<u8>,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Arc<[u8]>,
     pub(crate) is_head: bool,
     pub(crate) template: Option<Template>,
+    pub(crate) asked: Asked,
+}
+
+/// The requests of `listed` in the order in which they are sent, each as often as its weight says.
+fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, JobError> {
+    let mut bodies: Vec<(&Body, Arc<[u8]>)> = Vec::new();
+    let mut each = Vec::new();
+    for (place, (request, _)) in listed.iter().enumerate() {
+        let shared = bodies
+            .last()
+            .filter(|(body, _)| request.body.as_ref() == Some(*body));
+        let bytes = match shared {
+            Some((_, bytes)) => Arc::clone(bytes),
+            None => body_bytes(request)?.into(),
+        };
+        bodies.extend(request.body.as_ref().map(|body| (body, Arc::clone(&bytes))));
+        let asked = Asked::new(place, listed.len() > 1, request.is_template());
+        each.push(Prepared::new(request, plan, bytes, asked));
+    }
+    let weights: Vec<u32> = listed.iter().map(|(_, weight)| *weight).collect();
+    Ok(turns(&weights)
+        .into_iter()
+        .map(|place| each[place].clone())
+        .collect())
+}
+
+/// The order in which requests of these weights are sent: each as often as its weight says, at even distances.
+fn turns(weights: &[u32]) -> Vec<usize> {
+    let at = |time: u32, weight: u32| (u64::from(2 * time + 1) << 32) / u64::from(2 * weight);
+    let places = weights.iter().enumerate();
+    let mut turns: Vec<(u64, usize)> = places
+        .flat_map(|(place, weight)| (0..*weight).map(move |time| (at(time, *weight), place)))
+        .collect();
+    turns.sort_unstable();
+    turns.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Where the holes of a request are: the head is `before` + path + `after` (+ Content-Length) + blank line.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Template {
     before: Vec<u8>,
     path: Vec<u8>,
@@ -149,15 +231,15 @@ pub(crate) struct Template {
 }
 
 impl Prepared {
-    fn new(request: &Request, plan: &Plan) -> Result<Prepared, JobError> {
-        let body = body_bytes(request)?;
+    fn new(request: &Request, plan: &Plan, body: Arc<[u8]>, asked: Asked) -> Prepared {
         let length = request.body.as_ref().map(|_| body.len() as u64);
-        Ok(Prepared {
+        Prepared {
             head: encode(request, plan, length),
             body,
             is_head: request.method == "HEAD",
             template: request.is_template().then(|| Template::new(request, plan)),
-        })
+            asked,
+        }
     }
 }
 
@@ -258,6 +340,26 @@ mod tests {
         let right: Vec<u16> = (0..=u16::MAX).filter(|&status| set.holds(status)).collect();
         let wanted: Vec<u16> = (200..=399).chain([404]).collect();
         assert_eq!(right, wanted);
+    }
+
+    #[test]
+    fn requests_are_sent_as_often_as_they_weigh_at_even_distances() {
+        let cases: &[(&[u32], &[usize])] = &[
+            (&[], &[]),
+            (&[1], &[0]),
+            (&[1, 1, 1], &[0, 1, 2]),
+            (&[3, 1], &[0, 0, 1, 0]),
+            (&[1, 4], &[1, 1, 0, 1, 1]),
+            (&[2, 2], &[0, 1, 0, 1]),
+        ];
+        for (weights, wanted) in cases {
+            assert_eq!(turns(weights), *wanted, "{weights:?}");
+        }
+        let many = turns(&[1000, 1, 999]);
+        assert_eq!(
+            [0, 1, 2].map(|place| many.iter().filter(|each| **each == place).count()),
+            [1000, 1, 999]
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Requests streamed from a file, one a line, over and over: never more of it in memory than a buffer.
+//! Requests of a file, one a line. A long file is streamed, over and over: never more of it in memory than a buffer.
 //!
 //! Every thread reads the file for itself and takes each `threads`-th line, so that together they take them all.
 //! The file was checked before the load; a line that has been spoilt since is passed over.
 
+use plan::line::HELD_MOST;
 use plan::{Request, Target};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -87,10 +88,18 @@ impl<'p> Lines<'p> {
     }
 }
 
-/// How many requests the file at `path` holds, counted up to `most`.
-pub(crate) fn count(path: &Path, common: &Request, target: &Target, most: usize) -> usize {
+/// The requests of the file at `path` with their weights; none of a file that has more than are held in memory.
+pub(crate) fn held(path: &Path, common: &Request, target: &Target) -> Vec<(Request, u32)> {
     let mut lines = Lines::new(path, common, target, 0, 1);
-    (0..most).take_while(|_| lines.line().is_some()).count()
+    let mut held = Vec::new();
+    while let Some(request) = lines.line() {
+        if held.len() == HELD_MOST {
+            return Vec::new();
+        }
+        let weight = plan::line::weight(&lines.buffer).map_or(1, |(weight, _)| weight);
+        held.push((request, weight));
+    }
+    held
 }
 
 #[cfg(test)]

@@ -164,6 +164,9 @@ fn on_threads(
     })?;
     let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
     let mut round = assemble(index, ledgers);
+    if let Some(requested) = &mut round.tally.requested {
+        requested.name(&job.labels);
+    }
     round.suspended = suspension.end();
     round.took = kernel::clock::now() - begun;
     Ok((round, next))

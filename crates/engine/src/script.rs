@@ -1,7 +1,7 @@
 //! Which request comes next on a thread, and what number it has.
 
-use crate::job::{self, Job};
-use crate::lines::{self, Lines};
+use crate::job::{self, Asked, Job};
+use crate::lines::Lines;
 use plan::{Body, Requests};
 use wire::Source;
 
@@ -11,8 +11,8 @@ pub(crate) struct Next<'p> {
     pub(crate) head: Source<'p>,
     pub(crate) body: Source<'p>,
     pub(crate) is_head: bool,
-    /// Its place in the plan's list, where its answers can be compared with one another.
-    pub(crate) comparable: Option<u32>,
+    /// Which of the listed requests it is.
+    pub(crate) asked: Asked,
 }
 
 /// The next request, where it is a head alone and its bytes are there already.
@@ -21,7 +21,7 @@ pub(crate) struct Bare<'p> {
     pub(crate) head: &'p [u8],
     pub(crate) is_head: bool,
     /// As in [`Next`].
-    pub(crate) comparable: u32,
+    pub(crate) asked: Asked,
 }
 
 impl<'p> From<Bare<'p>> for Next<'p> {
@@ -30,7 +30,7 @@ impl<'p> From<Bare<'p>> for Next<'p> {
             head: Source::Shared(bare.head),
             body: Source::EMPTY,
             is_head: bare.is_head,
-            comparable: Some(bare.comparable),
+            asked: bare.asked,
         }
     }
 }
@@ -40,8 +40,11 @@ impl<'p> From<Bare<'p>> for Next<'p> {
 pub(crate) struct Script<'p> {
     job: &'p Job,
     lines: Option<Lines<'p>>,
-    /// Place of the next listed request.
+    /// Place of the next listed request, and how far the one after it lies from it.
     place: usize,
+    step: usize,
+    /// Threads that share out the list; 1 where each goes through all of it.
+    sharers: usize,
     /// Number of the next exchange, and how far apart this thread's numbers are.
     seq: u64,
     stride: u64,
@@ -50,16 +53,25 @@ pub(crate) struct Script<'p> {
 impl<'p> Script<'p> {
     /// The way of `thread` of `threads`; `base` is the first number no earlier round has used.
     pub(crate) fn new(job: &'p Job, thread: u32, threads: u32, base: u64) -> Script<'p> {
-        let lines = match &job.plan.requests {
-            Requests::Listed(_) => None,
+        let many = job.prepared.len().max(1);
+        let (lines, sharers) = match &job.plan.requests {
+            Requests::Listed(_) => (None, 1),
+            Requests::File { .. } if !job.prepared.is_empty() => (None, threads as usize),
             Requests::File { path, common } => {
-                Some(Lines::new(path, common, &job.plan.target, thread, threads))
+                let lines = Lines::new(path, common, &job.plan.target, thread, threads);
+                (Some(lines), 1)
             }
+        };
+        let step = match sharers % many {
+            0 => usize::from(many > 1),
+            step => step,
         };
         Script {
             job,
             lines,
-            place: thread as usize % job.prepared.len().max(1),
+            place: thread as usize % many,
+            step,
+            sharers,
             seq: base + u64::from(thread),
             stride: u64::from(threads),
         }
@@ -88,7 +100,7 @@ impl<'p> Script<'p> {
             head: Source::Shared(&prepared.head),
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
-            comparable: Some(place as u32),
+            asked: prepared.asked,
         })
     }
 
@@ -104,7 +116,7 @@ impl<'p> Script<'p> {
         Some(Bare {
             head: &prepared.head,
             is_head: prepared.is_head,
-            comparable: place as u32,
+            asked: prepared.asked,
         })
     }
 
@@ -130,7 +142,7 @@ impl<'p> Script<'p> {
             head: Source::Own(head),
             body: Source::Own(body),
             is_head: prepared.is_head,
-            comparable: None,
+            asked: prepared.asked,
         })
     }
 
@@ -138,10 +150,21 @@ impl<'p> Script<'p> {
     #[inline]
     fn pass(&mut self) {
         self.seq += self.stride;
-        self.place = if self.place + 1 < self.job.prepared.len() {
-            self.place + 1
-        } else {
-            0
+        self.place += self.step;
+        if self.place >= self.job.prepared.len() {
+            self.begin_again();
+        }
+    }
+
+    /// Goes on at the beginning of the list. Threads that share it out so that each would always take the same of it
+    /// change places, or the requests of a faster thread would be sent more often than their weight says.
+    #[cold]
+    fn begin_again(&mut self) {
+        let many = self.job.prepared.len();
+        let is_even = self.sharers < many && many.is_multiple_of(self.sharers);
+        self.place = match is_even {
+            true => (self.place % self.sharers + 1) % self.sharers,
+            false => self.place - many,
         };
     }
 
@@ -174,7 +197,7 @@ impl<'p> Script<'p> {
             head,
             body,
             is_head: request.method == "HEAD",
-            comparable: None,
+            asked: Asked::UNLISTED,
         })
     }
 }
@@ -184,9 +207,9 @@ impl Job {
     /// requests holds none.
     pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut script = Script::new(self, 0, 1, seq);
-        let most = match &self.plan.requests {
-            Requests::Listed(requests) => most.min(requests.len()),
-            Requests::File { path, common } => lines::count(path, common, &self.plan.target, most),
+        let most = match self.labels.len() {
+            0 => most,
+            listed => most.min(listed),
         };
         let requests = (0..most).map_while(|_| script.next(Vec::new));
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));

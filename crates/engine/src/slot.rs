@@ -9,6 +9,7 @@
 //!     +------------------------------------+ closed by either side
 //! ```
 
+use crate::job::Asked;
 use crc32fast::Hasher;
 use record::{Exchange, Step};
 use units::{Instant, Nanos};
@@ -47,8 +48,8 @@ pub(crate) struct Flight {
     pub(crate) request_bytes: u64,
     /// Bytes of body that have come.
     pub(crate) length: u64,
-    /// Its request's place in the plan's list, where answers can be compared.
-    pub(crate) comparable: Option<u32>,
+    /// Which of the listed requests it is.
+    pub(crate) asked: Asked,
     /// The status, once the head has come; 0 before.
     pub(crate) status: u16,
     /// Whether it was due in the window.
@@ -58,13 +59,13 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(due: Pending, request_bytes: u64, comparable: Option<u32>) -> Flight {
+    pub(crate) fn new(due: Pending, request_bytes: u64, asked: Asked) -> Flight {
         Flight {
             exchange: Exchange::due(due.due),
             unsent: request_bytes,
             request_bytes,
             length: 0,
-            comparable,
+            asked,
             status: 0,
             belongs: due.belongs,
             differs: false,
@@ -73,8 +74,8 @@ impl Flight {
 
     /// One whose request of `bytes` the kernel has taken whole, its first byte at `sent`.
     #[inline]
-    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, comparable: u32) -> Flight {
-        let mut flight = Flight::new(due, bytes, Some(comparable));
+    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, asked: Asked) -> Flight {
+        let mut flight = Flight::new(due, bytes, asked);
         flight.exchange.sent = sent;
         flight.unsent = 0;
         flight

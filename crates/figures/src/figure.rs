@@ -20,6 +20,8 @@ pub struct Figure {
     pub class: Option<record::Figure>,
     /// Whether each round has its own value, so that rounds give an interval.
     pub repeats: bool,
+    /// Whether each request of a list has its own value.
+    pub of_requests: bool,
     /// Column in a row for each point.
     pub point: Option<Column>,
     /// Column in a row for each round.
@@ -130,6 +132,7 @@ impl Figure {
             unit,
             class: None,
             repeats: false,
+            of_requests: false,
             point: None,
             round: None,
             cell: None,
@@ -152,6 +155,13 @@ impl Figure {
     pub(crate) const fn repeats(self) -> Figure {
         Figure {
             repeats: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn of_requests(self) -> Figure {
+        Figure {
+            of_requests: true,
             ..self
         }
     }

@@ -194,7 +194,8 @@ impl Selected {
 
     /// Returns the value; none where nothing carries it.
     pub fn value(&self, of: &Figures<'_>) -> Option<Value> {
-        (self.figure.value)(of, self.part)
+        let is_known = of.request.is_none() || self.figure.of_requests;
+        is_known.then(|| (self.figure.value)(of, self.part))?
     }
 
     /// Returns the value as a number in the figure's unit; none of words, and where nothing carries it.

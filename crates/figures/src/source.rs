@@ -2,11 +2,13 @@
 
 use plan::Plan;
 use record::{
-    Cost, Finding, Grade, OpenFigures, Point, Round, Run, Statistic, Summary, Tally, VisitFigures,
+    Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run, Statistic, Summary, Tally,
+    VisitFigures,
 };
 use stats::Histogram;
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use units::Percentile;
 
 /// Some rounds of a load level and everything that is computed from them, each thing once.
@@ -26,6 +28,8 @@ pub struct Figures<'a> {
     pub is_round: bool,
     /// Generator processes that measured the rounds, 1 or 2.
     pub generators: u32,
+    /// The only request of the list that counts here; none where all do.
+    pub request: Option<&'a str>,
     /// Figures of the rounds that scripts rely on.
     pub summary: Cow<'a, Summary>,
     /// What the server cost; none where it was not observed.
@@ -58,6 +62,7 @@ impl<'a> Figures<'a> {
             rounds: &point.rounds,
             is_round: false,
             generators: 1,
+            request: None,
             summary,
             cost,
             tally: OnceCell::new(),
@@ -87,9 +92,53 @@ impl<'a> Figures<'a> {
                 rounds,
                 is_round: true,
                 generators,
+                request: None,
                 summary: Cow::Owned(Summary::of(rounds)?),
                 cost: Cost::of(rounds).map(Cow::Owned),
                 tally: OnceCell::new(),
+            })
+        })
+    }
+
+    /// Returns each request of the list by itself, over all the rounds; nothing where a run sends only one. Only counts and
+    /// latency are known of them ([`Figure::of_requests`](crate::Figure)).
+    pub fn each_request(&self) -> impl Iterator<Item = Figures<'_>> {
+        let requested = self.tally().requested.as_deref();
+        self.summary.by_request.iter().filter_map(move |one| {
+            let mut known = requested?.each.iter();
+            let tally = known.find(|tally| tally.request == one.request)?;
+            let summary = Summary {
+                requests: one.requests,
+                ok: one.ok,
+                errors: Errors {
+                    total: one.errors,
+                    by_kind: BTreeMap::new(),
+                },
+                latency_us: one.latency_us.clone(),
+                by_request: Vec::new(),
+                open: None,
+                omission: None,
+                per_request: None,
+                rps: self.summary.rps.clone(),
+                ..*self.summary
+            };
+            let tally = Tally {
+                service: tally.latency.clone(),
+                censored_from: tally.censored_from,
+                ..Tally::default()
+            };
+            Some(Figures {
+                run: self.run,
+                point: self.point,
+                index: self.index,
+                plan: Cow::Borrowed(&*self.plan),
+                rounds: self.rounds,
+                is_round: self.is_round,
+                generators: self.generators,
+                request: Some(&one.request),
+                summary: Cow::Owned(summary),
+                cost: None,
+                tally: OnceCell::from(Cow::Owned(tally)),
             })
         })
     }

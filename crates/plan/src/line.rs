@@ -1,10 +1,17 @@
-//! One request a line: `[METHOD] PATH-OR-URL [BODY]`, as files of URLs hold them.
+//! One request a line: `[weight=N] [METHOD] PATH-OR-URL [BODY]`, as files of URLs hold them.
 //!
-//! Blank lines and lines that begin with `#` say nothing. A URL must name the server that is being weighed; a body is
-//! the rest of the line.
+//! Blank lines and lines that begin with `#` say nothing. A URL must name the server under test; a body is the rest of the
+//! line. A request of weight 3 is sent three times as often as one of weight 1.
 
 use crate::{Body, Request, Target};
 use thiserror::Error;
+
+/// The most requests of a file that are held in memory, and so may have weights; a longer file is read as it is needed.
+pub const HELD_MOST: usize = 4096;
+/// The highest weight of a request.
+pub const WEIGHT_MOST: u32 = 1000;
+/// The most that the weights of a file may add up to.
+pub const WEIGHTS_MOST: u64 = 100_000;
 
 /// Why a line is no request; the caller adds file and line number.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -12,6 +19,11 @@ pub enum LineError {
     /// No path follows the method.
     #[error("there is no path; write `/path`, `http://host/path` or `METHOD /path BODY`")]
     NoPath,
+    /// The weight is no number, 0 or too high.
+    #[error(
+        "`weight={0}` is no weight; write a whole number from 1 to {WEIGHT_MOST}, such as weight=3"
+    )]
+    BadWeight(String),
     /// The URL names another server.
     #[error("it names `{other}`, but this run weighs `{target}`; one run weighs one server")]
     OtherServer {
@@ -41,7 +53,7 @@ pub fn request(
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
-    let (first, rest) = split(line);
+    let (first, rest) = split(weight(line)?.1);
     let is_url = |word: &str| word.starts_with('/') || word.contains("://");
     let (method, url, body) = if is_url(first) {
         (common.method.clone(), first, rest)
@@ -69,6 +81,21 @@ pub fn request(
         body,
         ..common.clone()
     }))
+}
+
+/// Returns the weight that a line begins with, 1 where there is none, and the rest of the line.
+///
+/// # Errors
+/// [`LineError::BadWeight`].
+pub fn weight(line: &str) -> Result<(u32, &str), LineError> {
+    let (first, rest) = split(line.trim());
+    let Some(number) = first.strip_prefix("weight=") else {
+        return Ok((1, line));
+    };
+    match number.parse() {
+        Ok(weight @ 1..=WEIGHT_MOST) => Ok((weight, rest)),
+        _ => Err(LineError::BadWeight(number.to_owned())),
+    }
 }
 
 fn split(line: &str) -> (&str, &str) {
@@ -148,6 +175,16 @@ mod tests {
                 is("POST", "/a", Some("{\"n\": {seq}}")),
             ),
             ("/r?to=http://x/", is("GET", "/r?to=http://x/", None)),
+            ("weight=3 /a", is("GET", "/a", None)),
+            (
+                "weight=1000 POST /a weight=2",
+                is("POST", "/a", Some("weight=2")),
+            ),
+            ("weight=3", Err(LineError::NoPath)),
+            ("weight= /a", Err(LineError::BadWeight("".into()))),
+            ("weight=0 /a", Err(LineError::BadWeight("0".into()))),
+            ("weight=1001 /a", Err(LineError::BadWeight("1001".into()))),
+            ("weight=1.5 /a", Err(LineError::BadWeight("1.5".into()))),
             ("POST", Err(LineError::NoPath)),
             ("post /a", Err(LineError::BadMethod("post".into()))),
             ("/ä", Err(LineError::BadPath("/ä".into()))),

@@ -26,20 +26,18 @@ impl Answers {
     pub const MOST: u32 = 4096;
 
     /// Counts an ok answer to the listed request `request`. Not to be called for templates, whose answers may differ.
-    #[inline]
     pub fn observe(&mut self, request: u32, length: u64, crc: Option<u32>) {
-        match self.0.get_mut(request as usize) {
-            Some(answer) => answer.observe(length, crc),
-            None => self.observe_first(request, length, crc),
-        }
-    }
-
-    #[cold]
-    fn observe_first(&mut self, request: u32, length: u64, crc: Option<u32>) {
-        if request < Self::MOST {
+        if !self.observe_known(request, length, crc) && request < Self::MOST {
             self.0.resize_with(request as usize + 1, Answer::default);
             self.0[request as usize].observe(length, crc);
         }
+    }
+
+    /// Does the same, but counts only where a request as high in the list was answered before; returns whether it did.
+    #[inline]
+    pub fn observe_known(&mut self, request: u32, length: u64, crc: Option<u32>) -> bool {
+        let known = self.0.get_mut(request as usize);
+        known.map(|answer| answer.observe(length, crc)).is_some()
     }
 
     /// Adds another's counts.

@@ -36,6 +36,9 @@ pub struct Summary {
     /// What a request cost the server, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_request: Option<PerRequest>,
+    /// Each request by itself, where several different ones are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_request: Vec<RequestFigures>,
     /// Raw bytes of responses.
     pub bytes_received: u64,
     /// Raw bytes of requests.
@@ -121,6 +124,36 @@ impl OpenFigures {
             ("connecting", &self.connecting_us),
             ("generator late", &self.generator_late_us),
         ]
+    }
+}
+
+/// Figures of one request over all rounds of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestFigures {
+    /// Path and query, after the method unless that is GET.
+    pub request: String,
+    /// Those that were sent: `ok` + `errors`.
+    pub requests: u64,
+    /// Those that ended ok.
+    pub ok: u64,
+    /// Those that did not.
+    pub errors: u64,
+    /// Latency of the ok and censored ones, in microseconds.
+    pub latency_us: Latency,
+}
+
+impl RequestFigures {
+    /// Returns the figures of each request of the list that was sent.
+    fn of(tally: &Tally, list: &[Percentile]) -> Vec<RequestFigures> {
+        let all = tally.requested.iter().flat_map(|requested| &requested.each);
+        let all = all.map(|one| RequestFigures {
+            request: one.request.clone(),
+            requests: one.ok.saturating_add(one.errors),
+            ok: one.ok,
+            errors: one.errors,
+            latency_us: Latency::from(&one.latency, one.censored_from, list),
+        });
+        all.filter(|figures| figures.requests > 0).collect()
     }
 }
 
@@ -242,6 +275,7 @@ impl Summary {
             open: OpenFigures::of(tally, duration_s, list),
             omission: Omission::with(tally, list),
             per_request: PerRequest::of(rounds),
+            by_request: RequestFigures::of(tally, list),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
         }

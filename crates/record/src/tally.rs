@@ -2,7 +2,8 @@
 
 use crate::summary::demanded;
 use crate::{
-    Answers, Blame, Exchange, Fault, Faults, Gaps, Kind, OpenTimes, Outcome, Series, Step,
+    Answers, Blame, Exchange, Fault, Faults, Gaps, Kind, OpenTimes, Outcome, Requested, Series,
+    Step,
 };
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
@@ -71,6 +72,9 @@ pub struct Tally {
     /// Spans of the window in which nothing ended; of a closed loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gaps: Option<Box<Gaps>>,
+    /// Each request by itself, where several different ones are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<Box<Requested>>,
 }
 
 impl Tally {
@@ -137,6 +141,7 @@ impl Tally {
             blame,
         };
         self.faults.add(fault, count);
+        self.note_unsent(count);
         match &mut self.open {
             Some(open) => (0..count).for_each(|_| open.censor(age)),
             None if count > 0 => self.censor(count, age),
@@ -154,6 +159,21 @@ impl Tally {
             open.censor(exchange.response());
         }
         self.censor(1, exchange.age());
+    }
+
+    /// Counts an exchange that is in the other counts for the request at `place` of the list, where there are several.
+    pub fn observe_request(&mut self, place: u32, exchange: &Exchange, outcome: Outcome) {
+        let is_open = self.open.is_some();
+        if let Some(requested) = &mut self.requested {
+            requested.observe(place, exchange, outcome, is_open);
+        }
+    }
+
+    /// Counts exchanges that are among the errors and belong to no request of the list, because nothing was sent of them.
+    pub fn note_unsent(&mut self, count: u64) {
+        if let Some(requested) = &mut self.requested {
+            plus(&mut requested.unsent, count);
+        }
     }
 
     /// Exchanges that the window answers for: those due in it and those carried over into it. Error shares are of these.
@@ -202,6 +222,10 @@ impl Tally {
             && self.never_sent == of(Kind::NeverSent)
             && self.carried_over == of(Kind::CarriedOver)
             && sum(self.ok, self.censored()) == Some(self.latency().count())
+            && self
+                .requested
+                .as_ref()
+                .is_none_or(|requested| requested.adds_up(self.ok, self.errors()))
     }
 
     /// Adds another thread's tally. ([`crate::Summary::tally`] adds rounds, in which connections do not add up.)
@@ -236,6 +260,9 @@ impl Tally {
         if let Some(gaps) = &other.gaps {
             self.gaps.get_or_insert_default().merge(gaps);
         }
+        if let Some(requested) = &other.requested {
+            self.requested.get_or_insert_default().merge(requested);
+        }
     }
 }
 
@@ -261,6 +288,9 @@ impl Tally {
         }
         if let Some(gaps) = self.gaps.as_deref_mut() {
             all.extend([&mut gaps.length, &mut gaps.caught]);
+        }
+        if let Some(requested) = self.requested.as_deref_mut() {
+            all.extend(requested.each.iter_mut().map(|one| &mut one.latency));
         }
         all
     }

@@ -43,7 +43,10 @@ fn render(runs: &[Run], grain: Grain, sheet: Sheet) -> String {
     let mut text = sheet.row(columns.iter().map(|(name, _)| name.clone()));
     for point in runs.iter().flat_map(Figures::points) {
         match grain {
-            Grain::Point => text.push_str(&row(&point)),
+            Grain::Point => {
+                text.push_str(&row(&point));
+                text.extend(point.each_request().map(|request| row(&request)));
+            }
             Grain::Round => text.extend(point.each_round().map(|round| row(&round))),
         }
     }

@@ -36,9 +36,13 @@ impl Percentile {
         f64::from(self.0) / (100 * Self::PARTS) as f64
     }
 
-    /// Returns the name that records and columns use: as shown, without the point (`p999`).
+    /// Returns the name that records and columns use: as shown (`p12.5`), from p90 on without the point (`p999`).
     pub fn key(self) -> String {
-        self.to_string().replace('.', "")
+        let shown = self.to_string();
+        match self < Percentile::P90 {
+            true => shown,
+            false => shown.replace('.', ""),
+        }
     }
 
     /// Reads a list such as `50,75,99.99`, ascending, each percentile once.
@@ -115,6 +119,8 @@ mod tests {
             ("p9999", Some("p99.99")),
             ("99.999999", Some("p99.999999")),
             ("0.5", Some("p0.5")),
+            ("p12.5", Some("p12.5")),
+            ("5.5", Some("p5.5")),
             ("7", Some("p7")),
             ("999", None),
             ("p500", None),
@@ -131,6 +137,7 @@ mod tests {
         for (text, wanted) in cases {
             let read = text.parse::<Percentile>().ok();
             assert_eq!(read.map(|p| p.to_string()).as_deref(), *wanted, "{text}");
+            assert_eq!(read.map(|p| p.key().parse()), read.map(Ok), "{text}");
         }
     }
 

@@ -223,6 +223,13 @@ fn differences(stated: &Summary, computed: &Summary, foreign: bool) -> Vec<Strin
     if stated.errors.by_kind != computed.errors.by_kind {
         names.push("errors by kind".to_owned());
     }
+    let each = |summary: &Summary| -> Vec<(u64, u64)> {
+        let all = summary.by_request.iter();
+        all.map(|one| (one.ok, one.errors)).collect()
+    };
+    if each(stated) != each(computed) {
+        names.push("by_request".to_owned());
+    }
     if foreign {
         return names;
     }

@@ -248,6 +248,74 @@ fn a_file_of_urls_is_asked_line_by_line_over_and_over() {
 }
 
 #[test]
+fn a_request_of_a_file_is_sent_as_often_as_it_weighs_and_has_its_own_figures() {
+    let bench = Bench::new();
+    let server = Scripted::answering(OK);
+    bench.file("urls", "/a\nweight=3 /b?token=secret\nPOST /c body\n");
+    let at = server.at();
+    for line in ["-c 1", "-c 4 -t 2", "-c 3 -t 3", "-c 2 --two-generators"] {
+        let before = server.asked().len();
+        let line = format!("{at} --urls urls -n 300 --rounds 2 {line} --percentiles 50");
+        let (said, record) = bench.run(&line);
+        said.ended(0);
+        record.assert_conserved();
+        let sent = server.asked().split_off(before);
+        for (place, (name, share)) in [("/a", 60), ("/b?token=(withheld)", 180), ("POST /c", 60)]
+            .into_iter()
+            .enumerate()
+        {
+            let one = |what: &str| {
+                record
+                    .at(&format!("/summary/by_request/{place}/{what}"))
+                    .clone()
+            };
+            assert_eq!(one("request"), name, "{line}");
+            // Two rounds; each thread begins at another place of the list.
+            assert!(
+                one("ok").as_u64().unwrap().abs_diff(2 * share) <= 6,
+                "{line}: {name} {}",
+                one("ok")
+            );
+            assert_eq!(
+                (one("errors"), one("requests")),
+                (0.into(), one("ok")),
+                "{line}"
+            );
+            assert!(one("latency_us")["p50"].is_f64(), "{line}");
+            assert!(said.out.contains(name), "{}", said.out);
+        }
+        let all = record.at("/summary/by_request").as_array().unwrap();
+        let ok: u64 = all.iter().map(|one| one["ok"].as_u64().unwrap()).sum();
+        assert_eq!(ok, 600, "{line}");
+        if before > 0 {
+            continue; // the server notes only its first requests
+        }
+        let heavy = sent.iter().filter(|asked| asked.line().contains("/b"));
+        assert!(heavy.count() >= 354, "{line}");
+    }
+}
+
+#[test]
+fn errors_belong_to_the_request_that_had_them() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at();
+    let line =
+        format!("{at}/100.html {at}/none {at}/0.html?{{seq}} -n 90 -c 3 --rounds 1 --keep-going");
+    let (said, record) = bench.run(&line);
+    said.ended(1);
+    record.assert_conserved();
+    let one = |place: usize| {
+        ["ok", "errors"].map(|what| record.count(&format!("/summary/by_request/{place}/{what}")))
+    };
+    assert_eq!([0, 1, 2].map(one), [[30, 0], [0, 30], [30, 0]]);
+    let brief = bench.say("report run.json");
+    assert!(brief.out.contains("/none"), "{}", brief.out);
+    let alone = bench.run(&format!("{at}/100.html -n 5 --rounds 1")).1;
+    assert!(alone.at("/summary")["by_request"].is_null());
+}
+
+#[test]
 fn urls_come_through_pipes_too_and_are_asked_over_and_over() {
     let bench = Bench::new();
     let server = Scripted::answering(OK);

@@ -232,6 +232,21 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["--urls bad line 3", "`get` is no method"],
     ),
     (
+        &["@", "--urls", "weights"],
+        &[
+            "--urls weights line 2",
+            "`weight=0` is no weight; write a whole number from 1 to 1000",
+        ],
+    ),
+    (
+        &["@", "--urls", "long"],
+        &["--urls long has 4,097 requests, and only a file of up to 4,096 may have weights"],
+    ),
+    (
+        &["@", "--urls", "heavy"],
+        &["the weights in --urls heavy add up to 101,000, more than 100,000"],
+    ),
+    (
         &["@", "--urls", "other"],
         &["--urls other line 2", "http://other.example"],
     ),
@@ -301,6 +316,9 @@ fn every_bad_input_is_refused_by_name_and_the_server_is_never_asked() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     bench.file("bad", "/a\n# fine\nget /b\n");
+    bench.file("weights", "weight=2 /a\nweight=0 /b\n");
+    bench.file("long", format!("weight=2 /a\n{}", "/b\n".repeat(4096)));
+    bench.file("heavy", "weight=1000 /a\n".repeat(101));
     bench.file("other", "/a\nhttp://other.example/b\n");
     bench.file("blank", "\n# nothing\n");
     bench.file("paths", "/a\n/b\n");

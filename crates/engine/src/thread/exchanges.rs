@@ -125,7 +125,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             due,
             sent_at,
             bare.head.len() as u64,
-            bare.comparable,
+            bare.asked,
         ));
         slot.connection
             .open_sent(ExchangeId(self.next_id), bare.is_head);
@@ -165,7 +165,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
-            .push_back(Flight::new(due, bytes as u64, next.comparable));
+            .push_back(Flight::new(due, bytes as u64, next.asked));
         slot.opened += 1;
         self.next_id = self.next_id.wrapping_add(1);
         slot.connection.open(Opening {

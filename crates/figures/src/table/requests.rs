@@ -11,14 +11,15 @@ pub(super) const ROWS: &[Figure] = &[
     Figure::new("duration_s", Unit::Seconds, "measure window in seconds; of several rounds the sum",
         |f, _| number(f.summary.duration_s)).points("duration_s").rounds("window_s").cell("time", 2, Dim),
     Figure::new("requests", Unit::Count, "requests scheduled in the measure window, and those carried over from before it",
-        |f, _| count(f.summary.requests)).class(Counts).csv("requests"),
+        |f, _| count(f.summary.requests)).class(Counts).csv("requests").of_requests(),
     Figure::new("ok", Unit::Count, "requests that ended ok",
-        |f, _| count(f.summary.ok)).class(Counts).csv("ok"),
+        |f, _| count(f.summary.ok)).class(Counts).csv("ok").of_requests(),
     Figure::new("errors.total", Unit::Count, "requests that did not end ok, censored ones included",
-        |f, _| count(f.summary.errors.total)).aliases(&["errors"]).class(Counts).csv("errors").cell("errors", 8, Alarm),
+        |f, _| count(f.summary.errors.total)).aliases(&["errors"]).class(Counts).csv("errors").of_requests()
+        .cell("errors", 8, Alarm),
     Figure::new("errors.share", Unit::Share, "errors as a share of the requests",
         |f, _| number((f.summary.requests > 0).then(|| f.summary.errors.total as f64 / f.summary.requests as f64)))
-        .aliases(&["error_rate", "error_share"]).class(Counts),
+        .aliases(&["error_rate", "error_share"]).class(Counts).of_requests(),
     Figure::new("errors.{kind}", Unit::Count, "errors of kind {kind}", |f, part| match part {
             Part::Kind(kind) => count(f.summary.errors.by_kind.get(kind.name()).copied().unwrap_or(0)),
             _ => None,

@@ -16,20 +16,20 @@ pub(super) const LATENCY: &[Figure] = &[
     Figure::new("latency_us.min", Unit::Micros,
         "min latency in microseconds; latency is response time with a rate, else service time",
         |f, _| number(f.summary.latency_us.min)).aliases(&["latency.min"]).at_least(|f, _| f.is_bound(Statistic::Min))
-        .class(Latency).csv("latency_min_us"),
+        .class(Latency).csv("latency_min_us").of_requests(),
     Figure::new("latency_us.mean", Unit::Micros, "mean latency",
         |f, _| number(f.summary.latency_us.mean)).aliases(&["latency.mean", "mean"]).at_least(|f, _| f.is_bound(Statistic::Mean))
-        .class(Latency).repeats().csv("latency_mean_us"),
+        .class(Latency).repeats().csv("latency_mean_us").of_requests(),
     Figure::new("latency_us.{p}", Unit::Micros, "{p} of latency", |f, part| number(f.latency(part.percentile()?)))
         .aliases(&["{p}", "latency.{p}"]).at_least(|f, part| part.percentile().is_some_and(|p| f.is_bound(Statistic::At(p)))).class(Latency).repeats()
-        .csv("latency_{p}_us").cell("{p}", 9, Plain),
+        .csv("latency_{p}_us").of_requests().cell("{p}", 9, Plain),
     Figure::new("latency_us.max", Unit::Micros, "max latency",
         |f, _| number(f.summary.latency_us.max)).aliases(&["latency.max", "max"]).at_least(|f, _| f.is_bound(Statistic::Max))
-        .class(Latency).csv("latency_max_us"),
+        .class(Latency).csv("latency_max_us").of_requests(),
     Figure::new("latency_us.count", Unit::Count, "requests that the latencies rest on: ok and censored ones",
-        |f, _| count(f.summary.latency_us.count)).class(Counts).rounds("latency_count"),
+        |f, _| count(f.summary.latency_us.count)).class(Counts).rounds("latency_count").of_requests(),
     Figure::new("latency_us.at_least", Unit::Plain, "latency figures that are lower bounds, separated by spaces",
-        |f, _| text(bounds(f))).csv("latency_at_least"),
+        |f, _| text(bounds(f))).csv("latency_at_least").of_requests(),
 ];
 
 const ENDS: &[Percentile] = &[Percentile::P50, Percentile::P99];

@@ -209,6 +209,15 @@ impl Request {
         }
     }
 
+    /// Returns what it is called in results: its path, after the method unless that is GET, without what `secrets` keeps out.
+    pub fn label(&self, secrets: Secrets<'_>) -> String {
+        let path = secrets.url(&self.path);
+        match self.method.as_str() {
+            "GET" => path,
+            method => format!("{method} {path}"),
+        }
+    }
+
     /// The request as it may be written down.
     pub(crate) fn withhold(&mut self, secrets: Secrets<'_>) {
         for (name, value) in &mut self.headers {

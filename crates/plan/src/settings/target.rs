@@ -25,9 +25,10 @@ pub(super) static ROWS: &[Setting] = &[
             "no request is given; name at least one URL"),
         ..ROW },
     Setting { name: "urls", takes: Value("FILE"),
-        help: "Read the requests from FILE, one a line: [METHOD] PATH-OR-URL [BODY].",
-        long: "They are sent in turn, over and over. The file is read as it is needed, by each thread, however long it is. \
-               Input from a pipe is copied to disk first (at most 1 GiB).",
+        help: "Read requests from FILE: one [weight=N] [METHOD] PATH-OR-URL [BODY] a line.",
+        long: "They are sent in turn, over and over; with weight=3 a request is sent three times as often as without. Up to \
+               4096 requests are held in memory and have figures of their own; a longer file is read as it is needed, \
+               without weights. Input from a pipe is copied to disk first (at most 1 GiB).",
         parse: |draft, text| put(&mut draft.requests_file, text),
         show: |plan| match &plan.requests {
             Requests::File { path, .. } => path.display().to_string(),

@@ -3,7 +3,7 @@
 //! It selects from the figures of the only point; everything else is on the long page ([`super::Page::of`]). A value is
 //! marked only where a reader would decide otherwise with the reason in mind.
 
-use super::{Block, Item, Page, Role, Row, Span, asked, curve, requirements};
+use super::{Block, Item, Page, Role, Row, Span, asked, curve, requirements, tables};
 use crate::phrase::{clean, number};
 use figures::{Figures, find};
 use plan::{Arrivals, Axis, Load, Plan, Version};
@@ -17,6 +17,8 @@ const LONGEST: usize = 60;
 const LONGEST_URL: usize = 160;
 /// The longest sentence.
 const SENTENCE: usize = 400;
+/// The most requests of a list that are all shown.
+const REQUESTS_MOST: usize = 8;
 /// The most kinds of errors that are named.
 const KINDS_MOST: usize = 3;
 
@@ -29,6 +31,8 @@ pub(super) fn page(run: &Run) -> Page {
         blocks.push(Block::Rows(reliability(run)));
     } else {
         blocks.push(Block::Rows(rows(run, ROWS)));
+        let requests = Figures::of(run, 0).and_then(|of| tables::requests(&of, REQUESTS_MOST));
+        blocks.extend(requests.map(Block::Table));
     }
     required(blocks, run)
 }

@@ -175,6 +175,8 @@ impl Page {
             ));
             blocks.push(Block::Rows(twin::rows(point)));
             blocks.extend(of.as_ref().and_then(tables::errors).map(Block::Table));
+            let requests = of.as_ref().and_then(|of| tables::requests(of, usize::MAX));
+            blocks.extend(requests.map(Block::Table));
             blocks.extend(of.as_ref().and_then(tables::rounds).map(Block::Table));
         }
         blocks.push(Block::Rows(findings::rows(run)));

@@ -2,9 +2,10 @@
 
 use super::findings::is_void;
 use super::{Column, Role, Span, Table};
-use crate::phrase::number;
+use crate::phrase::{clean, number};
 use figures::{Figures, Selected, Weight};
 use record::{Blame, Effect, FaultCount, Figure, Finding, Step};
+use std::cmp::Ordering;
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -72,7 +73,74 @@ fn blame(blame: Blame) -> &'static str {
     }
 }
 
-/// Figures of the table of rounds, with the weight of their values.
+/// Figures of the table of requests, with the weight of their values.
+const REQUEST_COLUMNS: [(&str, &str, Weight); 4] = [
+    ("requests", "requests", Weight::Plain),
+    ("errors", "errors.total", Weight::Alarm),
+    ("p50", "latency_us.p50", Weight::Plain),
+    ("p99", "latency_us.p99", Weight::Plain),
+];
+/// The longest request that is shown whole.
+const LONGEST_REQUEST: usize = 40;
+/// The requests that are shown of a list longer than `most`.
+const WORST: usize = 5;
+
+/// Each request of a list by itself; where there are more than `most`, the ones with the highest share of errors, then the
+/// highest p99. None where a run sends only one.
+pub(super) fn requests(of: &Figures<'_>, most: usize) -> Option<Table> {
+    let shown = REQUEST_COLUMNS.map(|(_, name, weight)| (select(name), weight));
+    let mut each: Vec<Figures<'_>> = of.each_request().collect();
+    let all = each.len();
+    if all > most {
+        let badness = |one: &Figures<'_>| {
+            let number = |name| select(name).number(one).unwrap_or(0.0);
+            (number("errors.share"), number("latency_us.p99"))
+        };
+        each.sort_by(|one, other| {
+            badness(other)
+                .partial_cmp(&badness(one))
+                .unwrap_or(Ordering::Equal)
+        });
+        each.truncate(WORST);
+    }
+    let row = |one: &Figures<'_>| {
+        let name = clean(one.request.unwrap_or_default(), LONGEST_REQUEST);
+        let figures = shown.iter();
+        let figures = figures.map(|(figure, weight)| cell(*weight, figure, one, of.findings()));
+        std::iter::once(Span::new(Role::Plain, name))
+            .chain(figures)
+            .collect()
+    };
+    let rest = (all - each.len()) as u64;
+    let unsent = of
+        .tally()
+        .requested
+        .as_ref()
+        .map_or(0, |requested| requested.unsent);
+    let notes = [
+        (rest > 0).then(|| {
+            format!(
+                "{} with fewer errors or a lower p99: -v",
+                number(rest, "request", "requests")
+            )
+        }),
+        (unsent > 0).then(|| {
+            format!(
+                "{} never sent, and so of no request",
+                number(unsent, "error was", "errors were")
+            )
+        }),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    let titles = REQUEST_COLUMNS.map(|(title, ..)| numbers(title));
+    (all > 0).then(|| Table {
+        columns: std::iter::once(text("request")).chain(titles).collect(),
+        rows: each.iter().map(row).collect(),
+        rest: (!notes.is_empty()).then(|| notes.join("; ")),
+    })
+}
+
+/// Figures of the table of rounds, likewise.
 const ROUND_COLUMNS: [(&str, &str, Weight); 7] = [
     ("requests/s", "rps.mean", Weight::Plain),
     ("p50", "latency_us.p50", Weight::Plain),
