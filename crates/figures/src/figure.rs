@@ -22,10 +22,8 @@ pub struct Figure {
     pub repeats: bool,
     /// Whether each request of a list has its own value.
     pub of_requests: bool,
-    /// Column in a row for each point.
-    pub point: Option<Column>,
-    /// Column in a row for each round.
-    pub round: Option<Column>,
+    /// Column of a table for programs.
+    pub column: Option<Column>,
     /// Column of a sweep's table on a terminal.
     pub cell: Option<Cell>,
     pub(crate) value: Read<Option<Value>>,
@@ -133,8 +131,7 @@ impl Figure {
             class: None,
             repeats: false,
             of_requests: false,
-            point: None,
-            round: None,
+            column: None,
             cell: None,
             value,
             at_least: |_, _| false,
@@ -170,33 +167,24 @@ impl Figure {
         Figure { at_least, ..self }
     }
 
-    /// In both tables for programs.
+    /// In the table for programs; of a family those that are asked for.
     pub(crate) const fn csv(self, name: &'static str) -> Figure {
-        self.points(name).rounds(name)
-    }
-
-    pub(crate) const fn points(self, name: &'static str) -> Figure {
         Figure {
-            point: Some(Column::new(name)),
+            column: Some(Column {
+                name,
+                percentiles: None,
+            }),
             ..self
         }
     }
 
-    pub(crate) const fn rounds(self, name: &'static str) -> Figure {
+    /// In the table for programs, for these percentiles.
+    pub(crate) const fn csv_of(self, name: &'static str, of: &'static [Percentile]) -> Figure {
         Figure {
-            round: Some(Column::new(name)),
-            ..self
-        }
-    }
-
-    /// In the table of rounds, for these percentiles.
-    pub(crate) const fn rounds_of(self, name: &'static str, of: &'static [Percentile]) -> Figure {
-        let column = Column {
-            percentiles: Some(of),
-            ..Column::new(name)
-        };
-        Figure {
-            round: Some(column),
+            column: Some(Column {
+                name,
+                percentiles: Some(of),
+            }),
             ..self
         }
     }
@@ -221,15 +209,6 @@ impl Figure {
                 ..self
             },
             None => self,
-        }
-    }
-}
-
-impl Column {
-    const fn new(name: &'static str) -> Column {
-        Column {
-            name,
-            percentiles: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Figures by name, and the figures that each table shows.
 
-use crate::figure::{Cell, Column, Figure, Part};
+use crate::figure::{Cell, Figure, Part};
 use crate::table::all;
 use crate::{Figures, Value};
 use record::{Effect, Finding, Kind, Run};
@@ -16,24 +16,6 @@ pub struct Selected {
     /// The part; [`Part::Whole`] where it is no family.
     pub part: Part,
 }
-
-/// What a row of a table for programs stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grain {
-    /// All rounds of a load level.
-    Point,
-    /// One round.
-    Round,
-}
-
-/// Columns that do not follow the one of the row above, with the one that they follow.
-const MOVED: [(Grain, &str, &str); 2] = [
-    (Grain::Point, "connections_per_second", "rps_high"),
-    (Grain::Round, "connections_per_second", "connection_rate"),
-];
-
-/// Cells likewise.
-const MOVED_CELLS: [(&str, &str); 2] = [("errors", "{p}"), ("time", "system memory")];
 
 /// Returns the figure called `name`, such as `latency_us.p99.9` or `p99.9`; none where there is no such name.
 pub fn find(name: &str) -> Option<Selected> {
@@ -54,63 +36,27 @@ pub fn names() -> impl Iterator<Item = String> {
 }
 
 /// Returns the columns of a table for programs, with their names, in order. Latency has one for each of `percentiles`.
-pub fn columns(grain: Grain, percentiles: &[Percentile]) -> Vec<(String, Selected)> {
-    let column = |figure: &'static Figure| match grain {
-        Grain::Point => Some((figure, figure.point?)),
-        Grain::Round => Some((figure, figure.round?)),
-    };
-    let mut columns: Vec<(String, Selected)> = all()
-        .filter_map(column)
-        .flat_map(|(figure, column): (&Figure, Column)| {
+pub fn columns(percentiles: &[Percentile]) -> Vec<(String, Selected)> {
+    all()
+        .filter_map(|figure| Some((figure, figure.column?)))
+        .flat_map(|(figure, column)| {
             let parts = figure.parts(column.percentiles.unwrap_or(percentiles));
             let named = move |part: Part| (part.fill(column.name), Selected { figure, part });
             parts.into_iter().map(named)
         })
-        .collect();
-    for (_, name, after) in MOVED.iter().filter(|(of, ..)| *of == grain) {
-        move_behind(
-            &mut columns,
-            |(known, _)| known == name,
-            |(known, _)| known == after,
-        );
-    }
-    columns
+        .collect()
 }
 
 /// Returns the columns of a table for people about the points of `run`, in order.
 pub fn cells(run: &Run, percentiles: &[Percentile]) -> Vec<(Cell, Selected)> {
-    let shown = |figure: &'static Figure| Some((figure, figure.cell?));
-    let mut cells: Vec<(Cell, Selected)> = all()
-        .filter_map(shown)
+    all()
+        .filter_map(|figure| Some((figure, figure.cell?)))
         .filter(|(_, cell)| cell.shown.applies(run))
         .flat_map(|(figure, cell)| {
             let parts = figure.parts(percentiles).into_iter();
             parts.map(move |part| (cell, Selected { figure, part }))
         })
-        .collect();
-    for (title, after) in MOVED_CELLS {
-        move_behind(
-            &mut cells,
-            |(cell, _)| cell.title == title,
-            |(cell, _)| cell.title == after,
-        );
-    }
-    cells
-}
-
-fn move_behind<T>(
-    items: &mut Vec<T>,
-    is_moved: impl Fn(&T) -> bool,
-    is_before: impl Fn(&T) -> bool,
-) {
-    if let Some(from) = items.iter().position(is_moved) {
-        let moved = items.remove(from);
-        let to = items
-            .iter()
-            .rposition(is_before)
-            .map_or(items.len(), |before| before + 1);
-        items.insert(to, moved);
-    }
+        .collect()
 }
 
 impl Figure {

@@ -16,6 +16,8 @@ use units::Percentile;
 pub struct Figures<'a> {
     /// The whole record.
     pub run: &'a Run,
+    /// Its number among several, from 1.
+    pub record: u32,
     /// The load level.
     pub point: &'a Point,
     /// Its index among the points.
@@ -53,6 +55,7 @@ impl<'a> Figures<'a> {
         };
         Some(Figures {
             run,
+            record: 1,
             point,
             index,
             plan: match run.plan.sweep {
@@ -83,6 +86,7 @@ impl<'a> Figures<'a> {
             let rounds = std::slice::from_ref(round);
             Some(Figures {
                 run: self.run,
+                record: self.record,
                 point: self.point,
                 index: self.index,
                 plan: match generators {
@@ -129,6 +133,7 @@ impl<'a> Figures<'a> {
             };
             Some(Figures {
                 run: self.run,
+                record: self.record,
                 point: self.point,
                 index: self.index,
                 plan: Cow::Borrowed(&*self.plan),

@@ -1,6 +1,6 @@
 //! Values that follow from rounds which are made up for it.
 
-use figures::{Figures, Grain, columns, find};
+use figures::{Figures, columns, find};
 use record::{Budget, Footprint, KernelCounters, Memory, Round, Run, Sampled, example};
 use units::{Nanos, Percentile};
 
@@ -87,12 +87,13 @@ fn two_rounds_are_added_up_and_what_is_held_is_not() {
 fn of_a_server_that_was_not_observed_every_field_is_empty() {
     let run = run_of(vec![Round::default()]);
     let point = Figures::of(&run, 0).unwrap();
-    let columns = columns(Grain::Point, &Percentile::DEFAULT);
+    let columns = columns(&Percentile::DEFAULT);
     let first = columns
         .iter()
         .position(|(name, _)| name == "server_cpu_s")
         .unwrap();
-    let of_server = &columns[first..columns.len() - 1];
+    let last = columns.iter().position(|(name, _)| name == "duration_s");
+    let of_server = &columns[first..last.unwrap()];
     assert_eq!(of_server.len(), 21);
     for (name, figure) in of_server {
         assert_eq!(figure.written(&point), "", "{name}");

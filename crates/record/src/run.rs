@@ -92,6 +92,18 @@ pub struct Probe {
     pub error: Option<String>,
 }
 
+impl Probe {
+    /// Returns what the server calls itself in its response.
+    pub fn server_name(&self) -> Option<&str> {
+        let head = self.response_head.as_deref()?;
+        head.lines().skip(1).find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let value = value.trim();
+            (name.eq_ignore_ascii_case("server") && !value.is_empty()).then_some(value)
+        })
+    }
+}
+
 fn one() -> u64 {
     1
 }

@@ -1,53 +1,30 @@
-//! Rows for spreadsheets and scripts: one for each point or one for each round, with the columns that the table of
-//! figures names.
+//! Rows for spreadsheets and scripts: for each point one over all its rounds, one for each request of a list, and one for
+//! each round; with the columns that the table of figures names.
 //!
 //! Lines end with a bare newline as other Unix tools expect, numbers have a point and no grouping. A figure that the
 //! samples do not carry is empty, never 0. The last column has the caveats, so that no number leaves without them.
 
 mod manual;
-mod sheet;
 
 pub use manual::manual;
-use sheet::Sheet;
 
 use crate::Look;
-use figures::{Figures, Grain};
+use figures::Figures;
 use record::Run;
 use std::collections::BTreeSet;
 use units::Percentile;
 
-/// One row for each point, separated by commas.
-pub(crate) fn csv(runs: &[Run], _: &Look) -> String {
-    render(runs, Grain::Point, Sheet::Commas)
-}
-
-/// One row for each point, separated by tabs.
-pub(crate) fn tsv(runs: &[Run], _: &Look) -> String {
-    render(runs, Grain::Point, Sheet::Tabs)
-}
-
-/// One row for each round, separated by commas.
-pub(crate) fn csv_rounds(runs: &[Run], _: &Look) -> String {
-    render(runs, Grain::Round, Sheet::Commas)
-}
-
-/// One row for each round, separated by tabs.
-pub(crate) fn tsv_rounds(runs: &[Run], _: &Look) -> String {
-    render(runs, Grain::Round, Sheet::Tabs)
-}
-
-/// The header row, and a row for each point or round of which something was measured.
-fn render(runs: &[Run], grain: Grain, sheet: Sheet) -> String {
-    let columns = figures::columns(grain, &percentiles(runs));
-    let row = |of: &Figures<'_>| sheet.row(columns.iter().map(|(_, figure)| figure.written(of)));
-    let mut text = sheet.row(columns.iter().map(|(name, _)| name.clone()));
-    for point in runs.iter().flat_map(Figures::points) {
-        match grain {
-            Grain::Point => {
-                text.push_str(&row(&point));
-                text.extend(point.each_request().map(|request| row(&request)));
-            }
-            Grain::Round => text.extend(point.each_round().map(|round| row(&round))),
+/// The header row, and the rows of every point of which something was measured.
+pub(crate) fn render(runs: &[Run], _: &Look) -> String {
+    let columns = figures::columns(&percentiles(runs));
+    let row = |of: &Figures<'_>| line(columns.iter().map(|(_, figure)| figure.written(of)));
+    let mut text = line(columns.iter().map(|(name, _)| name.clone()));
+    for (record, run) in (1..).zip(runs) {
+        for mut point in Figures::points(run) {
+            point.record = record;
+            text.push_str(&row(&point));
+            text.extend(point.each_request().map(|request| row(&request)));
+            text.extend(point.each_round().map(|round| row(&round)));
         }
     }
     text
@@ -62,6 +39,16 @@ fn percentiles(runs: &[Run]) -> Vec<Percentile> {
             BTreeSet::from_iter(all.copied()).into_iter().collect()
         }
     }
+}
+
+/// One line: fields with commas between them, in double quotes where they must be (RFC 4180).
+fn line(fields: impl Iterator<Item = String>) -> String {
+    let quoted = |field: String| match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    };
+    let fields: Vec<String> = fields.map(quoted).collect();
+    format!("{}\n", fields.join(","))
 }
 
 #[cfg(test)]
@@ -84,18 +71,30 @@ mod tests {
         let twins = points.clone().flat_map(|point| &point.twin);
         let rounds = points.map(|point| point.rounds.len()).sum::<usize>();
         let rounds = rounds + twins.map(|twin| twin.rounds.len()).sum::<usize>();
-        for (grain, rows) in [(Grain::Point, measured.count()), (Grain::Round, rounds)] {
-            for (sheet, separator) in [(Sheet::Commas, ','), (Sheet::Tabs, '\t')] {
-                let text = render(&runs, grain, sheet);
-                assert_eq!(text.lines().count(), rows + 1);
-                let columns = figures::columns(grain, &Percentile::DEFAULT).len();
-                assert!(
-                    text.lines()
-                        .all(|line| line.split(separator).count() == columns),
-                    "{text}"
-                );
-                assert!(text.lines().next().unwrap().ends_with("findings"));
-            }
+        let text = render(&runs, &Look::default());
+        assert_eq!(text.lines().count(), 1 + measured.count() + rounds);
+        let columns = figures::columns(&Percentile::DEFAULT).len();
+        assert!(
+            text.lines().all(|line| line.split(',').count() == columns),
+            "{text}"
+        );
+        assert!(text.lines().next().unwrap().ends_with("findings"));
+        assert!(text.lines().last().unwrap().starts_with("4,"), "{text}");
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let cases: &[(&str, &str)] = &[
+            ("plain text", "plain text"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("a\tb", "a\tb"),
+            ("", ""),
+        ];
+        for (field, wanted) in cases {
+            let fields = [*field, "x"].map(str::to_owned);
+            assert_eq!(line(fields.into_iter()), format!("{wanted},x\n"));
         }
     }
 }

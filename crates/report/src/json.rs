@@ -3,16 +3,9 @@
 use crate::Look;
 use record::Run;
 
-/// One Run: its document, byte for byte what a saved record holds. Several: an array of documents.
+/// The document of each Run on a line of its own, byte for byte what a saved record holds; of several that is NDJSON.
 pub(crate) fn render(runs: &[Run], _: &Look) -> String {
-    match runs {
-        [only] => document(only),
-        _ => {
-            let documents: Vec<String> = runs.iter().map(document).collect();
-            let documents: Vec<&str> = documents.iter().map(|each| each.trim_end()).collect();
-            format!("[\n{}\n]\n", documents.join(",\n"))
-        }
-    }
+    runs.iter().map(document).collect()
 }
 
 fn document(run: &Run) -> String {
@@ -36,11 +29,13 @@ mod tests {
     }
 
     #[test]
-    fn several_runs_are_an_array_of_them_and_none_is_an_empty_one() {
+    fn several_runs_have_a_line_each_and_none_has_no_line() {
         let runs = [example::ok(), example::empty()];
-        let read: Vec<Run> = serde_json::from_str(&render(&runs, &Look::default())).unwrap();
-        assert_eq!(read, runs);
-        let none: Vec<Run> = serde_json::from_str(&render(&[], &Look::default())).unwrap();
-        assert!(none.is_empty());
+        let shown = render(&runs, &Look::default());
+        let read = shown
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        assert_eq!(read.collect::<Vec<Run>>(), runs);
+        assert_eq!(render(&[], &Look::default()), "");
     }
 }

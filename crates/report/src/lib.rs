@@ -96,7 +96,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "json",
-        doc: "for programs: the whole record; of several records an array",
+        doc: "for programs: the whole record on one line; of several records a line each (NDJSON)",
         render: json::render,
     },
     Format {
@@ -111,23 +111,8 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "csv",
-        doc: "for tables: one row a point, with a header row",
-        render: csv::csv,
-    },
-    Format {
-        name: "csv-rounds",
-        doc: "for tables: one row a round, with all that is known of it",
-        render: csv::csv_rounds,
-    },
-    Format {
-        name: "tsv",
-        doc: "as csv, separated by tabs",
-        render: csv::tsv,
-    },
-    Format {
-        name: "tsv-rounds",
-        doc: "as csv-rounds, separated by tabs",
-        render: csv::tsv_rounds,
+        doc: "for tables: a row for each point, each request of a list and each round, with a header row",
+        render: csv::render,
     },
 ];
 

@@ -327,13 +327,18 @@ fn shown_of_rate(effect: Effect) -> [String; 6] {
     let rings = names(panel)
         .into_iter()
         .filter(|name| name.starts_with("peak"));
+    let csv = of("csv", &sweep);
+    let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let round = names.iter().position(|name| *name == "round").unwrap();
+    let is_point = |line: &&str| line.split(',').nth(round) == Some("");
+    let mut points = csv.lines().filter(is_point);
     [
         line(&of("text", &run), "requests/s "),
         row.to_owned(),
         line(&text, "peak "),
         format!("{mark:?}"),
         rings.collect(),
-        of("csv", &sweep).lines().nth(1 + peak).unwrap().to_owned(),
+        points.nth(peak).unwrap().to_owned(),
     ]
 }
 

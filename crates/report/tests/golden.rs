@@ -376,8 +376,7 @@ fn several_runs_follow_one_another() {
 #[test]
 fn csv_is_what_it_was() {
     let runs: Vec<Run> = runs().into_iter().map(|(_, run)| run).collect();
-    check("all.csv", &shown("csv-rounds", &runs, 80));
-    check("points.csv", &shown("csv", &runs, 80));
+    check("all.csv", &shown("csv", &runs, 80));
 }
 
 #[test]

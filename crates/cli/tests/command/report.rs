@@ -47,8 +47,10 @@ fn csv_of_rounds_has_a_row_a_round_with_the_records_counts() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let (_, record) = bench.run(&format!("{}/100.html -n 50 --rounds 3", server.at()));
-    let said = bench.say("report run.json --format csv-rounds");
-    let lines: Vec<&str> = said.ended(0).out.lines().collect();
+    let said = bench.say("report run.json --format csv");
+    let mut lines: Vec<&str> = said.ended(0).out.lines().collect();
+    let point = lines.remove(1);
+    assert!(point.contains(",150,0,"), "{point}");
     assert_eq!(lines.len(), 1 + record.rounds().len());
     let names: Vec<&str> = lines[0].split(',').collect();
     let column = |name: &str| names.iter().position(|column| *column == name).unwrap();
@@ -61,29 +63,49 @@ fn csv_of_rounds_has_a_row_a_round_with_the_records_counts() {
 }
 
 #[test]
-fn csv_and_tsv_have_a_row_a_point_of_a_sweep() {
+fn csv_has_a_row_a_point_and_a_round_of_every_record() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
-    let line = format!(
-        "sweep http://{}/100.html -c 1,3,2 -n 20 --rounds 2 -o s.json",
-        server.at()
-    );
+    let at = server.at();
+    let line =
+        format!("sweep http://{at}/100.html {at}/0.html -c 1,3,2 -n 20 --rounds 2 -o s.json");
     bench.say(&line).ended(0);
-    for (format, separator) in [("csv", ','), ("tsv", '\t')] {
-        let said = bench.say(&format!("report s.json --format {format}"));
-        let rows: Vec<Vec<&str>> = said
-            .ended(0)
-            .out
-            .lines()
-            .map(|line| line.split(separator).collect())
-            .collect();
-        let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
-        let of =
-            |name: &str| -> Vec<&str> { rows[1..].iter().map(|row| row[column(name)]).collect() };
-        assert_eq!(of("connections"), ["1", "3", "2"]);
-        assert_eq!(of("ok"), ["40"; 3]);
-        assert_eq!(of("rounds"), ["2"; 3]);
+    let said = bench.say("report s.json s.json --format csv");
+    let rows: Vec<Vec<&str>> = said
+        .ended(0)
+        .out
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+    let of = |row: &Vec<&str>, names: [&str; 5]| names.map(|name| row[column(name)].to_owned());
+    let shown: Vec<[String; 5]> = rows[1..]
+        .iter()
+        .map(|row| of(row, ["record", "connections", "request", "round", "ok"]))
+        .collect();
+    let mut wanted = Vec::new();
+    for record in ["1", "2"] {
+        for connections in ["1", "3", "2"] {
+            for (request, round, ok) in [
+                ("", "", "40"),
+                ("/100.html", "", "20"),
+                ("/0.html", "", "20"),
+                ("", "1", "20"),
+                ("", "2", "20"),
+            ] {
+                wanted.push([record, connections, request, round, ok].map(str::to_owned));
+            }
+        }
     }
+    assert_eq!(shown, wanted);
+    let json = bench.say("report s.json s.json --format json");
+    let runs: Vec<Record> = json
+        .ended(0)
+        .out
+        .lines()
+        .map(|line| Record::parse(line.as_bytes()))
+        .collect();
+    assert_eq!(runs.len(), 2);
 }
 
 #[test]
@@ -156,7 +178,7 @@ fn what_is_no_record_is_refused_with_its_name() {
     bench.say("report --format xml text").refused(&[
         "--format",
         "`xml`",
-        "text, json, markdown, junit, csv, csv-rounds, tsv, tsv-rounds",
+        "text, json, markdown, junit, csv",
     ]);
 }
 

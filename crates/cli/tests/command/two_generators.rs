@@ -137,7 +137,7 @@ fn csv_has_a_row_for_each_round_of_either() {
         server.at()
     );
     bench.run(&line).0.ended(0);
-    let csv = bench.say("report --format csv-rounds run.json");
+    let csv = bench.say("report --format csv run.json");
     let rows: Vec<Vec<&str>> = csv
         .ended(0)
         .out
@@ -146,7 +146,7 @@ fn csv_has_a_row_for_each_round_of_either() {
         .collect();
     let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
     let (generators, threads) = (column("generators"), column("threads"));
-    let shown: Vec<(&str, &str)> = rows[1..]
+    let shown: Vec<(&str, &str)> = rows[2..]
         .iter()
         .map(|row| (row[generators], row[threads]))
         .collect();

@@ -5,11 +5,35 @@ use crate::figure::Weight::{Alarm, Dim, Plain, Strong};
 use crate::{Figure, Part, Shown, Unit};
 use record::Figure::{Counts, Rps};
 
-/// Counts, then rates.
+/// Rates.
 #[rustfmt::skip]
-pub(super) const ROWS: &[Figure] = &[
-    Figure::new("duration_s", Unit::Seconds, "measure window in seconds; of several rounds the sum",
-        |f, _| number(f.summary.duration_s)).points("duration_s").rounds("window_s").cell("time", 2, Dim),
+pub(super) const RATES: &[Figure] = &[
+    Figure::new("connections.per_second", Unit::PerSecond,
+        "connections established in the measure window per second; empty without --connection-rate",
+        |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
+        .csv("connections_per_second").cell("connections/s", 6, Plain).of(Shown::Arriving),
+    Figure::new("rps.demanded", Unit::PerSecond,
+        "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
+        |f, _| number(f.summary.rps_demanded(&f.point.level.load, &f.plan.protocol)))
+        .csv("rps_demanded").cell("demanded/s", 5, Plain).of(Shown::Arriving),
+    Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
+        |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
+        .csv("rps_mean").cell("requests/s", 10, Strong),
+    Figure::new("rps.min", Unit::PerSecond, "lowest throughput of a complete round",
+        |f, _| number(f.summary.rps.min)).class(Rps).csv("rps_min").cell("min", 3, Plain),
+    Figure::new("rps.median", Unit::PerSecond, "median throughput of the complete rounds",
+        |f, _| number(f.summary.rps.median)).class(Rps).csv("rps_median"),
+    Figure::new("rps.max", Unit::PerSecond, "highest throughput of a complete round",
+        |f, _| number(f.summary.rps.max)).class(Rps).csv("rps_max").cell("max", 3, Plain),
+    Figure::new("rps.low", Unit::PerSecond, "lower end of the 95 % interval of the rounds' throughput",
+        |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).csv("rps_low"),
+    Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
+        |f, _| number(f.summary.rps.high)).class(record::Figure::Interval).csv("rps_high"),
+];
+
+/// Counts.
+#[rustfmt::skip]
+pub(super) const COUNTS: &[Figure] = &[
     Figure::new("requests", Unit::Count, "requests scheduled in the measure window, and those carried over from before it",
         |f, _| count(f.summary.requests)).class(Counts).csv("requests").of_requests(),
     Figure::new("ok", Unit::Count, "requests that ended ok",
@@ -33,38 +57,24 @@ pub(super) const ROWS: &[Figure] = &[
     Figure::new("carried_over", Unit::Count,
         "errors that were sent before the measure window and had no response by its end",
         |f, _| count(f.summary.carried_over())).class(Counts).csv("carried_over"),
-    Figure::new("connections.per_second", Unit::PerSecond,
-        "connections established in the measure window per second; empty without --connection-rate",
-        |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
-        .csv("connections_per_second").cell("connections/s", 6, Plain).of(Shown::Arriving),
-    Figure::new("rps.demanded", Unit::PerSecond,
-        "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
-        |f, _| number(f.summary.rps_demanded(&f.point.level.load, &f.plan.protocol)))
-        .points("rps_demanded").cell("demanded/s", 5, Plain).of(Shown::Arriving),
-    Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
-        |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
-        .points("rps_mean").rounds("rps").cell("requests/s", 10, Strong),
-    Figure::new("rps.min", Unit::PerSecond, "lowest throughput of a complete round",
-        |f, _| number(f.summary.rps.min)).class(Rps).points("rps_min").cell("min", 3, Plain),
-    Figure::new("rps.median", Unit::PerSecond, "median throughput of the complete rounds",
-        |f, _| number(f.summary.rps.median)).class(Rps).points("rps_median"),
-    Figure::new("rps.max", Unit::PerSecond, "highest throughput of a complete round",
-        |f, _| number(f.summary.rps.max)).class(Rps).points("rps_max").cell("max", 3, Plain),
-    Figure::new("rps.low", Unit::PerSecond, "lower end of the 95 % interval of the rounds' throughput",
-        |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).points("rps_low"),
-    Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
-        |f, _| number(f.summary.rps.high)).class(record::Figure::Interval).points("rps_high"),
 ];
 
 /// Bytes and connections.
 #[rustfmt::skip]
 pub(super) const TRAFFIC: &[Figure] = &[
     Figure::new("bytes_received", Unit::Bytes, "bytes of responses: heads, framing and bodies",
-        |f, _| count(f.summary.bytes_received)).class(Counts).rounds("bytes_received"),
+        |f, _| count(f.summary.bytes_received)).class(Counts).csv("bytes_received"),
     Figure::new("bytes_sent", Unit::Bytes, "bytes of requests",
-        |f, _| count(f.summary.bytes_sent)).class(Counts).rounds("bytes_sent"),
+        |f, _| count(f.summary.bytes_sent)).class(Counts).csv("bytes_sent"),
     Figure::new("connections.opened", Unit::Count, "connections established, warm-up included",
-        |f, _| count(f.tally().connects.established)).class(Counts).rounds("connections_opened"),
+        |f, _| count(f.tally().connects.established)).class(Counts).csv("connections_opened"),
     Figure::new("connections.peak", Unit::Count, "most connections that were open at a time",
-        |f, _| count(f.tally().connects.open_peak)).class(Counts).rounds("connections_peak"),
+        |f, _| count(f.tally().connects.open_peak)).class(Counts).csv("connections_peak"),
+];
+
+/// How long it took.
+#[rustfmt::skip]
+pub(super) const TIME: &[Figure] = &[
+    Figure::new("duration_s", Unit::Seconds, "measure window in seconds; of several rounds the sum",
+        |f, _| number(f.summary.duration_s)).csv("duration_s").cell("time", 2, Dim),
 ];

@@ -1,33 +1,30 @@
 //! The columns as a page of the manual, from the table that the rows are made of.
 
-use figures::Grain;
 use units::Percentile;
 
 /// Returns the text of `docs/columns.md`.
 pub fn manual() -> String {
-    let (points, rounds) = (table(Grain::Point), table(Grain::Round));
-    format!("{HEAD}\n## A row for each point\n\n{points}\n## A row for each round\n\n{rounds}")
+    let columns = figures::columns(&Percentile::DEFAULT);
+    let rows = columns
+        .iter()
+        .map(|(name, figure)| format!("| `{name}` | `{figure}` | {} |\n", figure.doc()));
+    std::iter::once(HEAD.to_owned()).chain(rows).collect()
 }
 
 const HEAD: &str = "\
 # Columns
 
-`weigh report --format csv` and `tsv` print a row for each point of a record, `csv-rounds` and `tsv-rounds` one for each
-round. CSV separates fields by commas and quotes them where needed (RFC 4180), TSV by tabs; lines end with a newline,
-numbers have a point and no grouping. A figure that the samples do not carry is empty, never 0.
+`weigh report --format csv` prints, for each point of each record, a row over all its rounds (`round` and `request` are
+empty), a row for each request where several are listed (`request` names it), and a row for each round. Fields are separated
+by commas and quoted where needed (RFC 4180); lines end with a newline, numbers have a point and no grouping. A figure that
+the samples do not carry, or that a request has not by itself, is empty, never 0.
 
 This page is generated from the table that the rows are made of. `Figure` is the name by which `weigh` knows the figure
 everywhere else.
-";
 
-fn table(grain: Grain) -> String {
-    let columns = figures::columns(grain, &Percentile::DEFAULT);
-    let rows: String = columns
-        .iter()
-        .map(|(name, figure)| format!("| `{name}` | `{figure}` | {} |\n", figure.doc()))
-        .collect();
-    format!("| Column | Figure | Is |\n|---|---|---|\n{rows}")
-}
+| Column | Figure | Is |
+|---|---|---|
+";
 
 #[cfg(test)]
 mod tests {

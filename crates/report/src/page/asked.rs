@@ -7,7 +7,7 @@ use plan::{
     Arrivals, Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin,
     Stop, Sweep, Version,
 };
-use record::{Point, Probe, Run};
+use record::{Point, Run};
 use units::Rate;
 
 /// The longest URL, command or header that is shown whole.
@@ -143,22 +143,12 @@ fn target(run: &Run) -> Vec<Item> {
     let Some(probe) = &run.probe else {
         return items;
     };
-    items.extend(server_name(probe).map(|name| Item::plain(clean(name, 60))));
+    items.extend(probe.server_name().map(|name| Item::plain(clean(name, 60))));
     let endpoint = probe.endpoint.to_string();
     if endpoint != run.plan.target.authority {
         items.push(Item::dim(clean(&endpoint, LONGEST)));
     }
     items
-}
-
-/// What the server calls itself.
-pub(super) fn server_name(probe: &Probe) -> Option<&str> {
-    let head = probe.response_head.as_deref()?;
-    head.lines().skip(1).find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let value = value.trim();
-        (name.eq_ignore_ascii_case("server") && !value.is_empty()).then_some(value)
-    })
 }
 
 /// The method where it is not GET, the URL, and how many others there are.

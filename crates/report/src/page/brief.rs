@@ -69,7 +69,7 @@ fn response(plan: &Plan, probe: &Probe) -> Item {
     if let Some(fault) = &probe.fault {
         return Item::wrong(clean(&format!("first response: {fault}"), LONGEST));
     }
-    let name = asked::server_name(probe).map(|name| clean(name, LONGEST));
+    let name = probe.server_name().map(|name| clean(name, LONGEST));
     let version = match plan.protocol.version {
         Version::Http10 => "HTTP/1.0",
         Version::Http11 => "HTTP/1.1",
