@@ -66,7 +66,7 @@ mod tests {
         run.sent_total.warmup += 5;
         let read = again(run);
         assert_eq!(read.findings[0].grade(), Grade::Invalid);
-        let wanted = "the stored figures contradict the rounds they are made of, in sent_total";
+        let wanted = "the stored figures contradict the rounds, in sent_total";
         assert_eq!(read.findings[0].sentence, wanted);
         assert_eq!(read.sent_total, healthy().sent_total);
         assert_eq!(read.exit.map(|exit| exit.status), Some(Exit::NO));

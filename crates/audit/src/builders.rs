@@ -2,7 +2,7 @@
 
 use record::{Cause, Effect, Effects, Figure, Finding};
 
-/// Every figure: what is affected when the counts themselves are wrong.
+/// Every figure, for findings about the counts themselves.
 pub(crate) const ALL: &[Figure] = &[
     Figure::Rps,
     Figure::Latency,
@@ -11,14 +11,14 @@ pub(crate) const ALL: &[Figure] = &[
 ];
 
 /// Returns a finding that affects no figure.
-pub(crate) fn note(sentence: String) -> Finding {
+pub(crate) fn note(sentence: impl Into<String>) -> Finding {
     Finding {
         check: String::new(),
         cause: Cause::Other,
         point: None,
         level: None,
         effects: Effects::default(),
-        sentence,
+        sentence: sentence.into(),
         headline: String::new(),
         remedy: None,
         options: String::new(),
@@ -26,32 +26,53 @@ pub(crate) fn note(sentence: String) -> Finding {
     }
 }
 
-/// Returns a finding with which `figures` stand, but with a mark.
-pub(crate) fn caveat(figures: &[Figure], sentence: String) -> Finding {
-    note(sentence).and(Effect::Caveat, figures)
+/// Returns a finding with which `figures` stand, but with a mark; `headline` is its sentence in at most 60 characters.
+pub(crate) fn caveat(
+    figures: &[Figure],
+    headline: impl Into<String>,
+    sentence: impl Into<String>,
+) -> Finding {
+    graded(Effect::Caveat, figures, headline.into(), sentence.into())
 }
 
 /// Returns a finding by which requests/s is only a lower bound.
-pub(crate) fn lower_bound(sentence: String) -> Finding {
-    note(sentence).and(Effect::LowerBound, &[Figure::Rps])
+pub(crate) fn lower_bound(headline: impl Into<String>, sentence: impl Into<String>) -> Finding {
+    graded(
+        Effect::LowerBound,
+        &[Figure::Rps],
+        headline.into(),
+        sentence.into(),
+    )
 }
 
 /// Returns a finding by which `figures` say nothing.
-pub(crate) fn void(figures: &[Figure], sentence: String) -> Finding {
-    note(sentence).and(Effect::Void, figures)
+pub(crate) fn void(
+    figures: &[Figure],
+    headline: impl Into<String>,
+    sentence: impl Into<String>,
+) -> Finding {
+    graded(Effect::Void, figures, headline.into(), sentence.into())
 }
 
-/// What is added to a finding.
+fn graded(effect: Effect, figures: &[Figure], headline: String, sentence: String) -> Finding {
+    #[cfg(test)]
+    assert!((1..=60).contains(&headline.chars().count()), "{headline}");
+    let finding = Finding {
+        headline,
+        ..note(sentence)
+    };
+    finding.and(effect, figures)
+}
+
+/// Additions to a finding.
 pub(crate) trait Substantiate {
     /// Adds an effect on more figures.
     fn and(self, effect: Effect, figures: &[Figure]) -> Self;
-    /// Names another root cause than that of the check's row.
+    /// Replaces the root cause that the check's row names.
     fn because(self, cause: Cause) -> Self;
-    /// Adds the same in a few words.
-    fn in_short(self, headline: impl Into<String>) -> Self;
     /// Adds the options of the best next command.
     fn options(self, options: impl Into<String>) -> Self;
-    /// Adds what to do about it.
+    /// Replaces the remedy of the check's row.
     fn remedy(self, remedy: impl Into<String>) -> Self;
     /// Adds the numbers it rests on.
     fn evidence<const N: usize>(self, evidence: [(&str, f64); N]) -> Self;
@@ -65,11 +86,6 @@ impl Substantiate for Finding {
 
     fn because(mut self, cause: Cause) -> Self {
         self.cause = cause;
-        self
-    }
-
-    fn in_short(mut self, headline: impl Into<String>) -> Self {
-        self.headline = headline.into();
         self
     }
 
@@ -99,7 +115,7 @@ pub(crate) fn list(words: &[String]) -> String {
     }
 }
 
-/// Returns `1 exchange`, `2 exchanges`.
+/// Returns `1 request`, `2 requests`.
 pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",

@@ -278,19 +278,25 @@ mod tests {
     }
 
     #[test]
-    fn strict_takes_a_lower_bound_alike_in_a_run_and_in_a_sweep_which_names_the_level() {
+    fn strict_accepts_a_lower_bound_and_refuses_a_void_figure_in_a_run_and_in_a_sweep() {
         let mut bound = healthy();
         for round in &mut bound.points[0].rounds {
             round.threads = vec![crate::fixture::busy_thread(0.97)];
             round.footprint = Some(crate::fixture::busy_server(0.40));
         }
-        let (status, why) = said(bound.clone(), true);
+        assert_eq!(said(bound.clone(), true).0, Exit::YES);
+        assert_eq!(said(sweep(bound), true).0, Exit::YES);
+        let mut void = healthy();
+        void.points[0].rounds[0].suspended = units::Nanos::from_secs(1);
+        void.plan.tolerance = Tolerance::Share(0.5);
+        let (status, why) = said(void.clone(), true);
         assert_eq!(status, Exit::NO);
         let (head, sentence) = why.split_once(": ").unwrap();
+        let mut both = sweep(void);
+        both.plan.tolerance = Tolerance::Share(0.5);
         assert_eq!(
-            said(sweep(bound.clone()), true),
+            said(both, true),
             (status, format!("{head}: at 7 connections, {sentence}"))
         );
-        assert_eq!(said(bound, false).0, Exit::YES);
     }
 }

@@ -70,7 +70,7 @@ fn computed(run: &Run) -> (Vec<Finding>, Vec<Option<Summary>>) {
 
 /// The worst first, then in the order of [`CHECKS`].
 fn worst_first(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (Reverse(finding.grade()), row_of(&finding.check)));
+    findings.sort_by_key(|finding| (Reverse(finding.effects.strongest()), row_of(&finding.check)));
 }
 
 /// The answers of all checks to one load level's evidence, in the order of [`CHECKS`].
@@ -119,14 +119,14 @@ mod tests {
         let findings = judge(&run);
         let order: Vec<_> = findings
             .iter()
-            .map(|finding| (Reverse(finding.grade()), row_of(&finding.check)))
+            .map(|finding| (Reverse(finding.effects.strongest()), row_of(&finding.check)))
             .collect();
         assert!(order.is_sorted(), "{findings:#?}");
         assert_eq!(findings[0].check, "conservation");
         assert!(
             findings
                 .iter()
-                .any(|finding| finding.grade() == Grade::Qualified)
+                .any(|finding| finding.grade() == Grade::Caveat)
         );
         assert!(
             findings

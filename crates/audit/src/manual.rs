@@ -16,18 +16,19 @@ pub fn manual() -> String {
 const HEAD: &str = "\
 # Validity checks
 
-weigh asks these questions of every measurement. An answer is a finding: its root cause, what it does to which figures,
-one sentence with the numbers, and a remedy. Other figures are not affected. With several findings a figure has the
-strongest effect:
+weigh checks every measurement. What a check finds is a finding: its root cause, its effect on figures, one sentence with
+the numbers, and a remedy. Other figures are not affected. With several findings a figure has the strongest effect:
 
 | Effect | Grade | In the text |
 |---|---|---|
 | none | note | the sentence |
-| caveat | qualified | the figure with a mark, and the reason |
-| lower bound | invalid | requests/s as `>= X (generator-bound)` |
+| caveat | caveat | the figure with `*`, and the reason |
+| lower bound | caveat | requests/s as `>= X (generator-bound)` |
 | void | invalid | `INVALID` in place of the figure |
 
-The record keeps every number, with the findings beside it ([record.md](record.md), `findings[]`).
+The worst grade is the reliability of the result: GOOD (notes only), LIMITED (caveats) or INVALID. `--require reliable`
+is met unless it is INVALID. The record keeps every number, with the findings beside it ([record.md](record.md),
+`findings[]`).
 
 A threshold is what a value is compared with. \"A guess\" as its source means that it was not derived or measured.
 

@@ -5,7 +5,7 @@
 use record::{Kind, Tally};
 use units::count;
 
-/// The kinds that satisfy `wanted` and how many exchanges each took, whatever the step and whose doing; the most first.
+/// The kinds that satisfy `wanted` with their numbers of requests, over all steps and blames; the largest first.
 pub(crate) fn by_kind(tally: &Tally, wanted: impl Fn(Kind) -> bool) -> Vec<(Kind, u64)> {
     let mut kinds: Vec<(Kind, u64)> = Vec::new();
     for each in tally.faults.sorted() {
@@ -19,12 +19,12 @@ pub(crate) fn by_kind(tally: &Tally, wanted: impl Fn(Kind) -> bool) -> Vec<(Kind
     kinds
 }
 
-/// The kind that took the most exchanges.
+/// The kind with the most requests.
 pub(crate) fn most(tally: &Tally) -> Option<Kind> {
     by_kind(tally, |_| true).first().map(|(kind, _)| *kind)
 }
 
-/// What follows "exchanges failed because ...".
+/// Returns what follows "requests failed because ...".
 pub(crate) fn because(kind: Kind) -> &'static str {
     match kind {
         Kind::NeverSent => "they were never sent",
@@ -32,18 +32,18 @@ pub(crate) fn because(kind: Kind) -> &'static str {
         Kind::Timeout => "they took longer than --timeout",
         Kind::TimeoutBehind => "they were pipelined behind one that took longer than --timeout",
         Kind::Unfinished => "they were still open when the run ended",
-        Kind::CarriedOver => "they were sent before the window and had no response by its end",
+        Kind::CarriedOver => "they were sent before the window and got no response by its end",
         other => other.sentence(),
     }
 }
 
-/// `3 never sent`: so many exchanges of a kind that cut them off.
+/// Returns `3 never sent`: a number of requests of a kind that cut them off.
 pub(crate) fn cut_off(kind: Kind, exchanges: u64) -> String {
     let words = match kind {
         Kind::NeverSent => "never sent",
-        Kind::ConnectTimeout => "connecting for longer than --connect-timeout",
-        Kind::Timeout => "not answered within --timeout",
-        Kind::TimeoutBehind => "pipelined behind one not answered within --timeout",
+        Kind::ConnectTimeout => "over --connect-timeout",
+        Kind::Timeout => "over --timeout",
+        Kind::TimeoutBehind => "pipelined behind one over --timeout",
         Kind::Unfinished => "still open when the run ended",
         Kind::CarriedOver => "sent before the window and without a response at its end",
         other => return format!("{} because {}", count(exchanges), because(other)),

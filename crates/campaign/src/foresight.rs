@@ -60,7 +60,7 @@ pub enum Shortage {
          --source ({addresses} now)",
         flag = .of.flag(),
         asked = .rate.as_f64(),
-        few = match .of { Arriving::Exchanges => " with so few exchanges a connection", Arriving::Connections => "" },
+        few = match .of { Arriving::Exchanges => " with so few requests a connection", Arriving::Connections => "" },
         lower = match .most { 0 => String::new(), most => format!("{} {most}, ", .of.flag()) },
         keep = match (.of, .most) {
             (Arriving::Exchanges, _) => "keep-alive, or ",
@@ -81,7 +81,7 @@ pub enum Shortage {
     },
     /// Fewer exchanges of a rate than what a search asks of it rests on.
     #[error(
-        "--slo {slo} needs {needed} exchanges at each rate, and {rounds} rounds at {rate} have fewer; give a longer \
+        "--slo {slo} needs {needed} requests at each rate, and {rounds} rounds at {rate} have fewer; give a longer \
          --duration, higher --requests, or begin with a higher --rate",
         needed = units::count(*.needed),
         rate = units::rate(.rate.as_f64()),

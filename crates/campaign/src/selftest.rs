@@ -87,7 +87,7 @@ pub enum SelfTestError {
     #[error("{} of its connections failed", units::count(*.0))]
     Connections(u64),
     /// No exchange ended well.
-    #[error("its server answered nothing")]
+    #[error("the reference server sent no response")]
     Silence,
 }
 

@@ -32,7 +32,7 @@ pub enum ServerError {
         error: std::io::Error,
     },
     /// It ended before it answered.
-    #[error("`{command}` ended ({status}) before it answered at {authority}{}", printed(.output))]
+    #[error("`{command}` exited ({status}) before it responded at {authority}{}", printed(.output))]
     Ended {
         /// The command.
         command: String,
@@ -51,7 +51,7 @@ pub enum ServerError {
     Background(String, String),
     /// It did not answer in time.
     #[error(
-        "`{command}` did not answer at {authority} within {}: {why}{}",
+        "`{command}` did not respond at {authority} within {}: {why}{}",
         units::span(*.within), printed(.output)
     )]
     Silent {
@@ -76,14 +76,14 @@ pub enum ServerError {
     },
     /// Something answers already where the server is to listen.
     #[error(
-        "something already answers at {0}, so it would be weighed instead of `{1}`; stop it first"
+        "another process already responds at {0}, so it would be measured instead of `{1}`; stop it first"
     )]
     Taken(String, String),
     /// No ring to ask it with.
     #[error("the kernel gives no epoll instance: {0}")]
     Ring(Errno),
     /// The user lost patience.
-    #[error("interrupted before the server answered")]
+    #[error("interrupted before the server responded")]
     Interrupted,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum TwinError {
     Ended(String),
     #[error("a generator process said nothing for {}", units::span(SILENCE))]
     Silent,
-    #[error("a generator process said what nobody understands: {0}")]
+    #[error("a generator process sent an unknown message: {0}")]
     Garbled(String),
     #[error("{0}")]
     Failed(String),

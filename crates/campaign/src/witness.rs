@@ -108,7 +108,7 @@ fn find(named: &Observe) -> Result<Found, ObserveError> {
         Observe::Name(name) => Found::by_name(name),
         Observe::Port(port) => Found::by_port(*port),
         Observe::Cgroup(path) => Found::by_cgroup(path),
-        Observe::Nobody => Err("names nobody".into()),
+        Observe::Nobody => Err("matches no process".into()),
     };
     found.map_err(|why| ObserveError {
         name: named.to_string(),

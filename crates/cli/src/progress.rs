@@ -122,14 +122,14 @@ impl Bar {
 
 impl View for Bar {
     fn self_test(&mut self) {
-        self.bar.set_message("measuring the instrument's floor");
+        self.bar.set_message("measuring the baseline");
         self.bar.tick();
     }
 
     fn without_floor(&mut self, error: &SelfTestError) {
         self.bar.suspend(|| {
             output::remark(&format!(
-                "weigh: the instrument's own floor could not be measured: {error}; the load goes on without it"
+                "weigh: the baseline could not be measured: {error}; the load goes on without it"
             ))
         });
     }

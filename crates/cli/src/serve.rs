@@ -224,9 +224,7 @@ impl LimitFlags {
             );
         }
         if self.max_connections == Some(0) {
-            bail!(
-                "--max-connections 0 would serve nobody; give the number of clients to serve at a time"
-            );
+            bail!("--max-connections 0 would serve no client; give at least 1");
         }
         let connections = self.max_connections.unwrap_or(defaults.connections);
         let share = Limits::share(connections);

@@ -81,7 +81,7 @@ pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Re
     let workers = workers.unwrap_or(1);
     ensure!(
         workers == 1,
-        "--workers is {workers}, but with --truth there is one thread, because the order is the point; leave it out"
+        "--workers is {workers}, but with --truth there is one thread, because the order is the point; remove it"
     );
     ensure!(
         flags.work <= WORK_MAX,

@@ -345,10 +345,7 @@ impl<'a> Crew<'a> {
     }
 
     fn hire_admin(&self, at: &Address) -> Result<(Hand, Vec<Address>), ServeError> {
-        let board = self
-            .board
-            .clone()
-            .expect("there is one for whom it may concern");
+        let board = self.board.clone().expect("the workers share a board");
         let job = Job {
             site: Serves::Admin(board),
             headers: Headers::default(),

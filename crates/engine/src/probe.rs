@@ -32,7 +32,7 @@ pub enum ProbeError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// Somebody lost patience.
-    #[error("interrupted before the server answered")]
+    #[error("interrupted before the server responded")]
     Interrupted,
     /// None of the target's addresses accepted a connection.
     #[error("{authority} cannot be reached: {}; is the server running?", list(.failed))]

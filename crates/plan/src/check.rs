@@ -62,12 +62,11 @@ impl Plan {
         let rules = [
             (
                 self.is_search() && !searches_rate,
-                "--slo searches for a rate, and only that may have several values: give --rate FROM..TO*2, or leave it \
-                 away",
+                "--slo searches for a rate, and only that may have several values: give --rate FROM..TO*2, or remove it",
             ),
             (
                 self.is_search() && self.two_generators,
-                "--two-generators contradicts --slo, which searches for a rate; leave one of them away",
+                "--two-generators contradicts --slo, which searches for a rate; remove one of them",
             ),
             (
                 by_workers && !has_hole,
@@ -102,7 +101,7 @@ impl Plan {
         }
         match environment.lacks_io_uring() {
             Some(why) if self.ring == RingKind::IoUring => Err(PlanError(format!(
-                "--ring io_uring cannot be had here ({why}); leave it away"
+                "--ring io_uring is not available here ({why}); remove it"
             ))),
             _ => Ok(()),
         }
@@ -144,7 +143,7 @@ mod tests {
         plan.load = open("4m", 1);
         assert_eq!(
             plan.check().unwrap_err().to_string(),
-            "--rate 4,000,000 over 1 connection leaves 250 ns for each exchange, and none is that quick; raise \
+            "--rate 4,000,000 over 1 connection leaves 250 ns for each request, and none is that quick; raise \
              --connections or lower --rate"
         );
         arriving(&mut plan, "2m", 10, 20);

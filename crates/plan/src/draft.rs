@@ -422,7 +422,7 @@ mod tests {
         );
         let ring = refused(("ring", "io_uring"));
         assert!(
-            ring.starts_with("--ring io_uring cannot be had here (not permitted)"),
+            ring.starts_with("--ring io_uring is not available here (not permitted)"),
             "{ring}"
         );
         assert_eq!(refused(("body", "@a")), "--body @a is no file");

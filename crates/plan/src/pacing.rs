@@ -49,7 +49,7 @@ impl Pacing {
     /// # Panics
     /// There are no threads.
     pub fn new(arrivals: Arrivals, rate: Rate, seed: u64, thread: u32, threads: u32) -> Pacing {
-        assert!(threads > 0, "somebody has to send");
+        assert!(threads > 0, "there is at least one thread");
         Pacing {
             law: match arrivals {
                 Arrivals::Constant => Law::Constant(Constant::new(rate)),

@@ -56,7 +56,7 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
     }
     let port = match authority.port() {
         Some(port) if port.as_u16() > 0 => port.as_u16(),
-        Some(_) => return Err(wrong("port 0 cannot be asked")),
+        Some(_) => return Err(wrong("port 0 is not a valid target")),
         None if authority.as_str() != authority.host() => {
             return Err(wrong("its port is not a number from 1 to 65535"));
         }

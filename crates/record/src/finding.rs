@@ -26,7 +26,7 @@ pub struct Finding {
     pub effects: Effects,
     /// One sentence with the numbers it rests on, without the load level.
     pub sentence: String,
-    /// The same in a few words, without its evidence; empty where the sentence is short.
+    /// The sentence in at most 60 characters; empty for a note.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub headline: String,
     /// What to do about it.
@@ -56,6 +56,7 @@ impl Finding {
     pub fn next(&self, plan: &Plan) -> Option<String> {
         match self.options.as_str() {
             "" => self.remedy.clone(),
+            options if plan.server.is_some() => Some(format!("repeat with {options}")),
             options => Some(format!("weigh run {options} {}", plan.first_url())),
         }
     }
@@ -170,9 +171,10 @@ pub enum Cause {
 pub enum Grade {
     /// Worth knowing; no figure is affected.
     Note,
-    /// Figures stand, with a mark and the reason.
-    Qualified,
-    /// Figures are void, or only lower bounds.
+    /// Figures stand, with a mark and the reason; a lower bound is marked `>=`.
+    #[serde(alias = "qualified")]
+    Caveat,
+    /// Some figure says nothing.
     Invalid,
 }
 
@@ -180,7 +182,7 @@ impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Grade::Note => "note",
-            Grade::Qualified => "qualified",
+            Grade::Caveat => "caveat",
             Grade::Invalid => "INVALID",
         })
     }
@@ -220,8 +222,8 @@ impl Effect {
     /// Returns the severity of a finding with this effect.
     pub fn grade(self) -> Grade {
         match self {
-            Effect::Caveat => Grade::Qualified,
-            Effect::LowerBound | Effect::Void => Grade::Invalid,
+            Effect::Caveat | Effect::LowerBound => Grade::Caveat,
+            Effect::Void => Grade::Invalid,
         }
     }
 }
@@ -244,15 +246,14 @@ impl Effects {
         self.0.keys().copied().collect()
     }
 
-    /// Returns whether some figure says nothing.
-    pub fn is_void(&self) -> bool {
-        self.0.values().any(|effect| *effect == Effect::Void)
+    /// Returns the strongest effect; none for a note.
+    pub fn strongest(&self) -> Option<Effect> {
+        self.0.values().max().copied()
     }
 
     /// Returns the severity of the strongest effect.
     pub fn grade(&self) -> Grade {
-        let strongest = self.0.values().max();
-        strongest.map_or(Grade::Note, |effect| effect.grade())
+        self.strongest().map_or(Grade::Note, Effect::grade)
     }
 
     /// Adds `effect` on each of `figures`; where there is one already, the stronger stays.
@@ -291,7 +292,7 @@ impl From<Stored> for Effects {
         let mut effects = Effects(stored.effects);
         let older = match stored.grade {
             Grade::Note => None,
-            Grade::Qualified => Some(Effect::Caveat),
+            Grade::Caveat => Some(Effect::Caveat),
             Grade::Invalid => Some(Effect::Void),
         };
         if let Some(effect) = older.filter(|_| effects.0.is_empty()) {

@@ -268,7 +268,7 @@ fn sound(run: &Run) -> Result<(), Flaw> {
         ),
         (
             rounds().all(|round| round.tally.answers.is_sound()),
-            "answers are counted in an impossible way",
+            "response counts are impossible",
         ),
     ];
     match checks.into_iter().find(|(holds, _)| !holds) {
@@ -396,7 +396,7 @@ mod tests {
                 "/tally/answers",
                 json!([{"lengths": {"kept": [[2, 1], [1, 1]], "others": 0},
                 "bodies": {"kept": [], "others": 0}}]),
-                "impossible way",
+                "impossible",
             ),
             ("/tally/ok", json!(-1), "invalid value"),
             ("/tally/ok", json!(1.5), "invalid type"),

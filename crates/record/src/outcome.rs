@@ -97,7 +97,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    NeverSent "never_sent" "was due but never sent" true,
+    NeverSent "never_sent" "was scheduled but never sent" true,
     ConnectRefused "connect_refused" "the connection was refused" false,
     ConnectTimeout "connect_timeout" "the connect took longer than --connect-timeout" true,
     ConnectUnreachable "connect_unreachable" "the address could not be reached" false,
@@ -108,11 +108,11 @@ kinds! {
     OutOfMemory "out_of_memory" "the kernel had no memory or buffers for it" false,
     Reset "reset" "the connection was reset" false,
     NetworkLost "network_lost" "the network lost the connection" false,
-    ClosedBeforeResponse "closed_before_response" "the server closed without a byte of an answer" false,
+    ClosedBeforeResponse "closed_before_response" "the server closed without sending a response" false,
     ClosedInHead "closed_in_head" "the server closed in the middle of the head" false,
     ClosedInBody "closed_in_body" "the server closed in the middle of the body" false,
     Abandoned "abandoned" "was pipelined behind a response that ended the connection" false,
-    NotHttp "not_http" "the answer was not HTTP" false,
+    NotHttp "not_http" "the response was not HTTP" false,
     BadHead "bad_head" "the head of the response was malformed" false,
     HeadTooLarge "head_too_large" "the head of the response was larger than 64 KiB" false,
     TooManyHeaders "too_many_headers" "the head of the response had more than 256 lines" false,
@@ -123,13 +123,13 @@ kinds! {
     BadChunk "bad_chunk" "the chunked body was malformed" false,
     BadTrailers "bad_trailers" "the trailers were malformed" false,
     TrailersTooLarge "trailers_too_large" "the trailers were larger than 16 KiB" false,
-    UnexpectedBytes "unexpected_bytes" "the server sent bytes that answer nothing" false,
+    UnexpectedBytes "unexpected_bytes" "the server sent bytes that belong to no response" false,
     Status4xx "status_4xx" "the status was 4xx" false,
     Status5xx "status_5xx" "the status was 5xx" false,
     StatusUnexpected "status_unexpected" "the status was not an expected one" false,
     BodyDiffers "body_differs" "the body was not the expected one" false,
     Timeout "timeout" "took longer than --timeout" true,
-    TimeoutBehind "timeout_behind" "was pipelined behind an exchange that took longer than --timeout" true,
+    TimeoutBehind "timeout_behind" "was pipelined behind a request that took longer than --timeout" true,
     Unfinished "unfinished" "was still open when the run ended" true,
     CarriedOver "carried_over" "was sent before the window and had no response by its end" true,
 }

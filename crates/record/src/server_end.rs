@@ -58,16 +58,24 @@ impl ServerEnd {
         self.status == Some(0) && self.left > 0
     }
 
-    /// What happened, as a sentence.
-    pub fn sentence(&self) -> String {
-        let how = match (&self.signal, self.status) {
+    /// Returns how it ended: `exited with status 7`.
+    pub fn how(&self) -> String {
+        match (&self.signal, self.status) {
             (Some(signal), _) => format!("was killed by {signal}"),
-            (None, Some(status)) if status > Self::SHELL => format!(
-                "exited with status {status} (in a shell: its command was killed by signal {})",
-                status - Self::SHELL
-            ),
             (None, Some(status)) => format!("exited with status {status}"),
             (None, None) => "ended".to_owned(),
+        }
+    }
+
+    /// What happened, as a sentence.
+    pub fn sentence(&self) -> String {
+        let how = match self.status.filter(|_| self.signal.is_none()) {
+            Some(status) if status > Self::SHELL => format!(
+                "{} (in a shell: its command was killed by signal {})",
+                self.how(),
+                status - Self::SHELL
+            ),
+            _ => self.how(),
         };
         let round = count(u64::from(self.round) + 1);
         let when = match self.during {

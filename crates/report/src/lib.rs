@@ -91,7 +91,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     Format {
         name: "text",
-        doc: "for people: what was asked, what came out, and what is to be held against it",
+        doc: "for people: target and load, figures, caveats",
         render: text::runs,
     },
     Format {

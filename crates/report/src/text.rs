@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn labels_of_all_blocks_share_one_edge_and_marks_are_counted() {
-        let marked = Row::new("ab", vec![Item::plain("x")]).marked(Some(Grade::Qualified));
+        let marked = Row::new("ab", vec![Item::plain("x")]).marked(Some(Grade::Caveat));
         let blocks = vec![
             Block::Rows(vec![marked]),
             Block::Rows(vec![Row::new("abcdef", vec![Item::plain("y")])]),

@@ -94,7 +94,7 @@ fn what_findings_demote_is_drawn_as_such_and_no_line_leads_to_what_they_void() {
     let chart = Chart::of(&judged());
     let [rate, latency] = [&chart.panels[0], &chart.panels[1]];
     assert_eq!(marked(rate, Mark::Invalid), [4.0]);
-    assert_eq!(marked(rate, Mark::Qualified), [16.0]);
+    assert_eq!(marked(rate, Mark::Caveat), [16.0]);
     assert_eq!(marked(rate, Mark::AtLeast), [128.0]);
     assert_eq!(marked(rate, Mark::Sound), [1.0, 2.0, 8.0, 32.0, 64.0]);
     assert_eq!(marked(latency, Mark::Invalid), [128.0, 128.0]);
@@ -322,7 +322,7 @@ fn shown_of_rate(effect: Effect) -> [String; 6] {
     let heads = text.lines().position(|line| line.contains("requests/s"));
     let row = text.lines().nth(heads.unwrap() + 1 + peak).unwrap();
     let panel = &Chart::of(&sweep).panels[0];
-    let marks = [Mark::Qualified, Mark::AtLeast, Mark::Invalid];
+    let marks = [Mark::Caveat, Mark::AtLeast, Mark::Invalid];
     let mark = marks.iter().find(|mark| !marked(panel, **mark).is_empty());
     let rings = names(panel)
         .into_iter()
@@ -347,7 +347,7 @@ fn what_a_finding_does_to_requests_is_the_same_in_pages_tables_charts_and_csv() 
     let cases = [
         (
             Effect::Caveat,
-            ["", "*", "", "Qualified", "peak: ", "example:qualified"],
+            ["", "*", "", "Caveat", "peak: ", "example:caveat"],
         ),
         (
             Effect::LowerBound,
@@ -357,7 +357,7 @@ fn what_a_finding_does_to_requests_is_the_same_in_pages_tables_charts_and_csv() 
                 ">= ",
                 "AtLeast",
                 "peak: at least ",
-                "example:invalid",
+                "example:caveat",
             ],
         ),
         (

@@ -4,10 +4,9 @@
 //! committing it.
 
 use plan::{Axis, Stop, Sweep};
-use record::{
-    Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
-};
+use record::{Blame, Compliance, Exit, Finding, Judged, Run, Tally, example};
 use report::{Detail, Look, format};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use units::{Nanos, Rate};
 
@@ -48,37 +47,7 @@ fn shown_at(detail: Detail, name: &str, runs: &[Run], width: usize) -> String {
     )
 }
 
-fn finding(
-    check: &str,
-    cause: Cause,
-    effect: Option<Effect>,
-    figures: &[Figure],
-    sentence: &str,
-    remedy: &str,
-) -> Finding {
-    let effects = figures.iter().map(|figure| (*figure, effect.unwrap()));
-    let effects: Vec<(Figure, Effect)> = effects.collect();
-    Finding {
-        check: check.into(),
-        cause,
-        sentence: sentence.into(),
-        remedy: Some(remedy.into()).filter(|remedy: &String| !remedy.is_empty()),
-        ..example::finding(&effects)
-    }
-}
-
-fn unobserved() -> Finding {
-    finding(
-        "limit",
-        Cause::ServerUnobserved,
-        Some(Effect::Caveat),
-        &[Figure::Rps],
-        "server not observed; the generator had time to spare (busiest thread 12 % busy)",
-        "let weigh start the server: weigh run URL -- COMMAND",
-    )
-}
-
-/// The examples with what would be held against them.
+/// The examples with their findings.
 fn runs() -> Vec<(&'static str, Run)> {
     let mut runs = vec![
         ("ok", example::ok()),
@@ -88,6 +57,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("few_samples", example::few_samples()),
         ("generator_bound", example::generator_bound()),
         ("server_bound", example::server_bound()),
+        ("shared", shared()),
         ("partial", example::partial()),
         ("void", example::ok()),
         ("died", died()),
@@ -101,6 +71,19 @@ fn runs() -> Vec<(&'static str, Run)> {
         run.findings = findings(name);
     }
     runs
+}
+
+/// Generator and server had no CPU left.
+fn shared() -> Run {
+    let mut run = example::server_bound();
+    let threads = example::generator_bound().points[0].rounds[0]
+        .threads
+        .clone();
+    for round in &mut run.points[0].rounds {
+        round.threads = threads.clone();
+    }
+    run.summarise();
+    run
 }
 
 /// The first of its rounds is like any other; in the second the server died, and most was never sent.
@@ -122,163 +105,11 @@ fn died() -> Run {
     run
 }
 
-#[expect(clippy::too_many_lines, reason = "a table of cases")]
+/// The findings of the example called `name`.
 fn findings(name: &str) -> Vec<Finding> {
-    use Cause::{
-        ConnectionsClosed, Contradiction, CoordinatedOmission, Errors, FewRounds, FewSamples,
-        GeneratorSaturated, Interrupted, NeitherSaturated, Other, Overload, ServerSaturated,
-    };
-    use Figure::{Counts, Interval, Latency, Rps};
-    let (note, caveat, bound, void) = (
-        None,
-        Some(Effect::Caveat),
-        Some(Effect::LowerBound),
-        Some(Effect::Void),
-    );
-    match name {
-        "ok" => vec![finding(
-            "limit",
-            NeitherSaturated,
-            note,
-            &[],
-            "neither side was short of CPU (generator 12 %, server 41 %)",
-            "",
-        )],
-        "server_bound" => vec![finding(
-            "limit",
-            ServerSaturated,
-            note,
-            &[],
-            "the server was the limit; it used 98 % of its CPUs",
-            "",
-        )],
-        "generator_bound" => vec![
-            finding(
-                "limit",
-                GeneratorSaturated,
-                bound,
-                &[Rps],
-                "the generator was the limit; it was 97 % busy",
-                "load from elsewhere",
-            ),
-            finding(
-                "limit",
-                GeneratorSaturated,
-                caveat,
-                &[Latency],
-                "the generator was 97 % busy",
-                "use fewer --connections",
-            ),
-        ],
-        "partial" => vec![
-            unobserved(),
-            finding(
-                "samples",
-                Interrupted,
-                caveat,
-                &[Counts, Interval],
-                "stopped early; 2 of 5 rounds complete",
-                "again",
-            ),
-        ],
-        "few_samples" => vec![
-            unobserved(),
-            finding(
-                "samples",
-                FewSamples,
-                caveat,
-                &[Latency],
-                "indicative, as it rests on 80 exchanges",
-                "ask more",
-            ),
-            finding(
-                "samples",
-                FewRounds,
-                caveat,
-                &[Interval],
-                "indicative, as it rests on 2 complete rounds",
-                "",
-            ),
-        ],
-        "died" => vec![
-            finding(
-                "rounds",
-                Errors,
-                void,
-                &[Rps, Interval],
-                "nothing ended well in round 2; the exchanges failed mostly because they were never sent",
-                "see whether the server still runs, and what its own log says; then measure again",
-            ),
-            unobserved(),
-        ],
-        "stalled" => vec![finding(
-            "omission",
-            CoordinatedOmission,
-            caveat,
-            &[Latency],
-            "while requests were in flight nothing ended for up to 20.0 ms, 10 times, and a closed loop asks nothing \
-             meanwhile: whoever comes at random meets that with a probability of 6.7 %, its own samples hardly do; p99 \
-             and p99.9 are withheld",
-            "ask at a rate, whatever the server does: --rate 27000",
-        )],
-        "two_generators" => vec![finding(
-            "generators",
-            Other,
-            note,
-            &[],
-            "two generators got 1.008 times the requests/s of one (95 % interval 0.998 .. 1.019, 5 pairs of rounds), so \
-             one was not the limit",
-            "",
-        )],
-        "open_loop" => vec![finding(
-            "limit",
-            NeitherSaturated,
-            note,
-            &[],
-            "neither side was short of CPU (generator 12 %, server 41 %); the rate was the one that was asked for",
-            "",
-        )],
-        "visits" => vec![finding(
-            "offered",
-            ConnectionsClosed,
-            caveat,
-            &[Rps],
-            "12 of 600 connections ended before all their requests were due, so that 0.7 % of what they were to ask was \
-             never asked",
-            "",
-        )],
-        "overloaded" => vec![finding(
-            "overload",
-            Overload,
-            void,
-            &[Latency],
-            "OVERLOAD: 2,000 requests/s were due and the server sustained 1,100; response time grew by 0.81 s for each \
-             second of it, so latency is a function of the run's length",
-            "ask for latency below what the server sustains, with a lower --rate",
-        )],
-        "void" | "empty" => {
-            let every = [Rps, Latency, Interval, Counts];
-            vec![finding(
-                "conservation",
-                Contradiction,
-                void,
-                &every,
-                "round 4 does not add up",
-                "measure again",
-            )]
-        }
-        _ => vec![
-            unobserved(),
-            finding(
-                "answers",
-                Errors,
-                caveat,
-                &[Rps, Latency],
-                "398 of 6,255 exchanges failed (6.4 %), mostly because the status was 4xx",
-                "ask less",
-            ),
-        ],
-    }
+    type All = HashMap<String, Vec<Finding>>;
+    let all: All = serde_json::from_str(include_str!("golden/findings.json")).unwrap();
+    all[name].clone()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What was answered: what one wanted to weigh, or something else?
+//! Did the server send the page that was meant, or something else?
 
 use super::connections;
 use super::{Check, threshold};
@@ -74,12 +74,10 @@ fn redirected(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Fin
     let (share, status) = share(tally, |status| {
         (300..400).contains(&status) && status != 304
     })?;
-    let sentence = format!(
-        "{} of the responses were redirects ({status})",
-        percent(share)
-    );
+    let headline = format!("{} of responses are redirects ({status})", percent(share));
+    let sentence = format!("{headline}, which cost the server less than the page");
     (share >= NEARLY_ALL).then(|| {
-        caveat(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
             .remedy(follow(evidence, plan))
             .evidence([("share of redirects", share), ("status", status.into())])
     })
@@ -90,18 +88,16 @@ fn follow(evidence: &Evidence<'_>, plan: &Plan) -> String {
         Some(path) if path.starts_with('/') && !path.starts_with("//") => {
             let target = &plan.target;
             format!(
-                "weigh does not follow; ask {}://{}{path}",
+                "Load the final URL: {}://{}{path}",
                 target.scheme, target.authority
             )
         }
-        Some(url) => format!("weigh does not follow; ask {url}"),
-        None => {
-            "weigh does not follow; ask the URL that it leads to (--show-exchange prints it)".into()
-        }
+        Some(url) => format!("Load the final URL: {url}"),
+        None => "Load the final URL (--show-exchange prints the redirect)".into(),
     }
 }
 
-/// Where the server's first answer pointed.
+/// The location in the server's first response.
 fn location<'a>(evidence: &Evidence<'a>) -> Option<&'a str> {
     let head = evidence.probe?.response_head.as_deref()?;
     head.lines().skip(1).find_map(|line| {
@@ -111,7 +107,7 @@ fn location<'a>(evidence: &Evidence<'a>) -> Option<&'a str> {
     })
 }
 
-/// Something that was not expected as the answer to (nearly) everything.
+/// Unexpected responses to (nearly) everything.
 fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
     let expected = &plan.expect.statuses;
     let is_expected = |status: u16| {
@@ -120,12 +116,11 @@ fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
             .any(|range| (range.first..=range.last).contains(&status))
     };
     let (share, status) = share(tally, |status| !is_expected(status))?;
-    let sentence = format!(
-        "{} of the responses had a status that was not expected, mostly {status}",
-        percent(share)
-    );
+    let share_shown = percent(share);
+    let headline = format!("{share_shown} of responses have status {status}");
+    let sentence = format!("{share_shown} of responses have an unexpected status, mostly {status}");
     (share >= NEARLY_ALL).then(|| {
-        caveat(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
             .remedy(advice(status))
             .evidence([
                 ("share of unexpected statuses", share),
@@ -136,17 +131,15 @@ fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
 
 fn advice(status: u16) -> &'static str {
     match status {
-        400 => "the server refuses the request as it stands; --show-exchange prints both sides",
-        401 | 407 => "the server wants credentials: --user NAME:PASSWORD, or --header",
-        403 => "the server denies access; check the path, its permissions and the credentials",
-        404 | 410 => {
-            "the path is wrong, or the server's root is; check the URL with --show-exchange"
-        }
-        405 => "the server does not take this --method at this path",
-        411 | 413 | 415 | 422 => "the server does not take this body; check --body and its headers",
-        429 | 503 => "the server limits or sheds load; check its limits, or ask less",
-        500..=599 => "the server fails; its own error log says why",
-        _ => "check the URL with --show-exchange, or name what is right with --expect",
+        400 => "Correct the request; --show-exchange prints request and response",
+        401 | 407 => "Give credentials: --user NAME:PASSWORD, or --header",
+        403 => "Check the path, its permissions and the credentials",
+        404 | 410 => "Correct the path, or the server's root; --show-exchange prints both sides",
+        405 => "Use another --method, or another path",
+        411 | 413 | 415 | 422 => "Correct --body and its headers",
+        429 | 503 => "Check the server's rate and connection limits, or lower the load",
+        500..=599 => "Read the server's error log",
+        _ => "Check the URL with --show-exchange, or name the expected status with --expect",
     }
 }
 
@@ -154,20 +147,22 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
     let (errors, requests) = (tally.errors(), tally.requests());
     let most = reasons::most(tally)?;
     plan.tolerance.exceeded(errors, requests).then(|| {
+        let share = percent(errors as f64 / requests as f64);
+        let sentence = format!(
+            "{} of {} failed ({share}), mostly because {}; a failed request may cost the server less than a response",
+            units::count(errors),
+            number(requests, "request", "requests"),
+            reasons::because(most),
+        );
         caveat(
             &[Figure::Rps, Figure::Latency],
-            format!(
-                "{} of {} failed ({}), mostly because {}; what fails may cost the server less than an answer",
-                units::count(errors),
-                number(requests, "exchange", "exchanges"),
-                percent(errors as f64 / requests as f64),
-                reasons::because(most),
-            ),
+            format!("{share} of the requests failed"),
+            sentence,
         )
         .because(Cause::Errors)
         .remedy(match most {
             Kind::Abandoned => close_first(evidence),
-            _ => "find the reason in the table of errors, or ask less".to_owned(),
+            _ => "Find the reason in the error table (-v), or lower the load".to_owned(),
         })
         .evidence([("errors", errors as f64), ("requests", requests as f64)])
     })
@@ -177,12 +172,12 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
 fn close_first(evidence: &Evidence<'_>) -> String {
     match connections::served_by_each(evidence).filter(|served| *served > 1) {
         Some(served) => format!(
-            "the server closes after about {} requests on a connection; give --requests-per-connection below that",
+            "Give --requests-per-connection below {}, about where the server closes a connection",
             units::count(served)
         ),
-        None => "the server closes connections by itself; give --requests-per-connection below its limit, or no \
-                 --pipeline"
-            .to_owned(),
+        None => {
+            "Give --requests-per-connection below the server's limit, or no --pipeline".to_owned()
+        }
     }
 }
 
@@ -201,7 +196,7 @@ fn mixed(tally: &Tally) -> Option<Finding> {
         words.push(number(rest, "other", "others"));
     }
     let finding = note(format!(
-        "the statuses were not all the same: {}",
+        "responses had different statuses: {}",
         list(&words)
     ));
     let finding = finding.because(Cause::VaryingResponses);
@@ -265,27 +260,29 @@ mod tests {
         let cases: &[Case] = &[
             (
                 &[(301, 100)],
-                Some("100 % of the responses were redirects (301)"),
+                Some(
+                    "100 % of responses are redirects (301), which cost the server less than the page",
+                ),
             ),
             (
                 &[(302, 90), (200, 10)],
-                Some("90 % of the responses were redirects (302)"),
+                Some(
+                    "90 % of responses are redirects (302), which cost the server less than the page",
+                ),
             ),
             (&[(302, 89), (200, 11)], None),
             (
                 &[(404, 100)],
-                Some("100 % of the responses had a status that was not expected, mostly 404"),
+                Some("100 % of responses have an unexpected status, mostly 404"),
             ),
             (
                 &[(503, 50), (500, 40), (200, 10)],
-                Some("90 % of the responses had a status that was not expected, mostly 503"),
+                Some("90 % of responses have an unexpected status, mostly 503"),
             ),
         ];
         for (answers, wanted) in cases {
             let found = found(&run(answers));
-            let got = found
-                .first()
-                .filter(|found| found.grade() == Grade::Qualified);
+            let got = found.first().filter(|found| found.grade() == Grade::Caveat);
             assert_eq!(
                 got.map(|found| found.sentence.as_str()),
                 *wanted,
@@ -302,13 +299,16 @@ mod tests {
         let cases: &[(&str, &str)] = &[
             (
                 "HTTP/1.1 301 x\r\nLocation: http://a/b\r\n\r\n",
-                "ask http://a/b",
+                "Load the final URL: http://a/b",
             ),
             (
                 "HTTP/1.1 301 x\r\nlocation:/b/\r\n\r\n",
-                "ask http://127.0.0.1:8080/b/",
+                "Load the final URL: http://127.0.0.1:8080/b/",
             ),
-            ("HTTP/1.1 301 x\r\n\r\n", "--show-exchange prints it)"),
+            (
+                "HTTP/1.1 301 x\r\n\r\n",
+                "(--show-exchange prints the redirect)",
+            ),
         ];
         for (head, wanted) in cases {
             let mut run = run(&[(301, 100)]);
@@ -336,7 +336,7 @@ mod tests {
         run.plan.tolerance = Tolerance::Count(2);
         assert!(
             found(&run)[0].sentence.starts_with(
-                "3 of 100 exchanges failed (3.0 %), mostly because the status was 5xx; "
+                "3 of 100 requests failed (3.0 %), mostly because the status was 5xx; "
             )
         );
     }
@@ -344,13 +344,10 @@ mod tests {
     #[test]
     fn a_pipeline_cut_by_the_servers_limit_is_told_the_limit() {
         for (opened, wanted) in [
-            (
-                40,
-                "the server closes after about 250 requests on a connection; give --requests-per-connection below",
-            ),
+            (40, "Give --requests-per-connection below 250,"),
             (
                 10,
-                "the server closes connections by itself; give --requests-per-connection below its limit",
+                "Give --requests-per-connection below the server's limit",
             ),
         ] {
             let mut run = run(&[(200, 10_000)]);
@@ -374,7 +371,7 @@ mod tests {
         let found = found(&run(&[(200, 98), (206, 2)]));
         assert_eq!(
             found[0].sentence,
-            "the statuses were not all the same: 200 (98) and 206 (2)"
+            "responses had different statuses: 200 (98) and 206 (2)"
         );
         let many: Vec<(u16, u64)> = (200..210).map(|status| (status, 1)).collect();
         assert!(

@@ -1,4 +1,4 @@
-//! Was the same request always answered with the same body?
+//! Did the same request always get the same body?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -26,8 +26,7 @@ pub(super) const CHECK: Check = Check {
     ],
     effect: "Where some bodies differ from most, counts and requests/s get a caveat, since pages may vary for good \
              reasons. Where nearly all differ from one another, the page is dynamic: a note.",
-    remedy: "If the page varies by design, nothing is wrong. Otherwise name the expected body with --expect @FILE; \
-             then a different body is an error.",
+    remedy: "Name the expected body with --expect @FILE, unless the page varies by design.",
     cause: Cause::VaryingResponses,
     judge,
 };
@@ -42,14 +41,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         differing.partition(|(_, answer)| is_dynamic(answer));
     let plan = evidence.plan();
     let outliers = (!outliers.is_empty()).then(|| {
-        let sentence = format!(
-            "the same request was answered with different bodies: {}",
-            described(plan, &outliers)
-        );
-        let finding = caveat(&[Figure::Rps, Figure::Counts], sentence);
-        let finding = finding.remedy(
-            "if the page varies by nature, nothing is wrong; else name the right body with --expect @FILE",
-        );
+        let headline = "the same request got different response bodies";
+        let sentence = format!("{headline}: {}", described(plan, &outliers));
+        let finding = caveat(&[Figure::Rps, Figure::Counts], headline, sentence);
         finding.evidence(counted(&outliers))
     });
     let dynamic = (!dynamic.is_empty()).then(|| {
@@ -71,7 +65,7 @@ fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
         .map(|(place, answer)| describe(plan, *place, answer))
         .collect();
     if let Some(rest) = places.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
-        words.push(number(rest as u64, "request more", "requests more"));
+        words.push(number(rest as u64, "other request", "other requests"));
     }
     list(&words)
 }
@@ -106,7 +100,7 @@ fn describe(plan: Option<&Plan>, place: usize, answer: &Answer) -> String {
     let length = (answer.length_differs() > 0).then(|| {
         let usual = answer.lengths.usual().map_or(0, |(length, _)| length);
         format!(
-            "{} of {} were not as long as most ({} bytes)",
+            "{} of {} responses differ in length from most ({} bytes)",
             units::count(answer.length_differs()),
             units::count(answer.count()),
             units::count(usual)
@@ -162,7 +156,7 @@ mod tests {
         let cases: &[((u32, u64, u32), &str)] = &[
             (
                 (0, 611, 8),
-                "GET /: 1 of 101 were not as long as most (612 bytes)",
+                "GET /: 1 of 101 responses differ in length from most (612 bytes)",
             ),
             (
                 (0, 612, 8),
@@ -172,7 +166,7 @@ mod tests {
         for (other, wanted) in cases {
             let found = found(&[*other]);
             assert!(found[0].sentence.contains(wanted), "{}", found[0].sentence);
-            assert_eq!(found[0].grade(), Grade::Qualified);
+            assert_eq!(found[0].grade(), Grade::Caveat);
             assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Counts]);
         }
     }
@@ -202,16 +196,12 @@ mod tests {
                 "{found:?}"
             );
         }
-        for (alike, grade) in [
-            (10, Grade::Note),
-            (11, Grade::Qualified),
-            (99, Grade::Qualified),
-        ] {
+        for (alike, grade) in [(10, Grade::Note), (11, Grade::Caveat), (99, Grade::Caveat)] {
             let found = found_of((0..100).map(|number| (612, number.max(alike - 1))).rev());
             assert_eq!(found[0].grade(), grade, "{alike}: {found:?}");
         }
         let few = |count: u32| found_of((0..count).map(|number| (612, number)))[0].grade();
-        assert_eq!([few(2), few(3)], [Grade::Qualified, Grade::Note]);
+        assert_eq!([few(2), few(3)], [Grade::Caveat, Grade::Note]);
     }
 
     #[test]
@@ -222,7 +212,7 @@ mod tests {
         let found = found(&others);
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].sentence.ends_with("and 7 requests more"),
+            found[0].sentence.ends_with("and 7 other requests"),
             "{}",
             found[0].sentence
         );

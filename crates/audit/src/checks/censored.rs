@@ -1,4 +1,4 @@
-//! Were exchanges cut off before their end was known?
+//! Were requests cut off before their end was known?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -44,17 +44,19 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
         format!(" at {} or later", units::span(age))
     });
     let censored = tally.censored();
+    let headline = format!(
+        "{} cut off",
+        number(censored, "request was", "requests were")
+    );
     let sentence = format!(
-        "{} of {} {} cut off{from} ({}), so {}",
-        units::count(censored),
-        number(tally.requests(), "exchange", "exchanges"),
-        if censored == 1 { "was" } else { "were" },
+        "{headline}{from}, of {} ({}): {}",
+        units::count(tally.requests()),
         list(&words),
         bounds(latency),
     );
     let is_percentile = |each: &Statistic| matches!(each, Statistic::At(_));
     let finding = if latency.at_least.iter().any(is_percentile) {
-        caveat(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], headline, sentence)
     } else {
         note(sentence)
     };
@@ -73,23 +75,23 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
 fn bounds(latency: &Latency) -> String {
     let names: Vec<String> = latency.at_least.iter().map(Statistic::to_string).collect();
     match &names[..] {
-        [] => "latencies do not hold them".to_owned(),
+        [] => "latency does not include them".to_owned(),
         [only] => format!("{only} is a lower bound"),
         _ => format!("{} are lower bounds", list(&names)),
     }
 }
 
-/// What is to be done, by what all of them have in common: only one that was sent could be answered late.
+/// Returns what to do about requests of these kinds.
 fn remedy(kinds: &[(Kind, u64)]) -> &'static str {
     let are_all = |wanted: &[Kind]| kinds.iter().all(|(kind, _)| wanted.contains(kind));
     if are_all(&[Kind::ConnectTimeout]) {
-        "look at the server's listen backlog and at what lies between; --connect-timeout waits longer"
+        "Look at the server's listen backlog and the network, or wait longer with --connect-timeout"
     } else if are_all(&[Kind::NeverSent, Kind::ConnectTimeout]) {
-        "no connection was there to take them: see why connects failed, and whether the server still runs"
+        "Find out why connects failed, and whether the server still runs"
     } else if are_all(&[Kind::Unfinished]) {
-        "let the run come to its end"
+        "Let the run complete"
     } else {
-        "wait longer with --timeout, or ask less; the server did not answer in time"
+        "Lower the load, or wait longer with --timeout"
     }
 }
 
@@ -97,8 +99,8 @@ fn saturated(tally: &Tally) -> Option<Finding> {
     let beyond = tally.latency().saturated();
     (beyond > 0).then(|| {
         note(format!(
-            "{} longer than 69 s, beyond which only the maximum is told apart",
-            number(beyond, "exchange took", "exchanges took")
+            "{} longer than 69 s, beyond which only the max is exact",
+            number(beyond, "request took", "requests took")
         ))
         .evidence([("samples beyond 69 s", beyond as f64)])
     })
@@ -139,14 +141,14 @@ mod tests {
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
-            "1 of 50,001 exchanges was cut off at 10.0 s or later (1 never sent), so mean and max are lower bounds"
+            "1 request was cut off at 10.0 s or later, of 50,001 (1 never sent): mean and max are lower bounds"
         );
     }
 
     #[test]
     fn percentiles_are_bounds_from_the_rank_of_the_first_cut_on() {
         // p99.9 of 50,000 + n is among the cut ones from n = 51 on: n > 0.001 (50,000 + n).
-        for (count, grade) in [(50, Grade::Note), (51, Grade::Qualified)] {
+        for (count, grade) in [(50, Grade::Note), (51, Grade::Caveat)] {
             let found = found(&unsent(count, Nanos::from_secs(10)));
             assert_eq!(found[0].grade(), grade, "{count}: {}", found[0].sentence);
         }
@@ -157,9 +159,9 @@ mod tests {
         let found = found(&unsent(1, Nanos::from_micros(1)));
         assert_eq!(
             (found[0].grade(), &found[0].effects.figures()[..]),
-            (Grade::Qualified, &[Figure::Latency][..])
+            (Grade::Caveat, &[Figure::Latency][..])
         );
-        let bounds = "so min, mean, p50, p90, p95, p99, p99.9 and max are lower bounds";
+        let bounds = "): min, mean, p50, p90, p95, p99, p99.9 and max are lower bounds";
         assert!(found[0].sentence.ends_with(bounds), "{}", found[0].sentence);
     }
 
@@ -178,7 +180,7 @@ mod tests {
         assert!(
             found(&run)[0]
                 .sentence
-                .starts_with("1 exchange took longer than 69 s")
+                .starts_with("1 request took longer than 69 s")
         );
     }
 
@@ -187,29 +189,33 @@ mod tests {
         let cases: &[(&[Kind], &str, &str)] = &[
             (
                 &[Kind::Timeout],
-                "1 not answered within --timeout",
-                "wait longer",
+                "1 over --timeout",
+                "Lower the load, or wait longer",
             ),
-            (&[Kind::NeverSent], "1 never sent", "no connection"),
+            (
+                &[Kind::NeverSent],
+                "1 never sent",
+                "Find out why connects failed",
+            ),
             (
                 &[Kind::ConnectTimeout],
-                "1 connecting for longer than --connect-timeout",
-                "look at the server's listen backlog",
+                "1 over --connect-timeout",
+                "Look at the server's listen backlog",
             ),
             (
                 &[Kind::ConnectTimeout, Kind::NeverSent],
-                "1 never sent and 1 connecting for longer than --connect-timeout",
-                "no connection",
+                "1 never sent and 1 over --connect-timeout",
+                "Find out why connects failed",
             ),
             (
                 &[Kind::Unfinished],
                 "1 still open when the run ended",
-                "let the run",
+                "Let the run",
             ),
             (
                 &[Kind::NeverSent, Kind::Timeout],
-                "1 never sent and 1 not answered within --timeout",
-                "wait longer",
+                "1 never sent and 1 over --timeout",
+                "Lower the load, or wait longer",
             ),
         ];
         for (kinds, words, remedy) in cases {
@@ -220,7 +226,7 @@ mod tests {
             run.summarise();
             let found = found(&run);
             let sentence = &found[0].sentence;
-            assert!(sentence.contains(&format!("({words}), so")), "{sentence}");
+            assert!(sentence.contains(&format!("({words}): ")), "{sentence}");
             let said = found[0].remedy.as_ref().unwrap();
             assert!(said.starts_with(remedy), "{words}: {said}");
         }

@@ -1,16 +1,16 @@
-//! Was there the concurrency that was asked for?
+//! Was the concurrency the planned one?
 
 use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note, number};
 use crate::reasons;
 use plan::{Connect, Plan};
-use record::{Cause, Figure, Finding, Round};
+use record::{Cause, Effects, Figure, Finding, Round};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
     name: "connections",
-    question: "Were as many connections open as asked for, and did each get responses?",
+    question: "Were as many connections open as planned, and did each get responses?",
     looks_at: "The complete round with the fewest connections: the most that were open at a time and, where \
                connections open before the load and none was replaced, the number at the start of the window. Also \
                connections that the server closed, and connections whose request was sent before the window and had \
@@ -50,10 +50,10 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 fn never_busy(asked: u32, busy: u32) -> Finding {
     note(format!(
-        "{} were asked for and {} a round, so only {} were opened",
+        "only {} of {} were opened, because a round has {}",
+        count(busy.into()),
         number(asked.into(), "connection", "connections"),
-        number(busy.into(), "request", "requests"),
-        count(busy.into())
+        number(busy.into(), "request", "requests")
     ))
     .because(Cause::FewConnections)
     .evidence([
@@ -62,7 +62,7 @@ fn never_busy(asked: u32, busy: u32) -> Finding {
     ])
 }
 
-/// Fewer than asked for when the window opened.
+/// Fewer than planned when the window opened.
 fn at_start(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
     let stable = |round: &&&Round| {
         let connects = &round.tally.connects;
@@ -74,61 +74,55 @@ fn at_start(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
         .map(|round| round.tally.connects.open_at_start)
         .min();
     let open = open.filter(|open| plan.connect == Connect::Eager && *open < asked.into())?;
-    let sentence = format!(
-        "{} of {} were open when the window opened, in the round with the fewest",
-        count(open),
-        number(asked.into(), "connection", "connections")
-    );
-    Some(shortfall(sentence, asked, open))
+    Some(shortfall("at the start of the window", asked, open))
 }
 
-/// Fewer than asked for at any time.
+/// Fewer than planned at any time.
 fn at_peak(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
     let open = rounds
         .iter()
         .map(|round| round.tally.connects.open_peak)
         .min();
     let open = open.filter(|open| *open < asked.into())?;
-    let sentence = format!(
-        "at most {} of {} were open at a time, in the round with the fewest",
-        count(open),
-        number(asked.into(), "connection", "connections")
-    );
     let short_lived = plan.protocol.exchanges_per_connection() < u64::MAX;
-    if plan.connect == Connect::Lazy || short_lived {
-        let finding = note(sentence).because(Cause::FewConnections);
-        return Some(finding.evidence(shares(asked, open)));
-    }
-    Some(shortfall(sentence, asked, open))
+    let found = shortfall("at any time", asked, open);
+    let is_expected = plan.connect == Connect::Lazy || short_lived;
+    Some(match is_expected {
+        true => Finding {
+            effects: Effects::default(),
+            headline: String::new(),
+            remedy: None,
+            ..found
+        },
+        false => found,
+    })
 }
 
-fn shortfall(sentence: String, asked: u32, open: u64) -> Finding {
-    caveat(&[Figure::Rps, Figure::Latency], sentence)
+fn shortfall(when: &str, asked: u32, open: u64) -> Finding {
+    let all = number(asked.into(), "connection", "connections");
+    let headline = format!("only {} of {all} were open", count(open));
+    let sentence = format!("{headline} {when}, in the round with the fewest");
+    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
         .because(Cause::FewConnections)
         .remedy(
-            "look for connect errors, and at the server's limits: its connections, open files and listen backlog",
+            "Look for connect errors, and at the server's limits: connections, open files, listen backlog",
         )
-        .evidence(shares(asked, open))
+        .evidence([
+            ("connections asked for", asked.into()),
+            ("connections open", open as f64),
+        ])
 }
 
-fn shares(asked: u32, open: u64) -> [(&'static str, f64); 2] {
-    [
-        ("connections asked for", asked.into()),
-        ("connections open", open as f64),
-    ]
-}
-
-/// Connections that the server ended before they were asked, or between two exchanges: no exchange tells of them.
+/// Connections that the server closed while idle, before or between requests.
 fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
     let connects = &evidence.tally.as_ref()?.connects;
     let lost = Some(connects.lost_idle).filter(|lost| *lost > 0)?;
     let sentence = format!(
-        "the server ended {} while nothing was under way on {}",
-        number(lost, "connection", "connections"),
-        if lost == 1 { "it" } else { "them" }
+        "the server closed {}",
+        number(lost, "idle connection", "idle connections")
     );
     let remedy =
-        "look at its limits: connections in all and from one address, and how long one may be idle";
+        "Look at its limits: connections in all and per address, and the keep-alive timeout";
     let finding = note(sentence).because(Cause::ConnectionsClosed);
     Some(finding.remedy(remedy).evidence([
         ("connections ended idle", lost as f64),
@@ -153,16 +147,16 @@ fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
             count(others)
         ),
     };
+    let of = number(open, "connection", "connections");
+    let headline = format!("{least}{} of {of} got no response", count(silent));
     let sentence = format!(
-        "{least}{} of {} gave no response during a whole window (round {}){others}",
-        count(silent),
-        number(open, "connection", "connections"),
+        "{headline} during a whole window (round {}){others}",
         count(u64::from(worst.index) + 1),
     );
-    let remedy = "look for a limit of connections that the server serves at a time (its workers or threads), and for \
-                  requests that hang in it";
+    let remedy = "Look for a limit of connections that the server serves at a time (workers, threads), and for \
+                  requests that hang";
     Some(
-        caveat(&[Figure::Rps, Figure::Latency], sentence)
+        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
             .remedy(remedy)
             .evidence([
                 ("connections without a response", silent as f64),
@@ -172,7 +166,7 @@ fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
     )
 }
 
-/// So many times as many connections opened as would have done are worth a note.
+/// A note is made where this many times as many connections were opened as were needed.
 const AGAIN: u64 = 2;
 
 /// Connections that were opened over and over, where each could have served to the end.
@@ -189,17 +183,17 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
     let by_strays = tally.strays.total();
     let (why, remedy) = if by_strays > (opened - enough) / 2 {
         (
-            "bytes that answer nothing ended most of them".to_owned(),
-            "mend what the server sends; --show-exchange prints an answer",
+            "most ended with bytes that belong to no response".to_owned(),
+            "Correct what the server sends; --show-exchange prints a response",
         )
     } else if by_faults > (opened - enough) / 2 {
         (
-            "faults ended most of them".to_owned(),
-            "find the reason in the table of errors",
+            "most ended with an error".to_owned(),
+            "Find the reason in the error table",
         )
     } else {
         let closes = match served_by_each(evidence) {
-            Some(1) => "the server closes after every answer".to_owned(),
+            Some(1) => "the server closes after every response".to_owned(),
             Some(served) => format!(
                 "the server closes after about {} requests each",
                 count(served)
@@ -208,7 +202,7 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
         };
         (
             closes,
-            "if connecting is not to be weighed, raise the server's limit of requests on a connection",
+            "Raise the server's limit of requests per connection, unless connecting is to be measured",
         )
     };
     let rounds = evidence.rounds.map_or(0, <[Round]>::len) as u64;
@@ -221,14 +215,14 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
         ),
     };
     let sentence = format!(
-        "{} connections were opened where {} would have done{each}: {why}",
+        "{} connections were opened where {} were needed{each}: {why}",
         count(opened),
         count(enough)
     );
     let finding = note(sentence).because(Cause::ConnectionsClosed);
     Some(finding.remedy(remedy).evidence([
         ("connections opened", opened as f64),
-        ("connections that would have done", enough as f64),
+        ("connections needed", enough as f64),
     ]))
 }
 
@@ -240,8 +234,8 @@ fn enough(evidence: &Evidence<'_>) -> Option<u64> {
 
 /// After how many requests the server closes a connection, to two digits; none where it seems not to.
 ///
-/// All complete answers over all connections, of which those that were open at the end had served half as many, about.
-/// (Warm-up opened its connections too; its requests are taken to have been answered as often as those of the windows.)
+/// All complete responses over all connections, of which those that were open at the end had served about half as many.
+/// (Warm-up opened its connections too; its requests are taken to have got responses as often as those of the windows.)
 pub(super) fn served_by_each(evidence: &Evidence<'_>) -> Option<u64> {
     let (tally, enough) = (evidence.tally.as_ref()?, enough(evidence)?);
     let opened = tally.connects.established;
@@ -283,18 +277,18 @@ mod tests {
             (
                 5,
                 1,
-                "5 of 10 connections gave no response during a whole window (round 2): requests/s and latency are \
+                "5 of 10 connections got no response during a whole window (round 2): requests/s and latency are \
                  those of the other 5",
             ),
             (
                 10,
                 1,
-                "10 of 10 connections gave no response during a whole window (round 2)",
+                "10 of 10 connections got no response during a whole window (round 2)",
             ),
             (
                 9,
                 4,
-                "at least 3 of 10 connections gave no response during a whole window (round 2): requests/s and \
+                "at least 3 of 10 connections got no response during a whole window (round 2): requests/s and \
                  latency are those of the other 7",
             ),
         ];
@@ -315,7 +309,7 @@ mod tests {
                 let wanted = if open { of_all } else { wanted };
                 assert_eq!(
                     (&*found[0].sentence, found[0].grade()),
-                    (wanted, Grade::Qualified)
+                    (wanted, Grade::Caveat)
                 );
                 assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Latency]);
             }
@@ -330,17 +324,17 @@ mod tests {
             (
                 all - 1,
                 all,
-                Some("9 of 10 connections were open when the window opened"),
+                Some("only 9 of 10 connections were open at the start of the window"),
             ),
             (
                 all,
                 all - 1,
-                Some("at most 9 of 10 connections were open at a time"),
+                Some("only 9 of 10 connections were open at any time"),
             ),
             (
                 0,
                 0,
-                Some("0 of 10 connections were open when the window opened"),
+                Some("only 0 of 10 connections were open at the start of the window"),
             ),
         ];
         for &(start, peak, wanted) in cases {
@@ -352,7 +346,7 @@ mod tests {
             assert_eq!(found.is_empty(), wanted.is_none(), "{start} {peak}");
             if let (Some(finding), Some(wanted)) = (found.first(), wanted) {
                 assert!(finding.sentence.starts_with(wanted), "{}", finding.sentence);
-                assert_eq!(finding.grade(), Grade::Qualified);
+                assert_eq!(finding.grade(), Grade::Caveat);
             }
         }
     }
@@ -371,8 +365,8 @@ mod tests {
         assert_eq!(
             sentences,
             [
-                "8 of 10 connections were open when the window opened, in the round with the fewest",
-                "the server ended 2 connections while nothing was under way on them"
+                "only 8 of 10 connections were open at the start of the window, in the round with the fewest",
+                "the server closed 2 idle connections"
             ]
         );
     }
@@ -407,7 +401,7 @@ mod tests {
     fn more_connections_than_requests_are_noted() {
         for (requests, sentence) in [
             (u64::from(CONNECTIONS), None),
-            (9, Some("so only 9 were opened")),
+            (9, Some("because a round has 9 requests")),
         ] {
             let mut run = healthy();
             run.plan.stop = Stop::Requests(requests);
@@ -435,7 +429,7 @@ mod tests {
         // 50,000 answers over 100 connections, of which 50 were on average halfway.
         assert_eq!(
             twice[0].sentence,
-            "100 connections were opened where 50 would have done (10 in each of 5 rounds): the server closes after \
+            "100 connections were opened where 50 were needed (10 in each of 5 rounds): the server closes after \
              about 670 requests each"
         );
         let mut short_lived = reopened(50);
@@ -462,7 +456,7 @@ mod tests {
     #[test]
     fn a_server_that_closes_after_every_answer_is_told_from_one_with_a_limit() {
         for (more, wanted) in [
-            (49_950, "the server closes after every answer"),
+            (49_950, "the server closes after every response"),
             (4_950, "the server closes after about 10 requests each"),
             (200_000, "the server closes them"),
         ] {
@@ -473,7 +467,7 @@ mod tests {
 
     #[test]
     fn faults_that_end_connections_are_the_reason_where_they_ended_most() {
-        for (resets, wanted) in [(25, "requests each"), (26, "faults ended most of them")] {
+        for (resets, wanted) in [(25, "requests each"), (26, "most ended with an error")] {
             let mut run = reopened(50);
             let tally = &mut run.points[0].rounds[0].tally;
             (0..resets).for_each(|_| fail(tally, Kind::Reset, 0));

@@ -1,4 +1,4 @@
-//! Does every exchange end once, and do the figures follow from the rounds?
+//! Does every request end once, and do the figures follow from the rounds?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
 
 /// What to do with a record whose parts contradict each other.
 const CHANGED: &str =
-    "do not use this record: it was changed after it was written, or weigh has an error";
+    "Do not use this record: it was changed after it was written, or weigh has an error";
 
 /// Figures that are not counts may differ by this much, so that another order of addition is no forgery.
 const TOLERANCE: f64 = 1e-9;
@@ -63,29 +63,27 @@ fn is_conserved(round: &Round) -> bool {
 fn unaccounted(round: &Round) -> Finding {
     let tally = &round.tally;
     let ended = tally.ok.saturating_add(tally.errors());
-    void(
-        ALL,
-        format!(
-            "round {} does not add up: {} due, {} started, {} never sent and {} carried over, of which {} ended well \
-             and {} did not",
-            count(u64::from(round.index) + 1),
-            count(tally.due),
-            count(tally.started),
-            count(tally.never_sent),
-            count(tally.carried_over),
-            count(tally.ok),
-            count(tally.errors()),
-        ),
-    )
-    .remedy("measure again; if it happens again, report it as an error of weigh, with the record")
-    .evidence([
+    let headline = format!(
+        "round {} does not add up",
+        count(u64::from(round.index) + 1)
+    );
+    let sentence = format!(
+        "{headline}: {} scheduled, {} started, {} never sent, {} carried over; {} ok, {} errors",
+        count(tally.due),
+        count(tally.started),
+        count(tally.never_sent),
+        count(tally.carried_over),
+        count(tally.ok),
+        count(tally.errors()),
+    );
+    void(ALL, headline, sentence).evidence([
         ("due", tally.due as f64),
         ("carried over", tally.carried_over as f64),
         ("ended", ended as f64),
     ])
 }
 
-/// The same, of two generators.
+/// The same of a round with two generators.
 fn unaccounted_twin(round: &Round) -> Finding {
     let finding = unaccounted(round);
     Finding {
@@ -94,7 +92,7 @@ fn unaccounted_twin(round: &Round) -> Finding {
     }
 }
 
-/// Responses that came in completely, whatever was thought of them.
+/// Responses that were complete, expected or not.
 fn complete(tally: &Tally) -> u64 {
     let judged = tally.faults.count(|fault| reasons::is_answer(fault.kind));
     tally.ok.saturating_add(judged)
@@ -103,19 +101,14 @@ fn complete(tally: &Tally) -> u64 {
 fn too_many_statuses(round: &Round) -> Option<Finding> {
     let (statuses, complete) = (round.tally.statuses.total(), complete(&round.tally));
     (statuses > complete).then(|| {
-        void(
-            ALL,
-            format!(
-                "round {} has {} statuses of {} complete responses",
-                count(u64::from(round.index) + 1),
-                count(statuses),
-                count(complete)
-            ),
-        )
-        .remedy(
-            "measure again; if it happens again, report it as an error of weigh, with the record",
-        )
-        .evidence([("statuses", statuses as f64), ("complete", complete as f64)])
+        let number = count(u64::from(round.index) + 1);
+        let sentence = format!(
+            "round {number} has {} statuses but {} complete responses",
+            count(statuses),
+            count(complete)
+        );
+        void(ALL, format!("round {number} does not add up"), sentence)
+            .evidence([("statuses", statuses as f64), ("complete", complete as f64)])
     })
 }
 
@@ -148,20 +141,17 @@ fn torn(round: &Round) -> Option<Finding> {
     let names = rows.iter().filter(|(_, holds)| !holds);
     let names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
     (!names.is_empty()).then(|| {
-        void(
-            ALL,
-            format!(
-                "round {} contradicts itself: its counts are not those of {}",
-                count(u64::from(round.index) + 1),
-                list(&names)
-            ),
-        )
-        .remedy(CHANGED)
-        .evidence([("distributions that differ", names.len() as f64)])
+        let number = count(u64::from(round.index) + 1);
+        let headline = format!("round {number} contradicts itself");
+        let sentence = format!("{headline}: its counts differ from {}", list(&names));
+        let evidence = [("distributions that differ", names.len() as f64)];
+        void(ALL, headline, sentence)
+            .remedy(CHANGED)
+            .evidence(evidence)
     })
 }
 
-/// What `run`, summarised again, says otherwise than its file did: what was sent, and the figures of the curve.
+/// Returns a finding where `run`, summarised again, differs from its file in what was sent or in the curve.
 pub(crate) fn stored(run: &Run, sent: SentTotal, curve: Option<&Curve>) -> Option<Finding> {
     let mut names = Vec::new();
     if sent != run.sent_total {
@@ -193,15 +183,12 @@ fn contradicted(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 fn contradiction(names: &[String]) -> Finding {
-    void(
-        ALL,
-        format!(
-            "the stored figures contradict the rounds they are made of, in {}",
-            list(names)
-        ),
-    )
-    .remedy(CHANGED)
-    .evidence([("figures that differ", names.len() as f64)])
+    let headline = "the stored figures contradict the rounds";
+    let sentence = format!("{headline}, in {}", list(names));
+    let evidence = [("figures that differ", names.len() as f64)];
+    void(ALL, headline, sentence)
+        .remedy(CHANGED)
+        .evidence(evidence)
 }
 
 /// The figures of `stated` that are others in `computed`. Of a `foreign` version only what both have is compared.

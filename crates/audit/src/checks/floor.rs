@@ -1,4 +1,4 @@
-//! Is a latency that of the server, or that of the instrument?
+//! Is a latency the server's, or the generator's own?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -24,8 +24,8 @@ pub(super) const CHECK: Check = Check {
     judge,
 };
 
-/// Below so many times the floor less than half of a figure can be the server's. (Ten times, as is asked of a bare timer's
-/// lag, would be too much: this floor has the kernel's whole round trip in it, which every server pays.)
+/// Below so many times the baseline, less than half of a figure can be the server's. (Ten times, as is usual for a bare
+/// timer's lag, would be too much: this baseline contains the kernel's whole round trip, which every server pays.)
 const CLEAR_FROM: f64 = 2.0;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -34,24 +34,20 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     match (evidence.floor, &evidence.summary) {
-        (Some(floor), _) if floor.response_us.p50.is_none() => vec![unknown(
-            "in the self-test the generator and our own small server could not keep up with the rate together, so the instrument's own \
-             floor is not known",
+        (Some(floor), _) if floor.response_us.p50.is_none() => vec![note(
+            "the baseline is unknown: in the self-test generator and reference server together could not keep up with \
+             the rate",
         )],
         (Some(floor), Some(summary)) => near(floor, &summary.latency_us).into_iter().collect(),
         (Some(_), None) => Vec::new(),
         (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => Vec::new(),
-        (None, _) => vec![unknown(
-            "the instrument's own floor was not measured, so how much of latency is its own is not known",
+        (None, _) => vec![note(
+            "the baseline was not measured, so the generator's share of latency is unknown",
         )],
     }
 }
 
-fn unknown(sentence: &str) -> Finding {
-    note(sentence.to_owned())
-}
-
-/// A percentile that does not rise clear of the floor's.
+/// A percentile that is near the baseline's.
 struct Near {
     p: Percentile,
     latency: f64,
@@ -78,22 +74,16 @@ fn finding(near: &[Near]) -> Finding {
     let each = |near: &Near| format!("{} ({})", near.p, micros(near.latency));
     let names: Vec<String> = near.iter().map(each).collect();
     let floors: Vec<String> = near.iter().map(|near| micros(near.floor)).collect();
+    let is = if near.len() == 1 { "is" } else { "are" };
+    let headline = format!("{} {is} near weigh's own baseline", list(&names));
     let sentence = format!(
-        "{} {} near the instrument's own floor ({}): less than half of it can be the server's, and differences smaller \
-         than the floor are the instrument's",
-        list(&names),
-        if near.len() == 1 { "is" } else { "are" },
+        "{headline} ({}): less than half of it can be the server's, and smaller differences than the baseline are the \
+         generator's",
         list(&floors),
     );
-    let headline = format!(
-        "{} near the baseline of weigh itself ({})",
-        list(&names),
-        list(&floors)
-    );
-    let remedy = "compare such servers by CPU time per request, or by the rate they sustain; for latency ask them for \
-                  more work";
-    let finding = caveat(&[Figure::Latency], sentence).in_short(headline);
-    let mut found = finding.remedy(remedy);
+    let remedy =
+        "Compare such servers by CPU time per request, or request something that takes more work";
+    let mut found = caveat(&[Figure::Latency], headline, sentence).remedy(remedy);
     for each in near {
         let name = |what| format!("{what} {}, us", each.p);
         found.evidence.push((name("response time"), each.latency));
@@ -150,7 +140,7 @@ mod tests {
                 .filter(|name| says(name))
                 .collect();
             assert_eq!(said.join(" "), named, "{over_p50} {over_p99}");
-            assert!(found.iter().all(|each| each.grade() == Grade::Qualified));
+            assert!(found.iter().all(|each| each.grade() == Grade::Caveat));
         }
     }
 
@@ -159,7 +149,7 @@ mod tests {
         let found = found(&run(100.0, 90.0));
         let latency = open_loop().summary.unwrap().latency_us;
         let wanted = format!(
-            "p50 ({}) is near the instrument's own floor (100 us): less than half of it can be the server's",
+            "p50 ({}) is near weigh's own baseline (100 us): less than half of it can be the server's",
             micros(latency.at(Percentile::P50).unwrap())
         );
         assert!(

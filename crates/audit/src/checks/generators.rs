@@ -1,4 +1,4 @@
-//! Do two generators get more out of the server than one?
+//! Do two generator processes get more requests/s than one?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -7,7 +7,7 @@ use record::{Cause, Figure, Finding, Ratio, Twin};
 
 pub(super) const CHECK: Check = Check {
     name: "generators",
-    question: "Do two generators get more out of the server than one?",
+    question: "Do two generator processes get more requests/s than one?",
     looks_at: "With --two-generators, the ratio of requests/s with two generator processes to requests/s with one, \
                over the pairs of complete rounds, with its 95 % interval. In an open loop also the ratio of p99.",
     thresholds: &[
@@ -30,20 +30,19 @@ pub(super) const CHECK: Check = Check {
     effect: "More requests/s with two: one generator was the bottleneck, and requests/s is a lower bound. Lower p99 \
              with two: latency gets a caveat. Anything else is a note. Under three pairs there is no interval, and \
              nothing follows.",
-    remedy: "Give the generator more --threads or CPUs, or load from several machines; then compare again. More or \
-             longer rounds narrow the interval.",
+    remedy: "Give the generator more --threads or CPUs, or load from several machines.",
     cause: Cause::Other,
     judge,
 };
 
 /// Requests per second that differ by no more than this are the same.
 const MOVED: f64 = 0.02;
-/// Of an interval that leaves room for more than this above one, nothing follows.
+/// An interval that reaches further than this above one decides nothing.
 const UNSURE: f64 = 0.05;
 /// A 99th percentile varies more than a rate: it must be lower by more than this.
 const LOWER: f64 = 0.10;
 
-/// What a ratio says.
+/// Meaning of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
     Up,
@@ -103,21 +102,19 @@ fn compared(ratio: &Ratio) -> Finding {
     );
     let finding = match moved(ratio, MOVED) {
         Moved::Up => {
-            let sentence = format!("{got}, so one was the limit");
-            lower_bound(sentence)
-                .because(Cause::GeneratorSaturated)
-                .remedy("give it more --threads or CPUs, or load from several machines; then compare again")
+            let sentence = format!("{got}, so one was the bottleneck");
+            let headline = format!("two generators get {:.2} times the requests/s", ratio.centre);
+            lower_bound(headline, sentence).because(Cause::GeneratorSaturated)
         }
         Moved::Down => note(format!(
-            "{got}: two together cost the machine more than one (a server beside them has less of it), which says \
-             nothing of whether one was the limit"
+            "{got}: two use more of the machine than one, which leaves open whether one was the bottleneck"
         ))
-        .remedy("compare where generators and server have CPUs of their own"),
-        Moved::Not => note(format!("{got}, so one was not the limit")),
+        .remedy("Compare with generators and server on CPUs of their own"),
+        Moved::Not => note(format!("{got}, so one was not the bottleneck")),
         Moved::Unknown => note(format!(
-            "{got}, from which it cannot be told whether one was the limit"
+            "{got}, which leaves open whether one was the bottleneck"
         ))
-        .remedy("more --rounds, or longer ones, show it"),
+        .remedy("Measure more --rounds, or longer ones"),
     };
     evidence_of(finding, ratio)
 }
@@ -131,10 +128,7 @@ fn evidence_of(finding: Finding, ratio: &Ratio) -> Finding {
 }
 
 fn nothing() -> Finding {
-    note(
-        "one and two generators cannot be compared: in a round of theirs nothing ended well"
-            .to_owned(),
-    )
+    note("one and two generators cannot be compared: a round has no ok response")
 }
 
 /// Where two generators see shorter response times, the difference was not the server's.
@@ -142,12 +136,11 @@ fn quicker(ratio: &Ratio) -> Option<Finding> {
     let is_quicker = moved(ratio, LOWER) == Moved::Down;
     is_quicker.then(|| {
         let sentence = format!(
-            "with two generators p99 is {}, so a part of it is the generator's own",
+            "p99 with two generators is {}, so the generator causes a part of it",
             times(ratio, "that with one")
         );
-        let finding = caveat(&[Figure::Latency], sentence)
-            .because(Cause::GeneratorLate)
-            .remedy("give it more --threads or CPUs, or load from several machines");
+        let headline = "the load generator causes a part of p99";
+        let finding = caveat(&[Figure::Latency], headline, sentence).because(Cause::GeneratorLate);
         evidence_of(finding, ratio)
     })
 }
@@ -155,7 +148,7 @@ fn quicker(ratio: &Ratio) -> Option<Finding> {
 fn failed(twin: &Twin) -> Option<Finding> {
     let why = twin.failed.as_ref()?;
     Some(note(format!(
-        "no more than {} could be measured with two generators: {why}; what they had sent by then is not counted",
+        "only {} could be measured with two generators: {why}; requests of the failed round are not counted",
         number(twin.rounds.len() as u64, "round", "rounds")
     )))
 }
@@ -199,36 +192,40 @@ mod tests {
 
     #[test]
     fn the_answer_depends_on_the_ratio_and_its_interval() {
-        use Grade::{Invalid, Note};
+        use Grade::{Caveat, Note};
         let cases: &[(&[f64], Grade, &str)] = &[
             (
                 &[1.3, 1.31, 1.29, 1.3, 1.3],
-                Invalid,
-                ", so one was the limit",
+                Caveat,
+                ", so one was the bottleneck",
             ),
             (
                 &[1.3, 1.3001],
                 Note,
-                "(2 pairs of rounds), from which it cannot be told",
+                "(2 pairs of rounds), which leaves open whether",
             ),
-            (&[1.3], Note, "it cannot be told"),
-            (&[1.021; 5], Invalid, ", so one was the limit"),
-            (&[1.019; 5], Note, ", so one was not the limit"),
+            (&[1.3], Note, "which leaves open whether"),
+            (&[1.021; 5], Caveat, ", so one was the bottleneck"),
+            (&[1.019; 5], Note, ", so one was not the bottleneck"),
             (
                 &[1.0, 1.01, 0.99, 1.0, 1.0],
                 Note,
-                ", so one was not the limit",
+                ", so one was not the bottleneck",
             ),
-            (&[0.981; 5], Note, ", so one was not the limit"),
-            (&[0.979; 5], Note, "two together cost the machine more"),
+            (&[0.981; 5], Note, ", so one was not the bottleneck"),
+            (&[0.979; 5], Note, "two use more of the machine than one"),
             (
                 &[0.7, 0.71, 0.72, 0.7, 0.7],
                 Note,
-                "says nothing of whether",
+                "which leaves open whether",
             ),
             // Beyond chance it is neither more nor less, but the interval has room for much more.
-            (&[1.3, 0.8, 1.2, 1.0, 1.1], Note, "it cannot be told"),
-            (&[1.0, 1.0], Note, "it cannot be told"),
+            (
+                &[1.3, 0.8, 1.2, 1.0, 1.1],
+                Note,
+                "which leaves open whether",
+            ),
+            (&[1.0, 1.0], Note, "which leaves open whether"),
         ];
         for (ratios, grade, wanted) in cases {
             let found = found(&doubled(healthy(), ratios));
@@ -295,7 +292,7 @@ mod tests {
             }
             let found = found(&run);
             assert_eq!(found.len(), findings, "{shrink} %: {found:?}");
-            let wanted = (Grade::Qualified, vec![Figure::Latency]);
+            let wanted = (Grade::Caveat, vec![Figure::Latency]);
             let latency = found.get(1);
             assert!(
                 latency.is_none_or(|each| (each.grade(), each.effects.figures()) == wanted),
@@ -312,8 +309,8 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[1].sentence,
-            "no more than 3 rounds could be measured with two generators: one of them died; what they had sent by then \
-             is not counted"
+            "only 3 rounds could be measured with two generators: one of them died; requests of the failed round are not \
+             counted"
         );
         assert_eq!(found[1].grade(), Grade::Note);
     }

@@ -1,4 +1,4 @@
-//! Who was the limit: generator, server, or neither?
+//! What was the bottleneck: generator, server, or neither?
 
 use super::quota::{self, Throttled};
 use super::short::{
@@ -87,8 +87,8 @@ fn is_not_offered(evidence: &Evidence<'_>) -> bool {
     short(evidence) == Short::Generator && overload::shortfall(evidence).is_some()
 }
 
-/// A generator that has no CPU left reads answers late: its connections are not free when they could be, and what waits
-/// for them looks as if the server kept it waiting.
+/// A generator that has no CPU left reads responses late: its connections are not free when they could be, and requests
+/// that wait for one look as if the server delayed them.
 fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) -> Finding {
     let (offered, sustained) = overload::rates(evidence)
         .map(|rates| (rates.offered, rates.sustained))
@@ -100,23 +100,26 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
     let throttled = quota::of_generator(evidence.rounds.unwrap_or_default());
     let waits = match throttled {
         Some(ref throttled) => format!(", throttled by its {}", throttled.name()),
-        None if must_wait(evidence) => ", its waits for a CPU among it".to_owned(),
+        None if must_wait(evidence) => ", including waits for a CPU".to_owned(),
         None => String::new(),
     };
-    let sentence = format!(
-        "the generator could not offer the rate: of {} requests/s that were due it did {}; its busiest thread was {} \
-         busy{waits}, {server}",
-        units::rate(offered),
+    let rates = format!(
+        "{} of {} requests/s",
         units::rate(sustained),
+        units::rate(offered)
+    );
+    let sentence = format!(
+        "the load generator could not offer the rate: {rates}; its busiest thread was {} busy{waits}, {server}",
         percent(generator)
     );
-    lower_bound(sentence)
+    let headline = format!("the load generator offered only {rates}");
+    lower_bound(headline, sentence)
         .and(Effect::Void, &[Figure::Latency])
         .because(match throttled {
             Some(_) => Cause::GeneratorQuota,
             None => Cause::GeneratorSaturated,
         })
-        .remedy(format!("ask for a lower rate; or: {}", relief(evidence)))
+        .remedy(format!("Lower the rate. {}", relief(evidence)))
         .evidence([("offered", offered), ("sustained", sustained)])
 }
 
@@ -127,7 +130,7 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
     match (generator > GENERATOR_MOST, server.is_full) {
         (true, false) => match all_workers(evidence) {
             Some(workers) => vec![both(generator, server, Some(workers))],
-            None => generator_bound(evidence, generator, server),
+            None => vec![generator_bound(evidence, generator, server)],
         },
         (false, true) => vec![server_bound(evidence, generator, server)],
         (true, true) => vec![both(generator, server, None)],
@@ -135,64 +138,61 @@ fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Findi
     }
 }
 
-/// Neither can be busy while the other is, so that their shares say nothing of who was the limit.
+/// Neither can be busy while the other is, so that their busy shares do not tell the bottleneck.
 fn one_cpu(cpu: u32) -> Finding {
     let sentence = format!(
-        "generator and server share CPU {cpu}, the only one that either may use, so requests/s is what both need together"
+        "generator and server share CPU {cpu}, the only one that either may use: requests/s and latency are those of \
+         both together, CPU time per request is the server's alone"
     );
-    caveat(&[Figure::Rps, Figure::Latency], sentence)
+    let headline = format!("the load generator and the server share CPU {cpu}");
+    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
         .because(Cause::SharedCpus)
-        .remedy("give each CPUs of its own, the server by taskset in COMMAND")
+        .remedy("Compare servers by CPU per request, or give each side its own CPUs (taskset)")
 }
 
-fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
+fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
     let generator = percent(generator);
-    let could = if server.at_least {
-        "and perhaps could do more"
-    } else {
-        "and could do more"
-    };
-    let limit = lower_bound(format!(
-        "the generator was the limit; its busiest thread was {generator} busy while the server used {} of its CPUs \
-         {could}",
+    let sentence = format!(
+        "the load generator was the bottleneck: its busiest thread used {generator} of one CPU, the server {} of its \
+         CPUs; latency includes the time that a response waited to be read",
         server.shown()
-    ));
-    let wait = caveat(
-        &[Figure::Latency],
-        format!(
-            "the generator was {generator} busy, so the time that a response waited to be read is in it"
-        ),
     );
-    let found = [
-        limit.remedy(relief(evidence)),
-        wait.remedy("for latency use fewer --connections, or relieve the generator as above"),
-    ];
-    let saturated = |finding: Finding| finding.because(Cause::GeneratorSaturated);
-    found.into_iter().map(saturated).collect()
+    let headline = format!("the load generator was the bottleneck ({generator} busy)");
+    let finding = lower_bound(headline, sentence).and(Effect::Caveat, &[Figure::Latency]);
+    let finding = match spare_cpus(evidence) {
+        Some((_, cpus)) => finding.options(format!("--threads {cpus}")),
+        None => finding,
+    };
+    finding
+        .because(Cause::GeneratorSaturated)
+        .remedy(relief(evidence))
 }
 
-/// What relieves a generator that is short of CPU.
+/// Returns what relieves a generator that is short of CPU.
 fn relief(evidence: &Evidence<'_>) -> String {
     if let Some(throttled) = quota::of_generator(evidence.rounds.unwrap_or_default()) {
         return quota::relief(&throttled);
     }
-    if must_wait(evidence) {
-        // It is short of CPUs that others use: more threads would only wait for them too.
-        return waiting::relief(evidence);
-    }
-    let cpus = evidence
-        .machine
-        .map_or(0, |machine| machine.cpus_allowed.len());
-    let threads = evidence.plan().map_or(0, |plan| plan.threads() as usize);
-    if threads > 0 && threads < cpus {
-        format!(
-            "give it more than {} of the {} CPUs with --threads, or load from another machine",
+    match spare_cpus(evidence) {
+        Some((threads, cpus)) => format!(
+            "Give the generator more than {} of the {} CPUs with --threads, or load from another machine",
             units::count(threads as u64),
             units::count(cpus as u64)
-        )
-    } else {
-        "load from another machine, or give generator and server CPUs of their own".to_owned()
+        ),
+        // It is short of CPUs that others use: more threads would only wait for them too.
+        None if must_wait(evidence) => waiting::relief(evidence),
+        None => ANOTHER_MACHINE.to_owned(),
     }
+}
+
+const ANOTHER_MACHINE: &str =
+    "Load from another machine, or give generator and server CPUs of their own";
+
+/// Returns the generator's threads and the CPUs that it may use, where more threads would get more CPU time.
+fn spare_cpus(evidence: &Evidence<'_>) -> Option<(usize, usize)> {
+    let cpus = evidence.machine?.cpus_allowed.len();
+    let threads = evidence.plan()?.threads() as usize;
+    (threads < cpus && !must_wait(evidence)).then_some((threads, cpus))
 }
 
 fn must_wait(evidence: &Evidence<'_>) -> bool {
@@ -209,73 +209,68 @@ fn server_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Find
         None => (Cause::ServerSaturated, "the server".to_owned()),
     };
     note(format!(
-        "{limit} was the limit; it used {} of its CPUs, the generator's busiest thread was {} busy",
+        "{limit} was the bottleneck: it used {} of its CPUs, the generator's busiest thread {} of one",
         server.shown(),
         percent(generator)
     ))
     .because(cause)
 }
 
-/// With `workers` it is what so many can do, though the server may use more CPUs.
+/// `workers`: the workers that the server kept busy, where they are fewer than the CPUs that it may use.
 fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
     let all = workers.map_or(String::new(), |workers| {
         let whole = number(workers, "whole CPU", "whole CPUs");
         let busy_ones = number(workers, "worker", "workers");
-        format!(" of its CPUs: {whole}, which is all that {busy_ones} can do")
+        format!(" of its CPUs: {whole}, all that {busy_ones} can use")
     });
-    caveat(
-        &[Figure::Rps, Figure::Latency],
-        format!(
-            "both sides were short of CPU (generator {}, server {}{all}), so each may have slowed the other, as is \
-             normal on small machines",
-            percent(generator),
-            server.shown()
-        ),
-    )
-    .because(Cause::BothSaturated)
-    .remedy("load from another machine, or give generator and server CPUs of their own")
+    let sentence = format!(
+        "generator ({} busy) and server ({}{all}) were both saturated, as is normal on one small machine: each may slow \
+         the other; CPU time per request is the server's alone",
+        percent(generator),
+        server.shown()
+    );
+    let headline = "the load generator and the server were both saturated";
+    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+        .because(Cause::BothSaturated)
+        .remedy("Compare servers by CPU per request, or load from another machine")
 }
 
 fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
     let (busy, used) = (percent(generator), server.shown());
     if must_wait(evidence) {
         return note(format!(
-            "neither side was busy all the time (generator {busy}, its waits for a CPU among it; server {used})"
+            "neither the generator ({busy} busy, including waits for a CPU) nor the server ({used}) was saturated"
         ))
         .because(Cause::GeneratorStarved)
         .remedy(waiting::relief(evidence));
     }
-    let was = if server.at_least {
-        "was seen to be"
-    } else {
-        "was"
-    };
     if let Some(workers) = full_workers(evidence) {
         let whole = number(workers, "whole CPU", "whole CPUs");
         let busy_ones = number(workers, "worker", "workers");
         return note(format!(
-            "the server kept {whole} busy, which is all that {busy_ones} can do, though it may use more (generator \
-             {busy}): it was the limit, unless it has more"
+            "the server kept {whole} busy, all that {busy_ones} can use (generator {busy}): it was the bottleneck, \
+             unless it has more workers"
         ))
         .because(Cause::ServerSaturated)
-        .remedy("see whether more workers serve more");
+        .remedy("Try more server workers");
     }
-    let neither = format!("neither side {was} short of CPU (generator {busy}, server {used})");
+    let neither =
+        format!("neither the generator ({busy} busy) nor the server ({used}) was saturated");
     let found = match overload::rates(evidence) {
-        Some(rates) if rates.is_sustained() => note(format!(
-            "{neither}; the rate was the one that was asked for"
-        )),
+        Some(rates) if rates.is_sustained() => {
+            note(format!("{neither}; the server kept up with the rate"))
+        }
         Some(rates) => {
             let share = percent(rates.sustained / rates.offered);
             note(format!(
-                "{neither}; {share} of what was due ended well inside the windows"
+                "{neither}; {share} of the scheduled requests ended ok inside the windows"
             ))
         }
         None if evidence.server_end.is_some() => note(neither),
         None => note(format!(
-            "{neither}; latency or the number of connections was the limit"
+            "{neither}; latency or the number of connections was the bottleneck"
         ))
-        .remedy("more --connections show whether the server can do more"),
+        .remedy("Raise --connections to see whether the server can do more"),
     };
     found.because(Cause::NeitherSaturated)
 }
@@ -283,22 +278,20 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
 fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
     let busy = generator.map(percent).unwrap_or_default();
     if generator.is_some_and(|generator| generator > GENERATOR_MOST) {
-        let sentence = format!(
-            "server not observed; the generator's busiest thread was {busy} busy and may have been the limit"
-        );
-        return caveat(&[Figure::Rps, Figure::Latency], sentence)
+        let headline = format!("the load generator was {busy} busy and may be the bottleneck");
+        let sentence = format!("{headline}; the server was not observed");
+        return caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
             .because(Cause::ServerUnobserved)
             .remedy(relief(evidence));
     }
     let sentence = match generator {
-        None => "server not observed, so whether it was the limit is unknown".to_owned(),
+        None => "server not observed, so the bottleneck is unknown".to_owned(),
         Some(_) if must_wait(evidence) => format!(
-            "server not observed; the generator's busiest thread was {busy} busy, its waits for a CPU among it, and \
-             whether the server was the limit is unknown"
+            "server not observed, so the bottleneck is unknown; the generator's busiest thread was {busy} busy, \
+             including waits for a CPU"
         ),
         Some(_) => format!(
-            "server not observed; the generator had time to spare (busiest thread {busy} busy), but whether the \
-             server was the limit is unknown"
+            "server not observed, so the bottleneck is unknown; it was not the generator (busiest thread {busy} busy)"
         ),
     };
     let why = evidence
@@ -308,9 +301,9 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
         Some(why) => format!("{sentence} ({why})"),
         None => sentence,
     };
-    caveat(&[Figure::Rps], sentence)
+    caveat(&[Figure::Rps], "server not observed", sentence)
         .because(Cause::ServerUnobserved)
-        .remedy("let weigh start the server: weigh run URL -- COMMAND, or name it with --server")
+        .remedy("Let weigh start the server (weigh run URL -- COMMAND), or name it with --server")
 }
 
 fn unknown(rounds: &[Round]) -> Finding {
@@ -318,23 +311,22 @@ fn unknown(rounds: &[Round]) -> Finding {
     let (cause, why) = match rounds.iter().any(is_long) {
         true => (
             Cause::ServerUnobserved,
-            "the server's CPU time was not read at the windows' edges".to_owned(),
+            "the server's CPU time was not read at the edges of the windows".to_owned(),
         ),
         false => (
             Cause::ShortWindow,
             format!(
-                "windows under {} are too short to tell who was busy",
+                "windows under {} are too short to tell how busy each side was",
                 units::span(Round::SHARES_FROM)
             ),
         ),
     };
-    caveat(
-        &[Figure::Rps],
-        format!("who was the limit is unknown: {why}"),
-    )
-    .in_short("the windows are too short to tell the bottleneck")
-    .because(cause)
-    .remedy("measure for longer: more --requests, or --duration")
+    let headline = "the bottleneck is unknown: the windows are too short";
+    let sentence = format!("the bottleneck is unknown: {why}");
+    caveat(&[Figure::Rps], headline, sentence)
+        .because(cause)
+        .remedy("Measure longer, with --duration or more --requests")
+        .options("--duration 5s")
 }
 
 fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
@@ -347,7 +339,7 @@ fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
         format!(" ({})", shares.join(", "))
     };
     note(format!(
-        "this is weigh's own server, the ruler: it is exempt from the question who was the limit{shares}"
+        "the server is weigh's reference server, which is exempt from the bottleneck check{shares}"
     ))
     .because(Cause::ReferenceServer)
 }
@@ -356,7 +348,7 @@ fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
 mod tests {
     use super::*;
     use crate::fixture::{busy_server, busy_thread, healthy};
-    use record::{Grade, Run};
+    use record::Run;
     use units::Nanos;
 
     fn run(generator: f64, server: Option<f64>) -> Run {
@@ -381,13 +373,16 @@ mod tests {
                 round.footprint.as_mut().unwrap().cpus = theirs.to_vec();
             }
             let finding = found(&run).remove(0);
-            (finding.grade(), finding.sentence.contains("share CPU 3"))
+            (
+                finding.effects.strongest(),
+                finding.sentence.contains("share CPU 3"),
+            )
         };
-        assert_eq!(on(&[3], &[3]), (Grade::Qualified, true));
+        assert_eq!(on(&[3], &[3]), (Some(Effect::Caveat), true));
         for (ours, theirs) in [(&[3][..], &[4][..]), (&[3], &[]), (&[3, 4], &[3, 4])] {
             assert_eq!(
                 on(ours, theirs),
-                (Grade::Invalid, false),
+                (Some(Effect::LowerBound), false),
                 "{ours:?} {theirs:?}"
             );
         }
@@ -395,64 +390,55 @@ mod tests {
 
     #[test]
     fn the_limit_is_who_had_no_cpu_left() {
-        type Case<'a> = (f64, Option<f64>, Grade, &'a [Figure], &'a str);
+        type Case<'a> = (f64, Option<f64>, Option<Effect>, &'a [Figure], &'a str);
         let cases: &[Case] = &[
             (
                 0.86,
                 Some(0.50),
-                Grade::Invalid,
-                &[Figure::Rps],
-                "the generator was the limit",
+                Some(Effect::LowerBound),
+                &[Figure::Rps, Figure::Latency],
+                "the load generator was the bottleneck",
             ),
             (
                 0.86,
                 Some(0.90),
-                Grade::Invalid,
-                &[Figure::Rps],
-                "the generator was the limit",
+                Some(Effect::LowerBound),
+                &[Figure::Rps, Figure::Latency],
+                "the load generator was the bottleneck",
             ),
-            (
-                0.40,
-                Some(0.97),
-                Grade::Note,
-                &[],
-                "the server was the limit",
-            ),
-            (
-                0.85,
-                Some(0.91),
-                Grade::Note,
-                &[],
-                "the server was the limit",
-            ),
+            (0.40, Some(0.97), None, &[], "the server was the bottleneck"),
+            (0.85, Some(0.91), None, &[], "the server was the bottleneck"),
             (
                 0.86,
                 Some(0.91),
-                Grade::Qualified,
+                Some(Effect::Caveat),
                 &[Figure::Rps, Figure::Latency],
-                "both sides",
+                "generator (",
             ),
-            (0.85, Some(0.90), Grade::Note, &[], "neither side"),
+            (0.85, Some(0.90), None, &[], "neither the generator"),
             (
                 0.85,
                 None,
-                Grade::Qualified,
+                Some(Effect::Caveat),
                 &[Figure::Rps],
-                "server not observed; the generator had",
+                "server not observed, so the bottleneck is unknown; it was not the generator",
             ),
             (
                 0.86,
                 None,
-                Grade::Qualified,
+                Some(Effect::Caveat),
                 &[Figure::Rps, Figure::Latency],
-                "server not observed; the generator's busiest",
+                "the load generator was ",
             ),
         ];
         for (generator, server, grade, touches, sentence) in cases {
             let found = found(&run(*generator, *server));
             let case = format!("{generator} against {server:?}: {found:?}");
             assert_eq!(
-                (found[0].grade(), &found[0].effects.figures()[..]),
+                (
+                    found[0].effects.strongest(),
+                    &found[0].effects.figures()[..]
+                ),
                 (*grade, *touches),
                 "{case}"
             );
@@ -471,16 +457,19 @@ mod tests {
             found(&run).remove(0)
         };
         let both = with(1.0, 2);
-        assert_eq!(both.grade(), Grade::Qualified);
+        assert_eq!(both.effects.strongest(), Some(Effect::Caveat));
         assert!(
-            both.sentence.contains(
-                "server 50 % of its CPUs: 1 whole CPU, which is all that 1 worker can do"
-            ),
+            both.sentence
+                .contains("server (50 % of its CPUs: 1 whole CPU, all that 1 worker can use)"),
             "{}",
             both.sentence
         );
-        assert_eq!(with(1.3, 2).grade(), Grade::Invalid);
-        assert_eq!(with(1.0, 3).grade(), Grade::Invalid, "it has more");
+        assert_eq!(with(1.3, 2).effects.strongest(), Some(Effect::LowerBound));
+        assert_eq!(
+            with(1.0, 3).effects.strongest(),
+            Some(Effect::LowerBound),
+            "it has more"
+        );
     }
 
     /// The healthy open loop, of whose thousand a second so many ended well, ever later.
@@ -504,21 +493,27 @@ mod tests {
     #[test]
     fn a_generator_without_cpu_could_not_offer_the_rate_whatever_the_server() {
         const BOTH: &[Figure] = &[Figure::Rps, Figure::Latency];
-        type Case<'a> = (u64, f64, Option<f64>, Grade, &'a [Figure], &'a str);
-        let offer =
-            "the generator could not offer the rate: of 1,000 requests/s that were due it did 800";
+        type Case<'a> = (u64, f64, Option<f64>, Option<Effect>, &'a [Figure], &'a str);
+        let offer = "the load generator could not offer the rate: 800 of 1,000 requests/s";
         let cases: &[Case] = &[
-            (800, 0.86, Some(0.5), Grade::Invalid, BOTH, offer),
-            (800, 0.86, None, Grade::Invalid, BOTH, offer),
-            (800, 0.86, Some(0.91), Grade::Qualified, BOTH, "both sides"),
-            (800, 0.85, Some(0.91), Grade::Note, &[], "the server was"),
+            (800, 0.86, Some(0.5), Some(Effect::Void), BOTH, offer),
+            (800, 0.86, None, Some(Effect::Void), BOTH, offer),
+            (
+                800,
+                0.86,
+                Some(0.91),
+                Some(Effect::Caveat),
+                BOTH,
+                "generator (",
+            ),
+            (800, 0.85, Some(0.91), None, &[], "the server was"),
             (
                 1_000,
                 0.86,
                 Some(0.5),
-                Grade::Invalid,
-                &[Figure::Rps],
-                "the generator was the limit",
+                Some(Effect::LowerBound),
+                &[Figure::Rps, Figure::Latency],
+                "the load generator was the bottleneck",
             ),
         ];
         for (sustained, generator, server, grade, touches, sentence) in cases {
@@ -526,7 +521,10 @@ mod tests {
             let found = found(&run);
             let case = format!("{sustained} {generator} {server:?}: {found:?}");
             assert_eq!(
-                (found[0].grade(), &found[0].effects.figures()[..]),
+                (
+                    found[0].effects.strongest(),
+                    &found[0].effects.figures()[..]
+                ),
                 (*grade, *touches),
                 "{case}"
             );
@@ -549,9 +547,15 @@ mod tests {
     #[test]
     fn only_a_rate_that_was_sustained_was_the_one_that_was_asked_for() {
         for (sustained, wanted) in [
-            (990, "; the rate was the one that was asked for"),
-            (980, "; 98 % of what was due ended well inside the windows"),
-            (370, "; 37 % of what was due ended well inside the windows"),
+            (990, "; the server kept up with the rate"),
+            (
+                980,
+                "; 98 % of the scheduled requests ended ok inside the windows",
+            ),
+            (
+                370,
+                "; 37 % of the scheduled requests ended ok inside the windows",
+            ),
         ] {
             let found = found(&open(sustained, 0.4, Some(0.4)));
             assert!(found[0].sentence.ends_with(wanted), "{}", found[0].sentence);
@@ -562,8 +566,8 @@ mod tests {
     fn a_busy_generator_qualifies_latencies_too() {
         let found = found(&run(0.97, Some(0.4)));
         assert_eq!(
-            (found[1].grade(), &found[1].effects.figures()[..]),
-            (Grade::Qualified, &[Figure::Latency][..])
+            [Figure::Rps, Figure::Latency].map(|figure| found[0].effects.on(figure)),
+            [Some(Effect::LowerBound), Some(Effect::Caveat)]
         );
     }
 
@@ -573,17 +577,17 @@ mod tests {
         for round in &mut run.points[0].rounds {
             round.threads[1].run_queue_wait = Some(Nanos::from_millis(360));
         }
-        assert_eq!(found(&run)[0].grade(), Grade::Invalid);
+        assert_eq!(found(&run)[0].effects.strongest(), Some(Effect::LowerBound));
     }
 
     #[test]
     fn spinning_on_purpose_is_not_being_busy() {
-        for (spun, grade) in [(109, Grade::Invalid), (111, Grade::Note)] {
+        for (spun, grade) in [(109, Some(Effect::LowerBound)), (111, None)] {
             let mut run = run(0.96, Some(0.40));
             for round in &mut run.points[0].rounds {
                 round.threads[1].spun = Nanos::from_millis(spun);
             }
-            assert_eq!(found(&run)[0].grade(), grade, "{spun} ms spun");
+            assert_eq!(found(&run)[0].effects.strongest(), grade, "{spun} ms spun");
         }
     }
 
@@ -592,9 +596,9 @@ mod tests {
         let mut run = run(0.40, Some(0.97));
         run.points[0].rounds[0].threads = vec![busy_thread(1.0)];
         run.points[0].rounds[1].threads = vec![busy_thread(1.0)];
-        assert_eq!(found(&run)[0].grade(), Grade::Note);
+        assert_eq!(found(&run)[0].effects.strongest(), None);
         run.points[0].rounds[2].threads = vec![busy_thread(1.0)];
-        assert_eq!(found(&run)[0].grade(), Grade::Qualified);
+        assert_eq!(found(&run)[0].effects.strongest(), Some(Effect::Caveat));
         run.points[0].rounds[2].partial = true;
         assert_eq!(
             found(&run)[0].evidence[0],
@@ -611,7 +615,7 @@ mod tests {
             counterweight: true,
         });
         let found = found(&run);
-        assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
+        assert_eq!((found.len(), found[0].effects.strongest()), (1, None));
         assert!(
             found[0].sentence.contains("exempt"),
             "{}",
@@ -636,7 +640,7 @@ mod tests {
                 .remedy
                 .as_ref()
                 .unwrap()
-                .starts_with("load from another machine")
+                .starts_with("Load from another machine")
         );
     }
 
@@ -667,10 +671,10 @@ mod tests {
         };
         let short = Round::SHARES_FROM.saturating_sub(Nanos::from_nanos(1));
         let cases: &[(Option<f64>, &str)] = &[
-            (None, "server not observed, so whether"),
+            (None, "server not observed, so the bottleneck"),
             (
                 Some(0.4),
-                "who was the limit is unknown: windows under 10.0 ms",
+                "the bottleneck is unknown: windows under 10.0 ms",
             ),
         ];
         for (server, wanted) in cases {
@@ -680,7 +684,10 @@ mod tests {
             shorten(&mut run, short);
             let found = found(&run);
             assert!(found[0].sentence.starts_with(wanted), "{found:?}");
-            assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
+            assert_eq!(
+                (found.len(), found[0].effects.strongest()),
+                (1, Some(Effect::Caveat))
+            );
             assert_eq!(found[0].effects.figures(), [Figure::Rps]);
         }
     }
@@ -697,12 +704,9 @@ mod tests {
                     round.threads[1].run_queue_wait = Some(wait);
                 }
                 let sentence = &found(&run)[0].sentence;
-                let praised =
-                    sentence.contains("time to spare") || sentence.contains("short of CPU");
+                let praised = !sentence.contains("waits for a CPU");
                 assert_eq!(praised, spare, "{sentence}");
-                assert!(
-                    spare || sentence.contains("50 % busy") || sentence.contains("generator 50 %")
-                );
+                assert!(spare || sentence.contains("50 % busy") || sentence.contains("(50 % busy"));
             }
         }
     }
@@ -716,7 +720,7 @@ mod tests {
         }
         let remedy = found(&run)[0].remedy.clone().unwrap();
         assert!(
-            remedy.starts_with("fewer --threads, another machine"),
+            remedy.starts_with("Use fewer --threads, another machine"),
             "{remedy}"
         );
     }
@@ -724,17 +728,17 @@ mod tests {
     #[test]
     fn cpu_time_that_may_be_missing_makes_the_servers_share_a_lower_bound() {
         let cases: &[(f64, f64, &str)] = &[
+            (0.97, 0.40, "the server at least 40 % of its CPUs"),
+            (0.40, 0.97, "it used at least 97 % of its CPUs"),
             (
                 0.97,
-                0.40,
-                "while the server used at least 40 % of its CPUs and perhaps could do more",
+                0.97,
+                "generator (97 % busy) and server (at least 97 %)",
             ),
-            (0.40, 0.97, "it used at least 97 % of its CPUs"),
-            (0.97, 0.97, "(generator 97 %, server at least 97 %)"),
             (
                 0.40,
                 0.40,
-                "neither side was seen to be short of CPU (generator 40 %, server at least 40 %)",
+                "neither the generator (40 % busy) nor the server (at least 40 %) was saturated",
             ),
         ];
         for (generator, server, wanted) in cases {
@@ -771,8 +775,8 @@ mod tests {
                 .sentence
                 .starts_with("the server kept 1 whole CPU busy");
             assert_eq!(
-                (found[0].grade(), said),
-                (Grade::Note, wanted),
+                (found[0].effects.strongest(), said),
+                (None, wanted),
                 "{cpus}: {found:?}"
             );
         }

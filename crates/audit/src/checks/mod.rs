@@ -1,4 +1,4 @@
-//! The questions, one file each.
+//! The validity checks, one file each.
 
 mod answers;
 mod bodies;
@@ -27,9 +27,9 @@ mod waiting;
 mod window;
 
 use crate::Evidence;
-use record::{Cause, Finding};
+use record::{Cause, Finding, Grade};
 
-/// A question that is asked of every measurement: a row of the table, and a section of `docs/checks.md`.
+/// A validity check of every measurement: a row of the table, and a section of `docs/checks.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// Its name in records.
@@ -42,11 +42,11 @@ pub struct Check {
     pub thresholds: &'static [Threshold],
     /// What its findings do to which figures.
     pub effect: &'static str,
-    /// What to do about its findings.
+    /// What to do about its findings: the remedy of those above a note that name none.
     pub remedy: &'static str,
     /// Root cause of its findings that name none.
     pub cause: Cause,
-    /// Answers the question; empty where facts are missing or all is well. [`Check::findings`] adds name and cause.
+    /// Returns its findings, none where facts are missing. [`Check::findings`] adds name, cause and remedy.
     pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
 }
 
@@ -66,20 +66,23 @@ const fn threshold(of: &'static str, value: fn() -> String, source: &'static str
 }
 
 impl Check {
-    /// Returns the answers, under the check's name.
+    /// Returns the findings, under the check's name.
     pub fn findings(&self, evidence: &Evidence<'_>) -> Vec<Finding> {
         let found = (self.judge)(evidence).into_iter();
         found.map(|finding| self.claim(finding)).collect()
     }
 
-    /// Puts the check's name on `finding`, and its cause where the finding has none of its own.
-    fn claim(&self, finding: Finding) -> Finding {
-        let own = Some(finding.cause).filter(|cause| *cause != Cause::Other);
-        Finding {
-            check: self.name.to_owned(),
-            cause: own.unwrap_or(self.cause),
-            ..finding
+    /// Puts the check's name on `finding`, and its cause and remedy where the finding has none of its own.
+    fn claim(&self, mut finding: Finding) -> Finding {
+        finding.check = self.name.to_owned();
+        if finding.cause == Cause::Other {
+            finding.cause = self.cause;
         }
+        if finding.grade() > Grade::Note {
+            let remedy = || self.remedy.trim_end_matches('.').to_owned();
+            finding.remedy.get_or_insert_with(remedy);
+        }
+        finding
     }
 }
 

@@ -1,6 +1,6 @@
-//! In an open loop: was the load the one that was asked for?
+//! Open loop: was everything sent that was scheduled, and on time?
 
-use super::{Check, threshold};
+use super::{Check, conservation, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
@@ -51,9 +51,9 @@ pub(super) const CHECK: Check = Check {
     judge,
 };
 
-/// The largest share of what was due that may be missing by our own fault.
+/// The largest share of the scheduled requests that the generator may fail to send.
 const MISSING_MOST: f64 = 0.001;
-/// The largest share of response time that something other than the server may have, unsaid.
+/// The largest share of response time without a caveat that is not the server's.
 const SHARE_MOST: f64 = 0.05;
 /// Share of skipped requests that is tolerated: 1 %, the same as for errors.
 const FORGONE_MOST: f64 = 0.01;
@@ -93,7 +93,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
     let sent = round.sent_total.measure;
     let (due, of) = match (stop, visits(&round.tally)) {
         (Stop::Duration(_), Some(visits)) => (visits.due, "connection"),
-        _ => (round.tally.due, "exchange"),
+        _ => (round.tally.due, "request"),
     };
     let wanted = match stop {
         Stop::Duration(_) => rate.number_in(round.window.span()),
@@ -105,25 +105,21 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
     };
     let is_off = (due as f64 - wanted).abs() > off;
     (is_off || sent > round.tally.due).then(|| {
-        let (one, several) = (format!("{of} was"), format!("{of}s were"));
-        void(
-            ALL,
-            format!(
-                "in round {}, {} due where the rate makes about {}, and {} sent",
-                u64::from(round.index) + 1,
-                number(due, &one, &several),
-                units::count(wanted.round() as u64),
-                units::count(sent)
-            ),
-        )
-        .remedy(
-            "measure again; if it happens again, report it as an error of weigh, with the record",
-        )
-        .evidence([
-            ("due", due as f64),
-            ("wanted", wanted),
-            ("sent", sent as f64),
-        ])
+        let number_of_round = u64::from(round.index) + 1;
+        let sentence = format!(
+            "in round {number_of_round}, {} scheduled where the rate gives about {}, and {} sent",
+            number(due, &format!("{of} was"), &format!("{of}s were")),
+            units::count(wanted.round() as u64),
+            units::count(sent)
+        );
+        let headline = format!("round {number_of_round} did not keep its schedule");
+        void(ALL, headline, sentence)
+            .remedy(conservation::CHECK.remedy)
+            .evidence([
+                ("due", due as f64),
+                ("wanted", wanted),
+                ("sent", sent as f64),
+            ])
     })
 }
 
@@ -132,7 +128,7 @@ fn visits(tally: &Tally) -> Option<&record::Visits> {
     tally.open.as_ref()?.visits.as_ref()
 }
 
-/// What we ourselves never sent.
+/// Requests that the generator never sent.
 fn missing(rounds: &[&Round]) -> Option<Finding> {
     let sum = |of: &dyn Fn(&Tally) -> u64| -> u64 {
         let each = rounds.iter().map(|round| of(&round.tally));
@@ -145,38 +141,35 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
         tally.faults.count(is_ours)
     });
     (ours as f64 > MISSING_MOST * due as f64).then(|| {
-        void(
-            &[Figure::Rps, Figure::Latency],
-            format!(
-                "the rate was not offered: of {} due the generator never sent {}",
-                number(due, "exchange", "exchanges"),
-                units::count(ours)
-            ),
-        )
-        .because(Cause::GeneratorLate)
-        .remedy("lower the rate, give more --threads, or load from another machine")
-        .evidence([("due", due as f64), ("never sent by us", ours as f64)])
+        let sentence = format!(
+            "the load generator never sent {} of {}",
+            units::count(ours),
+            number(due, "scheduled request", "scheduled requests")
+        );
+        let headline = "the load generator could not offer the rate";
+        void(&[Figure::Rps, Figure::Latency], headline, sentence)
+            .because(Cause::GeneratorLate)
+            .remedy("Lower the rate, give more --threads, or load from another machine")
+            .evidence([("due", due as f64), ("never sent by us", ours as f64)])
     })
 }
 
-/// Connections that ended before all their exchanges were due, so that fewer were offered.
+/// Connections that ended before all their requests were scheduled, so that fewer were offered.
 fn forgone(tally: &Tally) -> Option<Finding> {
     let visits = visits(tally)?;
     let share = visits.forgone as f64 / tally.due.saturating_add(visits.forgone).max(1) as f64;
     (share > FORGONE_MOST).then(|| {
-        caveat(
-            &[Figure::Rps],
-            format!(
-                "{} of {} ended before all their requests were due, so that {} of what they were to ask was never asked",
-                units::count(visits.ended_early),
-                number(visits.due, "connection", "connections"),
-                percent(share)
-            ),
-        )
+        let skipped = percent(share);
+        let sentence = format!(
+            "{skipped} of the requests were skipped, because {} of {} ended early",
+            units::count(visits.ended_early),
+            number(visits.due, "connection", "connections"),
+        );
+        let headline = format!("{skipped} of the requests were skipped");
+        caveat(&[Figure::Rps], headline, sentence)
         .because(Cause::ConnectionsClosed)
         .remedy(
-            "look into the table of errors, and at the server's limit of requests on a connection; --requests-per-connection \
-             within it asks what the server allows",
+            "Look at the error table, and give --requests-per-connection within the server's limit",
         )
         .evidence([
             ("ended early", visits.ended_early as f64),
@@ -185,24 +178,25 @@ fn forgone(tally: &Tally) -> Option<Finding> {
     })
 }
 
-/// A number of requests of which the rest never became due.
+/// A number of requests of which the rest was never scheduled.
 fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     let due = round.tally.due;
     match stop {
-        Stop::Requests(asked) if due < asked => Some(
-            caveat(
-                &[Figure::Rps, Figure::Latency],
-                format!(
-                    "round {} was given up after {} of {} were due, because nothing was answered any more",
-                    u64::from(round.index) + 1,
-                    units::count(due),
-                    units::count(asked)
-                ),
+        Stop::Requests(asked) if due < asked => {
+            let headline = format!("round {} was aborted", u64::from(round.index) + 1);
+            let sentence = format!(
+                "{headline} after {} of {} requests, because the server no longer responded",
+                units::count(due),
+                units::count(asked)
+            );
+            let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+            Some(
+                finding
+                    .because(Cause::Errors)
+                    .remedy("Check whether the server still runs, and its log")
+                    .evidence([("due", due as f64), ("asked for", asked as f64)]),
             )
-            .because(Cause::Errors)
-            .remedy("see whether the server still runs, and what its own log says; then measure again")
-            .evidence([("due", due as f64), ("asked for", asked as f64)]),
-        ),
+        }
         _ => None,
     }
 }
@@ -225,17 +219,22 @@ fn late(tally: &Tally) -> Option<Finding> {
     let own = &tally.open.as_ref()?.generator_late;
     let share = share(tally, own).filter(|share| *share > SHARE_MOST)?;
     let typical = own.quantile(0.5).unwrap_or(0);
+    let headline = format!(
+        "generator send delay is {} of response time",
+        percent(share)
+    );
     let sentence = format!(
-        "{} of response time is the generator's own lateness (p50 {})",
-        percent(share),
+        "{headline} (p50 {})",
         units::span(units::Nanos::from_nanos(typical))
     );
     Some(
-        caveat(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], headline, sentence)
             .because(Cause::GeneratorLate)
-            .in_short(format!("the load generator sent late: {} of response time", percent(share)))
-            .remedy("leave it a CPU of its own (--pin, fewer workers in the server), or load from another machine")
-            .evidence([("share of response time", share), ("p50, us", typical as f64 / 1e3)]),
+            .remedy("Leave the generator a CPU of its own (--pin), or load from another machine")
+            .evidence([
+                ("share of response time", share),
+                ("p50, us", typical as f64 / 1e3),
+            ]),
     )
 }
 
@@ -246,24 +245,22 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
     let all = number(connections.into(), "connection", "connections");
     let (which, remedy) = if open >= connections.into() {
         (
-            format!("one of {all} to be free"),
-            "if connections are not what is scarce for the users of this server, raise --connections",
+            format!(", and all of {all} were in use"),
+            "Raise --connections, unless the server's users have no more either",
         )
     } else {
         (
-            format!(
-                "a connection, although at most {} of {all} were open at a time",
-                units::count(open)
-            ),
-            "see why connections are slow to open or fail: look at the table of errors and at the server's listen backlog",
+            format!(", although only {} of {all} were open", units::count(open)),
+            "Find out why connections open slowly or fail: the error table, the server's listen backlog",
         )
     };
-    let sentence = format!(
-        "{} of response time was waiting for {which}",
+    let headline = format!(
+        "waiting for a connection is {} of response time",
         percent(share)
     );
+    let sentence = format!("{headline}{which}");
     Some(
-        caveat(&[Figure::Latency], sentence)
+        caveat(&[Figure::Latency], headline, sentence)
             .because(Cause::FewConnections)
             .remedy(remedy)
             .evidence([
@@ -385,7 +382,7 @@ mod tests {
             assert!(
                 found
                     .iter()
-                    .all(|each| each.sentence.contains("of 50,000 exchanges due"))
+                    .all(|each| each.sentence.contains("of 50,000 scheduled requests"))
             );
         }
     }
@@ -404,11 +401,9 @@ mod tests {
             .as_mut()
             .unwrap()
             .due -= 2;
-        assert!(
-            found(&fewer)[0].sentence.starts_with(
-                "in round 2, 998 connections were due where the rate makes about 1,000"
-            )
-        );
+        assert!(found(&fewer)[0].sentence.starts_with(
+            "in round 2, 998 connections were scheduled where the rate gives about 1,000"
+        ));
     }
 
     #[test]
@@ -420,9 +415,8 @@ mod tests {
             (found.len(), found[0].grade(), found[0].sentence.as_str()),
             (
                 1,
-                Grade::Qualified,
-                "10 of 5,000 connections ended before all their requests were due, so that 1.0 % of what they were to ask \
-                 was never asked"
+                Grade::Caveat,
+                "1.0 % of the requests were skipped, because 10 of 5,000 connections ended early"
             )
         );
     }
@@ -436,7 +430,7 @@ mod tests {
         let found = found(&run);
         assert_eq!(
             found[0].sentence,
-            "round 1 was given up after 1,000 of 1,001 were due, because nothing was answered any more"
+            "round 1 was aborted after 1,000 of 1,001 requests, because the server no longer responded"
         );
     }
 
@@ -445,13 +439,13 @@ mod tests {
         for (open_peak, words, remedy) in [
             (
                 10,
-                "one of 10 connections to be free",
-                "raise --connections",
+                ", and all of 10 connections were in use",
+                "Raise --connections",
             ),
             (
                 9,
-                "a connection, although at most 9 of 10 connections were open at a time",
-                "see why connections are slow to open or fail",
+                ", although only 9 of 10 connections were open",
+                "Find out why connections open slowly or fail",
             ),
         ] {
             let mut run = open_loop();
@@ -470,13 +464,10 @@ mod tests {
     fn lateness_and_waiting_are_said_from_a_twentieth_of_response_time_on() {
         type Part = fn(&mut record::OpenTimes) -> &mut stats::Histogram;
         let parts: [(Part, &str); 2] = [
-            (
-                |open| &mut open.generator_late,
-                "of response time is the generator's own lateness (p50",
-            ),
+            (|open| &mut open.generator_late, "of response time (p50"),
             (
                 |open| &mut open.queued,
-                "of response time was waiting for one of 10 connections to be free",
+                "of response time, and all of 10 connections were in use",
             ),
         ];
         for (part, wanted) in parts {

@@ -1,4 +1,4 @@
-//! What does a closed loop not see?
+//! Does a closed loop hide stalls (coordinated omission)?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -37,9 +37,9 @@ pub(super) const CHECK: Check = Check {
             "a guess",
         ),
     ],
-    effect: "Percentiles that would show the stalls to requests at random times, but not to the loop's own, are \
-             withheld. Where one is withheld, or a p99.9 above the threshold is printed, latency gets a caveat.",
-    remedy: "Load at a rate (--rate), whatever the server does. Where there is only one connection, use more.",
+    effect: "Percentiles that requests at random times would see higher are marked. Where one is, or a p99.9 above the \
+             threshold is printed, latency gets a caveat.",
+    remedy: "Load at a rate (--rate), which does not wait for the server. Where there is only one connection, use more.",
     cause: Cause::CoordinatedOmission,
     judge,
 };
@@ -82,11 +82,10 @@ fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> O
         let wait = units::span(wait);
         format!(" ({wait} in which the generator itself did not run are excluded)")
     });
-    let finding = caveat(&[Figure::Latency], format!("{reason}{too_low}{left_out}"));
-    let headline = format!("{stalls}; a closed loop hides them (coordinated omission)");
-    let finding = finding
-        .in_short(headline)
-        .options(format!("--rate {}", rate(summary)));
+    let sentence = format!("{reason}{too_low}{left_out}");
+    let headline = format!("{stalls} (coordinated omission)");
+    let finding = caveat(&[Figure::Latency], headline, sentence);
+    let finding = finding.options(format!("--rate {}", rate(summary)));
     Some(finding.remedy(remedy(summary, single)).evidence([
         ("omission index", omission.index),
         ("gaps", omission.gaps as f64),
@@ -209,7 +208,7 @@ mod tests {
                 found[0].grade(),
                 &found[0].effects.figures()[..]
             ),
-            (1, Grade::Qualified, &[Figure::Latency][..])
+            (1, Grade::Caveat, &[Figure::Latency][..])
         );
         assert_eq!(
             found[0].sentence,
@@ -218,7 +217,7 @@ mod tests {
         );
         assert_eq!(
             found[0].headline(),
-            "4 stalls of up to 20.0 ms; a closed loop hides them (coordinated omission)"
+            "4 stalls of up to 20.0 ms (coordinated omission)"
         );
         assert_eq!(found[0].options, "--rate 5k");
         assert_eq!(

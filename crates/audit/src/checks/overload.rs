@@ -1,4 +1,4 @@
-//! In an open loop: could the server do what was asked?
+//! Open loop: did the server keep up with the schedule?
 
 use super::offered::share;
 use super::short::{Short, short};
@@ -147,27 +147,28 @@ pub(super) struct Shortfall {
     is_late: bool,
 }
 
-/// How much more was due than was done; none where all of it was, or where latency says nothing of the kind.
+/// Returns how much more was scheduled than served; none where all was served, or where latency shows no backlog.
 pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
     of_running(evidence, fell_behind).filter(|found| !found.is_late)
 }
 
-/// The server fell behind near the end of the windows only: that is told by `stalls`.
+/// Returns the finding of `stalls` where the server fell behind near the end of the windows only.
 pub(super) fn late_stall(evidence: &Evidence<'_>) -> Option<Finding> {
     let found = of_running(evidence, fell_behind)?;
     let is_servers = found.is_late && !matches!(short(evidence), Short::Generator | Short::Both);
+    let headline = "the server stalled near the end of a window";
     let sentence = format!(
-        "the server fell behind near the end of a window: {} requests/s were due and {} ended well inside; {}, but not \
-         before, so it was a stall and no overload",
+        "{headline}: {} requests/s offered, {} sustained; {}, but not before, so it was not overload",
         units::rate(found.rates.offered),
         units::rate(found.rates.sustained),
         found.how
     );
-    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence);
+    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
     is_servers.then(|| {
         finding
             .because(Cause::Stall)
-            .remedy("measure for longer, with --duration, to see whether it recovers")
+            .remedy("Measure longer, with --duration, to see whether it recovers")
+            .options("--duration 30s")
     })
 }
 
@@ -210,7 +211,7 @@ fn fell_behind(evidence: &Evidence<'_>) -> Option<Shortfall> {
     let grows = reaches(slope, if is_early { GROWTH_LEAST } else { LATE_LEAST });
     let how = match (grows, is_left) {
         (true, _) => format!(
-            "response time grew by {} for each second of it",
+            "response time grew by {} each second",
             units::span(units::Nanos::from_nanos((slope * 1e9) as u64))
         ),
         (false, true) => format!("{} was never sent", percent(left)),
@@ -237,40 +238,33 @@ fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
     let found = shortfall(evidence).filter(|_| short != Short::Generator)?;
     let few = matches!(short, Short::Neither) && is_for_connections(evidence, connections);
     let flag = of.flag();
-    let (who, remedy) = match short {
+    let (by, remedy) = match short {
         Short::Both => (
-            "generator and server, which were both short of CPU, sustained".to_owned(),
-            format!(
-                "ask for latency below what was sustained, with a lower {flag}; what the server alone can do, a generator \
-                 with CPUs of its own shows"
-            ),
+            "by generator and server, both saturated".to_owned(),
+            format!("Lower {flag}, or load from another machine"),
         ),
         _ if few => (
             format!(
-                "{} sustained",
+                "over {}",
                 number(connections.into(), "connection", "connections")
             ),
-            format!(
-                "raise --connections, or ask for latency below what these sustain, with a lower {flag}"
-            ),
+            format!("Raise --connections, or lower {flag}"),
         ),
         _ => (
-            "the server sustained".to_owned(),
-            format!("ask for latency below what the server sustains, with a lower {flag}"),
+            "by the server".to_owned(),
+            format!("Lower {flag} below what the server sustains"),
         ),
     };
-    let sentence = format!(
-        "OVERLOAD: {} requests/s were due and {who} {}; {}, so latency is a function of the run's length",
-        units::rate(found.rates.offered),
-        units::rate(found.rates.sustained),
-        found.how
-    );
     let headline = format!(
         "OVERLOAD: {} requests/s offered, {} sustained",
         units::rate(found.rates.offered),
         units::rate(found.rates.sustained)
     );
-    let finding = void(&[Figure::Latency], sentence).in_short(headline);
+    let sentence = format!(
+        "{headline} {by}; {}, so latency depends on run length",
+        found.how
+    );
+    let finding = void(&[Figure::Latency], headline, sentence);
     Some(finding.remedy(remedy).evidence([
         ("offered", found.rates.offered),
         ("sustained", found.rates.sustained),
@@ -360,8 +354,8 @@ mod tests {
         }
         assert_eq!(
             found(&mut run(800, 250))[0].sentence,
-            "OVERLOAD: 1,000 requests/s were due and the server sustained 800; response time grew by 250 ms for each \
-             second of it, so latency is a function of the run's length"
+            "OVERLOAD: 1,000 requests/s offered, 800 sustained by the server; response time grew by 250 ms each \
+             second, so latency depends on run length"
         );
     }
 
@@ -378,14 +372,16 @@ mod tests {
             change(&mut round.tally);
         }
         let found = found(&mut run).pop()?;
-        let who = found.sentence.split("were due and ").nth(1)?;
-        Some((who.split(" 800;").next()?.to_owned(), found.remedy?))
+        let who = found.sentence.split(" offered, ").nth(1)?;
+        let who = who.replace(" sustained", "");
+        let who = who.strip_prefix("800 ")?.split(';').next()?;
+        Some((who.to_owned(), found.remedy?))
     }
 
     #[test]
     fn a_generator_without_cpu_is_not_written_down_as_the_servers_doing() {
-        let server = "the server sustained";
-        let both = "generator and server, which were both short of CPU, sustained";
+        let server = "by the server";
+        let both = "by generator and server, both saturated";
         for (generator, used, wanted) in [
             (0.86, Some(0.90), None),
             (0.86, None, None),
@@ -417,8 +413,8 @@ mod tests {
             (Some(0.97), 10, 110, false),
         ] {
             let (who, remedy) = of_ten(server, peak, queued).unwrap();
-            assert_eq!(who == "10 connections sustained", wanted, "{who}");
-            assert_eq!(remedy.contains("raise --connections"), wanted, "{remedy}");
+            assert_eq!(who == "over 10 connections", wanted, "{who}");
+            assert_eq!(remedy.contains("Raise --connections"), wanted, "{remedy}");
         }
     }
 
@@ -478,14 +474,14 @@ mod tests {
         assert!(
             found[0]
                 .sentence
-                .starts_with("OVERLOAD: 1,000 requests/s were due and the server sustained 800;")
+                .starts_with("OVERLOAD: 1,000 requests/s offered, 800 sustained by the server;")
         );
         assert!(
             found[0]
                 .remedy
                 .as_ref()
                 .unwrap()
-                .ends_with("--connection-rate")
+                .contains("--connection-rate")
         );
     }
 
@@ -543,7 +539,7 @@ mod tests {
         assert_eq!(told[0].0, "stalls");
         assert!(
             told[0].1.starts_with(
-                "the server fell behind near the end of a window: 1,000 requests/s were due and 943 ended well inside;"
+                "the server stalled near the end of a window: 1,000 requests/s offered, 943 sustained;"
             ),
             "{told:?}"
         );

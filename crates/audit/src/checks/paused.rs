@@ -4,7 +4,7 @@ use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number, void};
 use plan::Load;
-use record::{Cause, Figure, Finding, Paused, Quota, Round};
+use record::{Cause, Effect, Figure, Finding, Paused, Quota, Round};
 use units::{Nanos, count, percent, span};
 
 pub(super) const CHECK: Check = Check {
@@ -54,7 +54,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     };
     let windows: Nanos = rounds.iter().map(|round| round.window.span()).sum();
     let share = all.total.as_secs_f64() / windows.as_secs_f64().max(1e-9);
-    findings(evidence, all, longest, share)
+    vec![finding(evidence, all, longest, share)]
 }
 
 /// Whether the generator was paused in `round`, by something else than its CPU quota.
@@ -65,7 +65,7 @@ pub(super) fn is_paused(round: &Round) -> bool {
     !paused.is_none() && !by_quota
 }
 
-fn findings(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> Vec<Finding> {
+fn finding(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> Finding {
     let round = count(u64::from(longest) + 1);
     let extent = match all.count {
         1 => format!("for at least {} in round {round}", span(all.total)),
@@ -76,34 +76,23 @@ fn findings(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> V
             span(all.longest)
         ),
     };
-    let stopped = format!(
-        "weigh itself was stopped {extent} (by a signal such as SIGSTOP, with its container, or with its machine)"
+    let headline = format!("weigh itself was paused for {}", span(all.total));
+    let sentence = format!(
+        "weigh itself was paused {extent}: {} of the time (a signal such as SIGSTOP, a frozen container, a halted \
+         machine), which looks like a stall of the server",
+        percent(share)
     );
     let is_open = evidence.load.is_some_and(Load::is_open);
-    let found = if is_open && share > PAUSED_MOST {
-        let late = format!(
-            "{stopped}: {} of the time, so latency is its own",
-            percent(share)
-        );
-        let less = "weigh itself was stopped for a part of the windows and sent less meanwhile";
-        vec![
-            void(&[Figure::Latency], late),
-            caveat(&[Figure::Rps], less.to_owned()),
-        ]
+    let finding = if is_open && share > PAUSED_MOST {
+        void(&[Figure::Latency], headline, sentence).and(Effect::Caveat, &[Figure::Rps])
     } else {
-        let sentence = format!("{stopped}; that is in its figures, and not the server's doing");
-        vec![caveat(&[Figure::Rps, Figure::Latency], sentence)]
+        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
     };
-    let substantiate = |finding: Finding| {
-        finding
-            .remedy("measure again without the interruption")
-            .evidence([
-                ("pauses", all.count as f64),
-                ("paused, s", all.total.as_secs_f64()),
-                ("longest pause, s", all.longest.as_secs_f64()),
-            ])
-    };
-    found.into_iter().map(substantiate).collect()
+    finding.evidence([
+        ("pauses", all.count as f64),
+        ("paused, s", all.total.as_secs_f64()),
+        ("longest pause, s", all.longest.as_secs_f64()),
+    ])
 }
 
 #[cfg(test)]
@@ -137,18 +126,17 @@ mod tests {
     {
         assert_eq!(found(&healthy()), []);
         let both: &[Figure] = &[Figure::Rps, Figure::Latency];
-        let latency: &[Figure] = &[Figure::Latency];
         for (run, total, grade, touched) in [
-            (healthy(), 900, Grade::Qualified, both),
-            (open_loop(), 50, Grade::Qualified, both),
-            (open_loop(), 51, Grade::Invalid, latency),
+            (healthy(), 900, Grade::Caveat, both),
+            (open_loop(), 50, Grade::Caveat, both),
+            (open_loop(), 51, Grade::Invalid, both),
         ] {
             let found = found(&with(run, paused(1, total, total)));
             assert_eq!(
                 (found[0].grade(), &found[0].effects.figures()[..]),
                 (grade, touched)
             );
-            let wanted = format!("weigh itself was stopped for at least {total}.0 ms in round 2 (");
+            let wanted = format!("weigh itself was paused for at least {total}.0 ms in round 2: ");
             let shown = found[0].sentence.replace("900 ms", "900.0 ms");
             assert!(shown.starts_with(&wanted), "{shown}");
         }
@@ -162,7 +150,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(
             found[0].sentence.starts_with(
-                "weigh itself was stopped 3 times, for at least 550 ms in all, the longest 250 ms in round 4 ("
+                "weigh itself was paused 3 times, for at least 550 ms in all, the longest 250 ms in round 4: "
             ),
             "{}",
             found[0].sentence

@@ -20,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     )],
     effect: "A note. The round is left out of CPU time per request and of the server's busy share, and its CPU time \
              is a lower bound. Where no round is left, both are withheld.",
-    remedy: "Measure longer (more --requests, or --duration), or leave weigh a CPU of its own.",
+    remedy: "Measure longer, with --duration or more --requests, or leave weigh a CPU of its own.",
     cause: Cause::ServerUnobserved,
     judge,
 };
@@ -37,19 +37,17 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let each = missed.iter().filter_map(|round| covered(round));
     let least = each.min_by(f64::total_cmp).unwrap_or(0.0);
     let consequence = match missed.len() == all {
-        true => "CPU time per request is withheld",
-        false => "CPU time per request leaves them out",
+        true => "CPU time per request is not known",
+        false => "CPU time per request omits them",
     };
     let sentence = format!(
-        "in {} of {} the server's CPU time was not read at the window's edges (the readings lay {} of a window apart at \
-         the least), so {consequence}",
+        "in {} of {} the server's CPU time was not read at the edges of the window (the readings span {} of it or \
+         more), so {consequence}",
         units::count(missed.len() as u64),
         number(all as u64, "round", "rounds"),
         percent(least)
     );
-    let finding = note(sentence).remedy(
-        "measure for longer (more --requests, or --duration), or leave weigh a CPU of its own",
-    );
+    let finding = note(sentence).remedy(CHECK.remedy);
     vec![finding.evidence([
         ("rounds", all as f64),
         ("rounds left out", missed.len() as f64),
@@ -106,8 +104,8 @@ mod tests {
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Note));
         assert_eq!(
             found[0].sentence,
-            "in 2 of 5 rounds the server's CPU time was not read at the window's edges (the readings lay 0.1 % of a \
-             window apart at the least), so CPU time per request leaves them out"
+            "in 2 of 5 rounds the server's CPU time was not read at the edges of the window (the readings span 0.1 % \
+             of it or more), so CPU time per request omits them"
         );
     }
 
@@ -122,7 +120,7 @@ mod tests {
         assert!(
             found(&run)[0]
                 .sentence
-                .ends_with("CPU time per request is withheld")
+                .ends_with("CPU time per request is not known")
         );
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn is_server_stopped(rounds: &[Round]) -> bool {
 /// What gives the generator more CPU time.
 pub(super) fn relief(throttled: &Throttled) -> String {
     format!(
-        "raise the quota of {}, or run weigh outside of that group",
+        "Raise the quota of {}, or run weigh outside that group",
         throttled.quota.group
     )
 }
@@ -145,16 +145,22 @@ fn of_weigh(found: &Throttled, shared: bool) -> Finding {
     let (touched, follows): (&[Figure], &str) = match (found.is_long(), shared) {
         (true, true) => (
             &[Figure::Rps, Figure::Latency],
-            "requests/s is what both could do within it",
+            "requests/s is what both can do within it",
         ),
         (true, false) => (
             &[Figure::Rps, Figure::Latency],
             "the quota limited the load, not the server",
         ),
-        (false, _) => (&[Figure::Latency], "these waits are in the latencies"),
+        (false, _) => (&[Figure::Latency], "latency includes these waits"),
     };
     let sentence = format!("{whose} {} {}: {follows}", found.name(), found.extent(whom));
-    evidence_of(caveat(touched, sentence).remedy(relief(found)), found)
+    let sides = if shared { whom } else { "weigh" };
+    let headline = format!(
+        "a CPU quota throttled {sides} for {}",
+        span(found.quota.time)
+    );
+    let finding = caveat(touched, headline, sentence).remedy(relief(found));
+    evidence_of(finding, found)
 }
 
 fn of_server(found: &Throttled) -> Finding {
@@ -220,7 +226,7 @@ mod tests {
         }
         let found = found(&run);
         assert_eq!(found.len(), 1, "{found:#?}");
-        assert_eq!(found[0].grade(), Grade::Qualified);
+        assert_eq!(found[0].grade(), Grade::Caveat);
         assert_eq!(found[0].effects.figures(), [Figure::Rps, Figure::Latency]);
         assert_eq!(
             found[0].sentence,
@@ -230,7 +236,7 @@ mod tests {
         let remedy = found[0].remedy.as_deref();
         assert_eq!(
             remedy,
-            Some("raise the quota of /ours, or run weigh outside of that group")
+            Some("Raise the quota of /ours, or run weigh outside that group")
         );
     }
 
@@ -243,7 +249,7 @@ mod tests {
                 panic!("{found:#?}")
             };
             let wanted = format!(
-                "the server's CPU quota of 0.2 CPUs (/web) was the limit; it used {} of its CPUs",
+                "the server's CPU quota of 0.2 CPUs (/web) was the bottleneck: it used {} of its CPUs",
                 units::percent(busy)
             );
             assert!(limit.sentence.starts_with(&wanted), "{}", limit.sentence);

@@ -1,4 +1,4 @@
-//! Did something end well in every round?
+//! Did requests end ok in every round?
 
 use super::Check;
 use crate::Evidence;
@@ -37,22 +37,18 @@ fn nothing(dead: &[&Round], complete: usize) -> Finding {
         .for_each(|round| tally.faults.merge(&round.tally.faults));
     let most = reasons::most(&tally);
     let why = most.map_or(String::new(), |kind| {
-        format!(
-            "; the exchanges failed mostly because {}",
-            reasons::because(kind)
-        )
+        format!("; mostly because {}", reasons::because(kind))
     });
     let remedy = if most.is_some_and(reasons::is_answer) {
-        "look at an answer with --show-exchange, or name what is right with --expect"
+        "Look at a response with --show-exchange, or name the expected status with --expect"
     } else {
-        "see whether the server still runs, and what its own log says; then measure again"
+        "Check whether the server still runs, and its log"
     };
-    void(
-        &[Figure::Rps, Figure::Interval],
-        format!("nothing ended well in {}{why}", named(dead, complete)),
-    )
-    .remedy(remedy)
-    .evidence(counts(dead, complete))
+    let headline = format!("no request succeeded in {}", named(dead, complete));
+    let sentence = format!("{headline}{why}");
+    void(&[Figure::Rps, Figure::Interval], headline, sentence)
+        .remedy(remedy)
+        .evidence(counts(dead, complete))
 }
 
 fn too_late(late: &[&Round], complete: usize) -> Finding {
@@ -60,17 +56,14 @@ fn too_late(late: &[&Round], complete: usize) -> Finding {
         .iter()
         .map(|round| round.tally.ok)
         .fold(0, u64::saturating_add);
-    void(
-        &[Figure::Rps, Figure::Interval],
-        format!(
-            "nothing ended well inside the window in {}, but {} did after it",
-            named(late, complete),
-            number(afterwards, "exchange", "exchanges")
-        ),
-    )
-    .because(Cause::ShortWindow)
-    .remedy("measure for longer than an answer takes, with --duration")
-    .evidence(counts(late, complete))
+    let headline = format!("no response inside the window in {}", named(late, complete));
+    let after = number(afterwards, "request", "requests");
+    let sentence = format!("{headline}; {after} succeeded after it");
+    void(&[Figure::Rps, Figure::Interval], headline, sentence)
+        .because(Cause::ShortWindow)
+        .remedy("Measure longer than a response takes, with --duration")
+        .options("--duration 30s")
+        .evidence(counts(late, complete))
 }
 
 fn counts(rounds: &[&Round], complete: usize) -> [(&'static str, f64); 2] {
@@ -132,7 +125,7 @@ mod tests {
             for finding in found {
                 assert_eq!(finding.grade(), Grade::Invalid);
                 assert_eq!(finding.effects.figures(), [Figure::Rps, Figure::Interval]);
-                assert_eq!(finding.sentence, "nothing ended well in round 2");
+                assert_eq!(finding.sentence, "no request succeeded in round 2");
             }
         }
     }
@@ -142,15 +135,15 @@ mod tests {
         let cases: &[(&[usize], &str)] = &[
             (
                 &[1],
-                "nothing ended well in round 2; the exchanges failed mostly because the connection was reset",
+                "no request succeeded in round 2; mostly because the connection was reset",
             ),
             (
                 &[1, 3],
-                "nothing ended well in rounds 2 and 4; the exchanges failed mostly because the connection was reset",
+                "no request succeeded in rounds 2 and 4; mostly because the connection was reset",
             ),
             (
                 &[0, 1, 2, 3, 4],
-                "nothing ended well in any of the 5 rounds; the exchanges failed mostly because the connection was reset",
+                "no request succeeded in any of the 5 rounds; mostly because the connection was reset",
             ),
         ];
         for (rounds, wanted) in cases {
@@ -163,14 +156,14 @@ mod tests {
         }
         assert_eq!(
             found(&run)[0].sentence,
-            "nothing ended well in rounds 2, 3, 4, 5, 6 and 3 others"
+            "no request succeeded in rounds 2, 3, 4, 5, 6 and 3 others"
         );
     }
 
     #[test]
     fn a_dead_server_and_a_wrong_answer_have_different_remedies() {
         let remedy = |kind, status| found(&dead(&[2], kind, status))[0].remedy.clone().unwrap();
-        assert!(remedy(Kind::ConnectRefused, 0).starts_with("see whether the server still runs"));
+        assert!(remedy(Kind::ConnectRefused, 0).starts_with("Check whether the server still runs"));
         assert!(remedy(Kind::Status4xx, 404).contains("--expect"));
     }
 
@@ -194,7 +187,7 @@ mod tests {
         let found = found(&run);
         assert_eq!(
             found[0].sentence,
-            "nothing ended well inside the window in round 2, but 10,000 exchanges did after it"
+            "no response inside the window in round 2; 10,000 requests succeeded after it"
         );
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
     }

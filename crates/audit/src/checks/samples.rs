@@ -68,13 +68,14 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 fn nothing(evidence: &Evidence<'_>) -> Finding {
     let why = match evidence.server_end {
-        Some(_) => ": the server ended before",
-        None if evidence.interrupted => ": it was interrupted before one was over",
+        Some(_) => ": the server exited before",
+        None if evidence.interrupted => ": interrupted before the end of the first",
         None => "",
     };
-    void(ALL, format!("no round was measured{why}"))
+    let headline = "no round was measured";
+    void(ALL, headline, format!("{headline}{why}"))
         .because(stopped(evidence))
-        .remedy("measure again")
+        .remedy("Measure again")
 }
 
 /// Returns what stopped the measurement before its plan was carried out.
@@ -97,20 +98,21 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
     let cut = match partial {
         0 => String::new(),
         _ => format!(
-            ", {} cut short: in the counts, not in the interval",
+            ", {} cut short (in the counts, not in the interval)",
             units::count(partial as u64)
         ),
     };
     let rounds = number(asked as u64, "round", "rounds");
-    let sentence = format!(
-        "stopped early; {} of {rounds} complete{cut}",
+    let headline = format!(
+        "stopped early: {} of {rounds} complete",
         units::count(complete as u64)
     );
-    let finding = caveat(&[Figure::Counts, Figure::Interval], sentence);
+    let sentence = format!("{headline}{cut}");
+    let finding = caveat(&[Figure::Counts, Figure::Interval], headline, sentence);
     Some(
         finding
             .because(stopped(evidence))
-            .remedy("measure again for the whole of it")
+            .remedy("Measure again, to the end")
             .evidence([
                 ("complete rounds", complete as f64),
                 ("partial rounds", partial as f64),
@@ -120,29 +122,33 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
 }
 
 fn too_few(latency: &Latency) -> Option<Finding> {
-    let (cause, sentence, remedy) = match latency.count {
+    let (cause, headline, remedy) = match latency.count {
         0 => (
             Cause::Errors,
-            "no exchange ended well, so there is none".to_owned(),
-            "find the reason in the errors",
+            "no request succeeded".to_owned(),
+            "Find the reason in the error table (-v)",
         ),
         count if count < SAMPLES_ENOUGH => (
             Cause::FewSamples,
             format!(
-                "indicative, as it rests on {}",
-                number(count, "exchange", "exchanges")
+                "only {}",
+                number(count, "latency sample", "latency samples")
             ),
             MORE,
         ),
         _ => return None,
     };
-    let finding = caveat(&[Figure::Latency], sentence).because(cause);
+    let sentence = match latency.count {
+        0 => format!("{headline}, so there is no latency"),
+        _ => format!("{headline}; {SAMPLES_ENOUGH} are needed"),
+    };
+    let finding = caveat(&[Figure::Latency], headline, sentence).because(cause);
     let finding = finding.remedy(remedy);
     Some(finding.evidence([("samples", latency.count as f64)]))
 }
 
 /// What brings more samples.
-const MORE: &str = "ask longer with --duration, or more with --requests";
+const MORE: &str = "Measure longer with --duration, or more --requests";
 
 fn withheld(latency: &Latency) -> Option<Finding> {
     let count = latency.count;
@@ -161,7 +167,7 @@ fn withheld(latency: &Latency) -> Option<Finding> {
     let names: Vec<String> = missing.iter().map(Percentile::to_string).collect();
     let counts: Vec<String> = needed.iter().map(|count| units::count(*count)).collect();
     let sentence = format!(
-        "{} withheld; {} samples are needed, there are {}",
+        "too few samples for {}: {} needed, {} measured",
         list(&names),
         list(&counts),
         units::count(count)
@@ -175,16 +181,17 @@ fn repeated(complete: usize) -> Option<Finding> {
     let gives = if complete == 1 { "gives" } else { "give" };
     let finding = if complete < ROUNDS_LEAST {
         note(format!(
-            "{rounds} {gives} no interval, so nothing tells noise from difference"
+            "{rounds} {gives} no interval, so noise cannot be told from a difference"
         ))
     } else if complete < ROUNDS_ENOUGH {
-        let sentence = format!("indicative, as it rests on {rounds}");
-        caveat(&[Figure::Interval], sentence)
+        let headline = format!("the interval rests on only {rounds}");
+        caveat(&[Figure::Interval], headline.clone(), headline)
+            .options(format!("--rounds {ROUNDS_ENOUGH}"))
     } else {
         return None;
     };
     let finding = finding.because(Cause::FewRounds);
-    let finding = finding.remedy(format!("give --rounds {ROUNDS_ENOUGH} or more"));
+    let finding = finding.remedy(format!("Measure {ROUNDS_ENOUGH} --rounds or more"));
     Some(finding.evidence([("complete rounds", complete as f64)]))
 }
 
@@ -230,21 +237,19 @@ mod tests {
             (2_000, None),
             (
                 1_999,
-                Some("p99.9 withheld; 10,000 samples are needed, there are 9,995"),
+                Some("too few samples for p99.9: 10,000 needed, 9,995 measured"),
             ),
             (
                 200,
-                Some("p99.9 withheld; 10,000 samples are needed, there are 1,000"),
+                Some("too few samples for p99.9: 10,000 needed, 1,000 measured"),
             ),
             (
                 199,
-                Some("p99 and p99.9 withheld; 1,000 and 10,000 samples are needed, there are 995"),
+                Some("too few samples for p99 and p99.9: 1,000 and 10,000 needed, 995 measured"),
             ),
             (
                 20,
-                Some(
-                    "p95, p99 and p99.9 withheld; 200, 1,000 and 10,000 samples are needed, there are 100",
-                ),
+                Some("too few samples for p95, p99 and p99.9: 200, 1,000 and 10,000 needed, 100 measured"),
             ),
         ];
         for (each, wanted) in cases {
@@ -256,10 +261,10 @@ mod tests {
     #[test]
     fn under_a_hundred_samples_latencies_are_indicative() {
         let few = found(&small(3, 33));
-        assert_eq!(few[0].sentence, "indicative, as it rests on 99 exchanges");
+        assert_eq!(few[0].sentence, "only 99 latency samples; 100 are needed");
         assert_eq!(
             (few[0].grade(), &few[0].effects.figures()[..]),
-            (Grade::Qualified, &[Figure::Latency][..])
+            (Grade::Caveat, &[Figure::Latency][..])
         );
         assert!(
             !sentences(&found(&small(5, 20)))
@@ -273,7 +278,7 @@ mod tests {
         let none = found(&small(5, 0));
         assert_eq!(
             sentences(&none),
-            ["no exchange ended well, so there is none"]
+            ["no request succeeded, so there is no latency"]
         );
     }
 
@@ -284,29 +289,29 @@ mod tests {
             (
                 4,
                 Some((
-                    Grade::Qualified,
-                    "indicative, as it rests on 4 complete rounds",
+                    Grade::Caveat,
+                    "the interval rests on only 4 complete rounds",
                 )),
             ),
             (
                 3,
                 Some((
-                    Grade::Qualified,
-                    "indicative, as it rests on 3 complete rounds",
+                    Grade::Caveat,
+                    "the interval rests on only 3 complete rounds",
                 )),
             ),
             (
                 2,
                 Some((
                     Grade::Note,
-                    "2 complete rounds give no interval, so nothing tells noise from difference",
+                    "2 complete rounds give no interval, so noise cannot be told from a difference",
                 )),
             ),
             (
                 1,
                 Some((
                     Grade::Note,
-                    "1 complete round gives no interval, so nothing tells noise from difference",
+                    "1 complete round gives no interval, so noise cannot be told from a difference",
                 )),
             ),
         ];

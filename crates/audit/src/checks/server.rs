@@ -1,4 +1,4 @@
-//! Did the server live as long as its load?
+//! Did the server run as long as its load?
 
 use super::Check;
 use crate::Evidence;
@@ -18,9 +18,9 @@ pub(super) const CHECK: Check = Check {
     judge,
 };
 
-/// What servers are told so that they stay in the foreground.
+/// How common servers are kept in the foreground.
 const FOREGROUND: &str =
-    "start it in the foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND";
+    "Start it in the foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND";
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let Some(end) = evidence.server_end else {
@@ -28,9 +28,10 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     };
     let remedy = match end.is_daemon() {
         true => FOREGROUND,
-        false => "find the reason in what it printed and in its own log; then measure again",
+        false => "Find the reason in its output and its log",
     };
-    vec![caveat(ALL, end.sentence()).remedy(remedy)]
+    let headline = format!("the server {}", end.how());
+    vec![caveat(ALL, headline, end.sentence()).remedy(remedy)]
 }
 
 #[cfg(test)]
@@ -64,7 +65,7 @@ mod tests {
         assert_eq!(found(&run), []);
         run.server_end = Some(end(run.points[0].level));
         let once = found(&run);
-        assert_eq!((once.len(), once[0].grade()), (1, Grade::Qualified));
+        assert_eq!((once.len(), once[0].grade()), (1, Grade::Caveat));
         assert_eq!(
             once[0].sentence,
             "the server that weigh started exited with status 7 in the window of round 3; it printed last: out of luck"

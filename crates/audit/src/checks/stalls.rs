@@ -1,4 +1,4 @@
-//! Did the server stop answering in the middle?
+//! Did the server stop responding in the middle of a round?
 
 use super::{Check, overload, threshold};
 use crate::Evidence;
@@ -82,20 +82,22 @@ fn finding(longest: &Stall, others: u64) -> Finding {
     let also = match others {
         0 => String::new(),
         _ => format!(
-            " (and for a while in {})",
+            " (also in {})",
             number(others, "other round", "other rounds")
         ),
     };
+    let headline = format!(
+        "1 stall of {} ms; a closed loop hides it",
+        units::count(gap)
+    );
     let sentence = format!(
-        "for at least {} ms nothing ended in round {}{also}, and a closed loop stops asking meanwhile, so the \
-         percentiles hardly show it",
+        "a stall of at least {} ms in round {}{also}: a closed loop sends nothing during a stall (coordinated \
+         omission), so the percentiles hardly show it",
         units::count(gap),
         u64::from(longest.round) + 1,
     );
-    caveat(&[Figure::Latency], sentence)
-        .remedy(
-            "look for the cause in the server; where its machine is this one too, see whether all of it stood still",
-        )
+    caveat(&[Figure::Latency], headline, sentence)
+        .remedy("Look for the cause in the server and on its machine")
         .evidence([
             ("longest gap, ms", gap as f64),
             ("endings per bin that has any", longest.endings),
@@ -180,18 +182,18 @@ mod tests {
             (&[50, 1, 50, 50], None),
             (
                 &[50, 0, 50, 50],
-                Some("for at least 100 ms nothing ended in round 2, and"),
+                Some("a stall of at least 100 ms in round 2:"),
             ),
             (
                 &[50, 0, 50, 0, 0, 0, 1],
-                Some("for at least 300 ms nothing ended in round 2, and"),
+                Some("a stall of at least 300 ms in round 2:"),
             ),
             // Before the first ending nothing can be told, nor of a last bin that is not whole.
             (&[0, 0, 50, 50], None),
             (&[50, 50, 0], None),
             (
                 &[50, 50, 0, 0, 0],
-                Some("for at least 200 ms nothing ended in round 2, and"),
+                Some("a stall of at least 200 ms in round 2:"),
             ),
         ];
         for (bins, wanted) in cases {
@@ -204,7 +206,7 @@ mod tests {
             assert_eq!(found.is_empty(), wanted.is_none(), "{bins:?}: {found:?}");
             if let (Some(finding), Some(wanted)) = (found.first(), wanted) {
                 assert!(finding.sentence.starts_with(wanted), "{}", finding.sentence);
-                assert_eq!(finding.grade(), Grade::Qualified);
+                assert_eq!(finding.grade(), Grade::Caveat);
                 assert_eq!(finding.effects.figures(), [Figure::Latency]);
             }
         }
@@ -255,9 +257,9 @@ mod tests {
         wide.interval = Series::INTERVAL * 8;
         let found = found(&run);
         assert!(
-            found[0].sentence.starts_with(
-                "for at least 1,600 ms nothing ended in round 4 (and for a while in 1 other round), and"
-            ),
+            found[0]
+                .sentence
+                .starts_with("a stall of at least 1,600 ms in round 4 (also in 1 other round):"),
             "{}",
             found[0].sentence
         );

@@ -17,7 +17,7 @@ pub(super) const CHECK: Check = Check {
         "each breaks HTTP",
     )],
     effect: "Requests/s and latency get a caveat.",
-    remedy: "The server breaks HTTP: look at a response with --show-exchange.",
+    remedy: "Look at a response with --show-exchange: the server breaks HTTP.",
     cause: Cause::Other,
     judge,
 };
@@ -30,14 +30,13 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if strays == 0 {
         return Vec::new();
     }
+    let headline = "the server sent bytes that belong to no response";
     let sentence = format!(
-        "{} ended because the server sent bytes that answer nothing",
-        number(strays, "connection was", "connections were")
+        "{headline}, which ended {}",
+        number(strays, "connection", "connections")
     );
-    let finding = caveat(&[Figure::Rps, Figure::Latency], sentence)
-        .remedy("the server breaks HTTP: look at an answer with --show-exchange")
-        .evidence([("connections ended", strays as f64)]);
-    vec![finding]
+    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+    vec![finding.evidence([("connections ended", strays as f64)])]
 }
 
 #[cfg(test)]
@@ -57,10 +56,10 @@ mod tests {
         };
         run.points[0].rounds[1].tally.strays.add(fault, 1);
         let found = judge(&Evidence::of(&run, &run.points[0]));
-        assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Caveat));
         assert_eq!(
             found[0].sentence,
-            "1 connection was ended because the server sent bytes that answer nothing"
+            "the server sent bytes that belong to no response, which ended 1 connection"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Did the machine stay awake?
+//! Was the machine awake all the time?
 
 use super::{Check, threshold};
 use crate::Evidence;
@@ -30,14 +30,13 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 fn found(round: &Round) -> Finding {
+    let headline = format!("the machine was suspended for {}", span(round.suspended));
     let sentence = format!(
-        "the machine was suspended for {} during round {}, and its clock with it",
-        span(round.suspended),
+        "{headline} during round {}, and its clock stopped",
         count(u64::from(round.index) + 1)
     );
-    void(ALL, sentence)
-        .remedy("measure again, and keep the machine awake: systemd-inhibit weigh run ...")
-        .evidence([("suspended, s", round.suspended.as_secs_f64())])
+    let evidence = [("suspended, s", round.suspended.as_secs_f64())];
+    void(ALL, headline, sentence).evidence(evidence)
 }
 
 #[cfg(test)]
@@ -53,7 +52,7 @@ mod tests {
         for (suspended, wanted) in [(0, 0), (most, 0), (most + 1, 1), (3_600_000_000_000, 1)] {
             let mut run = healthy();
             run.points[0].rounds[2].suspended = Nanos::from_nanos(suspended);
-            let found = judge(&Evidence::of(&run, &run.points[0]));
+            let found = CHECK.findings(&Evidence::of(&run, &run.points[0]));
             assert_eq!(found.len(), wanted, "{suspended}");
             for finding in found {
                 assert_eq!(
@@ -63,7 +62,7 @@ mod tests {
                 assert!(
                     finding
                         .sentence
-                        .ends_with("during round 3, and its clock with it")
+                        .ends_with("during round 3, and its clock stopped")
                 );
                 assert!(
                     finding

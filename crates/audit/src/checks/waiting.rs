@@ -1,4 +1,4 @@
-//! Did the generator get a CPU when it wanted one?
+//! Did the generator's threads get a CPU when they needed one?
 
 use super::{Check, quota, threshold};
 use crate::Evidence;
@@ -50,20 +50,14 @@ pub(super) fn relief(evidence: &Evidence<'_>) -> String {
         0 | 1 => "",
         _ => "fewer --threads, ",
     };
-    format!("{fewer}another machine, or CPUs of their own for generator and server")
+    format!("Use {fewer}another machine, or separate CPUs for generator and server")
 }
 
 fn finding(evidence: &Evidence<'_>, share: f64) -> Finding {
-    let sentence = format!(
-        "the generator's threads had to wait for a CPU {} of the time, and that wait is in the latencies",
-        percent(share)
-    );
-    let headline = format!(
-        "the load generator waited for a CPU {} of the time",
-        percent(share)
-    );
-    caveat(&[Figure::Latency], sentence)
-        .in_short(headline)
+    let share_shown = percent(share);
+    let headline = format!("the load generator waited for a CPU {share_shown} of the time");
+    let sentence = format!("{headline}, and latency includes these waits");
+    caveat(&[Figure::Latency], headline, sentence)
         .remedy(relief(evidence))
         .evidence([("share of time waited for a CPU", share)])
 }
@@ -114,7 +108,7 @@ mod tests {
         assert_eq!(found(&run(None)), [], "where Linux does not tell");
         assert_eq!(found(&run(Some(Nanos::from_millis(100)))), []);
         let found = found(&run(Some(Nanos::from_micros(100_001))));
-        assert_eq!((found.len(), found[0].grade()), (1, Grade::Qualified));
+        assert_eq!((found.len(), found[0].grade()), (1, Grade::Caveat));
         assert_eq!(found[0].effects.figures(), [Figure::Latency]);
     }
 
@@ -124,14 +118,14 @@ mod tests {
         let found_of_two = found(&run);
         assert_eq!(
             found_of_two[0].sentence,
-            "the generator's threads had to wait for a CPU 7.3 % of the time, and that wait is in the latencies"
+            "the load generator waited for a CPU 7.3 % of the time, and latency includes these waits"
         );
         assert!(
             found_of_two[0]
                 .remedy
                 .as_ref()
                 .unwrap()
-                .starts_with("fewer --threads")
+                .starts_with("Use fewer --threads")
         );
         run.plan.threads = 1;
         assert!(
@@ -139,7 +133,7 @@ mod tests {
                 .remedy
                 .as_ref()
                 .unwrap()
-                .starts_with("another machine")
+                .starts_with("Use another machine")
         );
     }
 

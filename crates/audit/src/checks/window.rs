@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
         "a guess",
     )],
     effect: "Requests/s and its interval get a caveat.",
-    remedy: "Measure longer: more --requests, or --duration.",
+    remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
     judge,
 };
@@ -40,18 +40,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     } else {
         format!("{least_shown} to {most_shown}")
     };
-    let windows = if short.len() == 1 {
-        "a window"
-    } else {
-        "windows"
-    };
-    let are = if short.len() == 1 { "is" } else { "are" };
-    let sentence = format!(
-        "{windows} of {length} {are} too short for a rate: beginning and end, when not all connections are busy, are \
-         too much of it"
-    );
-    let finding = caveat(&[Figure::Rps, Figure::Interval], sentence)
-        .remedy("measure for longer: more --requests, or --duration")
+    let headline = format!("windows of {length} are too short for a rate");
+    let sentence =
+        format!("{headline}: their start and end, with idle connections, are too large a part");
+    let finding = caveat(&[Figure::Rps, Figure::Interval], headline, sentence)
+        .options("--duration 5s")
         .evidence([
             ("shortest window, ms", least.as_secs_f64() * 1e3),
             ("rounds with a short window", short.len() as f64),
@@ -83,7 +76,7 @@ mod tests {
         assert_eq!(found(&healthy()), []);
         assert_eq!(found(&run(&[LONG_ENOUGH])), []);
         let short = found(&run(&[LONG_ENOUGH.saturating_sub(Nanos::from_nanos(1))]));
-        assert_eq!((short.len(), short[0].grade()), (1, Grade::Qualified));
+        assert_eq!((short.len(), short[0].grade()), (1, Grade::Caveat));
         assert_eq!(short[0].effects.figures(), [Figure::Rps, Figure::Interval]);
     }
 
@@ -91,7 +84,7 @@ mod tests {
     fn the_lengths_are_said() {
         let (short, longer) = (Nanos::from_micros(3_800), Nanos::from_millis(42));
         let cases: &[(&[Nanos], &str)] = &[
-            (&[short], "a window of 3.80 ms is too short for a rate: "),
+            (&[short], "windows of 3.80 ms are too short for a rate: "),
             (&[short; 5], "windows of 3.80 ms are too short for a rate: "),
             (
                 &[longer, short],

@@ -7,8 +7,7 @@ use units::{Nanos, Rate};
 /// A rate that the generator cannot offer, whoever is asked.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error(
-    "{flag} {rate} is more than this generator can offer, about {most} {what}/s with {threads} (an exchange takes it {each} \
-     of CPU, against a server that does next to nothing); {remedy}",
+    "{flag} {rate} is more than this generator can offer, about {most} {what}/s with {threads} (a request takes it {each} of CPU, measured against the reference server); {remedy}",
     flag = .of.flag(),
     what = what(*.of),
     rate = units::rate(.rate.as_f64()),
@@ -81,8 +80,8 @@ mod tests {
         };
         assert_eq!(
             said(1, 4.0),
-            "--rate 50,000,000 is more than this generator can offer, about 140,000 requests/s with 1 thread (an exchange \
-             takes it 7.00 us of CPU, against a server that does next to nothing); lower --rate, or give up to --threads 4"
+            "--rate 50,000,000 is more than this generator can offer, about 140,000 requests/s with 1 thread (a request \
+             takes it 7.00 us of CPU, measured against the reference server); lower --rate, or give up to --threads 4"
         );
         assert!(said(4, 4.0).contains("about 570,000 requests/s with 4 threads ("));
         assert!(said(4, 4.0).ends_with("lower --rate, or load from several machines"));

@@ -187,7 +187,7 @@ impl Differences {
         let are_strays = world.tally().strays.total() > 0;
         let are_told = world
             .said
-            .contains("the server sent bytes that answer nothing");
+            .contains("the server sent bytes that belong to no response");
         self.compare(world, "strays told", are_strays, are_told);
         let tolerated = world.errors() * 100 <= requests;
         self.compare(world, "status", Some(i32::from(!tolerated)), world.status);

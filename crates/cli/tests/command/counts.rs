@@ -131,7 +131,7 @@ fn fewer_requests_than_connections_open_only_so_many_and_a_note_says_so() {
     said.ended(0);
     record.assert_conserved();
     assert_eq!(record.count("/summary/ok"), 6);
-    let note = "10 connections were asked for and 3 requests a round, so only 3 were opened";
+    let note = "only 3 of 10 connections were opened, because a round has 3 requests";
     let said = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(note), "{said}");
     assert_eq!(server.stop().of("connections"), 1 + 2 * 3);

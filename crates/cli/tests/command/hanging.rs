@@ -52,7 +52,7 @@ fn requests_that_hang_since_warm_up_are_errors_of_every_round() {
     }
     for words in [
         "0 ok   8 errors (100 %)",
-        "4 of 4 connections gave no response during a whole window",
+        "4 of 4 connections got no response during a whole window",
         "carried_over",
     ] {
         assert!(
@@ -79,7 +79,7 @@ fn every_second_connection_that_hangs_is_counted_and_named_among_many_good_respo
     assert!(record.count("/summary/ok") > 0);
     assert_eq!(record.count("/summary/errors/carried_over"), 10);
     assert_eq!(record.count("/summary/errors/total"), 10);
-    let sentence = "5 of 10 connections gave no response during a whole window";
+    let sentence = "5 of 10 connections got no response during a whole window";
     let found = record.at("/findings").as_array().unwrap().iter();
     let found: Vec<_> = found
         .filter(|found| found["sentence"].as_str().unwrap().starts_with(sentence))

@@ -170,18 +170,27 @@ fn a_record_that_cannot_be_saved_is_a_failure_and_is_printed_all_the_same() {
 }
 
 #[test]
-fn strict_turns_an_invalid_figure_into_a_status() {
+fn strict_accepts_a_lower_bound_and_turns_an_invalid_figure_into_a_status() {
     let bench = Bench::new();
-    // Requests that cost three times as much to make as to answer, and a thousand of them on their way to outlast any
-    // nap of the server: the generator is the limit, on any machine.
+    // Requests that cost three times as much to make as to serve, and a thousand of them in flight to outlast any nap of
+    // the server: the generator is the bottleneck, on any machine.
     let holes = "{seq}".repeat(1500);
-    let weigh = env!("CARGO_BIN_EXE_weigh");
-    let line = format!(
-        "run -v x/100.html?{holes} --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {weigh} serve --listen unix:s -w 1"
-    );
-    let said = bench.say(&line);
+    let serve = format!("{} serve --listen unix:s -w 1", env!("CARGO_BIN_EXE_weigh"));
+    let said = bench.say(&format!(
+        "run -v x/100.html?{holes} --strict --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {serve}"
+    ));
     said.ended(0);
     assert!(said.out.contains("generator-bound"), "{}", said.out);
+    assert!(!said.out.contains("INVALID"), "{}", said.out);
+    // More than the server serves on purpose, so that latency is void.
+    let serve = format!(
+        "{} serve --truth --capacity 400/s --listen unix:t",
+        env!("CARGO_BIN_EXE_weigh")
+    );
+    let line = format!(
+        "run -v x/hello --unix t --rate 800 -d 1s --warmup 0 --rounds 1 --max-errors 100% -- {serve}"
+    );
+    bench.say(&line).ended(0);
     let said = bench.say(&line.replace("--unix", "--strict --unix"));
     said.ended(1);
     assert!(said.out.contains("INVALID"), "{}", said.out);

@@ -89,7 +89,7 @@ fn a_quota_of_the_generator_is_blamed_and_the_server_outside_of_it_is_not() {
     let server = Reference::start(&bench);
     let first = format!("echo $$ > {}", group.procs().display());
     let line = format!(
-        "run {}/100.html -o run.json -c 10 -d 1s --rounds 1 --warmup 0",
+        "run -v {}/100.html -o run.json -c 10 -d 1s --rounds 1 --warmup 0",
         server.at()
     );
     let said = bench.say_under(&first, "", &line);
@@ -148,7 +148,7 @@ fn a_quota_of_the_server_is_blamed_and_it_is_measured_against_its_quota() {
     );
     let limit = sentences(&record, "limit");
     assert!(
-        limit[0].starts_with(&format!("{quota} was the limit; it used ")),
+        limit[0].starts_with(&format!("{quota} was the bottleneck: it used ")),
         "{limit:?}"
     );
     assert!(words(&said).contains("% of 0.05 CPUs busy"), "{}", said.out);

@@ -83,9 +83,9 @@ fn a_server_that_does_not_come_up_is_told_with_what_it_said() {
         .say("run x --unix s -- ./none --flag")
         .refused(&["`./none --flag` could not be started", "No such file"]);
     bench.say("run x --unix s -- sh bad").refused(&[
-        "`sh bad` ended",
+        "`sh bad` exited",
         "7",
-        "before it answered",
+        "before it responded",
         "bind: no such luck",
     ]);
     bench
@@ -99,9 +99,11 @@ fn a_port_that_is_taken_is_told_before_the_server_is_started() {
     let bench = Bench::new();
     let other = crate::bench::Reference::start(&bench);
     let line = format!("run {} -- sh -c touch$IFS", other.at());
-    bench
-        .say(&line)
-        .refused(&["something already answers at", other.at(), "stop it first"]);
+    bench.say(&line).refused(&[
+        "another process already responds at",
+        other.at(),
+        "stop it first",
+    ]);
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn an_interrupt_while_the_server_is_awaited_ends_it_too() {
     signal("INT", child.id());
     let said = Said::of(child);
     assert!(
-        said.err.contains("interrupted before the server answered"),
+        said.err.contains("interrupted before the server responded"),
         "{said:#?}"
     );
     said.ended(130);
@@ -151,5 +153,5 @@ fn a_server_that_dies_under_load_is_an_error_and_the_run_ends() {
 fn a_server_that_never_answers_is_given_up_in_time() {
     let bench = Bench::new();
     let said = bench.say("run x --unix s --ready-within 100ms -- sleep 100");
-    said.refused(&["`sleep 100` did not answer at x within 100 ms"]);
+    said.refused(&["`sleep 100` did not respond at x within 100 ms"]);
 }

@@ -334,7 +334,7 @@ fn a_search_is_refused_where_its_rounds_could_not_tell() {
     let said = bench.say(&line);
     let said = said.ended(2);
     assert!(
-        said.err.contains("needs 10,000 exchanges at each rate") && said.err.contains("--duration"),
+        said.err.contains("needs 10,000 requests at each rate") && said.err.contains("--duration"),
         "{}",
         said.err
     );

@@ -61,7 +61,7 @@ fn a_record_edited_by_hand_is_invalid_and_no_success() {
         ("round 1 does not add up", |record| {
             add(record, &format!("{TALLY}/due"), 1);
         }),
-        ("contradict the rounds they are made of, in ok", |record| {
+        ("contradict the rounds, in ok", |record| {
             add(record, "/summary/ok", 5);
         }),
         ("in rps mean", |record| {
@@ -71,10 +71,10 @@ fn a_record_edited_by_hand_is_invalid_and_no_success() {
         ("in sent_total", |record| {
             add(record, "/sent_total/warmup", 5)
         }),
-        ("its counts are not those of series", |record| {
+        ("its counts differ from series", |record| {
             add(record, &format!("{TALLY}/ok_in_window"), 5);
         }),
-        ("its counts are not those of first_byte", |record| {
+        ("its counts differ from first_byte", |record| {
             let tally = record.pointer_mut(TALLY).unwrap();
             tally["first_byte"] = tally["service_5xx"].clone();
         }),

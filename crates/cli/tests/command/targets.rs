@@ -108,7 +108,7 @@ const UNEXPECTED: &[Unexpected] = &[
         b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "",
         &[
-            "the answer was not HTTP",
+            "the response was not HTTP",
             "no load was sent",
             "--keep-going",
         ],

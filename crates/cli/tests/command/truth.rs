@@ -299,7 +299,7 @@ fn a_disk_that_is_full_is_told_once_and_counted_and_nothing_else_suffers() {
 #[test]
 fn what_cannot_be_is_refused_in_one_sentence() {
     let cases: &[(&str, &[&str])] = &[
-        ("-w 2", &["--workers is 2", "leave it out"]),
+        ("-w 2", &["--workers is 2", "remove it"]),
         (
             "--stall 1s/1s",
             &["--stall", "`1s/1s` is not a stall", "100ms/1s"],

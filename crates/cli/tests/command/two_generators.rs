@@ -201,7 +201,7 @@ fn a_generator_that_dies_costs_no_round_by_one() {
     assert!(twins(&record).is_empty());
     assert!(
         said.out
-            .contains("no more than 0 rounds could be measured with two generators"),
+            .contains("only 0 rounds could be measured with two generators"),
         "{}",
         said.out
     );

@@ -25,8 +25,8 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| keep(&mut draft.connect, Connect::read(text).map(Some)),
         show: |plan| plan.connect.word().to_owned(),
         check: |plan| broken(plan.load.is_of_connections() && plan.connect == Connect::Eager,
-            "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; leave \
-             one of them away"),
+            "--connect eager contradicts --connection-rate, by which each connection is opened when it arrives; remove \
+             one of them"),
         ..ROW },
     Setting { name: "no-keepalive",
         help: "Open a new connection for every request.",
@@ -39,7 +39,7 @@ pub(super) static ROWS: &[Setting] = &[
             broken(
                 !protocol.keepalive && several,
                 "--no-keepalive closes after every response, so --pipeline and --requests-per-connection above 1 \
-                 contradict it; leave one of them away",
+                 contradict it; remove one of them",
             )
         },
         ..ROW },
@@ -53,7 +53,7 @@ pub(super) static ROWS: &[Setting] = &[
             most.map_or("no limit".to_owned(), units::count)
         },
         check: |plan| match plan.protocol.requests_per_connection {
-            Some(0) => Some("--requests-per-connection is 0, so nothing would be asked; give at least 1".to_owned()),
+            Some(0) => Some("--requests-per-connection is 0, so nothing would be sent; give at least 1".to_owned()),
             None => broken(
                 plan.load.is_of_connections() && plan.protocol.keepalive,
                 "--connection-rate needs an end to each connection; give --requests-per-connection",
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, _| keep(&mut draft.plan.protocol.version, Ok(Version::Http10)),
         show: |plan| yes(plan.protocol.version == Version::Http10),
         check: |plan| broken(plan.protocol.version == Version::Http10 && plan.protocol.pipeline > 1,
-            "--http1.0 has no pipelining; leave --pipeline away"),
+            "--http1.0 has no pipelining; remove --pipeline"),
         ..ROW },
     Setting { name: "timeout", takes: Value("TIME"), default: "10s",
         help: "Time limit of a request, from its first byte sent.",
@@ -81,7 +81,7 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| set(&mut draft.plan.timeouts.exchange, text),
         show: |plan| time(plan.timeouts.exchange),
         check: |plan| broken(plan.timeouts.exchange == Nanos::ZERO,
-            "--timeout is 0, so every exchange would be cut off; give at least 1ms"),
+            "--timeout is 0, so every request would be cut off; give at least 1ms"),
         ..ROW },
     Setting { name: "connect-timeout", takes: Value("TIME"), default: "5s",
         help: "Time limit of a connect.",
@@ -98,7 +98,7 @@ pub(super) static ROWS: &[Setting] = &[
         check: |plan| {
             let unfit = plan.sources.iter().find(|source| !reaches(plan, source))?;
             Some(format!(
-                "--source {unfit} cannot reach {}, which has no address of its kind; leave it away",
+                "--source {unfit} cannot reach {}, which has no address of its kind; remove it",
                 plan.target.authority
             ))
         },
@@ -116,15 +116,15 @@ fn reaches(plan: &Plan, source: &IpAddr) -> bool {
 fn pipeline(plan: &Plan) -> Option<String> {
     match (plan.protocol.pipeline, plan.load) {
         (0, _) => Some(
-            "--pipeline is 0, so nothing would be asked; give 1 for one request at a time"
+            "--pipeline is 0, so nothing would be sent; give 1 for one request at a time"
                 .to_owned(),
         ),
         (deep, _) if deep > MOST_PIPELINED => Some(format!(
             "--pipeline is {deep}, more than the {MOST_PIPELINED} that one connection may have under way"
         )),
         (2.., Load::Open { of, .. }) => Some(format!(
-            "--pipeline contradicts {}: a request that is sent behind another waits for it, and when it was due says \
-             nothing any more; leave one of them away",
+            "--pipeline contradicts {}: a request behind another waits for it, so its scheduled time would say nothing; \
+             remove one of them",
             Arriving::flag(of)
         )),
         _ => None,

@@ -27,7 +27,7 @@ pub(super) static ROWS: &[Setting] = &[
             };
             broken(
                 sends_head && plan.expect.body.is_some(),
-                "--expect @FILE contradicts --method HEAD, whose answers have no body; leave one away",
+                "--expect @FILE contradicts --method HEAD, whose responses have no body; remove one of them",
             )
         },
         ..ROW },
@@ -108,7 +108,7 @@ impl Draft {
                     body = Some(BodyExpectation { path, length });
                 }
                 Some(_) => {
-                    let two = "--expect names two bodies; only one can be the right one";
+                    let two = "--expect names two bodies; give one";
                     return Err(PlanError(two.into()));
                 }
                 None => {

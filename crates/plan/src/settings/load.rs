@@ -25,7 +25,7 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Connections(values.0)),
         show: |plan| varied(plan, "connections", units::count(plan.load.connections().into())),
         check: |plan| broken(plan.load.connections() == 0,
-            "--connections is 0, so nothing would be asked; give at least 1"),
+            "--connections is 0, so nothing would be sent; give at least 1"),
         ..ROW },
     Setting { name: "rate", takes: Value("R"), common: true, axis: true, excludes: &["connection-rate"],
         help: "Requests per second, whatever the server does (an open loop).",
@@ -60,7 +60,7 @@ pub(super) static ROWS: &[Setting] = &[
             Stop::Duration(_) => String::new(),
         },
         check: |plan| broken(plan.stop == Stop::Requests(0),
-            "--requests is 0, so nothing would be asked; give at least 1, or --duration"),
+            "--requests is 0, so nothing would be sent; give at least 1, or --duration"),
         ..ROW },
     Setting { name: "duration", short: Some('d'), takes: Value("TIME"), common: true,
         help: "Length of the measuring window of each round.",
@@ -126,7 +126,7 @@ pub(super) static ROWS: &[Setting] = &[
         show: |plan| yes(plan.two_generators),
         check: |plan| broken(plan.two_generators && plan.connections() < 2,
             "--two-generators splits the load over two processes, and 1 connection cannot be split; give --connections \
-             (and --requests) of 2 or more, or leave it away"),
+             (and --requests) of 2 or more, or remove it"),
         ..ROW },
     Setting { name: "seed", takes: Value("N"),
         help: "Seed of everything random.",
@@ -163,8 +163,7 @@ fn check_rate(plan: &Plan, arriving: Arriving) -> Option<String> {
     }
     if rate == 0.0 {
         return Some(format!(
-            "{flag} is 0, so nothing would ever be due; give a rate such as 100 or 0.5, or leave it away for a closed \
-             loop"
+            "{flag} is 0, so nothing would be sent; give a rate such as 100 or 0.5, or remove it for a closed loop"
         ));
     }
     // Connections without an end have a sentence of their own.
@@ -178,7 +177,7 @@ fn check_rate(plan: &Plan, arriving: Arriving) -> Option<String> {
             units::count(connections.into()),
             units::span(span),
             match of {
-                Arriving::Exchanges => "exchange",
+                Arriving::Exchanges => "request",
                 Arriving::Connections => "connection",
             },
         )

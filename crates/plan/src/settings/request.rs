@@ -87,7 +87,7 @@ impl Draft {
             )));
         }
         if method == "CONNECT" {
-            let tunnel = "--method CONNECT asks for a tunnel, which is no load; use another method";
+            let tunnel = "--method CONNECT opens a tunnel, which is not a load; use another method";
             return Err(PlanError(tunnel.into()));
         }
         Ok(Request {
@@ -144,7 +144,7 @@ fn unsendable(name: &str, value: &str) -> Option<String> {
     let framing = ["content-length", "transfer-encoding", "connection"];
     framing.contains(&name.to_ascii_lowercase().as_str()).then(|| {
         format!(
-            "--header {name} would contradict what weigh sends by itself; leave it away (see --no-keepalive, --body)"
+            "--header {name} would contradict what weigh sends by itself; remove it (see --no-keepalive, --body)"
         )
     })
 }

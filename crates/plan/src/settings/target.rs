@@ -22,7 +22,7 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| push(&mut draft.urls, text),
         show: urls,
         check: |plan| broken(plan.requests == Requests::Listed(Vec::new()),
-            "no request is given; name at least one URL"),
+            "no request is given; give at least one URL"),
         ..ROW },
     Setting { name: "urls", takes: Value("FILE"),
         help: "Read requests from FILE: one [weight=N] [METHOD] PATH-OR-URL [BODY] a line.",

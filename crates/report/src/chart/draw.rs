@@ -339,7 +339,7 @@ fn mark<B: DrawingBackend>(
             let shaft = corners(at, &[(0, -6), (0, 4)]);
             area.draw(&PathElement::new(shaft, stroke(colour, 2)))
         }
-        Mark::Sound | Mark::Qualified => {
+        Mark::Sound | Mark::Caveat => {
             let outline = outline(at, number.unwrap_or_default());
             let inside = if form == Mark::Sound { colour } else { WHITE };
             area.draw(&Polygon::new(outline.clone(), inside))?;

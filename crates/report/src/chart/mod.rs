@@ -123,7 +123,7 @@ pub enum Mark {
     /// A figure that stands: the number's own form, filled.
     Sound,
     /// A figure that stands with a reservation: the same, hollow.
-    Qualified,
+    Caveat,
     /// A lower bound: an arrow upwards.
     AtLeast,
     /// A figure that is worthless: a cross.

@@ -18,10 +18,7 @@ pub(super) struct Reading {
 /// The marks of figures, with what the legend says of them.
 const MARKS: [(Mark, Option<&str>); 4] = [
     (Mark::Sound, None),
-    (
-        Mark::Qualified,
-        Some("with a reservation (see the findings)"),
-    ),
+    (Mark::Caveat, Some("with a reservation (see the findings)")),
     (Mark::AtLeast, Some("at least: a lower bound")),
     (Mark::Invalid, Some("INVALID: not to be believed")),
 ];
@@ -41,7 +38,7 @@ pub(super) struct Line {
 /// What `lines` look like: bands below, lines over them, marks on top. What is invalid is marked and no line leads there.
 pub(super) fn series(lines: &[Line]) -> Vec<Series> {
     let mut all = Vec::new();
-    let mut meaning = Some("least to most of the rounds".to_owned());
+    let mut meaning = Some("min to max of the rounds".to_owned());
     for line in lines {
         let band: Vec<_> = standing(line)
             .map(|reading| reading.and_then(|at| at.between.map(|(low, high)| (at.x, low, high))))

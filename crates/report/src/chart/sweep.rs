@@ -306,7 +306,7 @@ fn mark(of: &Figures<'_>, figure: &Selected) -> Mark {
         Some(Effect::Void) => Mark::Invalid,
         Some(Effect::LowerBound) => Mark::AtLeast,
         _ if figure.is_at_least(of) => Mark::AtLeast,
-        Some(Effect::Caveat) => Mark::Qualified,
+        Some(Effect::Caveat) => Mark::Caveat,
         None => Mark::Sound,
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     }));
     if let Some(fault) = run.probe.as_ref().and_then(|probe| probe.fault.as_ref()) {
         lines.push(vec![Item::wrong(clean(
-            &format!("first answer: {fault}"),
+            &format!("first response: {fault}"),
             LONGEST,
         ))]);
     }
@@ -63,20 +63,19 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
 fn latency(load: Load) -> &'static str {
     match load {
         Load::Closed { .. } => {
-            "latency is service time (sent to last byte): a waiting closed loop asks nothing"
+            "latency = service time (send to last byte); closed loop, so subject to coordinated omission: use --rate for \
+             response time"
         }
         Load::Open {
             of: Arriving::Exchanges,
             ..
-        } => {
-            "latency is response time, from when an exchange was due to its last byte; service time is from sent"
-        }
+        } => "latency = response time (scheduled to last byte); service time = send to last byte",
         Load::Open {
             of: Arriving::Connections,
             ..
         } => {
-            "latency is response time, from when an exchange was due (on each connection the first when that arrived, the \
-             others when the one before was over) to its last byte; service time is from sent"
+            "latency is response time (scheduled to last byte; on each connection the first request is scheduled when that \
+             arrives, the others when the one before has ended); service time is send to last byte"
         }
     }
 }
@@ -282,10 +281,10 @@ fn protocol(plan: &Plan) -> Vec<String> {
         match (protocol.keepalive, protocol.requests_per_connection) {
             // How many on each is said with their rate.
             _ if plan.load.is_of_connections() => "never used again".to_owned(),
-            (false, _) => "a new connection for every exchange".to_owned(),
+            (false, _) => "a new connection for each request".to_owned(),
             (true, Some(most)) => format!(
                 "at most {} a connection",
-                number(most, "exchange", "exchanges")
+                number(most, "request", "requests")
             ),
             (true, None) => "keep-alive".to_owned(),
         },
@@ -311,7 +310,7 @@ fn sent_along(plan: &Plan) -> Vec<String> {
     }));
     let headers = request.map_or(0, |request| request.headers.len() as u64);
     if headers > 0 {
-        words.push(number(headers, "header of your own", "headers of your own"));
+        words.push(number(headers, "custom header", "custom headers"));
     }
     words
 }
@@ -387,7 +386,7 @@ mod tests {
                     plan.warmup = Nanos::from_millis(500);
                 },
                 "closed loop, 1,000 connections on 2 pinned threads, connected when first needed, \
-                 a new connection for every exchange, 1 round of 10,000 requests after 0.5 s of warm-up",
+                 a new connection for each request, 1 round of 10,000 requests after 0.5 s of warm-up",
             ),
             (
                 |plan| {
@@ -401,7 +400,7 @@ mod tests {
                     }]);
                 },
                 "closed loop, 1 connection on 1 thread, connected before the load, HTTP/1.0, \
-                 at most 100 exchanges a connection, pipelined 4 deep, body of 5 B, 1 header of your own, \
+                 at most 100 requests a connection, pipelined 4 deep, body of 5 B, 1 custom header, \
                  5 rounds of 1 s",
             ),
             (

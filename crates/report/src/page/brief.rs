@@ -135,13 +135,27 @@ const QUIET: &[Make] = &[throughput, latency, errors, server];
 
 fn rows(run: &Run, rows: &[Make]) -> Vec<Row> {
     let made = match Figures::of(run, 0) {
-        Some(figures) => rows.iter().filter_map(|row| row(&figures)).collect(),
+        Some(figures) => {
+            let mut made: Vec<Row> = rows.iter().filter_map(|row| row(&figures)).collect();
+            if is_shared(run) {
+                // CPU time per request is what sharing CPUs leaves comparable.
+                made.sort_by_key(|row| row.label != "server");
+            }
+            made
+        }
         None => vec![Row::new(
             "throughput",
             vec![Item::wrong("nothing was measured")],
         )],
     };
     made.into_iter().chain(reliability(run)).collect()
+}
+
+/// Returns whether generator and server were short of CPUs that they share.
+fn is_shared(run: &Run) -> bool {
+    let causes = [Cause::SharedCpus, Cause::BothSaturated];
+    let mut findings = run.findings.iter();
+    findings.any(|finding| causes.contains(&finding.cause))
 }
 
 /// The value of the figure called `name`, as people read it.
@@ -194,7 +208,7 @@ fn latency(figures: &Figures<'_>) -> Option<Row> {
             match figures.findings().any(is_overload) {
                 true => vec![Item::wrong("OVERLOAD").and(
                     Role::Plain,
-                    ": the backlog grew, so latency depends on the length of the run",
+                    ": the backlog grew, so latency depends on run length",
                 )],
                 false => vec![Item::wrong("INVALID")],
             }
@@ -285,13 +299,13 @@ fn cpus(figures: &Figures<'_>) -> Option<String> {
     (share > 0.0).then(|| format!("{used:.2} of {all}"))
 }
 
-/// What could not do more, with how busy both sides were.
+/// The bottleneck, with how busy both sides were.
 fn bottleneck(figures: &Figures<'_>) -> Option<Row> {
     let name = figures.findings().find_map(|finding| name(finding.cause))?;
     let share = |figure: &str| find(figure)?.number(figures).map(percent);
     let sides = [
-        share("server.busy").map(|share| format!("server used {share} of its CPUs")),
-        share("generator.busy").map(|share| format!("busiest generator thread {share} of one")),
+        share("server.busy").map(|share| format!("server {share} busy")),
+        share("generator.busy").map(|share| format!("generator {share}")),
     ];
     let sides: Vec<String> = sides.into_iter().flatten().collect();
     let mut item = Item::strong(name);
@@ -307,9 +321,9 @@ fn name(cause: Cause) -> Option<&'static str> {
         Cause::GeneratorSaturated => "load generator",
         Cause::ServerSaturated => "server",
         Cause::BothSaturated => "server and load generator",
-        Cause::SharedCpus => "CPUs that server and load generator share",
-        Cause::NeitherSaturated => "neither server nor load generator",
-        Cause::GeneratorQuota => "CPU quota of the load generator",
+        Cause::SharedCpus => "one CPU for both sides",
+        Cause::NeitherSaturated => "neither side",
+        Cause::GeneratorQuota => "CPU quota of the generator",
         Cause::ServerQuota => "CPU quota of the server",
         Cause::ServerUnobserved => "unknown: server not observed",
         _ => return None,
@@ -318,8 +332,13 @@ fn name(cause: Cause) -> Option<&'static str> {
 
 /// The grade of the whole, its main cause, and the best next step.
 fn reliability(run: &Run) -> Vec<Row> {
-    let mut caveats: Vec<&Finding> = run.findings.iter().collect();
-    caveats.retain(|finding| finding.grade() > Grade::Note);
+    let mut caveats: Vec<&Finding> = Vec::new(); // one for each cause
+    for finding in &run.findings {
+        let is_known = caveats.iter().any(|known| known.shares_cause(finding));
+        if finding.grade() > Grade::Note && !is_known {
+            caveats.push(finding);
+        }
+    }
     // That the server was not observed is the lesser reason wherever there is another of that grade.
     caveats.sort_by_key(|finding| {
         let is_lesser = finding.cause == Cause::ServerUnobserved;
@@ -328,14 +347,13 @@ fn reliability(run: &Run) -> Vec<Row> {
     let Some(main) = caveats.first() else {
         return vec![Row::new("reliability", vec![Item::strong("GOOD")])];
     };
-    let (role, grade) = match caveats.iter().any(|finding| finding.effects.is_void()) {
-        true => (Role::Wrong, "INVALID"),
-        false => (Role::Warning, "LIMITED"),
+    let (role, grade) = match main.grade() {
+        Grade::Invalid => (Role::Wrong, "INVALID"),
+        _ => (Role::Warning, "LIMITED"),
     };
     let headline = clean(main.headline(), SENTENCE);
     let mut item = Item(vec![Span::new(role, grade)]).and(Role::Plain, format!("  * {headline}"));
-    let others = caveats.iter().filter(|other| !other.shares_cause(main));
-    let others = others.count() as u64;
+    let others = caveats.len() as u64 - 1;
     if others > 0 {
         let others = number(others, "other caveat", "other caveats");
         item = item.and(Role::Dim, format!(" ({others})"));

@@ -39,7 +39,7 @@ fn cpu(of: &Figures<'_>) -> Option<Row> {
     )));
     if let (Some(user), Some(kernel)) = (cost.cpu_user_s, cost.cpu_kernel_s) {
         let own = user / (user + kernel);
-        let split = format!("own code {}, kernel {}", percent(own), percent(1.0 - own));
+        let split = format!("user {}, kernel {}", percent(own), percent(1.0 - own));
         items.push(Item::dim(split));
     }
     Some(Row::new("CPU/request", items))
@@ -113,11 +113,8 @@ fn network(rounds: &[Round]) -> Option<Row> {
     let counts = [
         ("listen overflows", sum(|kernel| kernel.listen_overflows)),
         ("listen drops", sum(|kernel| kernel.listen_drops)),
-        (
-            "handshakes sent again",
-            sum(|kernel| kernel.syn_retransmits),
-        ),
-        ("segments sent again", sum(|kernel| kernel.retransmits)),
+        ("SYN retransmits", sum(|kernel| kernel.syn_retransmits)),
+        ("TCP retransmits", sum(|kernel| kernel.retransmits)),
     ];
     let shown = counts.into_iter().filter(|(_, count)| *count > 0);
     let items: Vec<Item> = shown

@@ -1,6 +1,6 @@
 //! The caveats of the figures, and what they do to them.
 
-use super::{Item, Role, Row};
+use super::{Item, Role, Row, Span};
 use crate::phrase::{clean, number};
 use record::{Cause, Effect, Figure, Finding, Grade, Run, effect_on};
 use std::collections::BTreeSet;
@@ -30,51 +30,78 @@ pub(super) fn is_overloaded(run: &Run) -> bool {
     causes.peek().is_some() && causes.all(|finding| finding.cause == Cause::Overload)
 }
 
-/// Every finding with what it concerns and what can be done, in the order in which the Run holds them. Of a sweep what
-/// was found at many points is said once.
-pub(super) fn rows(run: &Run) -> Vec<Row> {
-    let mut seen: Vec<(&Finding, BTreeSet<usize>)> = Vec::new();
-    for finding in &run.findings {
-        let alike = |(known, _): &&mut (&Finding, BTreeSet<usize>)| {
-            run.is_sweep() && known.is_alike(finding)
-        };
-        match seen.iter_mut().find(alike) {
-            Some((_, points)) => points.extend(finding.point),
-            None => seen.push((finding, finding.point.into_iter().collect())),
-        }
-    }
-    seen.into_iter()
-        .flat_map(|(finding, points)| row(run, finding, points.len().saturating_sub(1)))
-        .collect()
+/// Findings with one cause: the worst, and what other checks found of it.
+struct Group<'a> {
+    main: &'a Finding,
+    others: Vec<&'a Finding>,
+    points: BTreeSet<usize>,
 }
 
-/// A finding, and at how many other points of a sweep the same was found.
-fn row(run: &Run, finding: &Finding, more: usize) -> Vec<Row> {
-    let grade = finding.grade();
-    let role = match grade {
+/// Returns the findings by cause, in the order in which the Run holds them, each with its remedy. Of a sweep the same
+/// finding at several points is shown once.
+pub(super) fn rows(run: &Run) -> Vec<Row> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for finding in &run.findings {
+        let known = groups
+            .iter_mut()
+            .find(|group| group.main.shares_cause(finding));
+        let Some(group) = known else {
+            groups.push(Group {
+                main: finding,
+                others: Vec::new(),
+                points: finding.point.into_iter().collect(),
+            });
+            continue;
+        };
+        group.points.extend(finding.point);
+        let is_alike = |known: &&Finding| known.is_alike(finding);
+        let is_shown = is_alike(&group.main) || group.others.iter().any(is_alike);
+        let is_shown = run.is_sweep() && is_shown;
+        if !is_shown {
+            group.others.push(finding);
+        }
+    }
+    groups.iter().flat_map(|group| group.rows(run)).collect()
+}
+
+impl Group<'_> {
+    fn rows(&self, run: &Run) -> Vec<Row> {
+        let grade = self.main.grade();
+        let mut sentence = sentence(self.main, &self.main.located(&run.plan));
+        if self.points.len() > 1 {
+            let others = number(self.points.len() as u64 - 1, "other point", "other points");
+            sentence = sentence.and(Role::Dim, format!(" (also at {others})"));
+        }
+        let mark = Some(grade).filter(|grade| *grade > Grade::Note);
+        let mut rows = vec![Row::new(&grade.to_string(), vec![sentence]).marked(mark)];
+        let also = self.others.iter().map(|other| {
+            let also = Item::dim("   also ");
+            Row::new(
+                "",
+                vec![Item(
+                    [also.0, self::sentence(other, other.headline()).0].concat(),
+                )],
+            )
+        });
+        rows.extend(also);
+        rows.extend(self.main.remedy.as_ref().map(|remedy| {
+            let remedy = format!("-> {}", clean(remedy, LONGEST));
+            Row::new("", vec![Item::dim(remedy)])
+        }));
+        rows
+    }
+}
+
+/// Returns `text` of a finding behind the names of the affected figures.
+fn sentence(finding: &Finding, text: &str) -> Item {
+    let role = match finding.grade() {
         Grade::Note => Role::Plain,
-        Grade::Qualified => Role::Warning,
+        Grade::Caveat => Role::Warning,
         Grade::Invalid => Role::Wrong,
     };
-    let mut sentence = Item(Vec::new());
-    if let Some(figures) = concerned(&finding.effects.figures()) {
-        sentence = sentence.and(role, format!("{figures}: "));
-    }
-    let located = finding.located(&run.plan);
-    sentence = sentence.and(Role::Plain, clean(&located, LONGEST));
-    if more > 0 {
-        let others = number(more as u64, "other point", "other points");
-        sentence = sentence.and(Role::Dim, format!(" (and the like at {others})"));
-    }
-    let mark = Some(grade).filter(|grade| *grade > Grade::Note);
-    let said = Row::new(&grade.to_string(), vec![sentence]).marked(mark);
-    let remedy = finding.remedy.as_ref().map(|remedy| {
-        Row::new(
-            "",
-            vec![Item::dim(format!("-> {}", clean(remedy, LONGEST)))],
-        )
-    });
-    std::iter::once(said).chain(remedy).collect()
+    let figures = concerned(&finding.effects.figures());
+    let figures = figures.map(|figures| Span::new(role, format!("{figures}: ")));
+    Item(figures.into_iter().collect()).and(Role::Plain, clean(text, LONGEST))
 }
 
 fn concerned(figures: &[Figure]) -> Option<String> {
@@ -113,11 +140,11 @@ mod tests {
         use Effect::{Caveat, LowerBound, Void};
         let cases: &[(&[Effect], Option<Grade>, bool, bool)] = &[
             (&[], None, false, false),
-            (&[Caveat], Some(Grade::Qualified), false, false),
-            (&[LowerBound], Some(Grade::Invalid), true, false),
+            (&[Caveat], Some(Grade::Caveat), false, false),
+            (&[LowerBound], Some(Grade::Caveat), true, false),
             (
                 &[LowerBound, LowerBound, Caveat],
-                Some(Grade::Invalid),
+                Some(Grade::Caveat),
                 true,
                 false,
             ),

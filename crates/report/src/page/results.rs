@@ -99,7 +99,7 @@ fn interval(run: &Run, rps: &Rps) -> Option<Item> {
     );
     if rps.rounds < ROUNDS_ENOUGH {
         item = item.and(Role::Warning, " indicative");
-    } else if grade == Some(Grade::Qualified) {
+    } else if grade == Some(Grade::Caveat) {
         item = item.and(Role::Warning, " *");
     }
     Some(item)
@@ -118,7 +118,7 @@ fn latency(of: &Figures<'_>) -> Row {
     }
     let latency = &summary.latency_us;
     let items = match latency.count {
-        0 => vec![Item::plain("no exchange ended well")],
+        0 => vec![Item::plain("no request ended ok")],
         _ => times(of, latency, |p| of.is_affected(p)),
     };
     demoted(run, Figure::Latency, label, items)
@@ -129,7 +129,7 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
     let protocol = &run.plan.protocol;
     let rate = point.level.load.exchange_rate(protocol)?;
     let asked = format!("{}/s", per_second(rate));
-    let mut asked = Item::named("asked for", Role::Plain, asked);
+    let mut asked = Item::named("target rate", Role::Plain, asked);
     if let Load::Open { rate, .. } = point.level.load
         && point.level.load.is_of_connections()
     {
@@ -139,7 +139,11 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
         asked = asked.and(Role::Plain, product);
     }
     let mut items = vec![asked];
-    items.push(Item::named("due", Role::Plain, units::count(summary.due())));
+    items.push(Item::named(
+        "scheduled",
+        Role::Plain,
+        units::count(summary.due()),
+    ));
     let sent = tally.open.as_ref().map(|open| open.generator_late.count());
     items.extend(sent.map(|sent| Item::named("sent", Role::Plain, units::count(sent))));
     if tally.never_sent > 0 {
@@ -163,7 +167,7 @@ fn open(of: &Figures<'_>) -> Vec<Row> {
     let service = Some(&open.service_us).filter(is_some);
     let service = service.map(|latency| Row::new("service time", times(of, latency, |_| false)));
     let waits = [
-        ("lateness", &open.lateness_us),
+        ("send delay", &open.lateness_us),
         ("  queued", &open.queued_us),
         ("  connecting", &open.connecting_us),
         ("  generator", &open.generator_late_us),
@@ -188,13 +192,13 @@ fn visits(of: &Figures<'_>) -> Vec<Row> {
     };
     let mut items = vec![
         Item::strong(per_second(visits.per_second)),
-        Item::named("due", Role::Plain, units::count(visits.due)),
+        Item::named("scheduled", Role::Plain, units::count(visits.due)),
         Item::named("opened", Role::Plain, units::count(visits.opened)),
     ];
     items.extend((visits.ended_early > 0).then(|| {
         let forgone = number(visits.forgone, "request", "requests");
         Item::wrong(format!("{} ended early", units::count(visits.ended_early)))
-            .and(Role::Plain, format!(" ({forgone} never due)"))
+            .and(Role::Plain, format!(" ({forgone} skipped)"))
     }));
     let rate = demoted(run, Figure::Counts, "connections/s", items);
     let time = (visits.time_us.count > 0 && !is_overloaded(run)).then(|| {
@@ -234,7 +238,7 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
     let mut items: Vec<Item> = latency.named().take(2).filter_map(named).collect();
     let mut rests = Item::dim(format!(
         "of {}",
-        number(latency.count, "exchange", "exchanges")
+        number(latency.count, "request", "requests")
     ));
     if latency.count < SAMPLES_ENOUGH {
         rests = rests.and(Role::Warning, ", indicative");
@@ -268,8 +272,8 @@ fn floor(point: &Point) -> Option<Row> {
         return None;
     }
     let rate = per_second(floor.rate.as_f64());
-    items.push(Item::dim(format!("of weigh itself, at {rate}/s")));
-    Some(Row::new("floor", items))
+    items.push(Item::dim(format!("of the reference server, at {rate}/s")));
+    Some(Row::new("baseline", items))
 }
 
 /// A figure of latency, with a sign where it is a lower bound.
@@ -344,7 +348,7 @@ fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
             "{resent} sent again on a new connection"
         )));
     }
-    demoted(run, Figure::Counts, "exchanges", items)
+    demoted(run, Figure::Counts, "requests", items)
 }
 
 fn statuses(tally: &Tally) -> Option<Item> {
@@ -481,8 +485,8 @@ fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
     let share = percent(share);
     let always = threads.iter().any(|thread| thread.awake == Awake::Always);
     Item::plain(match always {
-        true => format!("never asleep, spinning {share}"),
-        false => format!("awake near dues, spinning {share}"),
+        true => format!("busy-polling all the time, {share}"),
+        false => format!("busy-polling {share}"),
     })
 }
 
@@ -491,7 +495,7 @@ fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
 const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
 fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
-    let item = Item::plain(format!("{each} CPU per exchange"));
+    let item = Item::plain(format!("{each} CPU per request"));
     let (user, system) = (
         sum(threads, |thread| thread.user),
         sum(threads, |thread| thread.system),
@@ -504,11 +508,7 @@ fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
     let own = user.as_secs_f64() / (user + system).as_secs_f64();
     item.and(
         Role::Dim,
-        format!(
-            " (own code {}, kernel {})",
-            percent(own),
-            percent(1.0 - own)
-        ),
+        format!(" (user {}, kernel {})", percent(own), percent(1.0 - own)),
     )
 }
 
@@ -532,7 +532,7 @@ fn server(of: &Figures<'_>) -> Option<Row> {
         None => cpus,
     })];
     let each = per_exchange(of, "server.cpu_us");
-    items.extend(each.map(|each| Item::plain(format!("{each} CPU per exchange"))));
+    items.extend(each.map(|each| Item::plain(format!("{each} CPU per request"))));
     items.push(Item::plain(number(
         last.processes.into(),
         "process",
@@ -580,10 +580,10 @@ mod tests {
             let print = round.footprint.as_mut().unwrap();
             (print.wall, print.read) = (Nanos::from_millis(4), Some(window));
         }
-        assert!(shown(&run, "generator").starts_with("2 threads  42.9 us CPU per exchange"));
+        assert!(shown(&run, "generator").starts_with("2 threads  42.9 us CPU per request"));
         assert_eq!(
             shown(&run, "server"),
-            "2 CPUs  168 us CPU per exchange  3 processes"
+            "2 CPUs  168 us CPU per request  3 processes"
         );
     }
 
@@ -594,9 +594,9 @@ mod tests {
             (
                 Awake::Near(Nanos::from_micros(100)),
                 10,
-                "awake near dues, spinning 10 %  ",
+                "busy-polling 10 %  ",
             ),
-            (Awake::Always, 20, "never asleep, spinning 20 %  "),
+            (Awake::Always, 20, "busy-polling all the time, 20 %  "),
         ];
         let asleep = shown(&example::ok(), "generator");
         for (awake, percent, wanted) in cases {
@@ -612,7 +612,7 @@ mod tests {
             let row = shown(&run, "generator");
             assert!(row.contains(wanted), "{row}");
             assert_eq!(row == asleep, percent == 0, "{row}");
-            assert_eq!(row.contains("own code"), percent == 0, "{row}");
+            assert_eq!(row.contains("(user "), percent == 0, "{row}");
         }
     }
 

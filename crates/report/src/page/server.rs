@@ -77,7 +77,7 @@ fn first_answer(run: &Run) -> Vec<Row> {
         .iter()
         .flat_map(|head| head.lines())
         .filter(|line| !line.is_empty());
-    let label = |place: usize| if place == 0 { "first answer" } else { "" };
+    let label = |place: usize| if place == 0 { "first response" } else { "" };
     lines
         .take(LISTED)
         .enumerate()
@@ -141,6 +141,6 @@ mod tests {
         run.probe.as_mut().unwrap().response_head = Some(lines.join("\r\n"));
         let shown = text(&first_answer(&run));
         assert_eq!(shown.len(), LISTED);
-        assert!(shown[0].starts_with("first answer: X-0: ") && !shown[0].contains('\x1b'));
+        assert!(shown[0].starts_with("first response: X-0: ") && !shown[0].contains('\x1b'));
     }
 }

@@ -122,7 +122,7 @@ table! {
         Connection [Close];
     ResetAtAccept "reset-at-accept" "resets a connection as soon as it is accepted"
         Connection [Reset];
-    CloseUnanswered "close-unanswered" "reads the request and closes without a word"
+    CloseUnanswered "close-unanswered" "reads the request and closes without a response"
         Exchange [Close];
     ResetUnanswered "reset-unanswered" "reads the request and resets the connection"
         Exchange [Reset];
@@ -136,21 +136,21 @@ table! {
         Exchange [Say(HALF_BODY), Reset];
     CloseInChunks "close-in-chunks" "sends one chunk and closes without the last one"
         Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "7\r\nHello, \r\n")), Close];
-    CloseKept "close-kept" "promises to keep the connection and closes it behind the answer"
+    CloseKept "close-kept" "promises to keep the connection and closes it after the response"
         Exchange [Right, Close];
 
     // Silence and slowness.
-    Silence "silence" "reads the request and never answers"
+    Silence "silence" "reads the request and never responds"
         Exchange [Silence];
     SilenceInHead "silence-in-head" "falls silent in the middle of a header line"
         Exchange [Say(HALF_HEAD), Silence];
     SilenceInBody "silence-in-body" "announces 14 bytes of body, sends 7 and falls silent"
         Exchange [Say(HALF_BODY), Silence];
-    Drip "drip" "sends a right answer byte by byte with a pause after each"
+    Drip "drip" "sends an expected response byte by byte with a pause after each"
         Exchange [Drip(ok!("Content-Length: 14\r\n", body!()))];
-    Late "late" "answers right, but late"
+    Late "late" "responds as expected, but late"
         Exchange [Wait, Right];
-    Bytewise "bytewise" "sends a right answer byte by byte without pauses"
+    Bytewise "bytewise" "sends an expected response byte by byte without pauses"
         Exchange [Bytewise(ok!("Content-Length: 14\r\n", body!()))];
 
     // Too much.
@@ -170,27 +170,27 @@ table! {
             Say(ok!("Transfer-Encoding: chunked\r\n", "")),
             Repeat(b"20\r\nthirty-two bytes, over and again\r\n", FOREVER),
         ];
-    HugeBody "huge-body" "sends a right answer of 16 MiB, as fast as it is taken"
+    HugeBody "huge-body" "sends an expected response of 16 MiB as fast as the client reads"
         Exchange [Say(ok!("Content-Length: 16777216\r\n", "")), Repeat(&FILL, 256)];
     Surplus "surplus" "announces 7 bytes of body and sends 14"
         Exchange [Say(ok!("Content-Length: 7\r\n", body!()))];
-    Garbage "garbage" "sends bytes without meaning behind a right answer"
+    Garbage "garbage" "sends meaningless bytes after an expected response"
         Exchange [Say(ok!("Content-Length: 14\r\n", body!(), "\0garbage\r\n"))];
-    AnswerTwice "answer-twice" "sends the answer twice at once"
+    AnswerTwice "answer-twice" "sends the response twice at once"
         Exchange [Repeat(KEPT, 2)];
-    BodyAfterHead "body-after-head" "answers HEAD with a body"
+    BodyAfterHead "body-after-head" "responds to HEAD with a body"
         Head [Say(ok!("Content-Length: 14\r\n", body!()))];
     BodyAfter204 "body-after-204" "sends a body behind the status 204"
         Exchange [Say(b"HTTP/1.1 204 No Content\r\n\r\nHello, world!\n")];
-    AnswerUnasked "answer-unasked" "answers at accept, before anything was asked"
+    AnswerUnasked "answer-unasked" "responds at accept, before any request"
         Connection [Right];
 
     // No HTTP, or almost.
-    NotHttp "not-http" "answers in another protocol"
+    NotHttp "not-http" "responds in another protocol"
         Exchange [Say(b"220 mail.example.org ESMTP\r\n")];
-    BadVersion "bad-version" "answers with the status line of HTTP/2"
+    BadVersion "bad-version" "responds with the status line of HTTP/2"
         Exchange [Say(b"HTTP/2 200 OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
-    BadStatus "bad-status" "answers with a status that is no number"
+    BadStatus "bad-status" "responds with a status that is not a number"
         Exchange [Say(b"HTTP/1.1 2OO OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     NoColon "no-colon" "sends a header line without a colon"
         Exchange [Say(ok!("Content-Length 14\r\n", body!()))];
@@ -210,7 +210,7 @@ table! {
         Exchange [Say(ok!("Content-Length: 14\r\nContent-Length: 14\r\n", body!()))];
     LengthAndChunks "length-and-chunks" "sends chunks and announces a Content-Length too"
         Exchange [Say(ok!("Content-Length: 14\r\nTransfer-Encoding: chunked\r\n", chunks!()))];
-    UnknownCoding "unknown-coding" "announces a transfer coding that nobody asked for"
+    UnknownCoding "unknown-coding" "announces a transfer coding that the client did not accept"
         Exchange [Say(ok!("Transfer-Encoding: gzip\r\n", body!()))];
     ChunkNotHex "chunk-not-hex" "sends a chunk size that is no number"
         Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "seven\r\nHello, \r\n0\r\n\r\n"))];
@@ -226,23 +226,23 @@ table! {
         Exchange [Say(b"HTTP/1.1 200 \r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     NoReason "no-reason" "sends a status line that ends with the status"
         Exchange [Say(b"HTTP/1.1 200\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
-    Interim "interim" "sends two 103 responses before the answer"
+    Interim "interim" "sends two 103 responses before the response"
         Exchange [Say(INTERIM), Say(INTERIM), Right];
-    Trailers "trailers" "sends the answer in chunks with an extension and a trailer"
+    Trailers "trailers" "sends the response in chunks with an extension and a trailer"
         Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", chunks!()))];
     UntilClose "until-close" "sends a body without a length and closes behind it"
         Exchange [Say(ok!("", body!())), Close];
-    OldVersion "old-version" "answers as HTTP/1.0 does: no length, and closes"
+    OldVersion "old-version" "responds as HTTP/1.0 does: no length, and closes"
         Exchange [Say(b"HTTP/1.0 200 OK\r\n\r\nHello, world!\n"), Close];
 
     // Right in form, but not what was hoped for.
-    Switching "switching" "answers 101 to a request that did not ask for it"
+    Switching "switching" "responds 101 to a request without Upgrade"
         Exchange [Say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n"), Silence];
-    Redirect "redirect" "answers 302"
+    Redirect "redirect" "responds 302"
         Exchange [Say(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")];
-    NotFound "not-found" "answers 404"
+    NotFound "not-found" "responds 404"
         Exchange [Say(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nNone\n")];
-    Unavailable "unavailable" "answers 503"
+    Unavailable "unavailable" "responds 503"
         Exchange [Say(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\nLater")];
 
     // The whole server.
@@ -252,7 +252,7 @@ table! {
         Connection [CloseDoor];
     Die "die" "resets all connections and stops listening for the length of the outage, as if killed and started again"
         Exchange [Die];
-    Freeze "freeze" "does nothing for the length of the outage, as if stopped and continued, then answers"
+    Freeze "freeze" "does nothing for the length of the outage, as if stopped and continued, then responds"
         Exchange [Freeze, Right];
 }
 

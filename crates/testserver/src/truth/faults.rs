@@ -180,7 +180,7 @@ mod tests {
             ),
             (
                 "kind=silence&evry=1",
-                "`evry` is not a parameter here; leave it out",
+                "`evry` is not a parameter here; remove it",
             ),
         ];
         for (text, sentence) in wrong {

@@ -135,7 +135,7 @@ impl Law {
     fn sound(self) -> Result<Law, Wrong> {
         match self {
             Law::Uniform { low, high } | Law::Bimodal { low, high, .. } if low > high => {
-                Err(Wrong::Pair("`low=` is above `high=`; exchange them"))
+                Err(Wrong::Pair("`low=` is above `high=`; swap them"))
             }
             law => Ok(law),
         }

@@ -22,7 +22,7 @@ pub enum Wrong {
         remedy: &'static str,
     },
     /// Nobody knows this parameter here.
-    #[error("`{0}` is not a parameter here; leave it out")]
+    #[error("`{0}` is not a parameter here; remove it")]
     Unknown(String),
     /// A parameter is there more than once.
     #[error("`{0}=` is given twice; give it once")]
@@ -59,7 +59,7 @@ pub enum Wrong {
     )]
     Connections(&'static str),
     /// More different faults are asked than are counted.
-    #[error("more than {0} different faults are asked; ask for fewer")]
+    #[error("more than {0} different faults; give fewer")]
     Faults(usize),
 }
 

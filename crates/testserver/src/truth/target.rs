@@ -122,7 +122,7 @@ mod tests {
             ),
             (
                 "/delay?law=constant&mean=5ms&x=1",
-                "`x` is not a parameter here; leave it out",
+                "`x` is not a parameter here; remove it",
             ),
             (
                 "/fault",

@@ -425,7 +425,7 @@ impl<'p> Client<'p> {
     #[inline]
     fn reading(&self) -> ExchangeId {
         let awaited = self.awaited.front();
-        awaited.expect("a body is read for somebody").id
+        awaited.expect("a body belongs to a request").id
     }
 
     /// The front exchange's response is complete.

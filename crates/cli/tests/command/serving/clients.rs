@@ -53,8 +53,7 @@ fn connections_that_are_cut_while_they_wait_are_lost_idle_and_no_faults() {
     assert_eq!(faults(&record), []);
     assert_eq!(record.sum("/tally/connects/lost_idle"), 2);
     assert!(
-        said.out
-            .contains("the server ended 2 connections while nothing was under way on them"),
+        said.out.contains("the server closed 2 idle connections"),
         "{said:#?}"
     );
     assert_eq!(counted.requests(), record.sent());
@@ -109,8 +108,7 @@ fn a_body_that_is_too_large_is_a_status_also_when_most_of_it_was_not_read() {
             "{length}"
         );
         assert!(
-            said.out
-                .contains("the server does not take this body; check --body"),
+            said.out.contains("Correct --body and its headers"),
             "{said:#?}"
         );
         // The probe's is one of them.

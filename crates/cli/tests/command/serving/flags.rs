@@ -82,7 +82,7 @@ fn wrong_flags_are_refused_by_name_and_with_a_remedy() {
         ),
         (
             "--max-connections 0",
-            &["--max-connections 0", "give the number of clients"],
+            &["--max-connections 0", "would serve no client"],
         ),
         (
             "--max-connections 2m",

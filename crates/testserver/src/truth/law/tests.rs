@@ -242,7 +242,7 @@ fn what_is_no_law_is_told_in_one_sentence() {
         ),
         (
             "law=constant&mean=5ms&low=1ms",
-            "`low` is not a parameter here; leave it out",
+            "`low` is not a parameter here; remove it",
         ),
         (
             "law=constant&mean=5ms&mean=6ms",
@@ -250,11 +250,11 @@ fn what_is_no_law_is_told_in_one_sentence() {
         ),
         (
             "law=uniform&low=2ms&high=1ms",
-            "`low=` is above `high=`; exchange them",
+            "`low=` is above `high=`; swap them",
         ),
         (
             "law=bimodal&low=2ms&high=1ms&share=0",
-            "`low=` is above `high=`; exchange them",
+            "`low=` is above `high=`; swap them",
         ),
         (
             "law=bimodal&low=1ms&high=2ms&share=2",
