@@ -249,7 +249,9 @@ mod tests {
             ),
             (
                 20,
-                Some("too few samples for p95, p99 and p99.9: 200, 1,000 and 10,000 needed, 100 measured"),
+                Some(
+                    "too few samples for p95, p99 and p99.9: 200, 1,000 and 10,000 needed, 100 measured",
+                ),
             ),
         ];
         for (each, wanted) in cases {
