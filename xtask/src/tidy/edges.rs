@@ -203,7 +203,7 @@ fn row(room: &Room) -> String {
         .map(|(purpose, name)| format!("{name}{purpose}"))
         .collect();
     match known.is_empty() {
-        true => format!("| {} | nobody |", room.name),
+        true => format!("| {} | none |", room.name),
         false => format!("| {} | {} |", room.name, known.join(", ")),
     }
 }
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_row_that_the_map_does_not_show_is_asked_for() {
-        let text = "| units | nobody |\n| wire | units |\n| kernel | units |\n| engine | wire |\n";
+        let text = "| units | none |\n| wire | units |\n| kernel | units |\n| engine | wire |\n";
         let map = File {
             path: "ARCHITECTURE.md".into(),
             text: text.into(),

@@ -12,6 +12,7 @@ mod sources;
 mod targets;
 mod texts;
 mod tree;
+mod words;
 mod workspace;
 
 use crate::cargo::root;
@@ -49,6 +50,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>> {
     complaints.extend(lints::check(&tree, &workspace));
     complaints.extend(targets::check(crate::fuzz::TARGETS, &workspace));
     complaints.extend(texts::check(&tree));
+    complaints.extend(words::check(&tree, &sources));
     complaints.extend(sources::check(&sources));
     complaints.extend(rooms::check(&sources));
     Ok(complaints)

@@ -1,4 +1,4 @@
-//! A Rust file as the rules see it: line by line, the code apart from the comments, strings emptied, tests marked.
+//! A Rust file as the rules see it: line by line, code, comments and strings apart, tests marked.
 //!
 //! A small scanner and no parser: the rules ask for words and blocks, which survive code that does not compile yet,
 //! macros included. Text in strings and comments can never trip a rule, the rules' own text least of all.
@@ -12,6 +12,8 @@ pub struct Line {
     pub code: String,
     /// What its comments say.
     pub comment: String,
+    /// What its strings say.
+    pub text: String,
     /// Whether it is test code.
     pub test: bool,
 }
@@ -263,7 +265,7 @@ impl Scanner {
             }
             // A backslash before the end of a line leaves the line's end to be counted.
             '\\' if !rest[1..].starts_with('\n') => 1 + first(&rest[1..]),
-            _ => first(rest),
+            _ => self.say(rest),
         }
     }
 
@@ -274,7 +276,14 @@ impl Scanner {
             self.place = Place::Code;
             return self.keep(rest, 1 + hashes);
         }
-        first(rest)
+        self.say(rest)
+    }
+
+    /// Notes a character of a string.
+    fn say(&mut self, rest: &str) -> usize {
+        let length = first(rest);
+        self.line().text.push_str(&rest[..length]);
+        length
     }
 }
 
