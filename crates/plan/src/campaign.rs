@@ -234,6 +234,7 @@ pub struct ServerCommand {
     /// How long it may take until it answers.
     pub ready_within: Nanos,
     /// Whether this is our own reference server: the ruler, exempt from "who was the limit".
+    #[serde(rename = "reference_server", alias = "counterweight")]
     pub counterweight: bool,
 }
 

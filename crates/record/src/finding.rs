@@ -271,6 +271,7 @@ struct Stored {
     /// The severity, which is that of the strongest effect.
     grade: Grade,
     /// The figures that are affected.
+    #[serde(rename = "figures", alias = "touches")]
     touches: Vec<Figure>,
     /// What it does to each of them; older records do not say it.
     #[serde(default)]
@@ -317,7 +318,7 @@ mod tests {
         let stored = serde_json::to_value(effects.clone()).unwrap();
         let wanted = json!({
             "grade": "invalid",
-            "touches": ["rps", "latency"],
+            "figures": ["rps", "latency"],
             "effects": {"rps": "lower_bound", "latency": "void"},
         });
         assert_eq!(stored, wanted);

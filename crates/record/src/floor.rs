@@ -16,6 +16,7 @@ pub struct Floor {
     /// How long was measured.
     pub window: Nanos,
     /// Exchanges that were due in it.
+    #[serde(rename = "requests", alias = "exchanges")]
     pub exchanges: u64,
     /// Those of them that ended well before it closed, per second of it: the rate that was offered and answered.
     pub rps: f64,
@@ -29,6 +30,7 @@ pub struct Floor {
     /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded; null
     /// where they hardly did anything but spin.
     #[serde(default)]
+    #[serde(rename = "cpu_per_request", alias = "cpu_per_exchange")]
     pub cpu_per_exchange: Option<Nanos>,
     /// The busiest generator thread's share of the window; null where it was too short for shares of time.
     pub generator_busy: Option<f64>,

@@ -24,9 +24,11 @@ pub struct ThreadAccounts {
     /// Time in which it asked the kernel again and again for nothing, instead of sleeping, because it was to be awake:
     /// part of `cpu` and `run_queue_wait`.
     #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(rename = "busy_polled", alias = "spun")]
     pub spun: Nanos,
     /// When it was to be awake.
     #[serde(default, skip_serializing_if = "Awake::is_never")]
+    #[serde(rename = "busy_poll", alias = "awake")]
     pub awake: Awake,
     /// Turns of its loop.
     pub turns: Turns,
@@ -188,7 +190,10 @@ mod tests {
     #[test]
     fn a_thread_that_slept_is_written_down_as_before() {
         let text = serde_json::to_string(&ThreadAccounts::default()).unwrap();
-        assert!(!text.contains("spun") && !text.contains("awake"), "{text}");
+        assert!(
+            !text.contains("busy_polled") && !text.contains("busy_poll"),
+            "{text}"
+        );
         let awake = ThreadAccounts {
             spun: Nanos::from_nanos(7),
             awake: Awake::Near(Nanos::from_micros(100)),
@@ -196,7 +201,7 @@ mod tests {
         };
         let text = serde_json::to_string(&awake).unwrap();
         assert!(
-            text.contains(r#""spun":7,"awake":{"near":100000}"#),
+            text.contains(r#""busy_polled":7,"busy_poll":{"near":100000}"#),
             "{text}"
         );
         assert_eq!(

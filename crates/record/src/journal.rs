@@ -41,9 +41,11 @@ struct Entry<'a> {
     #[serde(flatten)]
     level: &'a Level,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "baseline")]
     floor: Option<&'a Floor>,
     round: Option<&'a Round>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "split_generators")]
     twin: Option<TwinEntry<&'a Round>>,
 }
 
@@ -68,10 +70,12 @@ pub(crate) struct EntryRead {
     pub(crate) level: Level,
     /// The point's floor: in each of its lines, so that no line is needed to read another.
     #[serde(default)]
+    #[serde(rename = "baseline", alias = "floor")]
     pub(crate) floor: Option<Floor>,
     /// A round of the point; or else
     pub(crate) round: Option<Round>,
     /// what there is of two generators.
+    #[serde(rename = "split_generators", alias = "twin")]
     pub(crate) twin: Option<TwinEntry>,
 }
 

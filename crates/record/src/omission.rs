@@ -19,12 +19,15 @@ pub struct Omission {
     /// endings in the mean.
     pub index: f64,
     /// Gaps that count: longer than a millisecond, and than five times the median service time.
+    #[serde(rename = "stalls", alias = "gaps")]
     pub gaps: u64,
     /// The longest of them, in microseconds; null where there is none.
     pub longest_us: Option<f64>,
     /// Percentiles above this one (0 to 1) would show the gaps to requests at random times; null where none is blind.
+    #[serde(rename = "affected_from", alias = "blind_from")]
     pub blind_from: Option<f64>,
     /// From this one on the samples show them; null likewise.
+    #[serde(rename = "affected_to", alias = "blind_to")]
     pub blind_to: Option<f64>,
     /// The percentiles that coordinated omission makes too small, of those that are printed; they carry a mark.
     #[serde(alias = "withheld")]

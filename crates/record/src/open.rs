@@ -23,6 +23,7 @@ pub struct OpenTimes {
     pub growth: Growth,
     /// What became of the connections, where those arrive by the schedule, and not exchanges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sessions", alias = "visits")]
     pub visits: Option<Visits>,
 }
 
@@ -30,11 +31,14 @@ pub struct OpenTimes {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Visits {
     /// Connections that arrived in the window.
+    #[serde(rename = "scheduled", alias = "due")]
     pub due: u64,
     /// Those of `due` that were over while exchanges of theirs were still to become due: the server closed them, a fault
     /// ended them, or they could not be opened.
+    #[serde(rename = "aborted", alias = "ended_early")]
     pub ended_early: u64,
     /// The exchanges that those did not come to ask; they were never due.
+    #[serde(rename = "skipped", alias = "forgone")]
     pub forgone: u64,
     /// Of those of `due` that asked all they were to ask: from arrival until closed. The rest is `ended_early`, cut off by
     /// the end of the load, or was never opened.

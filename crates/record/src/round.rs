@@ -158,6 +158,7 @@ pub struct SentTotal {
     pub unopened: u64,
     /// By the rounds with two generators, in all of their phases; 0 in a round's own counts.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "split_generators", alias = "twin")]
     pub twin: u64,
 }
 
@@ -198,12 +199,14 @@ pub struct Point {
     pub summary: Option<Summary>,
     /// In an open loop: the instrument's own floor, measured before the first round; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "baseline", alias = "floor")]
     pub floor: Option<Floor>,
     /// What the server cost over these rounds, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Cost>,
     /// The same load by two generators, where that was asked for; never mixed into the point's own figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "split_generators", alias = "twin")]
     pub twin: Option<Box<Twin>>,
 }
 

@@ -32,6 +32,7 @@ pub struct Summary {
     pub open: Option<OpenFigures>,
     /// What a closed loop did not see, and which percentiles are withheld for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "coordinated_omission", alias = "omission")]
     pub omission: Option<Omission>,
     /// What a request cost the server, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,7 @@ pub struct OpenFigures {
     /// From sent to done, of the exchanges that were sent and are ok or censored.
     pub service_us: Latency,
     /// From due to sent, of the ok exchanges.
+    #[serde(rename = "send_delay_us", alias = "lateness_us")]
     pub lateness_us: Latency,
     /// How long after due no connection was free, of the exchanges that were sent.
     pub queued_us: Latency,
@@ -60,6 +62,7 @@ pub struct OpenFigures {
     pub generator_late_us: Latency,
     /// The connections, where those arrive by the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sessions", alias = "visits")]
     pub visits: Option<VisitFigures>,
 }
 
@@ -67,6 +70,7 @@ pub struct OpenFigures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VisitFigures {
     /// Connections that arrived in the windows.
+    #[serde(rename = "scheduled", alias = "due")]
     pub due: u64,
     /// Connections that were established inside the windows, whenever they were due.
     pub opened: u64,
@@ -74,8 +78,10 @@ pub struct VisitFigures {
     pub per_second: f64,
     /// Those of `due` that were over before all their exchanges were due: closed by the server, ended by a fault, or
     /// never opened because the connect failed.
+    #[serde(rename = "aborted", alias = "ended_early")]
     pub ended_early: u64,
     /// The exchanges that those did not come to ask.
+    #[serde(rename = "skipped", alias = "forgone")]
     pub forgone: u64,
     /// From arrival until closed, of those of `due` that asked all they were to ask.
     pub time_us: Latency,

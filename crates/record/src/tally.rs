@@ -19,6 +19,7 @@ use units::Nanos;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Exchanges that were due in the window.
+    #[serde(rename = "scheduled", alias = "due")]
     pub due: u64,
     /// Those of `due` that were given up before a byte of them was sent, because time ran out.
     pub never_sent: u64,
@@ -55,6 +56,7 @@ pub struct Tally {
     /// First byte - sent, of the `ok` exchanges.
     pub first_byte: Histogram,
     /// Sent - due, of the `ok` exchanges: queueing, connecting, and the generator's own doing.
+    #[serde(rename = "send_delay", alias = "lateness")]
     pub lateness: Histogram,
     /// Service time of complete responses with status 4xx that were not expected.
     pub service_4xx: Histogram,
@@ -65,12 +67,14 @@ pub struct Tally {
     /// Endings over the window in bins of 100 ms.
     pub series: Series,
     /// What was answered to each listed request that is no template: the bodies' likeness.
+    #[serde(rename = "bodies", alias = "answers")]
     pub answers: Answers,
     /// Response times, and what lateness consists of; of an open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenTimes>>,
     /// Spans of the window in which nothing ended; of a closed loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "stalls", alias = "gaps")]
     pub gaps: Option<Box<Gaps>>,
     /// Each request by itself, where several different ones are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

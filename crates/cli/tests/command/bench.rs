@@ -235,12 +235,12 @@ impl Record {
                 .map(|fault| fault["count"].as_u64().unwrap())
                 .sum();
             assert_eq!(
-                count("due"),
+                count("scheduled"),
                 count("started") + count("never_sent"),
                 "{tally}"
             );
             let carried_over = tally["carried_over"].as_u64().unwrap_or(0);
-            let requests = count("due") + carried_over;
+            let requests = count("scheduled") + carried_over;
             assert_eq!(requests, count("ok") + faults, "{tally}");
         }
         assert_eq!(

@@ -329,7 +329,7 @@ fn a_server_that_is_stopped_for_a_second_loses_nothing_and_the_stall_is_told() {
     assert!(told, "{}", said.out);
     assert!(
         record
-            .at("/summary/omission/affected")
+            .at("/summary/coordinated_omission/affected")
             .as_array()
             .unwrap()
             .contains(&"p99".into()),

@@ -37,7 +37,7 @@ fn requests_that_hang_since_warm_up_are_errors_of_every_round() {
     for round in record.rounds() {
         let tally = &round["tally"];
         assert_eq!(
-            (&tally["carried_over"], &tally["due"]),
+            (&tally["carried_over"], &tally["scheduled"]),
             (&4.into(), &0.into())
         );
         let fault = &tally["faults"][0];
@@ -108,10 +108,10 @@ fn a_hang_is_counted_with_every_load_ring_and_number_of_generators() {
             carried_over + due,
             "{load}"
         );
-        assert_eq!(record.sum("/tally/due"), due, "{load}");
+        assert_eq!(record.sum("/tally/scheduled"), due, "{load}");
         assert_eq!(record.count("/summary/ok"), 0, "{load}");
         if load.contains("two-generators") {
-            let twin = record.at("/points/0/twin/rounds/0/tally/carried_over");
+            let twin = record.at("/points/0/split_generators/rounds/0/tally/carried_over");
             assert_eq!(twin, 3, "{load}");
         }
     }
@@ -151,6 +151,6 @@ fn refused_connects_are_errors_of_every_round_however_long_the_pause_between_the
         let tally = &round["tally"];
         let refused = &tally["faults"][0];
         assert_eq!(refused["kind"], "connect_refused", "{tally}");
-        assert!(tally["due"].as_u64().unwrap() >= 4, "{tally}");
+        assert!(tally["scheduled"].as_u64().unwrap() >= 4, "{tally}");
     }
 }

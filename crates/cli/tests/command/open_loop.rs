@@ -130,7 +130,7 @@ fn the_same_seed_makes_the_same_number_due_whatever_the_number_of_threads() {
         );
         let (said, record) = bench.run(&line);
         said.ended(0);
-        let due = |round: &serde_json::Value| round["tally"]["due"].as_u64();
+        let due = |round: &serde_json::Value| round["tally"]["scheduled"].as_u64();
         record.rounds().iter().map(due).collect::<Vec<_>>()
     };
     let once = due(1, 7);
@@ -158,10 +158,10 @@ fn connections_that_arrive_are_as_many_as_the_server_saw_each_with_its_requests(
             said.ended(0);
             record.assert_conserved();
             assert_eq!(record.count("/summary/ok"), 2 * number, "{line}");
-            let visits = |name: &str| record.count(&format!("/summary/open/visits/{name}"));
-            assert_eq!(visits("due"), 2 * opened, "{line}");
+            let visits = |name: &str| record.count(&format!("/summary/open/sessions/{name}"));
+            assert_eq!(visits("scheduled"), 2 * opened, "{line}");
             assert_eq!(visits("opened"), 2 * opened, "{line}");
-            assert_eq!((visits("ended_early"), visits("forgone")), (0, 0), "{line}");
+            assert_eq!((visits("aborted"), visits("skipped")), (0, 0), "{line}");
             assert_eq!(visits("time_us/count"), 2 * opened, "{line}");
             assert!(said.out.contains("connections/s"), "{}", said.out);
             sent += record.sent();
@@ -192,7 +192,7 @@ fn a_server_that_closes_before_all_were_asked_is_told_and_the_number_is_exact_al
     said.ended(0);
     record.assert_conserved();
     assert_eq!(record.count("/summary/ok"), 100);
-    assert!(record.count("/summary/open/visits/ended_early") >= 10);
+    assert!(record.count("/summary/open/sessions/aborted") >= 10);
     assert!(said.out.contains("ended early"), "{}", said.out);
     assert!(
         said.out.contains("of the requests were skipped"),
@@ -212,13 +212,13 @@ fn the_instruments_floor_is_recorded_and_none_of_it_went_to_the_server() {
     let (said, record) = bench.run(&line);
     said.ended(0);
     assert_eq!(server.stop().requests(), record.sent());
-    let floor = record.at("/points/0/floor");
+    let floor = record.at("/points/0/baseline");
     assert_eq!(
-        (&floor["rate"], &floor["exchanges"], &floor["window"]),
+        (&floor["rate"], &floor["requests"], &floor["window"]),
         (&json!(2000.0), &json!(400), &json!(200_000_000))
     );
     assert!(floor["rps"].as_f64() > Some(0.0), "{floor}");
-    assert!(floor["cpu_per_exchange"].as_u64() > Some(0), "{floor}");
+    assert!(floor["cpu_per_request"].as_u64() > Some(0), "{floor}");
     for times in ["response_us", "generator_late_us"] {
         assert!(
             floor[times]["p99"].is_null(),
@@ -241,7 +241,7 @@ fn a_closed_loop_has_no_floor() {
     let server = Reference::start(&bench);
     let (said, record) = bench.run(&format!("http://{}/100.html -n 10 --rounds 1", server.at()));
     said.ended(0);
-    assert!(record.0.pointer("/points/0/floor").is_none());
+    assert!(record.0.pointer("/points/0/baseline").is_none());
     assert!(
         !said.out.contains("of the reference server"),
         "{}",
@@ -276,9 +276,12 @@ fn what_a_closed_loop_omits_of_a_server_that_stalls_is_marked_and_an_open_loop_s
         (1, "a stall and a slow response look the same"),
     ] {
         let (_, record) = run(&format!("-c {connections}"));
-        let index = record.at("/summary/omission/index").as_f64().unwrap();
+        let index = record
+            .at("/summary/coordinated_omission/index")
+            .as_f64()
+            .unwrap();
         assert!(index > 0.2, "{index}");
-        let affected = record.at("/summary/omission/affected").clone();
+        let affected = record.at("/summary/coordinated_omission/affected").clone();
         let affected = affected.as_array().unwrap();
         assert!(affected.contains(&json!("p90")), "{affected:?}");
         for name in affected {

@@ -100,7 +100,7 @@ fn a_weigh_that_is_stopped_in_a_closed_loop_is_no_stall_of_the_server() {
     let (said, record) = run(&bench, "-c 4 -d 1s", 200, Stopped::Weigh);
     said.ended(0);
     assert!(paused(&record) >= 250, "{}", paused(&record));
-    let longest = record.at("/summary/omission")["longest_us"].as_f64();
+    let longest = record.at("/summary/coordinated_omission")["longest_us"].as_f64();
     assert!(
         longest.is_none_or(|micros| micros < 250_000.0),
         "{longest:?}"

@@ -320,7 +320,7 @@ fn a_slow_clock_is_found_and_told_and_counts_stay_exact() {
     let found = findings.iter().find(|found| found["check"] == "clock");
     let found = found.unwrap_or_else(|| panic!("no finding: {findings:#?}"));
     assert_eq!(found["grade"], "caveat", "{found}");
-    assert_eq!(found["touches"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!(found["figures"].as_array().unwrap().len(), 2, "{found}");
     assert!(said.out.contains("reading the clock takes"), "{said:#?}");
     assert_eq!(server.stop().requests(), record.sent());
 }

@@ -90,7 +90,7 @@ fn a_server_that_does_not_come_up_is_told_with_what_it_said() {
     ]);
     bench
         .say("run x --unix s -- true")
-        .refused(&["`true` ended", "it printed nothing"]);
+        .refused(&["`true` exited", "it printed nothing"]);
     assert!(!bench.path("run.json").exists());
 }
 

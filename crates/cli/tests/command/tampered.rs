@@ -59,7 +59,7 @@ fn a_record_edited_by_hand_is_invalid_and_no_success() {
             add(record, &format!("{TALLY}/ok"), 5);
         }),
         ("round 1 does not add up", |record| {
-            add(record, &format!("{TALLY}/due"), 1);
+            add(record, &format!("{TALLY}/scheduled"), 1);
         }),
         ("contradict the rounds, in ok", |record| {
             add(record, "/summary/ok", 5);

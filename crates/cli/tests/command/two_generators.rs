@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 fn twins(record: &Record) -> &[Value] {
-    record.at("/points/0/twin/rounds").as_array().unwrap()
+    record
+        .at("/points/0/split_generators/rounds")
+        .as_array()
+        .unwrap()
 }
 
 fn sum(rounds: &[Value], path: &str) -> u64 {
@@ -19,7 +22,7 @@ fn sum(rounds: &[Value], path: &str) -> u64 {
 
 /// All that left weigh, by one generator and by two.
 fn sent(record: &Record) -> u64 {
-    record.sent() + record.count("/sent_total/twin")
+    record.sent() + record.count("/sent_total/split_generators")
 }
 
 #[test]
@@ -49,9 +52,9 @@ fn two_processes_ask_as_often_as_one_and_the_server_saw_each_request() {
         assert_eq!(record.count("/summary/ok"), 406, "{rest}");
         let twins = twins(&record);
         assert_eq!(twins.len(), 2);
-        assert_eq!(sum(twins, "/tally/due"), 406, "{rest}");
+        assert_eq!(sum(twins, "/tally/scheduled"), 406, "{rest}");
         assert_eq!(sum(twins, "/tally/ok"), 406, "{rest}");
-        assert_eq!(record.count("/points/0/twin/summary/ok"), 406);
+        assert_eq!(record.count("/points/0/split_generators/summary/ok"), 406);
         for twin in twins {
             assert_eq!(twin["threads"].as_array().unwrap().len(), threads, "{rest}");
             let peak = twin.pointer("/tally/connects/open_peak").unwrap();
@@ -81,7 +84,7 @@ fn at_a_rate_both_together_have_the_schedule_of_one() {
             .map(|round| {
                 (
                     round["index"].as_u64().unwrap(),
-                    sum(std::slice::from_ref(round), "/tally/due"),
+                    sum(std::slice::from_ref(round), "/tally/scheduled"),
                 )
             })
             .collect();
@@ -207,7 +210,7 @@ fn a_generator_that_dies_costs_no_round_by_one() {
     );
     assert!(
         record
-            .at("/points/0/twin/failed")
+            .at("/points/0/split_generators/failed")
             .as_str()
             .unwrap()
             .contains("signal: 9"),
