@@ -84,19 +84,21 @@ Examples:
   weigh run localhost:8080/ --rate 1k -d 30s
   weigh run localhost:8080/ --connection-rate 150 --requests-per-connection 10
   weigh run 'localhost:8080/item?id={seq}' -n 100k --expect 200
-  weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: text/plain'
+  weigh run localhost:8080/form --body 'name={random}' -H 'Content-Type: application/x-www-form-urlencoded'
   weigh run localhost:8080/ -o nginx.json -- nginx -p . -c nginx.conf",
     "\
-Numbers may be written 10k or 1m, times 500ms, 10s or 2m.
+Numbers may be written 10k (thousand) or 1m (million), times 500ms, 10s or 2m
+(minutes).
 
 Exit status:
     0  yes: measured, and everything required is met
     1  no: a requirement is not met (by default at most 1 % of the requests may
-       fail), nothing ended ok, or the campaign was ended early
-    2  could not: the command, the target or the server is wrong, or the record
-       could not be saved
-    3  cannot tell: a required figure is void or missing, its interval contains
-       the bound, or a search has no result
+       fail), no request succeeded, the server that weigh started has
+       ended, or --abort-if ended the load
+    2  could not: bad command line, target not reachable, unexpected first
+       response, or the record could not be saved
+    3  cannot tell: a required figure is invalid or missing, the bound lies within
+       its confidence interval, or `weigh sweep --slo` could not decide
    70  a bug in weigh
   130  interrupted
 Unless it is 0, a line on standard error says why."
@@ -138,7 +140,7 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FIGURE", conflicts_with_all = ["format", "chart", "require"])]
     pub get: Option<String>,
     /// Judge the records by this as well, such as 'p99<20ms,errors<0.1%'. May be given several times.
-    #[arg(long, value_name = "FIGURE<BOUND", value_delimiter = ',')]
+    #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub require: Vec<plan::Requirement>,
     /// Percentiles of latency to show, such as 50,75,95,99.99 [default: those of the record].
     #[arg(long, value_name = "P,...", value_delimiter = ',')]

@@ -21,7 +21,7 @@ const ROW: Setting = Setting {
 pub(super) static ROWS: &[Setting] = &[
     Setting { name: "connect", takes: Word(Connect::words),
         help: "When connections are opened.",
-        computed: "eager; with a rate lazy",
+        computed: "eager; lazy with a rate",
         parse: |draft, text| keep(&mut draft.connect, Connect::read(text).map(Some)),
         show: |plan| plan.connect.word().to_owned(),
         check: |plan| broken(plan.load.is_of_connections() && plan.connect == Connect::Eager,
@@ -46,7 +46,7 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "requests-per-connection", takes: Value("K"),
         help: "Maximum number of requests on one connection.",
         long: "With --connection-rate it is the number that each connection sends.",
-        computed: "no limit; with --connection-rate 1",
+        computed: "no limit; 1 with --connection-rate",
         parse: |draft, text| keep(&mut draft.plan.protocol.requests_per_connection, count(text).map(Some)),
         show: |plan| {
             let most = plan.protocol.requests_per_connection;
@@ -144,7 +144,7 @@ pub struct Timeouts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Connect {
-    /// All of them before the load begins, as wrk does.
+    /// All of them before the load begins.
     Eager,
     /// On the fly, each when its first exchange is due, the request right after the handshake, as users do.
     Lazy,
@@ -152,15 +152,11 @@ pub enum Connect {
 
 impl Choice for Connect {
     const CHOICES: &'static [(Connect, &'static str, &'static str)] = &[
-        (
-            Connect::Eager,
-            "eager",
-            "All before the load begins, as wrk does.",
-        ),
+        (Connect::Eager, "eager", "All before the load begins."),
         (
             Connect::Lazy,
             "lazy",
-            "Each with its first request, inside the window, as users do.",
+            "Each with its first request, as users do; during the warm-up, if there is one.",
         ),
     ];
 }

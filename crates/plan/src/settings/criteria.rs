@@ -32,23 +32,24 @@ pub(super) static ROWS: &[Setting] = &[
         },
         ..ROW },
     Setting { name: "keep-going",
-        help: "Send the load even if the probe gets no expected response.",
-        long: "Before the load weigh sends the first request once. Without this option it sends no load unless the \
-               response is as expected, and ends the load when the first second brings nothing but errors.",
+        help: "Send the load although the first response is not as expected.",
+        long: "Before the load, weigh sends one request, the probe. It sends no load if the response is not as expected, \
+               and ends the load after a first second of nothing but errors. With this option it goes on in both cases.",
         parse: |draft, _| keep(&mut draft.plan.keep_going, Ok(true)),
         show: |plan| yes(plan.keep_going),
         ..ROW },
-    Setting { name: "require", takes: Values("FIGURE<BOUND"), common: true,
-        help: "What the result must be, such as 'p99<20ms'; may be repeated.",
+    Setting { name: "require", takes: Values("CONDITION"), common: true,
+        help: "Condition that the result must meet, such as 'p99<20ms'; may be repeated.",
         long: "Several with commas: 'errors<0.1%,rps>10k,cpu_us_per_request<30,reliable'. The exit status is 0 if all \
-               are met, 1 if one is not, 3 if that cannot be told: a figure is void or missing, or its 95 % interval \
-               contains the bound. A sweep is judged at each point. See docs/measurement.md.",
+               are met, 1 if one is not, 3 if undecided: a figure is invalid or missing, or the bound lies within its \
+               95 % confidence interval over the rounds (more --rounds narrow it). A sweep is judged at each point.",
         parse: |draft, text| append(&mut draft.plan.requirements, text),
         show: |plan| listed(&plan.requirements),
         ..ROW },
-    Setting { name: "abort-if", takes: Values("FIGURE>BOUND"),
+    Setting { name: "abort-if", takes: Values("CONDITION"),
         help: "End the load early if this holds, such as 'errors>1%'; may be repeated.",
-        long: "Errors are judged ten times a second, a share of them after one second; other figures after each round. \
+        long: "Error counts are checked ten times a second, error shares too after the first second, other figures after \
+               each round. \
                The exit status is 1.",
         parse: |draft, text| append(&mut draft.plan.abort_if, text),
         show: |plan| listed(&plan.abort_if),
@@ -59,13 +60,13 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "max-errors", takes: Value("SHARE|N"), common: true, default: "1%",
         help: "Errors allowed before the exit status is 1.",
-        long: "A share of the requests such as 0.5%, or a number; of a sweep at each point. Short for --require \
-               'errors<=X', and replaced by any --require on errors.",
+        long: "A share of the requests such as 0.5%, or a number; a sweep is judged at each point. The same as --require \
+               'errors<=X', and in force unless a --require names errors.",
         parse: |draft, text| set(&mut draft.plan.tolerance, text),
         show: |plan| plan.tolerance.to_string(),
         ..ROW },
     Setting { name: "strict",
-        help: "Require that no figure is invalid: short for --require reliable.",
+        help: "Fail if reliability is INVALID; LIMITED passes. The same as --require reliable.",
         parse: |draft, _| keep(&mut draft.plan.strict, Ok(true)),
         show: |plan| yes(plan.strict),
         ..ROW },

@@ -21,14 +21,14 @@ pub(super) static ROWS: &[Setting] = &[
         help: "Connections, over all threads.",
         long: "Without a rate, each sends its next request when it has its response (a closed loop). With a rate, the \
                maximum that may be open.",
-        computed: "10; with a rate 1000, or half as many as files may be open",
+        computed: "10; with a rate: 1000, at most half of the open-file limit",
         parse: |draft, text| draft.vary(text, |values: Series<u32>| Axis::Connections(values.0)),
         show: |plan| varied(plan, "connections", units::count(plan.load.connections().into())),
         check: |plan| broken(plan.load.connections() == 0,
             "--connections is 0, so nothing would be sent; give at least 1"),
         ..ROW },
     Setting { name: "rate", takes: Value("R"), common: true, axis: true, excludes: &["connection-rate"],
-        help: "Requests per second, whatever the server does (an open loop).",
+        help: "Requests per second on a schedule, however fast the server responds (an open loop).",
         long: "Latency is then response time, from the scheduled start of each request, so that a stall of the server \
                counts in full (no coordinated omission).",
         parse: |draft, text| draft.schedule(text, Arriving::Exchanges),
@@ -36,7 +36,7 @@ pub(super) static ROWS: &[Setting] = &[
         check: |plan| check_rate(plan, Arriving::Exchanges),
         ..ROW },
     Setting { name: "connection-rate", takes: Value("R"), axis: true,
-        help: "New connections per second, whatever the server does.",
+        help: "New connections per second on a schedule, however fast the server responds.",
         long: "Each is opened at its scheduled time, sends --requests-per-connection requests one after the other, and \
                is closed. This is what httperf calls the rate.",
         parse: |draft, text| draft.schedule(text, Arriving::Connections),
@@ -45,7 +45,7 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "arrivals", takes: Word(Arrivals::words), default: "poisson",
         needs: &["rate", "connection-rate"],
-        help: "Arrival process of requests or connections with a rate.",
+        help: "How scheduled requests or connections are spaced in time.",
         parse: |draft, text| keep(&mut draft.arrivals, Choice::read(text)),
         show: |plan| match plan.load {
             Load::Open { arrivals, .. } => arrivals.word().to_owned(),
@@ -64,7 +64,7 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "duration", short: Some('d'), takes: Value("TIME"), common: true,
         help: "Length of the measuring window of each round.",
-        computed: "5s; of a sweep 2s",
+        computed: "5s; 2s in a sweep",
         parse: |draft, text| match text.contains(['{', '=', '@', '"']) {
             true => Err(format!("`{text}` is not a duration; for a request body write --body")),
             false => keep(&mut draft.stop, read(text).map(Stop::Duration).map(Some)),
@@ -88,7 +88,7 @@ pub(super) static ROWS: &[Setting] = &[
         },
         ..ROW },
     Setting { name: "warmup", takes: Value("TIME"),
-        help: "Load before the window of each round, counted apart.",
+        help: "Load before each round's measuring window; not part of the results.",
         computed: "500ms, of a sweep 200ms; none with --requests",
         parse: |draft, text| put(&mut draft.warmup, text),
         show: |plan| time(plan.warmup),
@@ -107,21 +107,22 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "ring", takes: Word(RingKind::words), default: "epoll",
         help: "Kernel interface of the generator threads.",
-        long: "On io_uring a batch of requests is one system call, and each counts as sent when it joins the batch, up to \
-               the length of a batch early.",
+        long: "On io_uring a batch of requests is one system call, and each is timestamped when it joins the batch, so \
+               latency includes the wait for the batch.",
         parse: |draft, text| keep(&mut draft.plan.ring, Choice::read(text)),
         show: |plan| plan.ring.word().to_owned(),
         ..ROW },
     Setting { name: "spin", takes: Word(Spin::words), default: "auto",
         help: "How a generator thread waits: asleep, or busy-polling.",
-        long: "A sleeping thread wakes some ten microseconds late; busy-polling keeps a CPU busy. docs/run.md says when to \
+        long: "A sleeping thread wakes about 10 us late; busy-polling keeps a CPU busy. docs/run.md says when to \
                use which.",
         parse: |draft, text| keep(&mut draft.plan.spin, Choice::read(text)),
         show: |plan| plan.spin.word().to_owned(),
         ..ROW },
     Setting { name: "two-generators",
         help: "Measure each round again with two generator processes.",
-        long: "Each carries half of the load. If both together get more than one, the load generator was the bottleneck.",
+        long: "Each carries half of the load, which doubles the time. If both together reach a higher throughput than \
+               one, the load generator was the bottleneck.",
         parse: |draft, _| keep(&mut draft.plan.two_generators, Ok(true)),
         show: |plan| yes(plan.two_generators),
         check: |plan| broken(plan.two_generators && plan.connections() < 2,

@@ -8,7 +8,7 @@ use units::Percentile;
 pub(super) static ROWS: &[Setting] = &[
     Setting { name: "percentiles", group: Group::Output, takes: Value("P,..."), default: "50,90,95,99,99.9",
         help: "Percentiles of latency to show, such as 50,75,95,99.99.",
-        long: "In the text, CSV and JSON. One that fewer than ten samples lie beyond is not shown. `weigh report` has the \
+        long: "In the text, CSV and JSON. One with fewer than ten slower samples shows `too few samples`. `weigh report` has the \
                same option for a record.",
         parse: |draft, text| keep(&mut draft.plan.percentiles, percentiles(text)),
         show: |plan| list(plan.percentiles.iter(), ", "),

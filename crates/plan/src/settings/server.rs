@@ -28,8 +28,8 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "server", takes: Value("PID|NAME|:PORT|cgroup:PATH|none"), common: true,
         help: "Server process to monitor for CPU and memory.",
         long: "A process (1234) with its descendants, a name (nginx), the process that listens on a port (:8080), a \
-               control group (cgroup:PATH), or none: if the process that listens is only a proxy, or to see that \
-               monitoring changes nothing.",
+               control group (cgroup:PATH), or none to monitor nothing, such as when only a proxy \
+               listens here.",
         computed: "COMMAND, or the process that listens at the target if that is this machine",
         parse: |draft, text| put(&mut draft.plan.observe, text),
         show: |plan| match &plan.observe {

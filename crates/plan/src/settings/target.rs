@@ -18,7 +18,7 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "url", takes: Operands("URL"), common: true,
         help: "URL to request; several URLs of one server are requested in turn.",
         long: "A missing scheme means http. In a URL and in --body, {seq} becomes the number of the request, counted from \
-               0 over the whole run, and {random} becomes 16 random hexadecimal digits that follow from --seed.",
+               0 over all rounds, probe and warm-up included, and {random} becomes 16 random hexadecimal digits that follow from --seed.",
         parse: |draft, text| push(&mut draft.urls, text),
         show: urls,
         check: |plan| broken(plan.requests == Requests::Listed(Vec::new()),

@@ -122,7 +122,7 @@ pub enum Stroke {
 pub enum Mark {
     /// A figure that stands: the number's own form, filled.
     Sound,
-    /// A figure that stands with a reservation: the same, hollow.
+    /// A figure with a caveat: the same, hollow.
     Caveat,
     /// A lower bound: an arrow upwards.
     AtLeast,

@@ -1,4 +1,4 @@
-//! Figures of points as places on a panel: what stands, what stands with a reservation, and what does not.
+//! Figures of points as places on a panel: what is sound, what has a caveat, and what is void.
 
 use super::{Mark, Series, Shape, Stroke};
 
@@ -18,7 +18,7 @@ pub(super) struct Reading {
 /// The marks of figures, with what the legend says of them.
 const MARKS: [(Mark, Option<&str>); 4] = [
     (Mark::Sound, None),
-    (Mark::Caveat, Some("with a reservation (see the findings)")),
+    (Mark::Caveat, Some("with a caveat (see `weigh report -v`)")),
     (Mark::AtLeast, Some("at least: a lower bound")),
     (Mark::Invalid, Some("INVALID: not to be believed")),
 ];
