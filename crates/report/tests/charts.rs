@@ -107,7 +107,7 @@ fn what_findings_demote_is_drawn_as_such_and_no_line_leads_to_what_they_void() {
         [true, true, false, true, true, true, true, true]
     );
     let legend = names(rate).join("\n");
-    for word in ["INVALID", "reservation", "at least", "peak: 12,369"] {
+    for word in ["INVALID", "caveat", "at least", "peak: 12,369"] {
         assert!(legend.contains(word), "{legend}");
     }
     // As the table withholds it, where a point is void.
