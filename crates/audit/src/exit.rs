@@ -84,7 +84,7 @@ fn none_held(run: &Run) -> Option<String> {
     let conditions = run.plan.slo.as_ref()?;
     let found = capacity(run)?;
     let is_none = found.holds.is_none() && found.fails.is_some();
-    is_none.then(|| format!("none of the rates held {conditions}"))
+    is_none.then(|| format!("no rate met {conditions}"))
 }
 
 /// A round in which everything failed, so that a server that died in the last round does not hide behind the others; not

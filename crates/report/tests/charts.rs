@@ -204,7 +204,7 @@ fn in_an_open_loop_the_demanded_rate_is_a_line_that_ends_where_nothing_came_near
     set_axes(&mut run, vec![Axis::Rate(rates.to_vec())]);
     run.summarise();
     let panel = &Chart::of(&run).panels[0];
-    assert_eq!(panel.series[0].name.as_deref(), Some("demanded"));
+    assert_eq!(panel.series[0].name.as_deref(), Some("offered load"));
     let Shape::Line(points, _) = &panel.series[0].shape else {
         panic!("{panel:?}");
     };

@@ -9,7 +9,7 @@ use figures::{Figures, Selected};
 use plan::Load;
 use record::{Effect, Figure, Run, effect_on};
 
-/// How far above the highest point the line of what was demanded is followed.
+/// How far above the highest point the line of the offered load is followed.
 const DEMANDED_OVER: f64 = 1.1;
 /// Places along that line, enough to look like a curve where one axis is logarithmic.
 const DEMANDED_STEPS: usize = 48;
@@ -189,9 +189,9 @@ impl Sight<'_> {
         values.dedup();
         let (title, unit) = match self.axis {
             plan::Axis::Rate(_) if self.run.plan.load.is_of_connections() => {
-                ("demanded connections/s", Unit::Number)
+                ("offered connections/s", Unit::Number)
             }
-            plan::Axis::Rate(_) => ("demanded requests/s", Unit::Number),
+            plan::Axis::Rate(_) => ("offered requests/s", Unit::Number),
             plan::Axis::Pipeline(_) => ("requests under way on a connection", Unit::Count),
             plan::Axis::Workers(_) => ("workers of the server", Unit::Count),
             plan::Axis::Threads(_) => ("generator threads", Unit::Count),
@@ -235,7 +235,7 @@ impl Sight<'_> {
             _ => return None,
         };
         Some(Series {
-            name: Some("demanded".into()),
+            name: Some("offered load".into()),
             number: None,
             shape: Shape::Line(points, Stroke::Dashed),
         })

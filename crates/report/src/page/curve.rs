@@ -148,7 +148,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         return Vec::new();
     };
     let mut whole = vec![
-        Item::plain(number(curve.requests, "exchange", "exchanges")),
+        Item::plain(number(curve.requests, "request", "requests")),
         Item::named("in", Role::Plain, span_of(curve.measured_s)),
     ];
     whole.extend(
@@ -258,9 +258,9 @@ fn aside(run: &Run, elapsed: Nanos) -> Option<Aside> {
     })
 }
 
-/// The highest rate at which what was demanded held.
+/// The highest rate that met the objective.
 fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
-    let demanded = run.plan.slo.as_ref()?.to_string();
+    let objective = run.plan.slo.as_ref()?.to_string();
     let point = |place: Option<usize>| place.and_then(|place| run.points.get(place));
     let at = |point: &Point| {
         let rounds = number(point.rounds.len() as u64, "round", "rounds");
@@ -275,10 +275,10 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     let mut items = vec![match (point(found.holds), point(found.fails)) {
         (Some(held), _) if bound => Item::wrong(">= ").and(Role::Strong, at(held)),
         (Some(held), _) => Item::strong(at(held)),
-        (None, Some(_)) => Item::wrong("none of the rates held it"),
-        (None, None) => Item::wrong("not told yet"),
+        (None, Some(_)) => Item::wrong("no rate met the objective"),
+        (None, None) => Item::wrong("not known yet"),
     }];
-    items.push(Item::named("demanded", Role::Plain, demanded));
+    items.push(Item::named("objective", Role::Plain, objective));
     items.extend(match point(found.fails) {
         Some(failed) if bound => {
             let beyond = format!("the generator could not offer {}", at(failed));
@@ -302,7 +302,7 @@ fn knees(run: &Run, curve: &Curve) -> Option<Row> {
             .map(|point| run.plan.name(&point.level))
     };
     let near = curve.near_peak.and_then(at).map(|level| {
-        Item::plain(level).and(Role::Dim, " is the least load within 5 % of the peak")
+        Item::plain(level).and(Role::Dim, " is the smallest load within 5 % of the peak")
     });
     let kneedle = curve.kneedle.and_then(|knee| {
         let moves = match knee.steady {
@@ -320,32 +320,32 @@ fn knees(run: &Run, curve: &Curve) -> Option<Row> {
     (!items.is_empty()).then(|| Row::new("knee", items))
 }
 
-/// The law of workers, with what speaks against it.
+/// The scalability law of workers, with what speaks against it.
 fn scaling(scaling: &Scaling) -> Row {
     let between = |name: &str, value: f64, (low, high): (f64, f64)| {
         let shown = format!("{value:.4} ({low:.4} .. {high:.4})");
         Item::named(name, Role::Plain, shown)
     };
     let mut items = vec![
-        Item::named("one brings", Role::Plain, rate(scaling.gamma)),
+        Item::named("per worker", Role::Plain, rate(scaling.gamma)),
         between("contention", scaling.alpha, scaling.alpha_interval),
         between("coherence", scaling.beta, scaling.beta_interval),
     ];
     items.push(match (scaling.peak_at, scaling.extrapolated) {
-        (None, _) => Item::dim("nothing shows that more would bring less"),
-        (Some(at), false) => Item::named("most at", Role::Plain, format!("{at:.1}")),
-        (Some(at), true) => Item::named("most at", Role::Plain, format!("{at:.1}"))
+        (None, _) => Item::dim("no sign that more workers would reduce throughput"),
+        (Some(at), false) => Item::named("max at", Role::Plain, format!("{at:.1}")),
+        (Some(at), true) => Item::named("max at", Role::Plain, format!("{at:.1}"))
             .and(Role::Warning, " (extrapolated)"),
     });
     if scaling.best != Model::Universal {
         let other = match scaling.best {
             Model::Amdahl => "Amdahl's law explains it as well",
-            _ => "straight growth up to a ceiling explains it better",
+            _ => "linear growth up to a limit explains it better",
         };
         items.push(Item::dim(other));
     }
     if !scaling.patternless {
-        let warning = Span::new(Role::Warning, "what the law leaves over has a pattern");
+        let warning = Span::new(Role::Warning, "the residuals of the fit have a pattern");
         items.push(Item(vec![warning]));
     }
     Row::new("scaling", items)
