@@ -28,7 +28,7 @@ pub(super) static ROWS: &[Setting] = &[
             "--connections is 0, so nothing would be sent; give at least 1"),
         ..ROW },
     Setting { name: "rate", takes: Value("R"), common: true, axis: true, excludes: &["connection-rate"],
-        help: "Requests per second on a schedule, however fast the server responds (an open loop).",
+        help: "Requests per second on a schedule, whatever the server does (open loop).",
         long: "Latency is then response time, from the scheduled start of each request, so that a stall of the server \
                counts in full (no coordinated omission).",
         parse: |draft, text| draft.schedule(text, Arriving::Exchanges),
