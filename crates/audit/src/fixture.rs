@@ -19,35 +19,16 @@ pub(crate) fn healthy() -> Run {
         connections: CONNECTIONS,
     };
     plan.stop = Stop::Duration(Nanos::from_secs(1));
-    let mut run = Run {
-        schema: 1,
-        weigh: "0.1.0".into(),
-        started_unix: 1_700_000_000,
-        machine: Machine {
-            cpus_online: 4,
-            cpus_allowed: vec![0, 1, 2, 3],
-            ..Machine::default()
-        },
-        probe: None,
-        observed: None,
-        points: vec![Point {
-            rounds: (0..plan.rounds).map(round).collect(),
-            ..Point::new(Level::of(plan.load))
-        }],
-        plan,
-        summary: None,
-        sent_total: SentTotal::default(),
-        curve: None,
-        elapsed: None,
-        findings: Vec::new(),
-        requirements: Vec::new(),
-        interrupted: false,
-        broken_off: None,
-        aborted: None,
-        exit: None,
-        server_end: None,
-        resumed_unix: Vec::new(),
+    let machine = Machine {
+        cpus_online: 4,
+        cpus_allowed: vec![0, 1, 2, 3],
+        ..Machine::default()
     };
+    let mut run = Run::new(plan, machine, "0.1.0", 1_700_000_000);
+    run.points.push(Point {
+        rounds: (0..run.plan.rounds).map(round).collect(),
+        ..Point::new(Level::of(run.plan.load))
+    });
     run.summarise();
     run
 }

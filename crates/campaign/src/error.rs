@@ -70,7 +70,7 @@ pub enum CampaignError {
     Complete(PathBuf),
     /// The server that was to be observed is not there.
     #[error(transparent)]
-    Nobody(#[from] ObserveError),
+    NoServer(#[from] ObserveError),
     /// No ring to probe with.
     #[error("the kernel gives no epoll instance: {0}")]
     Ring(Errno),

@@ -79,7 +79,7 @@ pub(crate) enum Said {
 /// Why a generator could do nothing.
 #[derive(Debug, Error)]
 pub enum GenerateError {
-    /// Nobody told it anything that it understands.
+    /// It was not told anything that it understands.
     #[error("this command is for weigh itself, which tells it what to do: {0}")]
     NoOrder(io::Error),
     /// No thread to listen with.

@@ -14,9 +14,7 @@ use crate::view::{Follower, View};
 use crate::witness::Lost;
 use audit::Evidence;
 use plan::Plan;
-use record::{
-    Cost, Floor, Journal, Machine, Point, Round, Run, SaveError, SentTotal, Summary, Twin,
-};
+use record::{Cost, Floor, Journal, Machine, Point, Round, Run, SaveError, Summary, Twin};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -425,28 +423,8 @@ impl<'a> Campaign<'a> {
 }
 
 fn new_run(plan: Plan, machine: Machine) -> Run {
-    Run {
-        schema: record::SCHEMA_VERSION,
-        weigh: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix: kernel::clock::realtime().as_secs(),
-        machine,
-        probe: None,
-        observed: None,
-        points: Vec::new(),
-        summary: None,
-        sent_total: SentTotal::default(),
-        curve: None,
-        elapsed: None,
-        findings: Vec::new(),
-        requirements: Vec::new(),
-        interrupted: false,
-        broken_off: None,
-        aborted: None,
-        exit: None,
-        server_end: None,
-        resumed_unix: Vec::new(),
-        plan,
-    }
+    let started = kernel::clock::realtime().as_secs();
+    Run::new(plan, machine, env!("CARGO_PKG_VERSION"), started)
 }
 
 /// What an error says, as it may be written down: the server's command may be in it.

@@ -1,6 +1,6 @@
 //! Whose footprint is taken, and who takes it while the engine measures.
 //!
-//! Whoever is named by `--server` has to be there, or nothing is measured. Nobody being named, a server that we started
+//! A server that `--server` names has to be there, or nothing is measured. Where none is named, a server that we started
 //! is known, and of any other whoever listens where the target is; if that cannot be told, the measurement stands
 //! without it, and the record says why.
 
@@ -39,7 +39,7 @@ pub(crate) struct Subject {
     running: Option<Running>,
     /// Somebody whom we did not start.
     found: Option<Found>,
-    /// Nobody's is taken, though we may have started a server.
+    /// None is monitored, though we may have started a server.
     is_left_alone: bool,
     /// What it held before the load, in bytes.
     rest: Option<u64>,
@@ -59,7 +59,7 @@ impl Subject {
             rest: None,
         };
         let known = match &plan.observe {
-            Some(Observe::Nobody) => {
+            Some(Observe::Off) => {
                 subject.is_left_alone = true;
                 return Ok((subject, Observed::none("--server none leaves it alone")));
             }
@@ -108,7 +108,7 @@ fn find(named: &Observe) -> Result<Found, ObserveError> {
         Observe::Name(name) => Found::by_name(name),
         Observe::Port(port) => Found::by_port(*port),
         Observe::Cgroup(path) => Found::by_cgroup(path),
-        Observe::Nobody => Err("matches no process".into()),
+        Observe::Off => Err("matches no process".into()),
     };
     found.map_err(|why| ObserveError {
         name: named.to_string(),
@@ -249,7 +249,7 @@ mod tests {
     fn whoever_is_to_be_left_alone_is_not_looked_for() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut plan = Plan::example(listener.local_addr().unwrap());
-        plan.observe = Some(Observe::Nobody);
+        plan.observe = Some(Observe::Off);
         let (mut subject, observed) = of(&plan).unwrap();
         assert!(subject.server().is_none() && subject.rest.is_none());
         let why = observed.why_not.as_deref();
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_round_is_cut_short_when_a_condition_to_abort_is_met() {
         let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
-        plan.observe = Some(Observe::Nobody);
+        plan.observe = Some(Observe::Off);
         plan.abort_if = plan::requirement::requirements("errors>=5").unwrap();
         let (mut subject, _) = of(&plan).unwrap();
         let (stop, cut) = (AtomicBool::new(false), AtomicBool::new(false));

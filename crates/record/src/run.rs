@@ -113,6 +113,32 @@ fn is_one(count: &u64) -> bool {
 }
 
 impl Run {
+    /// Returns a record of which nothing is measured yet.
+    pub fn new(plan: Plan, machine: Machine, weigh: &str, started_unix: u64) -> Run {
+        Run {
+            schema: crate::SCHEMA_VERSION,
+            weigh: weigh.to_owned(),
+            started_unix,
+            machine,
+            plan,
+            probe: None,
+            observed: None,
+            points: Vec::new(),
+            summary: None,
+            sent_total: SentTotal::default(),
+            curve: None,
+            elapsed: None,
+            findings: Vec::new(),
+            requirements: Vec::new(),
+            interrupted: false,
+            broken_off: None,
+            aborted: None,
+            exit: None,
+            server_end: None,
+            resumed_unix: Vec::new(),
+        }
+    }
+
     /// Makes room for the points of a sweep, which are measured in any order.
     pub fn expect_points(&mut self) {
         if self.plan.sweep.is_some() && !self.plan.is_search() {
