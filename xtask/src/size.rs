@@ -1,18 +1,23 @@
 //! `cargo xtask size`: how much code each workspace member has.
 //!
-//! A line counts where it has code: blank lines, comments and the text inside strings that span lines do not. What
-//! stands under `#[cfg(test)]`, in a folder `tests` or in a file `tests.rs` is test code and counted apart. The scanner
-//! is that of `tidy`, so both agree on what a test is.
+//! A line counts where it has code: blank lines, comments and the text inside strings that span lines do not. Counted
+//! apart as test code is what stands under `#[cfg(test)]` or a feature that only tests switch on, with all files of a
+//! module that is declared so, and what is in a folder `tests` or a file `tests.rs`. The scanner is that of `tidy`, so
+//! both agree on what a test is.
 
 use crate::cargo::root;
 use crate::tidy::{Source, Tree};
 use anyhow::Result;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use units::count;
 
 /// Count the lines of code of each member: no blanks, no comments, tests apart.
 #[derive(Debug, clap::Args)]
-pub struct Size {}
+pub struct Size {
+    /// Root of the tree to count, such as an older checkout; this one if omitted.
+    root: Option<PathBuf>,
+}
 
 /// Lines with code.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +29,13 @@ struct Lines {
 impl Size {
     /// Prints a row a member, and the sum.
     pub fn run(&self) -> Result<()> {
-        let tree = Tree::read(&root())?;
-        print!("{}", table(tree.with_extension("rs").map(Source::parse)));
+        let tree = Tree::read(&self.root.clone().unwrap_or_else(root))?;
+        print!("{}", table(&Source::all(&tree)));
         Ok(())
     }
 }
 
-fn table(sources: impl Iterator<Item = Source>) -> String {
+fn table(sources: &[Source]) -> String {
     let mut members: BTreeMap<String, Lines> = BTreeMap::new();
     for source in sources {
         let lines = members.entry(member(&source.path)).or_default();
@@ -87,7 +92,7 @@ mod tests {
             file("crates/wire/tests/all.rs", "fn c() {}\n"),
             file("xtask/src/main.rs", "fn d() {}\nfn e() {}\n"),
         ];
-        let table = table(sources.into_iter());
+        let table = table(&sources);
         let rows: Vec<Vec<&str>> = table
             .lines()
             .map(|line| line.split_whitespace().collect())

@@ -44,7 +44,7 @@ pub fn run() -> Result<()> {
 fn check(root: &Path) -> Result<Vec<Complaint>> {
     let workspace = Workspace::read(root)?;
     let tree = Tree::read(root)?;
-    let sources: Vec<Source> = tree.with_extension("rs").map(Source::parse).collect();
+    let sources = Source::all(&tree);
     let mut complaints = edges::check(edges::ROOMS, &workspace);
     complaints.extend(edges::check_map(edges::ROOMS, &tree));
     complaints.extend(lints::check(&tree, &workspace));

@@ -3,7 +3,7 @@
 //! A small scanner and no parser: the rules ask for words and blocks, which survive code that does not compile yet,
 //! macros included. Text in strings and comments can never trip a rule, the rules' own text least of all.
 
-use super::tree::File;
+use super::tree::{File, Tree};
 
 /// One line.
 #[derive(Debug, Default, Clone)]
@@ -27,7 +27,27 @@ pub struct Source {
     pub lines: Vec<Line>,
 }
 
+/// Features of the workspace that only add support for tests.
+const TEST_FEATURES: &[&str] = &["example", "sim"];
+
 impl Source {
+    /// Returns every Rust file of the tree. The files of a module that is declared for tests only are test code too.
+    pub fn all(tree: &Tree) -> Vec<Source> {
+        let mut sources: Vec<Source> = tree.with_extension("rs").map(Source::parse).collect();
+        let modules: Vec<String> = sources.iter().flat_map(Source::test_modules).collect();
+        let is_support = |path: &str| {
+            let rest = modules
+                .iter()
+                .filter_map(|module| path.strip_prefix(module));
+            rest.into_iter()
+                .any(|rest| rest == ".rs" || rest.starts_with('/'))
+        };
+        for source in sources.iter_mut().filter(|it| is_support(&it.path)) {
+            source.lines.iter_mut().for_each(|line| line.test = true);
+        }
+        sources
+    }
+
     /// Takes a file apart.
     pub fn parse(file: &File) -> Source {
         let mut source = Source {
@@ -57,9 +77,20 @@ impl Source {
         self.lines[line - 1].test
     }
 
-    /// The line (from 1) in which the item that starts at `line` and `column` closes its braces; none if it ends with
-    /// a semicolon before it opens any.
-    fn block_end(&self, line: usize, column: usize) -> Option<usize> {
+    /// Paths, without extension, of the modules that this file declares in test code: `src/a` has `mod b;` for `src/a/b`.
+    fn test_modules(&self) -> Vec<String> {
+        let path = self.path.trim_end_matches(".rs");
+        let roots = ["/lib", "/main", "/mod"];
+        let folder = roots.iter().find_map(|root| path.strip_suffix(root));
+        let folder = folder.unwrap_or(path);
+        let marked = self.lines.iter().filter(|line| line.test);
+        let names =
+            marked.filter_map(|line| line.code.trim().strip_suffix(';')?.rsplit_once("mod "));
+        names.map(|(_, name)| format!("{folder}/{name}")).collect()
+    }
+
+    /// The line (from 1) in which the item that starts at `line` and `column` closes its braces, or has its semicolon.
+    fn item_end(&self, line: usize, column: usize) -> Option<usize> {
         let (mut braces, mut brackets) = (0_u32, 0_u32);
         for (index, text) in self.lines.iter().enumerate().skip(line - 1) {
             let skipped = if index + 1 == line { column } else { 0 };
@@ -67,7 +98,7 @@ impl Source {
                 match character {
                     '(' | '[' => brackets += 1,
                     ')' | ']' => brackets = brackets.saturating_sub(1),
-                    ';' if braces == 0 && brackets == 0 => return None,
+                    ';' if braces == 0 && brackets == 0 => return Some(index + 1),
                     '{' => braces += 1,
                     '}' => {
                         braces = braces.saturating_sub(1);
@@ -82,7 +113,7 @@ impl Source {
         None
     }
 
-    /// A file of tests is one in a folder `tests`, or named so; elsewhere it is what stands under `#[cfg(test)]`.
+    /// A file of tests is one in a folder `tests`, or named so; elsewhere test code is what a [`Line::test_mark`] is for.
     fn mark_tests(&mut self) {
         let parts: Vec<&str> = self.path.split('/').collect();
         if parts
@@ -92,17 +123,12 @@ impl Source {
             self.lines.iter_mut().for_each(|line| line.test = true);
             return;
         }
-        let marks: Vec<(usize, usize)> = self
-            .lines
-            .iter()
-            .enumerate()
-            .filter_map(|(index, line)| {
-                let mark = "#[cfg(test)]";
-                Some((index + 1, line.code.find(mark)? + mark.len()))
-            })
+        let marks: Vec<(usize, usize)> = (1..)
+            .zip(&self.lines)
+            .filter_map(|(number, line)| Some((number, line.test_mark()?)))
             .collect();
         for (line, column) in marks {
-            let end = self.block_end(line, column).unwrap_or(line);
+            let end = self.item_end(line, column).unwrap_or(line);
             self.lines[line - 1..end]
                 .iter_mut()
                 .for_each(|line| line.test = true);
@@ -110,8 +136,21 @@ impl Source {
     }
 }
 
+impl Line {
+    /// The column behind a condition that holds in tests only: `test`, or a feature that only tests switch on.
+    fn test_mark(&self) -> Option<usize> {
+        let start = self.code.find("#[cfg(")?;
+        let end = start + self.code[start..].find(")]")? + 2;
+        let condition = &self.code[start..end];
+        let mut words = word_spans(condition).map(|(from, to)| &condition[from..to]);
+        let has_feature = TEST_FEATURES.contains(&self.text.as_str());
+        let is_for_tests = words.clone().any(|word| word == "test") || has_feature;
+        (is_for_tests && words.all(|word| word != "not")).then_some(end)
+    }
+}
+
 /// Where the words of `code` begin and end, in bytes.
-pub fn word_spans(code: &str) -> impl Iterator<Item = (usize, usize)> {
+pub fn word_spans(code: &str) -> impl Iterator<Item = (usize, usize)> + Clone {
     let part = |character: char| character.is_alphanumeric() || character == '_';
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -360,5 +399,44 @@ mod tests {
             .collect();
         assert_eq!(marks, [false, true, true, true, true, false, false]);
         assert!(source("crates/cli/tests/run.rs", text).is_test(1));
+    }
+
+    #[test]
+    fn conditions_of_tests_are_told_from_others() {
+        let cases = [
+            ("#[cfg(test)]", true),
+            ("#[cfg(feature = \"sim\")]", true),
+            ("#[cfg(any(test, feature = \"example\"))]", true),
+            ("#[cfg(feature = \"tls\")]", false),
+            ("#[cfg(not(test))]", false),
+            ("#[cfg(unix)] // not in a test", false),
+        ];
+        for (condition, is_test) in cases {
+            let source = source("src/a.rs", &format!("{condition}\npub mod b;\nmod c;\n"));
+            let marks = [1, 2, 3].map(|line| source.is_test(line));
+            assert_eq!(marks, [is_test, is_test, false], "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_module_for_tests_has_its_files_with_it() {
+        let file = |(path, text): (&str, &str)| File {
+            path: path.into(),
+            text: text.into(),
+        };
+        let declared = "#[cfg(test)]\npub(crate) mod fixture;\nmod plain;\n";
+        let files = [
+            ("a/src/fixture.rs", "mod deep;"),
+            ("a/src/fixture/deep.rs", "fn a() {}"),
+            ("a/src/fixtures.rs", "fn a() {}"),
+            ("a/src/lib.rs", declared),
+            ("a/src/plain.rs", declared),
+            ("a/src/plain/fixture.rs", "fn a() {}"),
+        ];
+        let tree = Tree {
+            files: files.map(file).into(),
+        };
+        let found: Vec<bool> = Source::all(&tree).iter().map(|it| it.is_test(1)).collect();
+        assert_eq!(found, [true, true, false, true, true, true]);
     }
 }
