@@ -7,7 +7,7 @@
 //!
 //! It knows the loop as any owner of a thread does, and nothing of how it works.
 
-use engine::{Gate, Job, Ledger, Thread};
+use engine::{Barrier, Job, Thread, ThreadResult};
 use kernel::files::File;
 use kernel::sim::{Peer, Sim, World};
 use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, ListenOptions};
@@ -135,8 +135,8 @@ impl Ring for Apart<'_> {
 
 /// Everything below this is counted, but for the ring.
 #[inline(never)]
-fn counted(ring: &mut Sim<Constant>, job: &Job, gate: &Gate<'_>) -> Ledger {
-    Thread::new(Apart(ring), job, gate, 0, 0).run()
+fn counted(ring: &mut Sim<Constant>, job: &Job, barrier: &Barrier<'_>) -> ThreadResult {
+    Thread::new(Apart(ring), job, barrier, 0, 0).run()
 }
 
 fn plan(connections: u32, exchanges: u64) -> Plan {
@@ -159,11 +159,11 @@ fn main() -> ExitCode {
     let endpoint = plan.target.endpoints[0].clone();
     let job = Job::new(plan, endpoint).expect("the plan names no file");
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(1, &stop);
+    let barrier = Barrier::new(1, &stop);
     let mut ring = Sim::new(1, Constant);
-    let ledger = black_box(counted(&mut ring, &job, &gate));
-    println!("{} ok of {exchanges}", ledger.tally.ok);
-    match ledger.tally.ok == exchanges {
+    let result = black_box(counted(&mut ring, &job, &barrier));
+    println!("{} ok of {exchanges}", result.tally.ok);
+    match result.tally.ok == exchanges {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }

@@ -13,7 +13,7 @@
 //! When the campaign says Stop the round is cut short and handed over; when its line ends, so that nobody is there to
 //! hand anything over to, the generator is to end at once.
 
-use engine::{Job, Observer, Part, Progress, Rendezvous, Rep, Stage};
+use engine::{Job, Observer, Part, Progress, Rep, StartSignal, SyncPoint};
 use plan::{Endpoint, Plan};
 use record::{Awake, Round};
 use serde::{Deserialize, Serialize};
@@ -100,13 +100,13 @@ pub fn generate(
 ) -> Result<(), GenerateError> {
     let mut input = BufReader::new(input);
     let order: Order = next(&mut input).map_err(GenerateError::NoOrder)?;
-    let rendezvous = Arc::new(Rendezvous::default());
-    let heard = Arc::clone(&rendezvous);
+    let start_signal = Arc::new(StartSignal::default());
+    let heard = Arc::clone(&start_signal);
     let listen = move || {
         while let Ok(told) = next(&mut input) {
             match told {
                 Told::Open(stage, at) => {
-                    let stage = Stage::ALL.get(stage);
+                    let stage = SyncPoint::ALL.get(stage);
                     stage.into_iter().for_each(|stage| heard.open(*stage, at));
                 }
                 Told::Stop => stop.store(true, Ordering::Relaxed),
@@ -117,7 +117,7 @@ pub fn generate(
     let thread = std::thread::Builder::new().name("weigh-ears".to_owned());
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
     let mut voice = Voice(output);
-    let said = measure(order, &rendezvous, stop, &mut voice);
+    let said = measure(order, &start_signal, stop, &mut voice);
     voice.say(&said);
     Ok(())
 }
@@ -131,7 +131,7 @@ fn next<T: for<'a> Deserialize<'a>>(input: &mut impl BufRead) -> io::Result<T> {
 
 fn measure(
     order: Order,
-    rendezvous: &Rendezvous,
+    start_signal: &StartSignal,
     stop: &AtomicBool,
     voice: &mut Voice<'_>,
 ) -> Said {
@@ -150,7 +150,7 @@ fn measure(
     };
     let part = Part { index: place, of };
     let rep = Rep { index, seq };
-    match engine::round_in_part(&job, part, rep, rendezvous, stop, voice) {
+    match engine::round_in_part(&job, part, rep, start_signal, stop, voice) {
         Ok((round, seq)) => Said::Done(Box::new(round), seq),
         Err(error) => Said::Failed(error.to_string()),
     }
@@ -169,7 +169,7 @@ impl Voice<'_> {
 }
 
 impl Observer for Voice<'_> {
-    fn arrived(&mut self, stage: Stage) {
+    fn arrived(&mut self, stage: SyncPoint) {
         self.say(&Said::Arrived(stage as usize));
     }
 

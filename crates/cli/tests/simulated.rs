@@ -3,7 +3,7 @@
 //! In scope: answers before any request, which on loopback are a race; a clock that is slow to read. Out of scope: what
 //! is printed of it; that is the command's, tested beside this.
 
-use engine::{Gate, Job, Thread, assemble};
+use engine::{Barrier, Job, Thread, assemble};
 use kernel::Ring;
 use kernel::sim::{ConnectAnswer, Options, Peer, Sim, World};
 use plan::{Connect, Load, Plan, Stop};
@@ -54,13 +54,13 @@ fn plan(connections: u32, requests: u64, connect: Connect) -> Plan {
 fn round(plan: &Plan, every: u64, options: Options) -> Round {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(1, &stop);
+    let barrier = Barrier::new(1, &stop);
     let server = Hasty {
         every,
         ..Hasty::default()
     };
     let ring = Sim::with(1, server, options);
-    assemble(0, vec![Thread::new(ring, &job, &gate, 0, 0).run()])
+    assemble(0, vec![Thread::new(ring, &job, &barrier, 0, 0).run()])
 }
 
 #[test]

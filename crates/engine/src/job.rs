@@ -1,6 +1,6 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
-use crate::{lines, vigil};
+use crate::{busy_poll, lines};
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::{Awake, Requested};
 use std::fs;
@@ -69,7 +69,7 @@ impl Job {
             .transpose()?;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
-            awake: vigil::awake(&plan, &endpoint),
+            awake: busy_poll::awake(&plan, &endpoint),
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
             nodelay: plan.protocol.pipeline > 1
@@ -144,18 +144,18 @@ fn body_bytes(request: &Request) -> Result<Vec<u8>, JobError> {
 /// A number below [`Answers::MOST`](record::Answers::MOST) is the only request of a run and nothing else: of all others the
 /// number lies beyond what is looked up for every response, so that telling them apart costs such a run nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked(u32);
+pub(crate) struct RequestIndex(u32);
 
-impl Asked {
+impl RequestIndex {
     const ONE_OF_SEVERAL: u32 = 1 << 31;
     const UNCOMPARED: u32 = 1 << 30;
     /// One that is in no list, or whose responses may differ and that is the only one.
-    pub(crate) const UNLISTED: Asked = Asked(Self::UNCOMPARED);
+    pub(crate) const UNLISTED: RequestIndex = RequestIndex(Self::UNCOMPARED);
 
-    fn new(place: usize, is_one_of_several: bool, is_template: bool) -> Asked {
+    fn new(place: usize, is_one_of_several: bool, is_template: bool) -> RequestIndex {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let several = flag(is_one_of_several, Self::ONE_OF_SEVERAL);
-        Asked(place as u32 | several | flag(is_template, Self::UNCOMPARED))
+        RequestIndex(place as u32 | several | flag(is_template, Self::UNCOMPARED))
     }
 
     /// Its number, with what else is known of it.
@@ -184,7 +184,7 @@ pub(crate) struct Prepared {
     pub(crate) body: Arc<[u8]>,
     pub(crate) is_head: bool,
     pub(crate) template: Option<Template>,
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestIndex,
 }
 
 /// The requests of `listed` in the order in which they are sent, each as often as its weight says.
@@ -200,7 +200,7 @@ fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, Job
             None => body_bytes(request)?.into(),
         };
         bodies.extend(request.body.as_ref().map(|body| (body, Arc::clone(&bytes))));
-        let asked = Asked::new(place, listed.len() > 1, request.is_template());
+        let asked = RequestIndex::new(place, listed.len() > 1, request.is_template());
         each.push(Prepared::new(request, plan, bytes, asked));
     }
     let weights: Vec<u32> = listed.iter().map(|(_, weight)| *weight).collect();
@@ -231,7 +231,7 @@ pub(crate) struct Template {
 }
 
 impl Prepared {
-    fn new(request: &Request, plan: &Plan, body: Arc<[u8]>, asked: Asked) -> Prepared {
+    fn new(request: &Request, plan: &Plan, body: Arc<[u8]>, asked: RequestIndex) -> Prepared {
         let length = request.body.as_ref().map(|_| body.len() as u64);
         Prepared {
             head: encode(request, plan, length),

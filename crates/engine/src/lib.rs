@@ -19,30 +19,30 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod books;
+mod barrier;
+mod busy_poll;
 mod full;
-mod gaps;
-mod gate;
+mod hold_open;
 mod job;
 mod lines;
-mod linger;
-mod pace;
+mod local_addresses;
 mod probe;
+mod quota;
+mod recorder;
+mod request_source;
 mod round;
 mod schedule;
-mod script;
 mod slot;
-mod source;
 mod stack;
+mod stalls;
 mod suspension;
 mod thread;
 mod verdict;
-mod vigil;
 mod watchdog;
 
-pub use gate::{Gate, Progress, Rendezvous, Stage};
+pub use barrier::{Barrier, Progress, StartSignal, SyncPoint};
+pub use busy_poll::awake;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};
-pub use thread::{Ledger, Thread};
-pub use vigil::awake;
+pub use thread::{Thread, ThreadResult};

@@ -126,13 +126,13 @@ impl Shown {
 }
 
 /// Keeps an exchange, and compares its body with the expected one.
-struct Recorder<'a> {
+struct Transcript<'a> {
     shown: Shown,
     expected: Option<&'a [u8]>,
     differs: bool,
 }
 
-impl Sink for Recorder<'_> {
+impl Sink for Transcript<'_> {
     fn first(&mut self, _: ExchangeId) {}
 
     fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
@@ -265,7 +265,7 @@ fn exchange<R: Ring>(
     body: Vec<u8>,
     stop: &AtomicBool,
 ) -> Shown {
-    let mut recorder = Recorder {
+    let mut transcript = Transcript {
         shown: Shown {
             request_head: head.clone(),
             request_body: body.clone(),
@@ -283,7 +283,7 @@ fn exchange<R: Ring>(
     });
     let deadline = ring.now() + job.plan.timeouts.exchange;
     let mut result = send(ring, &mut connection);
-    while result.is_ok() && !recorder.shown.over {
+    while result.is_ok() && !transcript.shown.over {
         let Some(patience) = left(ring, deadline, stop) else {
             result = Err(format!(
                 "no complete response within {}",
@@ -295,10 +295,10 @@ fn exchange<R: Ring>(
         while let Some(completion) = ring.next() {
             match completion.event {
                 Event::Received => {
-                    let received = connection.receive(ring.received(), &mut recorder);
-                    recorder.shown.note(received);
+                    let received = connection.receive(ring.received(), &mut transcript);
+                    transcript.shown.note(received);
                 }
-                Event::Ended => drop(connection.end(&mut recorder)),
+                Event::Ended => drop(connection.end(&mut transcript)),
                 Event::Writable => result = send(ring, &mut connection),
                 Event::Failed(errno) => result = Err(errno.to_string()),
                 Event::Connected | Event::Incoming => {}
@@ -306,14 +306,14 @@ fn exchange<R: Ring>(
         }
     }
     if let Err(why) = result
-        && !recorder.shown.over
+        && !transcript.shown.over
     {
-        recorder.shown.fault = Some(why);
-        connection.abandon(&mut recorder, Violation::Abandoned);
+        transcript.shown.fault = Some(why);
+        connection.abandon(&mut transcript, Violation::Abandoned);
     }
-    let Recorder {
+    let Transcript {
         mut shown, differs, ..
-    } = recorder;
+    } = transcript;
     shown.judge(&job.plan.expect, differs);
     shown
 }

@@ -1,9 +1,9 @@
 //! One round on real threads: started together, watched while they work, added up at the end.
 
-use crate::gate::{Gate, Progress, Rendezvous, Stage};
+use crate::barrier::{Barrier, Progress, StartSignal, SyncPoint};
 use crate::job::Job;
 use crate::suspension::Suspension;
-use crate::thread::{Ledger, Thread};
+use crate::thread::{Thread, ThreadResult};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
 use record::{Round, SentTotal, Window};
@@ -40,8 +40,8 @@ pub enum RoundError {
 
 /// Looks on while a round is measured, from a thread that takes no part in it.
 pub trait Observer {
-    /// Every thread of this process has come as far as `stage`.
-    fn arrived(&mut self, _: Stage) {}
+    /// Every thread of this process has come as far as `sync_point`.
+    fn arrived(&mut self, _: SyncPoint) {}
     /// The window has just opened.
     fn opened(&mut self) {}
     /// The window has just closed.
@@ -70,7 +70,7 @@ impl Observer for Silent {}
 /// See [`RoundError`]. Whatever the server does is no error but data.
 ///
 /// # Panics
-/// When a thread's books do not balance: that is our own bug, and the round is void.
+/// When a thread's counts do not balance: that is our own bug, and the round is void.
 pub fn round(
     job: &Job,
     index: u32,
@@ -78,9 +78,9 @@ pub fn round(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
-    let gate = Gate::new(job.plan().threads(), stop);
-    gate.expect_look();
-    on_threads(job, &gate, 0, 1, Rep { index, seq }, observer)
+    let barrier = Barrier::new(job.plan().threads(), stop);
+    barrier.expect_look();
+    on_threads(job, &barrier, 0, 1, Rep { index, seq }, observer)
 }
 
 /// Which of several processes that carry out one round together this one is.
@@ -95,7 +95,7 @@ pub struct Part {
 /// As [`round`], for one of several processes that do it together: of the plan's threads it lives every `part.of`-th,
 /// from number `part.index` on. What is shared out over threads (connections, schedule, numbers, lines of files) is so
 /// shared out over processes, and together they do what one process with all the threads would do. Stages open when
-/// `rendezvous` says, after [`Observer::arrived`].
+/// `start_signal` says, after [`Observer::arrived`].
 ///
 /// # Errors
 /// As of [`round`].
@@ -106,15 +106,15 @@ pub fn round_in_part(
     job: &Job,
     part: Part,
     rep: Rep,
-    rendezvous: &Rendezvous,
+    start_signal: &StartSignal,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
     let threads = job.plan().threads();
     let here = plan::share(u64::from(threads), part.index, part.of) as u32;
     assert!(here > 0, "there is no thread for this process");
-    let gate = Gate::new(threads, stop).shared(here, rendezvous);
-    on_threads(job, &gate, part.index, part.of, rep, observer)
+    let barrier = Barrier::new(threads, stop).shared(here, start_signal);
+    on_threads(job, &barrier, part.index, part.of, rep, observer)
 }
 
 /// Which repetition a round is.
@@ -129,7 +129,7 @@ pub struct Rep {
 /// Carries a round out on every `step`-th of the plan's threads, from number `first` on.
 fn on_threads(
     job: &Job,
-    gate: &Gate<'_>,
+    barrier: &Barrier<'_>,
     first: u32,
     step: u32,
     Rep { index, seq }: Rep,
@@ -139,7 +139,7 @@ fn on_threads(
     let setup = |error: String| RoundError::Setup { threads, error };
     let suspension = Suspension::begin(kernel::clock::suspended);
     let begun = kernel::clock::now();
-    let ledgers = std::thread::scope(|scope| {
+    let results = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in (first..threads).step_by(step as usize) {
             let place = Place {
@@ -147,23 +147,23 @@ fn on_threads(
                 thread,
                 seq,
             };
-            match spawn(scope, job, gate, place) {
+            match spawn(scope, job, barrier, place) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    gate.fail();
+                    barrier.fail();
                     return Err(setup(error.to_string()));
                 }
             }
         }
-        watch(gate, observer);
-        let ledgers: Result<Vec<Ledger>, Errno> = handles.into_iter().map(join).collect();
-        ledgers.map_err(|errno| match job.plan().ring {
+        watch(barrier, observer);
+        let results: Result<Vec<ThreadResult>, Errno> = handles.into_iter().map(join).collect();
+        results.map_err(|errno| match job.plan().ring {
             RingKind::Epoll => setup(errno.to_string()),
             RingKind::IoUring => RoundError::NoUring { errno },
         })
     })?;
-    let next = ledgers.iter().map(|ledger| ledger.seq).max().unwrap_or(seq);
-    let mut round = assemble(index, ledgers);
+    let next = results.iter().map(|result| result.seq).max().unwrap_or(seq);
+    let mut round = assemble(index, results);
     if let Some(requested) = &mut round.tally.requested {
         requested.name(&job.labels);
     }
@@ -175,12 +175,12 @@ fn on_threads(
 fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     job: &'env Job,
-    gate: &'env Gate<'env>,
+    barrier: &'env Barrier<'env>,
     place: Place,
-) -> std::io::Result<ScopedJoinHandle<'scope, Result<Ledger, Errno>>> {
+) -> std::io::Result<ScopedJoinHandle<'scope, Result<ThreadResult, Errno>>> {
     let work = move || match job.plan().ring {
-        RingKind::Epoll => live(Epoll::new, job, gate, place),
-        RingKind::IoUring => live(Uring::new, job, gate, place),
+        RingKind::Epoll => live(Epoll::new, job, barrier, place),
+        RingKind::IoUring => live(Uring::new, job, barrier, place),
     };
     Builder::new()
         .name(format!("weigh-{}", place.thread))
@@ -201,22 +201,22 @@ struct Place {
 fn live<R: Ring>(
     ring: impl FnOnce() -> Result<R, Errno>,
     job: &Job,
-    gate: &Gate<'_>,
+    barrier: &Barrier<'_>,
     place: Place,
-) -> Result<Ledger, Errno> {
+) -> Result<ThreadResult, Errno> {
     let Place { round, thread, seq } = place;
     // Where that is not allowed, a shared table only costs more.
     let _ = kernel::descriptors::own();
     let ring = ring().inspect_err(|_| {
-        gate.fail();
-        gate.end();
+        barrier.fail();
+        barrier.end();
     })?;
     let pinned = job.plan().pin.then(|| pin(thread)).flatten();
-    let thread = Thread::new(ring, job, gate, thread, seq);
-    let mut ledger = thread.in_round(round).awake(job.awake).run();
-    ledger.accounts.cpu_pinned = pinned;
-    gate.end();
-    Ok(ledger)
+    let thread = Thread::new(ring, job, barrier, thread, seq);
+    let mut result = thread.in_round(round).awake(job.awake).run();
+    result.accounts.cpu_pinned = pinned;
+    barrier.end();
+    Ok(result)
 }
 
 /// Holds the calling thread on one of the CPUs this process may use.
@@ -233,36 +233,37 @@ fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Tells the observer what happens until every thread has ended.
-fn watch(gate: &Gate<'_>, observer: &mut dyn Observer) {
+fn watch(barrier: &Barrier<'_>, observer: &mut dyn Observer) {
     let (mut opened, mut closed, mut drained) = (false, false, false);
-    let mut stages = Stage::ALL.into_iter().peekable();
+    let mut sync_points = SyncPoint::ALL.into_iter().peekable();
     let mut recent = Recent::default();
-    while !gate.is_over() {
-        if let Some(stage) = stages.next_if(|stage| gate.all_arrived(*stage)) {
-            observer.arrived(stage);
+    while !barrier.is_over() {
+        if let Some(sync_point) = sync_points.next_if(|sync_point| barrier.all_arrived(*sync_point))
+        {
+            observer.arrived(sync_point);
         }
         let now = kernel::clock::now();
-        let (start, end) = gate.window();
+        let (start, end) = barrier.window();
         if !opened && now >= start {
             opened = true;
             observer.opened();
         }
-        if opened && !closed && (now >= end || gate.all_left()) {
+        if opened && !closed && (now >= end || barrier.all_left()) {
             closed = true;
             observer.closed();
         }
-        if let Some(open) = gate.open_connections().filter(|_| !drained) {
+        if let Some(open) = barrier.open_connections().filter(|_| !drained) {
             drained = true;
             observer.drained(open);
-            gate.release();
+            barrier.release();
         }
         let last_second = match observer.wants_latency() {
-            true => recent.look(gate, now),
+            true => recent.look(barrier, now),
             false => [None; 2],
         };
         observer.tick(Progress {
             last_second,
-            ..gate.progress()
+            ..barrier.progress()
         });
         let edge = if opened { end } else { start };
         let nap = if edge > now {
@@ -291,21 +292,21 @@ impl Recent {
     const EVERY: Nanos = Nanos::from_millis(1_000);
 
     /// Returns p50 and p99 of the last second that is known.
-    fn look(&mut self, gate: &Gate<'_>, now: Instant) -> [Option<Nanos>; 2] {
+    fn look(&mut self, barrier: &Barrier<'_>, now: Instant) -> [Option<Nanos>; 2] {
         if now - self.asked >= Self::EVERY {
-            let latency = gate.latency();
+            let latency = barrier.latency();
             let last = latency.since(&self.before);
             let carried = |p| last.quantile_if_carried(p).map(Nanos::from_nanos);
             self.shown = [0.5, 0.99].map(carried);
             (self.asked, self.before) = (now, latency);
-            gate.ask_latency();
+            barrier.ask_latency();
         }
         self.shown
     }
 }
 
 /// Adds up what the threads of one round counted.
-pub fn assemble(index: u32, ledgers: Vec<Ledger>) -> Round {
+pub fn assemble(index: u32, results: Vec<ThreadResult>) -> Round {
     let mut round = Round {
         index,
         ..Round::default()
@@ -314,15 +315,15 @@ pub fn assemble(index: u32, ledgers: Vec<Ledger>) -> Round {
         start: Instant::NEVER,
         end: Instant::ZERO,
     };
-    for ledger in ledgers {
-        window.start = window.start.min(ledger.start);
-        window.end = window.end.max(ledger.end);
-        round.tally.merge(&ledger.tally);
+    for result in results {
+        window.start = window.start.min(result.start);
+        window.end = window.end.max(result.end);
+        round.tally.merge(&result.tally);
         let mut sent: SentTotal = round.sent_total;
-        sent.merge(&ledger.sent);
+        sent.merge(&result.sent);
         round.sent_total = sent;
-        round.partial |= ledger.partial;
-        round.threads.push(ledger.accounts);
+        round.partial |= result.partial;
+        round.threads.push(result.accounts);
     }
     round.tally.pack();
     round.window = match window.start {
@@ -340,14 +341,14 @@ mod tests {
     #[test]
     fn percentiles_of_the_last_second_are_of_what_has_ended_on_all_threads_since_the_look_before() {
         let stop = AtomicBool::new(false);
-        let gate = Gate::new(2, &stop);
+        let barrier = Barrier::new(2, &stop);
         let at = |secs: u64| Instant::from_nanos(secs * 1_000_000_000);
         let mut tallies = [Tally::default(), Tally::default()];
         let mut recent = Recent::default();
         let mut look = |secs, tallies: &[Tally]| {
-            let shown = recent.look(&gate, at(secs));
+            let shown = recent.look(&barrier, at(secs));
             for (thread, tally) in tallies.iter().enumerate() {
-                gate.publish(thread as u32, tally);
+                barrier.publish(thread as u32, tally);
             }
             shown.map(|nanos| nanos.map(|nanos| nanos.as_nanos() / 10_000))
         };

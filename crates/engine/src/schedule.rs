@@ -3,7 +3,7 @@
 //! What is due and waits is not stored: the schedule stands at the first exchange that was not assigned, and all that
 //! are due by now and not before it are the backlog. So a backlog of any length costs nothing.
 //!
-//! What arrives is an exchange, or a connection that is to ask several of them one after the other: a visit. A visit has
+//! What arrives is an exchange, or a connection that is to ask several of them one after the other: a session. A session has
 //! a slot to itself from its arrival on, so that it never finds an idle connection and leaves none.
 
 use crate::full::FullSpans;
@@ -28,12 +28,12 @@ pub(crate) struct Schedule {
     /// When neither had a slot for what was due.
     pub(crate) full: FullSpans,
     places: Vec<Place>,
-    /// The visit on each slot; empty where exchanges arrive.
-    visits: Vec<Option<Visit>>,
+    /// The session on each slot; empty where exchanges arrive.
+    sessions: Vec<Option<Session>>,
     /// Exchanges that an arrival stands for.
     pub(crate) each: u64,
     /// When an exchange was sent last.
-    pub(crate) asked: Instant,
+    pub(crate) last_sent: Instant,
     /// The most connects that may be under way at a time.
     pub(crate) most_connecting: u32,
     /// What may still be assigned before the kernel is asked whether answers have come, in answers.
@@ -59,7 +59,7 @@ struct Place {
 
 /// A connection that arrived.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Visit {
+pub(crate) struct Session {
     /// When it was due.
     pub(crate) due: Instant,
     /// Whether that was in the window.
@@ -70,7 +70,7 @@ pub(crate) struct Visit {
 
 impl Schedule {
     /// The schedule of a thread with so many `slots`, all of them vacant. Nothing is due before [`Schedule::begin`]. With
-    /// `each` it is one of visits of so many exchanges, else of exchanges.
+    /// `each` it is one of sessions of so many exchanges, else of exchanges.
     pub(crate) fn new(
         rate: Rate,
         arrivals: Arrivals,
@@ -89,9 +89,9 @@ impl Schedule {
             idle: Stack::new(slots),
             vacant,
             full: FullSpans::default(),
-            asked: Instant::ZERO,
+            last_sent: Instant::ZERO,
             places: vec![Place::default(); slots as usize],
-            visits: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
+            sessions: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
             each: each.unwrap_or(1),
             most_connecting,
             allowance: BURST * BURST,
@@ -145,8 +145,8 @@ impl Schedule {
         self.open(slot, queued);
     }
 
-    /// The next exchange of the visit on this slot, which waits for no other, is sent.
-    pub(crate) fn continue_visit(&mut self, slot: u32) {
+    /// The next exchange of the session on this slot, which waits for no other, is sent.
+    pub(crate) fn continue_session(&mut self, slot: u32) {
         self.open(slot, Nanos::ZERO);
     }
 
@@ -160,25 +160,25 @@ impl Schedule {
     }
 
     /// Whether connections arrive, and not exchanges.
-    pub(crate) fn is_of_visits(&self) -> bool {
-        !self.visits.is_empty()
+    pub(crate) fn is_of_sessions(&self) -> bool {
+        !self.sessions.is_empty()
     }
 
-    /// A visit begins on this slot.
-    pub(crate) fn receive(&mut self, slot: u32, visit: Visit) {
-        if let Some(place) = self.visits.get_mut(slot as usize) {
-            *place = Some(visit);
+    /// A session begins on this slot.
+    pub(crate) fn receive(&mut self, slot: u32, session: Session) {
+        if let Some(place) = self.sessions.get_mut(slot as usize) {
+            *place = Some(session);
         }
     }
 
-    /// The visit on this slot, if there is one.
-    pub(crate) fn visit(&mut self, slot: u32) -> Option<&mut Visit> {
-        self.visits.get_mut(slot as usize)?.as_mut()
+    /// The session on this slot, if there is one.
+    pub(crate) fn session(&mut self, slot: u32) -> Option<&mut Session> {
+        self.sessions.get_mut(slot as usize)?.as_mut()
     }
 
-    /// The visit on this slot is over.
-    pub(crate) fn dismiss(&mut self, slot: u32) -> Option<Visit> {
-        self.visits.get_mut(slot as usize)?.take()
+    /// The session on this slot is over.
+    pub(crate) fn dismiss(&mut self, slot: u32) -> Option<Session> {
+        self.sessions.get_mut(slot as usize)?.take()
     }
 
     /// The slot has become free, or usable, at `at`, its connection after `connecting`.

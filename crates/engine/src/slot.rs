@@ -9,7 +9,7 @@
 //!     +------------------------------------+ closed by either side
 //! ```
 
-use crate::job::Asked;
+use crate::job::RequestIndex;
 use crc32fast::Hasher;
 use record::{Exchange, Step};
 use units::{Instant, Nanos};
@@ -49,7 +49,7 @@ pub(crate) struct Flight {
     /// Bytes of body that have come.
     pub(crate) length: u64,
     /// Which of the listed requests it is.
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestIndex,
     /// The status, once the head has come; 0 before.
     pub(crate) status: u16,
     /// Whether it was due in the window.
@@ -59,7 +59,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(due: Pending, request_bytes: u64, asked: Asked) -> Flight {
+    pub(crate) fn new(due: Pending, request_bytes: u64, asked: RequestIndex) -> Flight {
         Flight {
             exchange: Exchange::due(due.due),
             unsent: request_bytes,
@@ -74,7 +74,7 @@ impl Flight {
 
     /// One whose request of `bytes` the kernel has taken whole, its first byte at `sent`.
     #[inline]
-    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, asked: Asked) -> Flight {
+    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, asked: RequestIndex) -> Flight {
         let mut flight = Flight::new(due, bytes, asked);
         flight.exchange.sent = sent;
         flight.unsent = 0;

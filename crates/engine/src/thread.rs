@@ -1,7 +1,7 @@
-//! One generator thread: its own ring, slots and books. The whole of a round, as one thread lives it.
+//! One generator thread: its own ring, slots and recorder. The whole of a round, as one thread lives it.
 //!
 //! ```text
-//!   connect --> Ready gate --> warm-up --> [ Settled gate, with a number of requests ] --> measure --> drain
+//!   connect --> Ready barrier --> warm-up --> [ Settled barrier, with a number of requests ] --> measure --> drain
 //! ```
 //!
 //! Everything that happens per exchange is in [`Thread::arrive`] and what it calls; everything that happens now and
@@ -22,15 +22,15 @@ mod resending;
 mod tending;
 
 use crate::accounts::Accounts;
-use crate::books::{Books, Cut};
-use crate::gaps::GapWatch;
-use crate::gate::{Gate, Stage};
+use crate::barrier::{Barrier, SyncPoint};
 use crate::job::Job;
-use crate::pace::Pace;
+use crate::local_addresses::LocalAddresses;
+use crate::quota::Quota;
+use crate::recorder::{Cut, Recorder};
+use crate::request_source::RequestSource;
 use crate::schedule::Schedule;
-use crate::script::Script;
 use crate::slot::{Slot, State};
-use crate::source::Sources;
+use crate::stalls::StallDetector;
 use crate::watchdog::Watchdog;
 use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, Stretch, share, share_in_lots};
@@ -56,7 +56,7 @@ const CONNECTS_AT_ONCE: u32 = 256;
 
 /// What a thread hands over when its round is over.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct ThreadResult {
     /// What it counted.
     pub tally: Tally,
     /// Exchanges it sent, by phase.
@@ -78,18 +78,18 @@ pub struct Ledger {
 pub struct Thread<'p, R> {
     ring: R,
     job: &'p Job,
-    gate: &'p Gate<'p>,
+    barrier: &'p Barrier<'p>,
     index: u32,
     threads: u32,
     slots: Vec<Slot<'p>>,
-    script: Script<'p>,
-    pace: Pace,
+    request_source: RequestSource<'p>,
+    quota: Quota,
     /// When exchanges are due; none in a closed loop.
     schedule: Option<Box<Schedule>>,
     /// The round's number, from which the schedule follows.
     round: u32,
-    books: Books<'p>,
-    sources: Sources,
+    recorder: Recorder<'p>,
+    local_addresses: LocalAddresses,
     exchanges_per_connection: u64,
     accounts: Accounts,
     /// When slots that failed to connect may try again.
@@ -113,14 +113,20 @@ pub struct Thread<'p, R> {
     /// Whether its turns look for what is due, and whether they may sleep; so a closed loop's ask one thing of both.
     is_watchful: bool,
     /// Whether this turn only asks, and does not sleep, on purpose.
-    is_spinning: bool,
+    is_polling: bool,
     is_open_noted: bool,
     next_id: u32,
 }
 
 impl<'p, R: Ring> Thread<'p, R> {
-    /// Thread `index` of the round that `gate` was made for. `seq` is the first `{seq}` no earlier round has used.
-    pub fn new(ring: R, job: &'p Job, gate: &'p Gate<'p>, index: u32, seq: u64) -> Thread<'p, R> {
+    /// Thread `index` of the round that `barrier` was made for. `seq` is the first `{seq}` no earlier round has used.
+    pub fn new(
+        ring: R,
+        job: &'p Job,
+        barrier: &'p Barrier<'p>,
+        index: u32,
+        seq: u64,
+    ) -> Thread<'p, R> {
         let plan = &job.plan;
         let threads = plan.threads();
         let slots = share(u64::from(plan.connections()), index, threads);
@@ -131,11 +137,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         let shortest = plan.timeouts.exchange.min(plan.timeouts.connect);
         let clock = ring.now();
         let accounts = Accounts::new(index);
-        let gaps = if plan.load.is_open() {
-            GapWatch::open()
+        let stalls = if plan.load.is_open() {
+            StallDetector::open()
         } else {
             let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
-            GapWatch::closed(capacity)
+            StallDetector::closed(capacity)
         };
         let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
         let heads = Heads::default();
@@ -143,12 +149,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             slots: (0..slots)
                 .map(|_| Slot::new(plan.protocol.pipeline, &heads))
                 .collect(),
-            script: Script::new(job, index, threads, seq),
-            pace: Pace::closed(),
+            request_source: RequestSource::new(job, index, threads, seq),
+            quota: Quota::closed(),
             schedule: Schedule::of(plan, slots as u32, threads),
             round: 0,
-            books: Books::new(job, gaps, watchdog),
-            sources: Sources::new(&plan.sources, peer, job.ports, index, threads),
+            recorder: Recorder::new(job, stalls, watchdog),
+            local_addresses: LocalAddresses::new(&plan.sources, peer, job.ports, index, threads),
             exchanges_per_connection: plan.protocol.exchanges_per_connection(),
             accounts,
             retries: BinaryHeap::new(),
@@ -164,12 +170,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             answered: 0,
             partial: false,
             is_watchful: false,
-            is_spinning: false,
+            is_polling: false,
             is_open_noted: false,
             next_id: 0,
             ring,
             job,
-            gate,
+            barrier,
             index,
             threads,
         }
@@ -188,21 +194,21 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// Lives the round through.
-    pub fn run(mut self) -> Ledger {
-        let _guard = self.gate.guard();
+    pub fn run(mut self) -> ThreadResult {
+        let _guard = self.barrier.guard();
         if self.job.plan.connect == Connect::Eager {
             self.connect_all();
         }
-        if let Some(start) = self.meet(Stage::Ready) {
+        if let Some(start) = self.meet(SyncPoint::Ready) {
             match self.job.plan.stop {
                 Stop::Duration(span) => self.load_for(start + self.job.plan.warmup, span, start),
                 Stop::Requests(number) => self.load_number(number, start),
             }
         }
         self.clock = self.ring.now();
-        self.books.watchdog.look(self.clock);
+        self.recorder.watchdog.look(self.clock);
         self.accounts.close(self.clock);
-        self.gate.leave();
+        self.barrier.leave();
         self.drain();
         self.finish()
     }
@@ -220,7 +226,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 next += 1;
             }
             let settled = self.connecting == 0 && self.retries.is_empty();
-            if settled || self.gate.stopped() || self.clock - progress.0 > patience {
+            if settled || self.barrier.stopped() || self.clock - progress.0 > patience {
                 break;
             }
             self.turn(self.clock + GLANCE * 10);
@@ -230,17 +236,17 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// Waits at the gate; none when everybody is to leave.
-    fn meet(&mut self, stage: Stage) -> Option<Instant> {
-        self.gate.arrive(stage, self.clock);
+    /// Waits at the barrier; none when everybody is to leave.
+    fn meet(&mut self, sync_point: SyncPoint) -> Option<Instant> {
+        self.barrier.arrive(sync_point, self.clock);
         loop {
-            if self.gate.stopped() {
+            if self.barrier.stopped() {
                 self.partial = true;
                 return None;
             }
-            match self.gate.opened(stage) {
+            match self.barrier.opened(sync_point) {
                 Some(start) if self.clock >= start => return Some(start),
-                Some(start) => self.turn(self.rise(start)),
+                Some(start) => self.turn(self.wake_by(start)),
                 None => self.turn(self.clock + GLANCE),
             }
         }
@@ -250,7 +256,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn load_for(&mut self, start: Instant, span: Nanos, begin: Instant) {
         let end = start + span;
         self.open_window(start, end);
-        self.pace = Pace::span(start, end);
+        self.quota = Quota::span(start, end);
         self.begin(begin, Stretch::Window);
         while self.clock < end && !self.interrupted() {
             self.turn(end);
@@ -262,7 +268,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let mut start = begin;
         if self.job.plan.warmup > Nanos::ZERO {
             self.warm_up(begin, begin + self.job.plan.warmup);
-            match self.meet(Stage::Settled) {
+            match self.meet(SyncPoint::Settled) {
                 Some(settled) => start = settled,
                 None => return,
             }
@@ -271,11 +277,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         let plan = &self.job.plan;
         let each = plan.load.exchanges_per_arrival(&plan.protocol);
         let number = share_in_lots(number, each, self.index, self.threads);
-        self.pace = Pace::number(start, number);
-        self.books.gaps.number = number;
+        self.quota = Quota::number(start, number);
+        self.recorder.stalls.number = number;
         self.answered_at = self.clock;
         self.begin(start, Stretch::Window);
-        while self.pace.is_left() || self.under_way > 0 {
+        while self.quota.is_left() || self.under_way > 0 {
             self.turn(self.clock + self.sweep_every);
             if self.interrupted() || self.is_hopeless() {
                 break;
@@ -286,7 +292,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Load from `begin` to `pause` that is not measured, followed to its end.
     fn warm_up(&mut self, begin: Instant, pause: Instant) {
         let limit = pause + self.job.plan.timeouts.exchange;
-        self.pace = Pace::warmup(pause);
+        self.quota = Quota::warmup(pause);
         self.begin(begin, Stretch::Apart);
         let goes_on =
             |thread: &Self| thread.clock < pause || thread.under_way > 0 || thread.has_backlog();
@@ -299,9 +305,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     fn open_window(&mut self, start: Instant, end: Instant) {
-        self.books.open_window(start, end, self.clock);
+        self.recorder.open_window(start, end, self.clock);
         self.accounts.window(start, end);
-        self.gate.announce(start, end);
+        self.barrier.announce(start, end);
         // With a number of requests it is open already, and what is offered next opens what is missing.
         self.note_open(self.clock);
         self.alarm = Instant::ZERO;
@@ -369,7 +375,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// is still followed for a moment: that it ended is worth more than that it was cut off.
     #[inline]
     fn interrupted(&mut self) -> bool {
-        let stopped = self.gate.stopped();
+        let stopped = self.barrier.stopped();
         if stopped {
             self.cut_short();
         }
@@ -379,10 +385,10 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn cut_short(&mut self) {
         self.partial = true;
-        let cut = self.gate.cut(self.clock);
+        let cut = self.barrier.cut(self.clock);
         self.abandon_backlog(cut, Blame::Generator);
-        self.pace.give_up();
-        self.books.cut_window(cut);
+        self.quota.give_up();
+        self.recorder.cut_window(cut);
         self.accounts.cut(cut);
     }
 
@@ -390,8 +396,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// What is still to be asked is then counted as never sent, instead of being asked for hours in vain.
     #[inline]
     fn is_hopeless(&mut self) -> bool {
-        if self.books.answered != self.answered {
-            (self.answered, self.answered_at) = (self.books.answered, self.clock);
+        if self.recorder.answered != self.answered {
+            (self.answered, self.answered_at) = (self.recorder.answered, self.clock);
             return false;
         }
         self.has_waited_in_vain()
@@ -410,11 +416,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
         if self.schedule.is_some() {
             self.abandon_backlog(self.clock, Blame::Server);
-            self.pace.give_up(); // what was not due yet never will be
+            self.quota.give_up(); // what was not due yet never will be
         } else {
-            let never = self.pace.give_up();
-            self.books.tally.due += never;
-            let tally = &mut self.books.tally;
+            let never = self.quota.give_up();
+            self.recorder.tally.due += never;
+            let tally = &mut self.recorder.tally;
             tally.observe_never_sent(never, waited, Blame::Server);
         }
         self.cut_all(Cut::GivenUp);
@@ -430,37 +436,37 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.drain_backlog(patience);
             limit = self.clock + patience + self.sweep_every; // some were sent just now
         }
-        self.pace.give_up();
+        self.quota.give_up();
         let mut hurried = false;
         while self.under_way > 0 && self.clock < limit {
-            if self.gate.stopped() && !hurried {
+            if self.barrier.stopped() && !hurried {
                 hurried = true;
                 limit = self.clock + patience.min(LAST_MOMENT);
             }
             self.turn(limit);
         }
-        self.gate.drained(self.open); // before they are closed
+        self.barrier.drained(self.open); // before they are closed
         self.cut_all(Cut::Stop);
     }
 
-    fn finish(mut self) -> Ledger {
+    fn finish(mut self) -> ThreadResult {
         assert_eq!(self.under_way, 0, "an exchange was lost");
         self.publish();
-        let end = match self.books.end {
-            Instant::NEVER => self.books.last_done,
+        let end = match self.recorder.end {
+            Instant::NEVER => self.recorder.last_done,
             end => end,
         };
-        let tally = self.books.finish(end);
+        let tally = self.recorder.finish(end);
         let mut accounts = self.accounts.finish();
-        accounts.paused = self.books.watchdog.paused();
+        accounts.paused = self.recorder.watchdog.paused();
         assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
-        Ledger {
+        ThreadResult {
             tally,
-            sent: self.books.sent,
+            sent: self.recorder.sent,
             accounts,
-            start: self.books.start,
+            start: self.recorder.start,
             end,
-            seq: self.script.seq(),
+            seq: self.request_source.seq(),
             partial: self.partial,
         }
     }

@@ -9,7 +9,7 @@ mod carried;
 #[path = "bottle/resent.rs"]
 mod resent;
 
-use engine::{Gate, Job, Ledger, Thread, assemble};
+use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
 use plan::{Connect, Load, Plan, Stop};
@@ -183,12 +183,12 @@ fn closed(connections: u32, stop: Stop) -> Plan {
 fn bottle(plan: &Plan, script: Script, options: Options) -> (Round, u64, Vec<Nanos>) {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(1, &stop);
+    let barrier = Barrier::new(1, &stop);
     let server = Server::shared(script);
-    let ledger = Thread::new(Sim::with(1, server.clone(), options), &job, &gate, 0, 0).run();
+    let result = Thread::new(Sim::with(1, server.clone(), options), &job, &barrier, 0, 0).run();
     let server = server.0.lock().unwrap();
     (
-        assemble(0, vec![ledger]),
+        assemble(0, vec![result]),
         server.requests,
         server.drawn.clone(),
     )
@@ -284,15 +284,15 @@ fn with_a_number_the_warm_up_is_drained_first() {
 fn bottles(plan: &Plan, script: &Script) -> (Round, u64) {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(plan.threads(), &stop);
+    let barrier = Barrier::new(plan.threads(), &stop);
     let live = |index| {
         let server = Server::shared(script.clone());
         let sim = Sim::with(u64::from(index), server.clone(), Options::default());
-        let ledger = Thread::new(sim, &job, &gate, index, 0).run();
+        let result = Thread::new(sim, &job, &barrier, index, 0).run();
         let requests = server.0.lock().unwrap().requests;
-        (ledger, requests)
+        (result, requests)
     };
-    let (ledgers, seen): (Vec<Ledger>, Vec<u64>) = std::thread::scope(|scope| {
+    let (results, seen): (Vec<ThreadResult>, Vec<u64>) = std::thread::scope(|scope| {
         let live = &live;
         let threads: Vec<_> = (0..plan.threads())
             .map(|index| scope.spawn(move || live(index)))
@@ -302,7 +302,7 @@ fn bottles(plan: &Plan, script: &Script) -> (Round, u64) {
             .map(|thread| thread.join().unwrap())
             .unzip()
     });
-    (assemble(0, ledgers), seen.iter().sum())
+    (assemble(0, results), seen.iter().sum())
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a closed loop does not see, in the bottle: the real thread loop against a server that stands still at known
 //! moments, in virtual time. The gaps it notes, and what follows from them, are held against the arithmetic.
 
-use engine::{Gate, Job, Ledger, Thread, assemble};
+use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::sim::{ConnectAnswer, Options, Peer, Sim, World};
 use plan::{Arrivals, Connect, Load, Plan, Stop};
 use record::{Blame, Gaps, Kind, Omission, Round, Summary};
@@ -89,7 +89,7 @@ fn plan(connections: u32, stop: Stop) -> Plan {
 }
 
 /// `plan` on one thread, against a server of its own.
-fn thread(plan: &Plan, server: &Server) -> Ledger {
+fn thread(plan: &Plan, server: &Server) -> ThreadResult {
     thread_with(plan, server, Options::default())
 }
 
@@ -103,11 +103,11 @@ fn stopped(plan: &Plan, server: &Server) -> Round {
     )
 }
 
-fn thread_with(plan: &Plan, server: &Server, options: Options) -> Ledger {
+fn thread_with(plan: &Plan, server: &Server, options: Options) -> ThreadResult {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(1, &stop);
-    Thread::new(Sim::with(1, server.clone(), options), &job, &gate, 0, 0).run()
+    let barrier = Barrier::new(1, &stop);
+    Thread::new(Sim::with(1, server.clone(), options), &job, &barrier, 0, 0).run()
 }
 
 fn bottle(plan: &Plan, server: &Server) -> Round {

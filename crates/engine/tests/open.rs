@@ -5,10 +5,10 @@
 #[path = "open/blame.rs"]
 mod blame;
 // Connections that arrive, and not exchanges.
-#[path = "open/visits.rs"]
-mod visits;
+#[path = "open/sessions.rs"]
+mod sessions;
 
-use engine::{Gate, Job, Ledger, Thread, assemble};
+use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};
 use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
@@ -160,15 +160,15 @@ fn bottle_with(plan: &Plan, server: &Server, options: &Options) -> (Round, u64) 
 fn bottle_on(plan: &Plan, server: &Server, options: &Options) -> (Round, Vec<Server>) {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(plan.threads(), &stop);
+    let barrier = Barrier::new(plan.threads(), &stop);
     let live = |index| {
         let shared = Shared(Arc::new(Mutex::new(server.clone())));
         let sim = Sim::with(u64::from(index) + 1, shared.clone(), options.clone());
-        let ledger = Thread::new(sim, &job, &gate, index, 0).run();
+        let result = Thread::new(sim, &job, &barrier, index, 0).run();
         let server = shared.0.lock().unwrap().clone();
-        (ledger, server)
+        (result, server)
     };
-    let (ledgers, servers): (Vec<Ledger>, Vec<Server>) = std::thread::scope(|scope| {
+    let (results, servers): (Vec<ThreadResult>, Vec<Server>) = std::thread::scope(|scope| {
         let live = &live;
         let threads: Vec<_> = (0..plan.threads())
             .map(|index| scope.spawn(move || live(index)))
@@ -178,7 +178,7 @@ fn bottle_on(plan: &Plan, server: &Server, options: &Options) -> (Round, Vec<Ser
             .map(|thread| thread.join().unwrap())
             .unzip()
     });
-    (assemble(0, ledgers), servers)
+    (assemble(0, results), servers)
 }
 
 fn bottle(plan: &Plan, server: &Server) -> Round {

@@ -7,8 +7,8 @@
 //! when the one before it is over, and is closed.
 
 use super::{CONNECTS_AT_ONCE, Thread};
-use crate::books::Cut;
-use crate::schedule::{Schedule, Visit};
+use crate::recorder::Cut;
+use crate::schedule::{Schedule, Session};
 use crate::slot::{Pending, State};
 use kernel::Ring;
 use plan::{Load, Plan, Stretch};
@@ -24,14 +24,14 @@ impl Schedule {
         match plan.load {
             Load::Closed { .. } => None,
             Load::Open { rate, arrivals, .. } => {
-                let of_visits = plan.load.is_of_connections();
+                let of_sessions = plan.load.is_of_connections();
                 let each = plan.load.exchanges_per_arrival(&plan.protocol);
                 // How many connect at a time is what a rate of connections asks.
-                let most = match of_visits {
+                let most = match of_sessions {
                     true => u32::MAX,
                     false => (CONNECTS_AT_ONCE / threads).max(1),
                 };
-                let each = of_visits.then_some(each);
+                let each = of_sessions.then_some(each);
                 let schedule = Schedule::new(rate, arrivals, each, slots, most);
                 Some(Box::new(schedule))
             }
@@ -121,12 +121,12 @@ impl<'p, R: Ring> Thread<'p, R> {
         match slot.state {
             State::Open if slot.has_room(self.exchanges_per_connection) => {
                 match self.take_for_open(index) {
-                    Some(due) if takes_one => self.ask(index, due),
+                    Some(due) if takes_one => self.send_scheduled(index, due),
                     Some(due) => {
                         self.open_exchange(index, due);
                         self.flush(index);
                     }
-                    None => self.lie_down(index),
+                    None => self.park(index),
                 }
             }
             State::Open => self.flush(index),
@@ -135,7 +135,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                     self.slots[index as usize].pending = Some(due);
                     self.connect(index);
                 }
-                None => self.lie_down(index),
+                None => self.park(index),
             },
             State::Closed | State::Connecting(_) | State::Backoff(_) => {}
         }
@@ -143,14 +143,14 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// Nothing is due for this slot.
-    fn lie_down(&mut self, index: u32) {
+    fn park(&mut self, index: u32) {
         let is_open = self.slots[index as usize].state == State::Open;
         let Some(schedule) = &mut self.schedule else {
             return;
         };
         schedule.full.end(self.clock);
         match is_open {
-            true if schedule.is_of_visits() => {
+            true if schedule.is_of_sessions() => {
                 self.leave(index, Cut::Behind);
                 self.offer_freed(index, self.clock);
             }
@@ -159,71 +159,71 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// What is due for a slot with a connection: the visit's next exchange; or the first that waits for any.
+    /// What is due for a slot with a connection: the session's next exchange; or the first that waits for any.
     fn take_for_open(&mut self, index: u32) -> Option<Pending> {
-        match self.schedule.as_ref()?.is_of_visits() {
+        match self.schedule.as_ref()?.is_of_sessions() {
             true => self.take_promised(index),
             false => self.take_scheduled(index),
         }
     }
 
     /// The first that is due by now and was not assigned, if one may be before answers are asked for: an exchange, or the
-    /// first of a visit.
+    /// first of a session.
     fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
         while schedule.head <= self.clock && schedule.is_allowed() {
             let due = schedule.head;
-            match self.pace.take_arrival(due, schedule.each) {
+            match self.quota.take_arrival(due, schedule.each) {
                 Some((belongs, left)) => {
                     schedule.note_assigned();
                     schedule.assign(index, due, self.clock);
-                    schedule.receive(index, Visit { due, belongs, left });
+                    schedule.receive(index, Session { due, belongs, left });
                     schedule.pass();
-                    self.books.note_arrival(belongs);
+                    self.recorder.note_arrival(belongs);
                     return Some(self.begun(due, belongs));
                 }
-                // There is nothing left for it to ask, unless a visit ends early.
-                None if self.pace.is_promised(due) => schedule.pass(),
+                // There is nothing left for it to ask, unless a session ends early.
+                None if self.quota.is_promised(due) => schedule.pass(),
                 None => schedule.end(),
             }
         }
         None
     }
 
-    /// The next exchange of the visit on this slot, due since the one before it was over.
+    /// The next exchange of the session on this slot, due since the one before it was over.
     fn take_promised(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
         let due = schedule.free_since(index);
-        let visit = schedule.visit(index).filter(|visit| visit.left > 0)?;
-        let belongs = self.pace.take_promised(due)?;
-        visit.left -= 1;
-        schedule.continue_visit(index);
+        let session = schedule.session(index).filter(|session| session.left > 0)?;
+        let belongs = self.quota.take_promised(due)?;
+        session.left -= 1;
+        schedule.continue_session(index);
         Some(self.begun(due, belongs))
     }
 
     fn begun(&mut self, due: Instant, belongs: bool) -> Pending {
         self.under_way += 1;
-        self.books.tally.due += u64::from(belongs);
+        self.recorder.tally.due += u64::from(belongs);
         Pending { due, belongs }
     }
 
-    /// The connection on this slot is closed, by `cut`, or could not be opened: if it was a visit, that is over, and what
+    /// The connection on this slot is closed, by `cut`, or could not be opened: if it was a session, that is over, and what
     /// it did not ask is for others.
     #[inline(never)] // a closed loop is to carry nothing of it
-    pub(super) fn end_visit(&mut self, index: u32, cut: Option<Cut>) {
-        let visit = self.schedule.as_mut().and_then(|each| each.dismiss(index));
-        let Some(visit) = visit else { return };
-        self.pace.release(visit.left);
+    pub(super) fn end_session(&mut self, index: u32, cut: Option<Cut>) {
+        let session = self.schedule.as_mut().and_then(|each| each.dismiss(index));
+        let Some(session) = session else { return };
+        self.quota.release(session.left);
         let ended = matches!(cut, Some(Cut::Behind | Cut::Dead(_) | Cut::Timeout));
-        let is_early = visit.left > 0 && self.pace.goes_on(self.clock);
-        if visit.belongs
-            && let Some(visits) = self.books.visits()
+        let is_early = session.left > 0 && self.quota.goes_on(self.clock);
+        if session.belongs
+            && let Some(visits) = self.recorder.visits()
         {
-            if visit.left == 0 && ended {
-                visits.time.record((self.clock - visit.due).as_nanos());
+            if session.left == 0 && ended {
+                visits.time.record((self.clock - session.due).as_nanos());
             } else if is_early {
                 visits.ended_early += 1;
-                visits.forgone += visit.left;
+                visits.forgone += session.left;
             }
         }
     }
@@ -241,9 +241,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         let Some(waits) = schedule.waits(index) else {
             return;
         };
-        schedule.asked = flight.exchange.sent;
+        schedule.last_sent = flight.exchange.sent;
         if flight.belongs
-            && let Some(open) = &mut self.books.tally.open
+            && let Some(open) = &mut self.recorder.tally.open
         {
             open.observe_sent(flight.exchange.lateness(), waits);
         }
@@ -252,7 +252,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Whether something is due that was not assigned.
     pub(super) fn has_backlog(&self) -> bool {
         let head = self.schedule.as_ref().map(|schedule| schedule.head);
-        head.is_some_and(|head| head <= self.clock && self.pace.allows(head))
+        head.is_some_and(|head| head <= self.clock && self.quota.allows(head))
     }
 
     /// Gives up what was due before `limit` and was not assigned: it is never sent. Nothing more becomes due.
@@ -261,12 +261,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             return;
         };
         while schedule.head < limit {
-            let Some((belongs, _)) = self.pace.take_arrival(schedule.head, 1) else {
+            let Some((belongs, _)) = self.quota.take_arrival(schedule.head, 1) else {
                 break;
             };
-            self.books.note_arrival(belongs);
+            self.recorder.note_arrival(belongs);
             if belongs {
-                self.books.never_sent(schedule.head, self.clock, blame);
+                self.recorder.never_sent(schedule.head, self.clock, blame);
             }
             schedule.pass();
         }
@@ -277,10 +277,10 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Sends what was due when the window closed, for at most `patience`.
     pub(super) fn drain_backlog(&mut self, patience: Nanos) {
         let limit = self.clock + patience;
-        while self.has_backlog() && self.clock < limit && !self.gate.stopped() {
+        while self.has_backlog() && self.clock < limit && !self.barrier.stopped() {
             self.turn(limit);
         }
-        let blame = match self.gate.stopped() || self.was_the_limit() {
+        let blame = match self.barrier.stopped() || self.was_the_limit() {
             true => Blame::Generator,
             // Every connection was busy, or none could be had.
             false => Blame::Server,
@@ -291,8 +291,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Whether this thread itself was what could not keep up in the window: it had no CPU time left (in virtual time its
     /// work takes none), or was paused for a good part of it.
     fn was_the_limit(&self) -> bool {
-        let window = self.books.end - self.books.start;
-        let was_paused = self.books.watchdog.paused().total * PAUSED_MOST > window;
+        let window = self.recorder.end - self.recorder.start;
+        let was_paused = self.recorder.watchdog.paused().total * PAUSED_MOST > window;
         was_paused || !self.ring.is_virtual() && self.accounts.was_busy()
     }
 }

@@ -1,7 +1,7 @@
 //! What happens to connections: opened, usable, failed, ended by either side, cut off at the end.
 
 use super::Thread;
-use crate::books::Cut;
+use crate::recorder::Cut;
 use crate::slot::State;
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
@@ -14,18 +14,18 @@ impl<'p, R: Ring> Thread<'p, R> {
         let now = self.ring.now();
         self.clock = now;
         let mut options = ConnectOptions {
-            source: self.sources.next(),
+            source: self.local_addresses.next(),
             nodelay: self.job.nodelay,
         };
-        self.books.tally.connects.attempted += 1;
+        self.recorder.tally.connects.attempted += 1;
         if let Some(schedule) = &mut self.schedule {
             schedule.vacant.remove(index);
         }
         let mut result = self
             .ring
             .connect(Token(index), &self.job.endpoint, &options);
-        if result == Err(Errno::EADDRNOTAVAIL) && self.sources.advance() {
-            options.source = self.sources.next();
+        if result == Err(Errno::EADDRNOTAVAIL) && self.local_addresses.advance() {
+            options.source = self.local_addresses.next();
             result = self
                 .ring
                 .connect(Token(index), &self.job.endpoint, &options);
@@ -48,7 +48,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.clock = at;
         self.connecting -= 1;
         self.open += 1;
-        let connects = &mut self.books.tally.connects;
+        let connects = &mut self.recorder.tally.connects;
         let slot = &mut self.slots[index as usize];
         if let State::Connecting(since) = slot.state {
             connects.time.record((at - since).as_nanos());
@@ -57,7 +57,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
         }
         connects.established += 1;
-        connects.in_window += u64::from(at >= self.books.start && at < self.books.end);
+        connects.in_window += u64::from(at >= self.recorder.start && at < self.recorder.end);
         connects.open_peak = connects.open_peak.max(self.open);
         slot.opened_at();
         if !self.resends.is_empty() {
@@ -73,14 +73,14 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// A connect has failed: it takes the exchange that waited for it along, and the slot waits before the next.
     #[cold]
     pub(super) fn connect_failed(&mut self, index: u32, fault: record::Fault) {
-        self.books.tally.connects.failed.add(fault, 1);
+        self.recorder.tally.connects.failed.add(fault, 1);
         let slot = &mut self.slots[index as usize];
         let retry = slot.failed_at(self.clock);
         if let Some(pending) = slot.pending.take() {
             self.under_way -= 1;
-            self.end_visit(index, None);
+            self.end_session(index, None);
             if pending.belongs {
-                self.books.close_unsent(pending.due, fault, self.clock);
+                self.recorder.close_unsent(pending.due, fault, self.clock);
             }
         }
         self.drop_resends(index, Cut::Behind);
@@ -95,7 +95,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.note_idle_end(index);
         let slot = &mut self.slots[index as usize];
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
-        let delivered = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+        let delivered = slot.deliver(&mut self.recorder, at, None, |connection, arrival| {
             connection.end(arrival)
         });
         self.under_way -= delivered.ended;
@@ -125,16 +125,16 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// The peer ends the connection: counted where nothing was under way on it, as no exchange then tells of it.
     fn note_idle_end(&mut self, index: u32) {
         let is_idle = self.slots[index as usize].flights.is_empty();
-        self.books.tally.connects.lost_idle += u64::from(is_idle);
+        self.recorder.tally.connects.lost_idle += u64::from(is_idle);
     }
 
     /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
     pub(super) fn leave(&mut self, index: u32, cut: Cut) {
-        if !self.books.behind.is_empty() {
+        if !self.recorder.behind.is_empty() {
             self.keep_unanswered(index);
         }
         let slot = &mut self.slots[index as usize];
-        let keeps_ports = matches!(cut, Cut::Stop) && !self.sources.moves_on();
+        let keeps_ports = matches!(cut, Cut::Stop) && !self.local_addresses.moves_on();
         let how = match slot.flights.is_empty() && !keeps_ports {
             true => Closing::Orderly,
             // Off IPv4 loopback a port that is closed in order is gone for a minute, and with it the next round's
@@ -143,7 +143,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         };
         if !slot.flights.is_empty() {
             let delivered = slot.deliver(
-                &mut self.books,
+                &mut self.recorder,
                 self.clock,
                 Some(cut),
                 |connection, arrival| {
@@ -157,7 +157,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         slot.vacate();
         if let Some(schedule) = &mut self.schedule {
             schedule.idle.remove(index);
-            self.end_visit(index, Some(cut));
+            self.end_session(index, Some(cut));
         }
         self.open -= 1;
     }
@@ -165,7 +165,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Ends everything: what is in flight is unfinished, what has no connection was never sent, for which an interrupt is
     /// not the server's fault.
     pub(super) fn cut_all(&mut self, cut: Cut) {
-        let blame = match self.gate.stopped() {
+        let blame = match self.barrier.stopped() {
             true => Blame::Generator,
             false => Blame::Server,
         };
@@ -184,7 +184,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.under_way -= 1;
                 if pending.belongs {
                     let age = self.clock - pending.due;
-                    self.books.tally.observe_never_sent(1, age, blame);
+                    self.recorder.tally.observe_never_sent(1, age, blame);
                 }
             }
         }

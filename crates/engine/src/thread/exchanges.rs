@@ -2,8 +2,8 @@
 //! nanosecond is counted on; nothing here allocates, formats or makes a system call beyond one receive and one send.
 
 use super::{BATCH, Thread};
-use crate::books::{Cut, Delivered};
-use crate::script::Next;
+use crate::recorder::{Cut, Delivered};
+use crate::request_source::NextRequest;
 use crate::slot::{Begun, Flight, Pending, State};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
@@ -23,7 +23,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             result,
             ended,
             broken,
-        } = slot.deliver(&mut self.books, at, None, |connection, arrival| {
+        } = slot.deliver(&mut self.recorder, at, None, |connection, arrival| {
             connection.receive(bytes, arrival)
         });
         self.under_way -= ended;
@@ -53,7 +53,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn violated(&mut self, index: u32, violation: Violation, broken: bool) {
         if !broken {
             // No exchange was ended by it, so that none can be charged with it; but it is not to go unseen.
-            self.books
+            self.recorder
                 .tally
                 .strays
                 .add(verdict::violation(violation, record::Step::Head), 1);
@@ -70,7 +70,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
         let slot = &mut self.slots[index as usize];
         match slot.state {
-            State::Open if slot.connection.takes_one() => self.ask_one(index, at),
+            State::Open if slot.connection.takes_one() => self.send_one(index, at),
             State::Open => {
                 while self.slots[index as usize].has_room(self.exchanges_per_connection) {
                     let Some(due) = self.take(at) else { break };
@@ -94,28 +94,28 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// The straight line through opening and flushing, where nothing is under way: a request whose bytes are there goes
     /// to the kernel without being queued.
     #[inline]
-    fn ask_one(&mut self, index: u32, at: Instant) {
+    fn send_one(&mut self, index: u32, at: Instant) {
         if self.slots[index as usize].opened >= self.exchanges_per_connection {
             return;
         }
         let Some(due) = self.take(at) else { return };
-        self.ask(index, due);
+        self.send_scheduled(index, due);
     }
 
     /// Sends what is due on a connection where nothing is under way. (Always inlined: a call would be felt in a closed
     /// loop, and an open one has but one more.)
     #[inline(always)]
-    pub(super) fn ask(&mut self, index: u32, due: Pending) {
-        let Some(bare) = self.script.next_bare() else {
+    pub(super) fn send_scheduled(&mut self, index: u32, due: Pending) {
+        let Some(bodyless) = self.request_source.next_bodyless() else {
             self.open_exchange(index, due);
             return self.flush(index);
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
-        let answer = self.ring.send(Token(index), &[IoSlice::new(bare.head)]);
-        if answer != Ok(bare.head.len()) {
-            self.open_with(index, due, bare.into());
-            self.note_send(index, bare.head.len(), answer, sent_at);
+        let answer = self.ring.send(Token(index), &[IoSlice::new(bodyless.head)]);
+        if answer != Ok(bodyless.head.len()) {
+            self.open_with(index, due, bodyless.into());
+            self.note_send(index, bodyless.head.len(), answer, sent_at);
             return;
         }
         self.next_id = self.next_id.wrapping_add(1);
@@ -124,26 +124,26 @@ impl<'p, R: Ring> Thread<'p, R> {
         slot.flights.push_back(Flight::sent(
             due,
             sent_at,
-            bare.head.len() as u64,
-            bare.asked,
+            bodyless.head.len() as u64,
+            bodyless.asked,
         ));
         slot.connection
-            .open_sent(ExchangeId(self.next_id), bare.is_head);
-        self.books.note_begun(Begun::one(due.belongs));
+            .open_sent(ExchangeId(self.next_id), bodyless.is_head);
+        self.recorder.note_begun(Begun::one(due.belongs));
     }
 
-    /// Asks the pace for one exchange due at `at`.
+    /// Asks the quota for one exchange due at `at`.
     #[inline]
     fn take(&mut self, at: Instant) -> Option<Pending> {
-        let belongs = self.pace.take(at)?;
+        let belongs = self.quota.take(at)?;
         self.under_way += 1;
-        self.books.tally.due += u64::from(belongs);
+        self.recorder.tally.due += u64::from(belongs);
         Some(Pending { due: at, belongs })
     }
 
     #[inline]
     pub(super) fn open_exchange(&mut self, index: u32, due: Pending) {
-        match self.script.next_shared() {
+        match self.request_source.next_shared() {
             Some(next) => self.open_with(index, due, next),
             None => self.open_made(index, due),
         }
@@ -153,7 +153,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn open_made(&mut self, index: u32, due: Pending) {
         let spare = self.slots[index as usize].connection.spare();
-        match self.script.next_made(spare) {
+        match self.request_source.next_made(spare) {
             Some(next) => self.open_with(index, due, next),
             None => self.run_dry(due),
         }
@@ -161,7 +161,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Always inlined: what is known of `next` where this is called makes most of it go away.
     #[inline(always)]
-    fn open_with(&mut self, index: u32, due: Pending, next: Next<'p>) {
+    fn open_with(&mut self, index: u32, due: Pending, next: NextRequest<'p>) {
         let slot = &mut self.slots[index as usize];
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
@@ -180,11 +180,11 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn run_dry(&mut self, due: Pending) {
         self.under_way -= 1;
-        let never = self.pace.give_up();
-        self.books.tally.due += never;
+        let never = self.quota.give_up();
+        self.recorder.tally.due += never;
         let count = never + u64::from(due.belongs);
         let age = self.clock - due.due;
-        self.books
+        self.recorder
             .tally
             .observe_never_sent(count, age, Blame::Generator);
     }
@@ -232,7 +232,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         match answer {
             Ok(taken) => {
-                self.books.note_begun(slot.stamp_sent(taken, at));
+                self.recorder.note_begun(slot.stamp_sent(taken, at));
                 slot.connection.sent(taken);
                 slot.blocked = taken < offered;
                 true

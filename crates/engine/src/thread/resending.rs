@@ -5,7 +5,7 @@
 //! §9.2.2): the server may have acted on it all the same. A closed loop alone has pipelines.
 
 use super::Thread;
-use crate::books::Cut;
+use crate::recorder::Cut;
 use crate::slot::{Flight, State};
 use kernel::Ring;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Decides what becomes of the exchanges that the slot's connection has left behind; it is about to be closed.
     #[cold]
     pub(super) fn keep_unanswered(&mut self, index: u32) {
-        let behind = std::mem::take(&mut self.books.behind);
+        let behind = std::mem::take(&mut self.recorder.behind);
         let connection = &mut self.slots[index as usize].connection;
         let messages = connection.take_unanswered(behind.len());
         debug_assert_eq!(messages.len(), behind.len(), "each has its request");
@@ -33,11 +33,11 @@ impl<'p, R: Ring> Thread<'p, R> {
                 || flight.request_bytes == length && message.is_idempotent();
             if !may_be_sent {
                 self.under_way -= 1;
-                self.books.cut_off(flight, Cut::Behind, self.clock);
+                self.recorder.cut_off(flight, Cut::Behind, self.clock);
                 continue;
             }
             if flight.exchange.is_sent() {
-                self.books.note_resent(&flight);
+                self.recorder.note_resent(&flight);
             }
             flight.request_bytes += length - flight.unsent;
             flight.unsent = length;
@@ -86,7 +86,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let waiting: VecDeque<_> = self.resends.remove(&index).unwrap_or_default();
         for Resend { flight, .. } in waiting {
             self.under_way -= 1;
-            self.books.cut_off(flight, cut, self.clock);
+            self.recorder.cut_off(flight, cut, self.clock);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is seen to now and then, when the alarm says so: timeouts, retries, the window's edges, onlookers.
 
 use super::Thread;
-use crate::books::Cut;
+use crate::recorder::Cut;
 use crate::slot::{Flight, State};
 use crate::verdict;
 use kernel::{Closing, Ring, Token};
@@ -16,7 +16,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let now = self.ring.now();
         self.clock = now;
         let edge = self.accounts.tend(now);
-        let look = self.books.tend(now);
+        let look = self.recorder.tend(now);
         if now >= self.next_sweep {
             self.sweep(now);
             self.next_sweep = now + self.sweep_every;
@@ -35,17 +35,17 @@ impl<'p, R: Ring> Thread<'p, R> {
             .peek()
             .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
         self.alarm = self.next_sweep.min(edge).min(retry).min(look);
-        self.books.watchdog.expect(self.alarm);
+        self.recorder.watchdog.expect(self.alarm);
     }
 
     /// Writes down how many connections are open, once the window is, and ends the pauses after failed connects: a pause
     /// may be longer than the window, which would then hold no attempt, and no error of a server that refuses them.
     pub(super) fn note_open(&mut self, now: Instant) {
-        if now < self.books.start || self.is_open_noted {
+        if now < self.recorder.start || self.is_open_noted {
             return;
         }
         self.is_open_noted = true;
-        self.books.tally.connects.open_at_start = self.open;
+        self.recorder.tally.connects.open_at_start = self.open;
         for Reverse((_, index)) in std::mem::take(&mut self.retries) {
             self.slots[index as usize].forget_failures();
             self.retry(index, now);
@@ -58,7 +58,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             return;
         }
         slot.state = State::Closed;
-        let before_load = self.books.start == Instant::NEVER;
+        let before_load = self.recorder.start == Instant::NEVER;
         if before_load && self.job.plan.connect == Connect::Eager {
             self.connect(index);
         } else {
@@ -92,6 +92,6 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     pub(super) fn publish(&self) {
-        self.gate.publish(self.index, &self.books.tally);
+        self.barrier.publish(self.index, &self.recorder.tally);
     }
 }

@@ -29,12 +29,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             Awake::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
             Awake::Near(stretch) => before(due, stretch),
         };
-        self.is_spinning = sleep <= self.clock;
+        self.is_polling = sleep <= self.clock;
         until.min(due).min(sleep)
     }
 
     /// Until when a thread may sleep for which the load begins at `start`.
-    pub(super) fn rise(&self, start: Instant) -> Instant {
+    pub(super) fn wake_by(&self, start: Instant) -> Instant {
         match self.accounts.awake {
             Awake::Never => start,
             Awake::Near(stretch) => before(start, stretch),
@@ -50,15 +50,15 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Whether an answer is awaited, and something was sent less than `stretch` ago.
     fn expects_answer(&self, stretch: Nanos) -> bool {
-        let asked = self.schedule.as_ref().map(|schedule| schedule.asked);
-        self.under_way > 0 && asked.is_some_and(|asked| self.clock - asked < stretch)
+        let sent = self.schedule.as_ref().map(|schedule| schedule.last_sent);
+        self.under_way > 0 && sent.is_some_and(|sent| self.clock - sent < stretch)
     }
 
     /// The wait has brought nothing: the clock is read, and what was spun is charged to nobody.
     #[inline]
     pub(super) fn note_nothing(&mut self) {
         let now = self.ring.now();
-        if self.is_spinning {
+        if self.is_polling {
             self.accounts.spun += now - self.clock;
             self.accounts.turns.waits -= 1;
         }

@@ -1,7 +1,7 @@
 //! Whose fault it is that something was never sent.
 
 use super::{MS, plan};
-use engine::{Gate, Job, Thread, assemble};
+use engine::{Barrier, Job, Thread, assemble};
 use kernel::sim::{ConnectAnswer, Peer, Sim, World};
 use plan::{Arrivals, Stop};
 use record::{Blame, FaultCount};
@@ -28,9 +28,9 @@ fn what_waits_for_a_connection_at_the_end_is_the_servers_fault_unless_the_run_wa
         plan.timeouts.exchange = MS * 20;
         let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
         let stop = AtomicBool::new(false);
-        let gate = Gate::new(1, &stop);
+        let barrier = Barrier::new(1, &stop);
         let sim = Sim::new(1, Deaf(&stop, interrupts));
-        let tally = assemble(0, vec![Thread::new(sim, &job, &gate, 0, 0).run()]).tally;
+        let tally = assemble(0, vec![Thread::new(sim, &job, &barrier, 0, 0).run()]).tally;
         assert!(tally.never_sent > 0 && tally.never_sent == tally.due);
         let blamed = |each: &FaultCount| each.fault.blame == blame;
         assert!(tally.faults.iter().all(blamed), "{:?}", tally.faults);

@@ -7,39 +7,39 @@
 use record::Gaps;
 use units::{Instant, Nanos};
 
-/// What one thread notes of its gaps.
+/// What one thread notes of its stalls.
 #[derive(Debug)]
-pub(crate) struct GapWatch {
+pub(crate) struct StallDetector {
     /// From this span between two endings on, it is looked at; never in an open loop.
     pub(crate) from: Nanos,
     /// Exchanges that can be in flight on this thread.
     capacity: u64,
     /// Exchanges of the window after which nothing is left to be asked.
     pub(crate) number: u64,
-    gaps: Option<Box<Gaps>>,
+    stalls: Option<Box<Gaps>>,
     /// How long this thread had not run when something had just ended. Delays before a gap that are younger are taken for
     /// part of it: at most those since the watchdog's last look.
     reading: Nanos,
 }
 
-impl GapWatch {
+impl StallDetector {
     /// What a thread of a closed loop notes on which `capacity` exchanges can be in flight.
-    pub(crate) fn closed(capacity: u64) -> GapWatch {
-        GapWatch {
+    pub(crate) fn closed(capacity: u64) -> StallDetector {
+        StallDetector {
             from: Gaps::SHORTEST,
             capacity,
-            gaps: Some(Box::default()),
-            ..GapWatch::open()
+            stalls: Some(Box::default()),
+            ..StallDetector::open()
         }
     }
 
     /// What a thread of an open loop notes: nothing.
-    pub(crate) fn open() -> GapWatch {
-        GapWatch {
+    pub(crate) fn open() -> StallDetector {
+        StallDetector {
             from: Instant::NEVER - Instant::ZERO,
             capacity: 0,
             number: u64::MAX,
-            gaps: None,
+            stalls: None,
             reading: Nanos::ZERO,
         }
     }
@@ -58,15 +58,15 @@ impl GapWatch {
         let own_delay = own.saturating_sub(self.reading);
         self.reading = own;
         let length = done - last.max(sent);
-        if let Some(gaps) = &mut self.gaps
+        if let Some(stalls) = &mut self.stalls
             && length > Gaps::SHORTEST
             && due < self.number
         {
-            gaps.add(length, own_delay, self.capacity);
+            stalls.add(length, own_delay, self.capacity);
         }
     }
 
-    /// The thread did not run for `own` since it began: what later gaps are counted from.
+    /// The thread did not run for `own` since it began: what later stalls are counted from.
     pub(crate) fn read(&mut self, own: Nanos) {
         self.reading = own;
     }
@@ -80,8 +80,8 @@ impl GapWatch {
 
     /// What was noted, over a window of `time`.
     pub(crate) fn finish(&mut self, time: Nanos) -> Option<Box<Gaps>> {
-        let mut gaps = self.gaps.take()?;
-        gaps.time = time;
-        Some(gaps)
+        let mut stalls = self.stalls.take()?;
+        stalls.time = time;
+        Some(stalls)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A server's memory while its connections are open can be read only while they are, and not in the window, which that
 //! would disturb. So each thread says that it has drained and waits; the onlooker, who takes no part in the round, looks
-//! once all have, and lets them go. It waits on a condition and not at the gate's stages, because a thread has nothing
+//! once all have, and lets them go. It waits on a condition and not at the barrier, because a thread has nothing
 //! else to do here, and because nobody may look on at all: then nobody waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 
 /// Where drained threads wait with their connections open.
 #[derive(Debug, Default)]
-pub(crate) struct Linger {
+pub(crate) struct HoldOpen {
     is_watched: AtomicBool,
     drained: AtomicU32,
     open: AtomicU64,
@@ -27,8 +27,8 @@ pub(crate) struct Linger {
     told: Condvar,
 }
 
-impl Linger {
-    /// Somebody will look, and say so with [`Linger::release`].
+impl HoldOpen {
+    /// Somebody will look, and say so with [`HoldOpen::release`].
     pub(crate) fn is_watched(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
@@ -71,30 +71,30 @@ mod tests {
 
     #[test]
     fn nobody_waits_where_nobody_looks() {
-        let linger = Linger::default();
-        linger.drained(3);
-        linger.wait(|| panic!("it looked around"));
-        assert_eq!((linger.open(1), linger.open(2)), (Some(3), None));
+        let hold_open = HoldOpen::default();
+        hold_open.drained(3);
+        hold_open.wait(|| panic!("it looked around"));
+        assert_eq!((hold_open.open(1), hold_open.open(2)), (Some(3), None));
     }
 
     #[test]
     fn drained_threads_wait_until_the_onlooker_has_looked_at_all_connections() {
-        let linger = Linger::default();
-        linger.is_watched();
+        let hold_open = HoldOpen::default();
+        hold_open.is_watched();
         let is_released = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let live = |open| {
-                linger.drained(open);
-                linger.wait(|| false);
+                hold_open.drained(open);
+                hold_open.wait(|| false);
                 is_released.load(Ordering::Relaxed)
             };
             let threads = [3, 4].map(|open| scope.spawn(move || live(open)));
-            while linger.open(2).is_none() {
+            while hold_open.open(2).is_none() {
                 std::thread::yield_now();
             }
-            assert_eq!(linger.open(2), Some(7));
+            assert_eq!(hold_open.open(2), Some(7));
             is_released.store(true, Ordering::Relaxed);
-            linger.release();
+            hold_open.release();
             let waited = threads.map(|thread| thread.join().unwrap());
             assert_eq!(waited, [true, true]);
         });
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn whoever_is_to_leave_does_not_wait() {
-        let linger = Linger::default();
-        linger.is_watched();
-        linger.wait(|| true);
+        let hold_open = HoldOpen::default();
+        hold_open.is_watched();
+        hold_open.wait(|| true);
     }
 }

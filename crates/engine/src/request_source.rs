@@ -1,43 +1,43 @@
 //! Which request comes next on a thread, and what number it has.
 
-use crate::job::{self, Asked, Job};
+use crate::job::{self, Job, RequestIndex};
 use crate::lines::Lines;
 use plan::{Body, Requests};
 use wire::Source;
 
 /// The next request as bytes.
 #[derive(Debug)]
-pub(crate) struct Next<'p> {
+pub(crate) struct NextRequest<'p> {
     pub(crate) head: Source<'p>,
     pub(crate) body: Source<'p>,
     pub(crate) is_head: bool,
     /// Which of the listed requests it is.
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestIndex,
 }
 
 /// The next request, where it is a head alone and its bytes are there already.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bare<'p> {
+pub(crate) struct BodylessRequest<'p> {
     pub(crate) head: &'p [u8],
     pub(crate) is_head: bool,
-    /// As in [`Next`].
-    pub(crate) asked: Asked,
+    /// As in [`NextRequest`].
+    pub(crate) asked: RequestIndex,
 }
 
-impl<'p> From<Bare<'p>> for Next<'p> {
-    fn from(bare: Bare<'p>) -> Next<'p> {
-        Next {
-            head: Source::Shared(bare.head),
+impl<'p> From<BodylessRequest<'p>> for NextRequest<'p> {
+    fn from(bodyless: BodylessRequest<'p>) -> NextRequest<'p> {
+        NextRequest {
+            head: Source::Shared(bodyless.head),
             body: Source::EMPTY,
-            is_head: bare.is_head,
-            asked: bare.asked,
+            is_head: bodyless.is_head,
+            asked: bodyless.asked,
         }
     }
 }
 
 /// One thread's way through the plan's requests.
 #[derive(Debug)]
-pub(crate) struct Script<'p> {
+pub(crate) struct RequestSource<'p> {
     job: &'p Job,
     lines: Option<Lines<'p>>,
     /// Place of the next listed request, and how far the one after it lies from it.
@@ -50,9 +50,9 @@ pub(crate) struct Script<'p> {
     stride: u64,
 }
 
-impl<'p> Script<'p> {
+impl<'p> RequestSource<'p> {
     /// The way of `thread` of `threads`; `base` is the first number no earlier round has used.
-    pub(crate) fn new(job: &'p Job, thread: u32, threads: u32, base: u64) -> Script<'p> {
+    pub(crate) fn new(job: &'p Job, thread: u32, threads: u32, base: u64) -> RequestSource<'p> {
         let many = job.prepared.len().max(1);
         let (lines, sharers) = match &job.plan.requests {
             Requests::Listed(_) => (None, 1),
@@ -66,7 +66,7 @@ impl<'p> Script<'p> {
             0 => usize::from(many > 1),
             step => step,
         };
-        Script {
+        RequestSource {
             job,
             lines,
             place: thread as usize % many,
@@ -83,20 +83,20 @@ impl<'p> Script<'p> {
     }
 
     /// The next request; none when there is nothing to ask any more: a file of requests was emptied during the load.
-    pub(crate) fn next(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<Next<'p>> {
+    pub(crate) fn next(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<NextRequest<'p>> {
         self.next_shared().or_else(|| self.next_made(spare()))
     }
 
     /// The next request, if its bytes are there already: nearly always.
     #[inline]
-    pub(crate) fn next_shared(&mut self) -> Option<Next<'p>> {
+    pub(crate) fn next_shared(&mut self) -> Option<NextRequest<'p>> {
         let place = self.place;
         let prepared = self.job.prepared.get(place)?;
         if prepared.template.is_some() {
             return None;
         }
         self.pass();
-        Some(Next {
+        Some(NextRequest {
             head: Source::Shared(&prepared.head),
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
@@ -106,22 +106,22 @@ impl<'p> Script<'p> {
 
     /// The next request, if its bytes are there already and it has no body.
     #[inline]
-    pub(crate) fn next_bare(&mut self) -> Option<Bare<'p>> {
+    pub(crate) fn next_bodyless(&mut self) -> Option<BodylessRequest<'p>> {
         let place = self.place;
         let prepared = self.job.prepared.get(place)?;
         if prepared.template.is_some() || !prepared.body.is_empty() {
             return None;
         }
         self.pass();
-        Some(Bare {
+        Some(BodylessRequest {
             head: &prepared.head,
             is_head: prepared.is_head,
             asked: prepared.asked,
         })
     }
 
-    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None as of [`Script::next`].
-    pub(crate) fn next_made(&mut self, spare: Vec<u8>) -> Option<Next<'p>> {
+    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None as of [`RequestSource::next`].
+    pub(crate) fn next_made(&mut self, spare: Vec<u8>) -> Option<NextRequest<'p>> {
         let seq = self.seq;
         if self.lines.is_some() {
             self.seq += self.stride;
@@ -138,7 +138,7 @@ impl<'p> Script<'p> {
             &mut head,
             &mut body,
         );
-        Some(Next {
+        Some(NextRequest {
             head: Source::Own(head),
             body: Source::Own(body),
             is_head: prepared.is_head,
@@ -169,7 +169,7 @@ impl<'p> Script<'p> {
     }
 
     #[cold]
-    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<Next<'p>> {
+    fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<NextRequest<'p>> {
         let job = self.job;
         let lines = self
             .lines
@@ -193,11 +193,11 @@ impl<'p> Script<'p> {
         };
         let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
         let head = Source::Own(job::encode(&request, &job.plan, length));
-        Some(Next {
+        Some(NextRequest {
             head,
             body,
             is_head: request.method == "HEAD",
-            asked: Asked::UNLISTED,
+            asked: RequestIndex::UNLISTED,
         })
     }
 }
@@ -206,12 +206,12 @@ impl Job {
     /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
     /// requests holds none.
     pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut script = Script::new(self, 0, 1, seq);
+        let mut request_source = RequestSource::new(self, 0, 1, seq);
         let most = match self.labels.len() {
             0 => most,
             listed => most.min(listed),
         };
-        let requests = (0..most).map_while(|_| script.next(Vec::new));
+        let requests = (0..most).map_while(|_| request_source.next(Vec::new));
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
         bytes.collect()
     }

@@ -1,13 +1,13 @@
 //! What may become due: as long as a window lasts, or until a number is used up.
 //!
 //! A closed loop has no schedule: an exchange is due when capacity becomes free for it. In an open loop the schedule says
-//! when. In both the pace only says whether that moment still counts, and whether it falls into the window.
+//! when. In both the quota only says whether that moment still counts, and whether it falls into the window.
 
 use units::Instant;
 
 /// One thread's share of what is to become due.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct Quota {
     /// From this moment on nothing becomes due.
     pause: Instant,
     /// What is due from this moment on belongs to the window.
@@ -18,10 +18,10 @@ pub(crate) struct Pace {
     promised: u64,
 }
 
-impl Pace {
+impl Quota {
     /// Nothing becomes due.
-    pub(crate) fn closed() -> Pace {
-        Pace {
+    pub(crate) fn closed() -> Quota {
+        Quota {
             pause: Instant::ZERO,
             start: Instant::NEVER,
             remaining: 0,
@@ -30,8 +30,8 @@ impl Pace {
     }
 
     /// Load that is not measured, until `pause`.
-    pub(crate) fn warmup(pause: Instant) -> Pace {
-        Pace {
+    pub(crate) fn warmup(pause: Instant) -> Quota {
+        Quota {
             pause,
             start: Instant::NEVER,
             remaining: 0,
@@ -40,8 +40,8 @@ impl Pace {
     }
 
     /// Load until `end`; what is due in `[start, end)` is measured.
-    pub(crate) fn span(start: Instant, end: Instant) -> Pace {
-        Pace {
+    pub(crate) fn span(start: Instant, end: Instant) -> Quota {
+        Quota {
             pause: end,
             start,
             remaining: u64::MAX,
@@ -50,8 +50,8 @@ impl Pace {
     }
 
     /// Exactly `number` measured exchanges from `start` on.
-    pub(crate) fn number(start: Instant, number: u64) -> Pace {
-        Pace {
+    pub(crate) fn number(start: Instant, number: u64) -> Quota {
+        Quota {
             pause: Instant::NEVER,
             start,
             remaining: number,
@@ -121,14 +121,14 @@ impl Pace {
         self.remaining > 0
     }
 
-    /// Ends the pace and returns how many exchanges of a number were never due.
+    /// Ends the quota and returns how many exchanges of a number were never due.
     pub(crate) fn give_up(&mut self) -> u64 {
         let left = if self.pause == Instant::NEVER {
             self.remaining
         } else {
             0
         };
-        *self = Pace::closed();
+        *self = Quota::closed();
         left
     }
 }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_span_measures_what_is_due_inside_it() {
-        let mut pace = Pace::span(at(10), at(20));
+        let mut quota = Quota::span(at(10), at(20));
         let cases = [
             (9, Some(false)),
             (10, Some(true)),
@@ -151,53 +151,53 @@ mod tests {
             (20, None),
         ];
         for (moment, wanted) in cases {
-            assert_eq!(pace.allows(at(moment)), wanted.is_some(), "{moment}");
-            assert_eq!(pace.take(at(moment)), wanted, "{moment}");
+            assert_eq!(quota.allows(at(moment)), wanted.is_some(), "{moment}");
+            assert_eq!(quota.take(at(moment)), wanted, "{moment}");
         }
     }
 
     #[test]
     fn a_number_is_used_up_exactly() {
-        let mut pace = Pace::number(at(10), 3);
-        assert!(pace.allows(at(9)) && pace.allows(at(11)));
-        assert_eq!((0..9).filter(|_| pace.take(at(11)).is_some()).count(), 3);
-        assert!(pace.allows(at(9)) && !pace.allows(at(11)));
-        assert_eq!(pace.give_up(), 0);
+        let mut quota = Quota::number(at(10), 3);
+        assert!(quota.allows(at(9)) && quota.allows(at(11)));
+        assert_eq!((0..9).filter(|_| quota.take(at(11)).is_some()).count(), 3);
+        assert!(quota.allows(at(9)) && !quota.allows(at(11)));
+        assert_eq!(quota.give_up(), 0);
     }
 
     #[test]
     fn what_is_promised_to_one_arrival_is_not_for_another_until_it_is_released() {
-        let mut pace = Pace::number(at(0), 25);
-        let taken: Vec<_> = (0..4).map(|_| pace.take_arrival(at(1), 10)).collect();
+        let mut quota = Quota::number(at(0), 25);
+        let taken: Vec<_> = (0..4).map(|_| quota.take_arrival(at(1), 10)).collect();
         assert_eq!(
             taken,
             [Some((true, 9)), Some((true, 9)), Some((true, 4)), None]
         );
-        assert!(pace.is_promised(at(1)) && !pace.allows(at(1)));
-        assert_eq!(pace.take_promised(at(2)), Some(true));
-        pace.release(8);
-        assert_eq!(pace.take_arrival(at(3), 10), Some((true, 7)));
-        let left = (0..99).filter(|_| pace.take_promised(at(4)).is_some());
+        assert!(quota.is_promised(at(1)) && !quota.allows(at(1)));
+        assert_eq!(quota.take_promised(at(2)), Some(true));
+        quota.release(8);
+        assert_eq!(quota.take_arrival(at(3), 10), Some((true, 7)));
+        let left = (0..99).filter(|_| quota.take_promised(at(4)).is_some());
         assert_eq!(left.count(), 20);
-        assert!(!pace.is_left() && !pace.is_promised(at(5)));
+        assert!(!quota.is_left() && !quota.is_promised(at(5)));
     }
 
     #[test]
     fn what_is_promised_is_not_due_after_the_pause() {
-        let mut pace = Pace::span(at(10), at(20));
-        assert_eq!(pace.take_arrival(at(9), 3), Some((false, 2)));
-        assert_eq!(pace.take_arrival(at(19), 3), Some((true, 2)));
-        assert_eq!(pace.take_promised(at(19)), Some(true));
-        assert_eq!(pace.take_promised(at(20)), None);
-        assert!(!pace.goes_on(at(20)) && !pace.is_promised(at(20)));
+        let mut quota = Quota::span(at(10), at(20));
+        assert_eq!(quota.take_arrival(at(9), 3), Some((false, 2)));
+        assert_eq!(quota.take_arrival(at(19), 3), Some((true, 2)));
+        assert_eq!(quota.take_promised(at(19)), Some(true));
+        assert_eq!(quota.take_promised(at(20)), None);
+        assert!(!quota.goes_on(at(20)) && !quota.is_promised(at(20)));
     }
 
     #[test]
     fn giving_up_returns_what_was_never_due() {
-        let mut pace = Pace::number(at(0), 5);
-        pace.take(at(1));
-        assert_eq!(pace.give_up(), 4);
-        assert_eq!(pace.take(at(2)), None);
-        assert_eq!(Pace::span(at(0), at(9)).give_up(), 0);
+        let mut quota = Quota::number(at(0), 5);
+        quota.take(at(1));
+        assert_eq!(quota.give_up(), 4);
+        assert_eq!(quota.take(at(2)), None);
+        assert_eq!(Quota::span(at(0), at(9)).give_up(), 0);
     }
 }

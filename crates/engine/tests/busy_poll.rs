@@ -1,7 +1,7 @@
 //! How threads wait, in the bottle: on a simulated ring whose sleepers wake late, as those of real ones do. What being
 //! awake gains, and what it takes, is held against virtual time.
 
-use engine::{Gate, Job, Thread, assemble};
+use engine::{Barrier, Job, Thread, assemble};
 use kernel::sim::{Options, Peer, Sim, World};
 use plan::{Arrivals, Load, Plan, Stop};
 use record::{Awake, OpenTimes, Round};
@@ -57,13 +57,13 @@ fn open_loop(rate: &str) -> Plan {
 fn bottle(plan: &Plan, awake: Awake) -> Round {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
-    let gate = Gate::new(1, &stop);
+    let barrier = Barrier::new(1, &stop);
     let options = Options {
         wake_late: LATE,
         ..Options::default()
     };
     let ring = Sim::with(1, Server, options);
-    let thread = Thread::new(ring, &job, &gate, 0, 0).awake(awake);
+    let thread = Thread::new(ring, &job, &barrier, 0, 0).awake(awake);
     assemble(0, vec![thread.run()])
 }
 
@@ -129,9 +129,9 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
     let silent = |awake| {
         let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
         let stop = AtomicBool::new(false);
-        let gate = Gate::new(1, &stop);
+        let barrier = Barrier::new(1, &stop);
         let ring = Sim::new(1, Silent);
-        let thread = Thread::new(ring, &job, &gate, 0, 0).awake(awake);
+        let thread = Thread::new(ring, &job, &barrier, 0, 0).awake(awake);
         assemble(0, vec![thread.run()])
     };
     let round = silent(NEAR);

@@ -1,11 +1,11 @@
 //! What a thread writes down: the tally, and the judgement of each exchange that enters it.
 //!
-//! [`Arrival`] is the wire's sink for one receive: it stamps, judges and writes down without touching socket or slot
+//! [`ResponseSink`] is the wire's sink for one receive: it stamps, judges and writes down without touching socket or slot
 //! beyond the flights, so that received bytes can stay where they are.
 
-use crate::gaps::GapWatch;
 use crate::job::Job;
 use crate::slot::{Begun, Flight, Slot};
+use crate::stalls::StallDetector;
 use crate::verdict;
 use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
@@ -18,9 +18,9 @@ use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
 const SAMPLE: u64 = 64;
 
-/// One thread's books of one round.
+/// One thread's recorder of one round.
 #[derive(Debug)]
-pub(crate) struct Books<'p> {
+pub(crate) struct Recorder<'p> {
     job: &'p Job,
     pub(crate) tally: Tally,
     pub(crate) sent: SentTotal,
@@ -30,7 +30,7 @@ pub(crate) struct Books<'p> {
     pub(crate) answered: u64,
     /// The last ending inside the window; its start before the first.
     pub(crate) last_done: Instant,
-    pub(crate) gaps: GapWatch,
+    pub(crate) stalls: StallDetector,
     pub(crate) watchdog: Watchdog,
     timeout: Nanos,
     bin: Bin,
@@ -51,15 +51,15 @@ struct Bin {
     ok: u64,
 }
 
-impl<'p> Books<'p> {
-    pub(crate) fn new(job: &'p Job, gaps: GapWatch, watchdog: Watchdog) -> Books<'p> {
+impl<'p> Recorder<'p> {
+    pub(crate) fn new(job: &'p Job, stalls: StallDetector, watchdog: Watchdog) -> Recorder<'p> {
         let load = job.plan.load;
         let visits = load.is_of_connections().then(Visits::default);
         let open = OpenTimes {
             visits,
             ..OpenTimes::default()
         };
-        Books {
+        Recorder {
             job,
             tally: Tally {
                 open: load.is_open().then(|| Box::new(open)),
@@ -71,7 +71,7 @@ impl<'p> Books<'p> {
             end: Instant::NEVER,
             answered: 0,
             last_done: Instant::ZERO,
-            gaps,
+            stalls,
             watchdog,
             timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
@@ -132,7 +132,7 @@ impl<'p> Books<'p> {
         self.last_done = start;
         self.watchdog.open_window(start);
         self.watchdog.look(now);
-        self.gaps.read(self.watchdog.own_delay());
+        self.stalls.read(self.watchdog.own_delay());
         if let Some(open) = &mut self.tally.open {
             open.growth.start = start;
         }
@@ -142,7 +142,7 @@ impl<'p> Books<'p> {
     pub(crate) fn tend(&mut self, now: Instant) -> Instant {
         let next = self.watchdog.look(now);
         let own = self.watchdog.own_delay();
-        self.gaps.tend(own, self.last_done, now);
+        self.stalls.tend(own, self.last_done, now);
         next
     }
 
@@ -210,8 +210,8 @@ impl<'p> Books<'p> {
         }
         // In the window stamps only rise, so that no subtraction need stop at zero.
         let gap = done.as_nanos().wrapping_sub(self.last_done.as_nanos());
-        if gap > self.gaps.from.as_nanos() {
-            self.note_gap(sent, done, done);
+        if gap > self.stalls.from.as_nanos() {
+            self.note_stall(sent, done, done);
         }
         self.last_done = done;
         self.bin.endings += 1;
@@ -220,17 +220,17 @@ impl<'p> Books<'p> {
 
     /// Nothing ended in the window until `end`, as is known at `now`.
     #[cold]
-    fn note_gap(&mut self, sent: Instant, end: Instant, now: Instant) {
+    fn note_stall(&mut self, sent: Instant, end: Instant, now: Instant) {
         self.watchdog.look(now);
         let own = self.watchdog.own_delay();
         let due = self.tally.due;
-        self.gaps.note(self.last_done, sent, end, due, own);
+        self.stalls.note(self.last_done, sent, end, due, own);
     }
 
     /// The first ending behind the window tells of the gap that it ended in.
     fn note_behind(&mut self, sent: Instant, now: Instant) {
-        if self.end - self.last_done > self.gaps.from {
-            self.note_gap(sent, self.end, now);
+        if self.end - self.last_done > self.stalls.from {
+            self.note_stall(sent, self.end, now);
         }
         self.last_done = self.last_done.max(self.end);
     }
@@ -276,7 +276,7 @@ impl<'p> Books<'p> {
     /// What was counted, with a window that ended at `end`.
     pub(crate) fn finish(&mut self, end: Instant) -> Tally {
         self.flush_bin();
-        self.tally.gaps = self.gaps.finish(end - self.start);
+        self.tally.gaps = self.stalls.finish(end - self.start);
         std::mem::take(&mut self.tally)
     }
 
@@ -436,11 +436,11 @@ struct End {
 }
 
 /// The sink of one receive, or of one cutting off.
-pub(crate) struct Arrival<'a, 'p> {
+pub(crate) struct ResponseSink<'a, 'p> {
     at: Instant,
     flights: &'a mut Front<Flight>,
     hasher: &'a mut Option<Hasher>,
-    books: &'a mut Books<'p>,
+    recorder: &'a mut Recorder<'p>,
     /// Whether the connection has not answered yet: its first body is fingerprinted.
     is_first: bool,
     cut: Option<Cut>,
@@ -467,17 +467,17 @@ impl<'p> Slot<'p> {
     #[inline]
     pub(crate) fn deliver(
         &mut self,
-        books: &mut Books<'p>,
+        recorder: &mut Recorder<'p>,
         at: Instant,
         cut: Option<Cut>,
-        happen: impl FnOnce(&mut Connection<'p>, &mut Arrival<'_, 'p>) -> Result<(), Violation>,
+        happen: impl FnOnce(&mut Connection<'p>, &mut ResponseSink<'_, 'p>) -> Result<(), Violation>,
     ) -> Delivered {
-        let mut arrival = Arrival {
+        let mut arrival = ResponseSink {
             at,
             is_first: self.opened <= self.flights.len() as u64,
             flights: &mut self.flights,
             hasher: &mut self.hasher,
-            books,
+            recorder,
             cut,
             ended: 0,
             residue: 0,
@@ -494,16 +494,16 @@ impl<'p> Slot<'p> {
     }
 }
 
-impl Arrival<'_, '_> {
+impl ResponseSink<'_, '_> {
     /// Sets the oldest exchange aside: the response before it was complete and closes the connection, so that it may be
     /// sent again on another.
     #[cold]
     fn set_aside(&mut self) {
-        self.books.behind.extend(self.flights.pop_front());
+        self.recorder.behind.extend(self.flights.pop_front());
     }
 }
 
-impl Sink for Arrival<'_, '_> {
+impl Sink for ResponseSink<'_, '_> {
     #[inline]
     fn first(&mut self, _: ExchangeId) {
         if let Some(flight) = self.flights.front_mut() {
@@ -518,7 +518,7 @@ impl Sink for Arrival<'_, '_> {
         };
         flight.status = head.status;
         if flight.asked.is_compared()
-            && (self.is_first || self.books.answered.is_multiple_of(SAMPLE))
+            && (self.is_first || self.recorder.answered.is_multiple_of(SAMPLE))
         {
             *self.hasher = Some(Hasher::new());
         }
@@ -529,7 +529,7 @@ impl Sink for Arrival<'_, '_> {
         let Some(flight) = self.flights.front_mut() else {
             return;
         };
-        if let Some(expected) = &self.books.job.expected {
+        if let Some(expected) = &self.recorder.job.expected {
             let from = flight.length as usize;
             flight.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
         }
@@ -559,12 +559,12 @@ impl Sink for Arrival<'_, '_> {
                 is_oldest: self.ended == 1,
                 crc: self.hasher.take().map(Hasher::finalize),
             };
-            self.books.enter(flight, end);
+            self.recorder.enter(flight, end);
             self.is_first = false;
         } else if flight.belongs {
             let due = flight.exchange.due;
             let is_oldest = self.ended == 1;
-            self.books.close_cut(due, self.cut, is_oldest, self.at);
+            self.recorder.close_cut(due, self.cut, is_oldest, self.at);
         }
         self.flights.drop_front();
     }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// One thread's local addresses.
 #[derive(Debug)]
-pub(crate) struct Sources {
+pub(crate) struct LocalAddresses {
     given: Vec<IpAddr>,
     /// Whether to move through 127.0.0.0/8 by ourselves.
     moving: bool,
@@ -22,8 +22,8 @@ pub(crate) struct Sources {
     own_budget: u32,
 }
 
-impl Sources {
-    /// Sources of `thread` (of `threads`) towards `peer`: the `given` ones in turn or, on loopback, a moving one.
+impl LocalAddresses {
+    /// Local addresses of `thread` (of `threads`) towards `peer`: the `given` ones in turn or, on loopback, a moving one.
     /// `ports` is how many local ports one address has.
     pub(crate) fn new(
         given: &[IpAddr],
@@ -31,9 +31,9 @@ impl Sources {
         ports: u32,
         thread: u32,
         threads: u32,
-    ) -> Sources {
+    ) -> LocalAddresses {
         let loopback = matches!(peer, Some(IpAddr::V4(address)) if address.is_loopback());
-        Sources {
+        LocalAddresses {
             given: given.to_vec(),
             moving: given.is_empty() && loopback,
             block: 1 + (thread % 250) as u8,
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn on_loopback_no_address_is_used_beyond_its_ports() {
         let peer = Some("127.0.0.1".parse().unwrap());
-        let mut sources = Sources::new(&[], peer, 1000, 0, 2);
+        let mut sources = LocalAddresses::new(&[], peer, 1000, 0, 2);
         let mut used: HashMap<Option<IpAddr>, u32> = HashMap::new();
         for _ in 0..5_000 {
             *used.entry(sources.next()).or_default() += 1;
@@ -108,10 +108,10 @@ mod tests {
     #[test]
     fn elsewhere_the_kernel_chooses_and_given_ones_take_turns() {
         let peer = Some("192.0.2.1".parse().unwrap());
-        let mut kernels = Sources::new(&[], peer, 10, 0, 1);
+        let mut kernels = LocalAddresses::new(&[], peer, 10, 0, 1);
         assert!((0..100).all(|_| kernels.next().is_none()) && !kernels.advance());
         let given = ["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
-        let mut taken = Sources::new(&given, peer, 10, 0, 1);
+        let mut taken = LocalAddresses::new(&given, peer, 10, 0, 1);
         let turns: Vec<_> = (0..3).map(|_| taken.next().unwrap()).collect();
         assert_eq!(turns, [given[0], given[1], given[0]]);
     }

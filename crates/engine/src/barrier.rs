@@ -1,62 +1,62 @@
 //! Where threads that otherwise share nothing meet: one start, one window, one end for all.
 //!
-//! A stage opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
+//! A barrier point opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
 //! Inside a window threads only read `stopped`, a line of memory that nobody writes.
 
-use crate::linger::Linger;
+use crate::hold_open::HoldOpen;
 use record::Tally;
 use stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use units::{Instant, Nanos};
 
-/// How long after the last arrival a stage opens: enough for threads that poll once a millisecond to see it.
+/// How long after the last arrival a barrier point opens: enough for threads that poll once a millisecond to see it.
 const NOTICE: Nanos = Nanos::from_millis(3);
 
 /// What all threads wait for before they go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum SyncPoint {
     /// Connections are up (or have been tried): the load begins.
     Ready,
     /// The warm-up's last exchange has ended: exactly N become due now.
     Settled,
 }
 
-impl Stage {
-    /// Every stage, in the order in which threads come to them.
-    pub const ALL: [Stage; 2] = [Stage::Ready, Stage::Settled];
+impl SyncPoint {
+    /// Every barrier point, in the order in which threads come to them.
+    pub const ALL: [SyncPoint; 2] = [SyncPoint::Ready, SyncPoint::Settled];
 }
 
-/// Moments that somebody outside decides, where several processes carry out one round: a stage then opens when that is
+/// Moments that somebody outside decides, where several processes carry out one round: a barrier point then opens when that is
 /// known, and for all of them at once.
 #[derive(Debug)]
-pub struct Rendezvous {
+pub struct StartSignal {
     opens: [AtomicU64; 2],
 }
 
-impl Default for Rendezvous {
+impl Default for StartSignal {
     /// Nothing is decided yet.
     fn default() -> Self {
-        Rendezvous {
+        StartSignal {
             opens: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
         }
     }
 }
 
-impl Rendezvous {
-    /// `stage` opens at `at`, on the monotonic clock: a few milliseconds ahead, so that everybody hears of it before.
-    pub fn open(&self, stage: Stage, at: Instant) {
-        self.opens[stage as usize].store(at.as_nanos(), Ordering::Release);
+impl StartSignal {
+    /// `sync_point` opens at `at`, on the monotonic clock: a few milliseconds ahead, so that everybody hears of it before.
+    pub fn open(&self, sync_point: SyncPoint, at: Instant) {
+        self.opens[sync_point as usize].store(at.as_nanos(), Ordering::Release);
     }
 
-    fn opens(&self, stage: Stage) -> Instant {
-        Instant::from_nanos(self.opens[stage as usize].load(Ordering::Acquire))
+    fn opens(&self, sync_point: SyncPoint) -> Instant {
+        Instant::from_nanos(self.opens[sync_point as usize].load(Ordering::Acquire))
     }
 }
 
 /// The meeting place of one round's threads.
 #[derive(Debug)]
-pub struct Gate<'a> {
+pub struct Barrier<'a> {
     threads: u32,
     arrived: [AtomicU32; 2],
     opened: [AtomicU64; 2],
@@ -66,12 +66,12 @@ pub struct Gate<'a> {
     window: [AtomicU64; 2],
     left: AtomicU32,
     ended: AtomicU32,
-    linger: Linger,
+    hold_open: HoldOpen,
     pulses: Vec<Pulse>,
     /// Who looks on, to be woken when there is something to see.
     onlooker: std::thread::Thread,
-    /// Where further processes take part: when stages open for all of them.
-    rendezvous: Option<&'a Rendezvous>,
+    /// Where further processes take part: when barrier points open for all of them.
+    start_signal: Option<&'a StartSignal>,
 }
 
 /// What one thread lets others see while it works; alone on its cache line.
@@ -102,10 +102,10 @@ pub struct Progress {
     pub last_second: [Option<Nanos>; 2],
 }
 
-impl<'a> Gate<'a> {
-    /// A gate for `threads` threads, watched by the calling one; when `stop` becomes true they leave early.
-    pub fn new(threads: u32, stop: &'a AtomicBool) -> Gate<'a> {
-        Gate {
+impl<'a> Barrier<'a> {
+    /// A barrier for `threads` threads, watched by the calling one; when `stop` becomes true they leave early.
+    pub fn new(threads: u32, stop: &'a AtomicBool) -> Barrier<'a> {
+        Barrier {
             threads,
             arrived: Default::default(),
             opened: Default::default(),
@@ -115,39 +115,39 @@ impl<'a> Gate<'a> {
             window: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
             left: AtomicU32::new(0),
             ended: AtomicU32::new(0),
-            linger: Linger::default(),
+            hold_open: HoldOpen::default(),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
             onlooker: std::thread::current(),
-            rendezvous: None,
+            start_signal: None,
         }
     }
 
-    /// The same gate for `here` of its threads, of which further processes have the others: stages open when
-    /// `rendezvous` says.
-    pub(crate) fn shared(self, here: u32, rendezvous: &'a Rendezvous) -> Gate<'a> {
-        Gate {
+    /// The same barrier for `here` of its threads, of which further processes have the others: barrier points open when
+    /// `start_signal` says.
+    pub(crate) fn shared(self, here: u32, start_signal: &'a StartSignal) -> Barrier<'a> {
+        Barrier {
             threads: here,
-            rendezvous: Some(rendezvous),
+            start_signal: Some(start_signal),
             ..self
         }
     }
 
-    /// One thread has come as far as `stage`; called once a thread and stage.
-    pub(crate) fn arrive(&self, stage: Stage, now: Instant) {
-        let stage = stage as usize;
-        if self.arrived[stage].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.opened[stage].store((now + NOTICE).as_nanos(), Ordering::Release);
+    /// One thread has come as far as `sync_point`; called once a thread and barrier point.
+    pub(crate) fn arrive(&self, sync_point: SyncPoint, now: Instant) {
+        let sync_point = sync_point as usize;
+        if self.arrived[sync_point].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.opened[sync_point].store((now + NOTICE).as_nanos(), Ordering::Release);
             self.onlooker.unpark();
         }
     }
 
-    /// When `stage` opens; none while threads are missing, here or in another process.
-    pub(crate) fn opened(&self, stage: Stage) -> Option<Instant> {
-        let here = match self.opened[stage as usize].load(Ordering::Acquire) {
+    /// When `sync_point` opens; none while threads are missing, here or in another process.
+    pub(crate) fn opened(&self, sync_point: SyncPoint) -> Option<Instant> {
+        let here = match self.opened[sync_point as usize].load(Ordering::Acquire) {
             0 => return None,
             nanos => Instant::from_nanos(nanos),
         };
-        let everywhere = self.rendezvous.map(|others| others.opens(stage));
+        let everywhere = self.start_signal.map(|others| others.opens(sync_point));
         match everywhere {
             Some(Instant::NEVER) => None,
             Some(at) => Some(at),
@@ -155,9 +155,9 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// Whether every thread of this process has come as far as `stage`.
-    pub(crate) fn all_arrived(&self, stage: Stage) -> bool {
-        self.opened[stage as usize].load(Ordering::Acquire) != 0
+    /// Whether every thread of this process has come as far as `sync_point`.
+    pub(crate) fn all_arrived(&self, sync_point: SyncPoint) -> bool {
+        self.opened[sync_point as usize].load(Ordering::Acquire) != 0
     }
 
     /// Whether everybody is to leave: an interrupt, or another thread's panic.
@@ -248,29 +248,29 @@ impl<'a> Gate<'a> {
         self.onlooker.unpark();
     }
 
-    /// Somebody looks at the open connections when all have drained, and says so with [`Gate::release`].
+    /// Somebody looks at the open connections when all have drained, and says so with [`Barrier::release`].
     pub(crate) fn expect_look(&self) {
-        self.linger.is_watched();
+        self.hold_open.is_watched();
     }
 
     /// A thread has drained, with `open` connections; it waits until the onlooker, if there is one, has looked.
     pub(crate) fn drained(&self, open: u64) {
-        self.linger.drained(open);
+        self.hold_open.drained(open);
         self.onlooker.unpark();
-        self.linger.wait(|| self.stopped());
+        self.hold_open.wait(|| self.stopped());
     }
 
     /// How many connections are open, once every thread has drained.
     pub(crate) fn open_connections(&self) -> Option<u64> {
-        self.linger.open(self.threads)
+        self.hold_open.open(self.threads)
     }
 
     /// The onlooker has looked: connections may be closed.
     pub(crate) fn release(&self) {
-        self.linger.release();
+        self.hold_open.release();
     }
 
-    /// A thread has nothing more to do but to hand over its books.
+    /// A thread has nothing more to do but to hand over its result.
     pub(crate) fn end(&self) {
         self.ended.fetch_add(1, Ordering::AcqRel);
         self.onlooker.unpark();
@@ -297,8 +297,8 @@ fn locked(latency: &Mutex<Histogram>) -> MutexGuard<'_, Histogram> {
     latency.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// See [`Gate::guard`].
-pub(crate) struct Guard<'a>(&'a Gate<'a>);
+/// See [`Barrier::guard`].
+pub(crate) struct Guard<'a>(&'a Barrier<'a>);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -320,37 +320,37 @@ mod tests {
     #[test]
     fn a_stage_opens_shortly_after_the_last_thread_has_come() {
         let stop = AtomicBool::new(false);
-        let gate = Gate::new(2, &stop);
-        gate.arrive(Stage::Ready, at(10));
-        assert_eq!(gate.opened(Stage::Ready), None);
-        gate.arrive(Stage::Ready, at(20));
-        assert_eq!(gate.opened(Stage::Ready), Some(at(20) + NOTICE));
-        assert_eq!(gate.opened(Stage::Settled), None);
+        let barrier = Barrier::new(2, &stop);
+        barrier.arrive(SyncPoint::Ready, at(10));
+        assert_eq!(barrier.opened(SyncPoint::Ready), None);
+        barrier.arrive(SyncPoint::Ready, at(20));
+        assert_eq!(barrier.opened(SyncPoint::Ready), Some(at(20) + NOTICE));
+        assert_eq!(barrier.opened(SyncPoint::Settled), None);
     }
 
     #[test]
     fn where_another_process_takes_part_a_stage_opens_when_that_is_said_and_not_before_its_own_threads_have_come()
      {
         let stop = AtomicBool::new(false);
-        let rendezvous = Rendezvous::default();
-        let gate = Gate::new(3, &stop).shared(1, &rendezvous);
-        for stage in Stage::ALL {
-            gate.arrive(stage, at(10));
-            assert!(gate.all_arrived(stage));
-            assert_eq!(gate.opened(stage), None);
-            rendezvous.open(stage, at(7_000_000));
-            assert_eq!(gate.opened(stage), Some(at(7_000_000)));
+        let start_signal = StartSignal::default();
+        let barrier = Barrier::new(3, &stop).shared(1, &start_signal);
+        for sync_point in SyncPoint::ALL {
+            barrier.arrive(sync_point, at(10));
+            assert!(barrier.all_arrived(sync_point));
+            assert_eq!(barrier.opened(sync_point), None);
+            start_signal.open(sync_point, at(7_000_000));
+            assert_eq!(barrier.opened(sync_point), Some(at(7_000_000)));
         }
-        let early = Gate::new(3, &stop).shared(2, &rendezvous);
-        early.arrive(Stage::Ready, at(10));
-        assert_eq!(early.opened(Stage::Ready), None);
+        let early = Barrier::new(3, &stop).shared(2, &start_signal);
+        early.arrive(SyncPoint::Ready, at(10));
+        assert_eq!(early.opened(SyncPoint::Ready), None);
     }
 
     #[test]
     fn counts_of_the_threads_that_are_here_are_added_whatever_their_numbers() {
         let stop = AtomicBool::new(false);
-        let rendezvous = Rendezvous::default();
-        let gate = Gate::new(4, &stop).shared(2, &rendezvous);
+        let start_signal = StartSignal::default();
+        let barrier = Barrier::new(4, &stop).shared(2, &start_signal);
         let tally = |ok, errors, due| {
             let mut tally = Tally {
                 ok,
@@ -360,13 +360,13 @@ mod tests {
             tally.observe_never_sent(errors, Nanos::ZERO, Blame::Server);
             tally
         };
-        gate.publish(1, &tally(5, 1, 7));
-        gate.publish(3, &tally(4, 0, 4));
-        let progress = gate.progress();
+        barrier.publish(1, &tally(5, 1, 7));
+        barrier.publish(3, &tally(4, 0, 4));
+        let progress = barrier.progress();
         assert_eq!((progress.ok, progress.errors, progress.due), (9, 1, 11));
-        gate.end();
-        assert!(!gate.is_over());
-        gate.end();
-        assert!(gate.is_over());
+        barrier.end();
+        assert!(!barrier.is_over());
+        barrier.end();
+        assert!(barrier.is_over());
     }
 }
