@@ -4,6 +4,12 @@
 #![no_main]
 
 // The sources themselves, so that the server need not make public what only it uses.
+#[allow(
+    dead_code,
+    reason = "whether a line matters is asked by the server only"
+)]
+#[path = "../../crates/counterweight/src/files/conditional.rs"]
+mod conditional;
 #[path = "../../crates/counterweight/src/files/conditions.rs"]
 mod conditions;
 #[path = "../../crates/counterweight/src/files/dates.rs"]
@@ -11,18 +17,12 @@ mod dates;
 #[allow(dead_code, reason = "how a copy is called matters to the server only")]
 #[path = "../../crates/counterweight/src/files/encodings.rs"]
 mod encodings;
-#[path = "../../crates/counterweight/src/files/laws.rs"]
-mod laws;
+#[path = "../../crates/counterweight/src/files/invariants.rs"]
+mod invariants;
 #[path = "../../crates/counterweight/src/files/paths.rs"]
 mod paths;
 #[path = "../../crates/counterweight/src/files/ranges.rs"]
 mod ranges;
-#[allow(
-    dead_code,
-    reason = "whether a line matters is asked by the server only"
-)]
-#[path = "../../crates/counterweight/src/files/wishes.rs"]
-mod wishes;
 
 use libfuzzer_sys::fuzz_target;
 
@@ -31,13 +31,13 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     match which {
-        b'/' => laws::target(&[b"/", text].concat()),
+        b'/' => invariants::target(&[b"/", text].concat()),
         b'=' => {
             if let Some((size, text)) = text.split_first_chunk() {
-                laws::range(&[b"bytes=", text].concat(), u64::from_le_bytes(*size));
-                laws::range(text, u64::from_le_bytes(*size));
+                invariants::range(&[b"bytes=", text].concat(), u64::from_le_bytes(*size));
+                invariants::range(text, u64::from_le_bytes(*size));
             }
         }
-        _ => laws::lists(text),
+        _ => invariants::lists(text),
     }
 });

@@ -6,7 +6,7 @@ use crate::output;
 use crate::truth::{self, TruthFlags};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, Args};
-use counterweight::{Config, Limits, Orders, Pace, Server};
+use counterweight::{Config, Control, Limits, Pace, Server};
 use kernel::{Address, limits, signals, user};
 use plan::settings::count32 as count;
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
         output::print(&format!("counts on {address}\n"))?;
     }
     kernel::code::forget(); // reading the command line took more of it than serving does
-    let counts = server.run_by(&Orders {
+    let counts = server.run_by(&Control {
         stop: asked.stop.flag(),
         reopen: &asked.reopen,
         complain: |sentence| output::remark(&format!("weigh: {sentence}")),

@@ -1,12 +1,12 @@
-//! What an operator may ask while the server runs: the counts of all workers, as JSON and for Prometheus.
+//! What an operator can query while the server runs: the counts of all workers, as JSON and for Prometheus.
 //!
-//! Asking is rare and counting is not, so the workers count in memory of their own, and nobody else looks at it: who
-//! wants to know raises a number, and each worker lays its counts on the table when it next sees that, which is within
-//! a tick. So a request costs one relaxed load a *turn*, and what is told is never older than the question: whoever has
-//! his answer finds it counted.
+//! Queries are rare and counting is not, so each worker counts in memory of its own that no other thread reads. A query
+//! raises a number, and each worker publishes its counts when it next sees that, which is within a tick. So counting
+//! costs one relaxed load a *turn* of the loop, and published counts are never older than the query: a client that has
+//! its response finds it counted.
 
 use crate::counts::Counts;
-use crate::places::Places;
+use crate::limiter::ConnectionLimiter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,27 +14,27 @@ use std::time::Duration;
 /// How long workers are waited for; they answer within 50 ms, unless a disk or a stopped machine holds them.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What there is to be asked for.
+/// The body of `/`: the paths of the other pages.
 pub(crate) const INDEX: &str = "/counters.json\n/metrics\n";
 
-/// The table that counts are laid on.
-pub(crate) struct Board {
-    /// The number of the last question.
-    asked: AtomicU64,
-    /// By worker: the question that was answered last, and how.
-    told: Mutex<Vec<(u64, Counts)>>,
-    news: Condvar,
-    places: Arc<Places>,
+/// Counts that workers publish on request.
+pub(crate) struct SharedCounters {
+    /// The number of the last query.
+    requested: AtomicU64,
+    /// By worker: the query that it answered last, and its counts then.
+    published: Mutex<Vec<(u64, Counts)>>,
+    changed: Condvar,
+    limiter: Arc<ConnectionLimiter>,
 }
 
-/// One worker's place at it.
-pub(crate) struct Seat {
-    board: Arc<Board>,
+/// One worker's entry in the shared counters.
+pub(crate) struct CounterSlot {
+    counters: Arc<SharedCounters>,
     worker: usize,
     answered: u64,
 }
 
-/// What a page is about.
+/// A page of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
     Index,
@@ -63,77 +63,81 @@ impl Page {
     }
 }
 
-impl Board {
-    pub(crate) fn new(workers: usize, places: Arc<Places>) -> Board {
-        Board {
-            asked: AtomicU64::new(0),
-            told: Mutex::new(vec![(0, Counts::default()); workers]),
-            news: Condvar::new(),
-            places,
+impl SharedCounters {
+    pub(crate) fn new(workers: usize, limiter: Arc<ConnectionLimiter>) -> SharedCounters {
+        SharedCounters {
+            requested: AtomicU64::new(0),
+            published: Mutex::new(vec![(0, Counts::default()); workers]),
+            changed: Condvar::new(),
+            limiter,
         }
     }
 
     /// The text of a page. Waits for the workers.
     pub(crate) fn text(&self, page: Page) -> String {
-        let open = || u64::from(self.places.taken());
+        let open = || u64::from(self.limiter.open());
         match page {
             Page::Index => INDEX.to_owned(),
-            Page::Json => self.ask().json(open()),
-            Page::Prometheus => self.ask().prometheus(open()),
+            Page::Json => self.collect().json(open()),
+            Page::Prometheus => self.collect().prometheus(open()),
         }
     }
 
     /// The counts of all workers, as they are after now; of one that does not answer, as they were.
-    fn ask(&self) -> Counts {
-        let question = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_missing =
-            |told: &mut Vec<(u64, Counts)>| told.iter().any(|(answer, _)| *answer < question);
-        let (told, _) = self
-            .news
-            .wait_timeout_while(told, PATIENCE, is_missing)
+    fn collect(&self) -> Counts {
+        let question = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
+        let published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_missing = |published: &mut Vec<(u64, Counts)>| {
+            published.iter().any(|(answer, _)| *answer < question)
+        };
+        let (published, _) = self
+            .changed
+            .wait_timeout_while(published, PATIENCE, is_missing)
             .unwrap_or_else(PoisonError::into_inner);
         let mut sum = Counts::default();
-        told.iter().for_each(|(_, counts)| sum += *counts);
+        published.iter().for_each(|(_, counts)| sum += *counts);
         sum
     }
 }
 
-impl Seat {
-    pub(crate) fn new(board: &Arc<Board>, worker: usize) -> Seat {
-        Seat {
-            board: Arc::clone(board),
+impl CounterSlot {
+    pub(crate) fn new(counters: &Arc<SharedCounters>, worker: usize) -> CounterSlot {
+        CounterSlot {
+            counters: Arc::clone(counters),
             worker,
             answered: 0,
         }
     }
 
-    /// Tells `counts`, if somebody asks.
+    /// Publishes `counts` if there is a new query.
     #[inline]
-    pub(crate) fn tell(&mut self, counts: &Counts) {
-        let asked = self.board.asked.load(Ordering::Relaxed);
-        if asked != self.answered {
-            self.answer(asked, counts);
+    pub(crate) fn publish(&mut self, counts: &Counts) {
+        let requested = self.counters.requested.load(Ordering::Relaxed);
+        if requested != self.answered {
+            self.answer(requested, counts);
         }
     }
 
-    /// Tells `counts` for good: nothing more will be counted.
-    pub(crate) fn leave(&mut self, counts: &Counts) {
+    /// Publishes the final `counts`: nothing more will be counted.
+    pub(crate) fn finish(&mut self, counts: &Counts) {
         self.answer(u64::MAX, counts);
     }
 
     #[cold]
-    fn answer(&mut self, asked: u64, counts: &Counts) {
-        self.answered = asked;
-        let mut told = self
-            .board
-            .told
+    fn answer(&mut self, requested: u64, counts: &Counts) {
+        self.answered = requested;
+        let mut published = self
+            .counters
+            .published
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = told.get_mut(self.worker) {
-            *place = (asked, *counts);
+        if let Some(place) = published.get_mut(self.worker) {
+            *place = (requested, *counts);
         }
-        self.board.news.notify_all();
+        self.counters.changed.notify_all();
     }
 }
 
@@ -142,8 +146,11 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    fn board(workers: usize) -> Arc<Board> {
-        Arc::new(Board::new(workers, Arc::new(Places::new(10, 0))))
+    fn counters(workers: usize) -> Arc<SharedCounters> {
+        Arc::new(SharedCounters::new(
+            workers,
+            Arc::new(ConnectionLimiter::new(10, 0)),
+        ))
     }
 
     fn counted(requests: u64) -> Counts {
@@ -154,34 +161,34 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_hears_what_was_counted_before_and_of_all_workers() {
-        let board = board(2);
+    fn a_query_returns_what_was_counted_before_by_all_workers() {
+        let counters = counters(2);
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for worker in 0..2 {
-                let (mut seat, stop) = (Seat::new(&board, worker), &stop);
+                let (mut counter_slot, stop) = (CounterSlot::new(&counters, worker), &stop);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
-                        seat.tell(&counted(10 + worker as u64));
+                        counter_slot.publish(&counted(10 + worker as u64));
                         std::thread::yield_now();
                     }
                 });
             }
             for _ in 0..50 {
-                assert_eq!(board.ask().requests, 21);
+                assert_eq!(counters.collect().requests, 21);
             }
             stop.store(true, Ordering::Relaxed);
         });
     }
 
     #[test]
-    fn whoever_has_left_is_not_waited_for() {
-        let board = board(1);
-        Seat::new(&board, 0).leave(&counted(7));
-        let text = board.text(Page::Json);
+    fn a_worker_that_has_finished_is_not_waited_for() {
+        let counters = counters(1);
+        CounterSlot::new(&counters, 0).finish(&counted(7));
+        let text = counters.text(Page::Json);
         assert!(text.contains("\"requests\": 7,"), "{text}");
         assert!(
-            board
+            counters
                 .text(Page::Prometheus)
                 .contains("weigh_requests_total 7\n")
         );

@@ -6,13 +6,13 @@
 //! Reading breaks off where more would be unfair or unwise: behind an answer whose body is a large file, which has to
 //! go out before the next one may, and when so much is to be sent already that the client should take it first.
 
-use crate::admin::{Board, Page};
+use crate::admin::{Page, SharedCounters};
 use crate::counts::Counts;
 use crate::files::{Found, Library};
 use crate::log::{Draft, Ending, Log};
+use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
 use crate::resources;
 use crate::sending::Sending;
-use crate::shelf::{Answer, Form, Shelf};
 use crate::slots::Slot;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
@@ -31,13 +31,13 @@ pub(crate) enum Site {
     /// The files of a folder, and what is in the program where no file has its name.
     Files(Box<Library>),
     /// The operator's pages.
-    Admin(Arc<Board>),
+    Admin(Arc<SharedCounters>),
 }
 
 /// Everything that answers are made of, and what becomes of them: one for all connections of a worker.
-pub(crate) struct Desk {
+pub(crate) struct ResponseContext {
     pub(crate) site: Site,
-    pub(crate) shelf: Shelf,
+    pub(crate) prebuilt: PrebuiltResponses,
     pub(crate) counts: Counts,
     /// Answers of the connection that is being looked at; empty in between.
     pub(crate) out: Vec<u8>,
@@ -51,32 +51,32 @@ pub(crate) struct Desk {
 }
 
 /// The answer to a request, chosen and not yet made.
-pub(crate) enum Due {
+pub(crate) enum Chosen {
     /// One that lies ready.
-    Ready(Answer),
+    Ready(ResponseKey),
     /// One from the folder.
     Found(Found, Form),
     /// One that is written when it is asked for.
     Page(Page, Form, bool),
 }
 
-impl Due {
+impl Chosen {
     /// For a connection on which nothing was asked yet.
-    pub(crate) const NONE: Due = Due::Ready(Answer::NONE);
+    pub(crate) const NONE: Chosen = Chosen::Ready(ResponseKey::NONE);
 
     fn status(&self) -> u16 {
         match self {
-            Due::Ready(answer) => answer.status(),
-            Due::Found(found, _) => found.status(),
-            Due::Page(..) => 200,
+            Chosen::Ready(answer) => answer.status(),
+            Chosen::Found(found, _) => found.status(),
+            Chosen::Page(..) => 200,
         }
     }
 
     /// The connection is closed after it.
     fn close(&mut self) {
         match self {
-            Due::Ready(answer) => answer.form = Form::Close,
-            Due::Found(_, form) | Due::Page(_, form, _) => *form = Form::Close,
+            Chosen::Ready(answer) => answer.form = Form::Close,
+            Chosen::Found(_, form) | Chosen::Page(_, form, _) => *form = Form::Close,
         }
     }
 }
@@ -84,7 +84,7 @@ impl Due {
 /// Where a connection is in reading and answering.
 pub(crate) struct Reading {
     /// The answer to the request that is being read.
-    pub(crate) due: Due,
+    pub(crate) chosen: Chosen,
     /// What the log will say of it, kept here from one piece of its body to the next.
     pub(crate) draft: Option<Box<Draft>>,
     /// Its body is being read.
@@ -104,7 +104,7 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) fn new() -> Reading {
         Reading {
-            due: Due::NONE,
+            chosen: Chosen::NONE,
             draft: None,
             is_in_body: false,
             is_early: false,
@@ -129,21 +129,21 @@ pub(crate) struct Read {
     pub(crate) file: Option<Sending>,
 }
 
-/// Reads what a connection has sent, appends the answers to the desk's `out` and counts them. After a refusal or a last
+/// Reads what a connection has sent, appends the answers to the context's `out` and counts them. After a refusal or a last
 /// request that does nothing any more.
 #[inline]
 pub(crate) fn read(
     slot: &mut Slot,
     requests: &mut Requests,
-    desk: &mut Desk,
+    context: &mut ResponseContext,
     input: &[u8],
 ) -> Read {
     let reading = &mut slot.reading;
     if let Some(draft) = reading.draft.take() {
-        desk.draft = *draft;
+        context.draft = *draft;
     }
     let mut answering = Answering {
-        desk,
+        context,
         reading,
         peer: slot.peer,
         file: None,
@@ -151,9 +151,9 @@ pub(crate) fn read(
     let used = match slot.http.receive(requests, input, &mut answering) {
         Ok(used) => answering.settle(used, used == input.len()),
         Err(refusal) => {
-            // Whoever was told already that its body is not wanted has had its last answer, whatever it sends for one.
+            // A client that was told already that its body is not wanted has had its last response, whatever it sends.
             if !reading.is_early && !reading.is_last {
-                desk.refuse(refusal, slot.peer);
+                context.refuse(refusal, slot.peer);
             }
             reading.end();
             return Read {
@@ -168,17 +168,17 @@ pub(crate) fn read(
     }
 }
 
-impl Desk {
+impl ResponseContext {
     /// Appends the answer to a request that is not served, and counts it.
     pub(crate) fn refuse(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.refused += 1;
         self.turn_away(refusal, peer);
     }
 
-    /// As [`Desk::refuse`], of somebody who has not asked yet.
+    /// As [`ResponseContext::refuse`], for a client that has sent no request yet.
     pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.responses.count(refusal.status);
-        self.shelf.refuse(refusal, &mut self.out);
+        self.prebuilt.refuse(refusal, &mut self.out);
         let Refusal {
             status,
             reason,
@@ -210,20 +210,20 @@ impl Desk {
     }
 
     #[inline]
-    fn choose(&mut self, asked: &Asked<'_>) -> Due {
+    fn choose(&mut self, asked: &Asked<'_>) -> Chosen {
         let form = Form::new(asked.version, asked.keepalive);
         match &mut self.site {
             Site::BuiltIn => {}
             Site::Files(library) => {
                 let found = library.find(asked, self.now);
                 if !found.is_missing() {
-                    return Due::Found(found, form);
+                    return Chosen::Found(found, form);
                 }
             }
             Site::Admin(_) => return choose_page(asked, form),
         }
         let is_head = asked.method == "HEAD";
-        Due::Ready(Answer {
+        Chosen::Ready(ResponseKey {
             resource: resources::choose(asked.method, asked.path),
             form,
             is_head,
@@ -232,21 +232,23 @@ impl Desk {
 
     /// Appends an answer, and says what of it comes behind.
     #[inline]
-    fn append(&mut self, due: &Due, peer: Option<IpAddr>) -> Option<Sending> {
-        let (status, length, part) = match due {
-            Due::Ready(answer) => {
-                self.out.extend_from_slice(self.shelf.bytes(*answer));
+    fn append(&mut self, chosen: &Chosen, peer: Option<IpAddr>) -> Option<Sending> {
+        let (status, length, part) = match chosen {
+            Chosen::Ready(answer) => {
+                self.out.extend_from_slice(self.prebuilt.bytes(*answer));
                 (answer.status(), answer.length(), None)
             }
-            Due::Found(found, form) => {
+            Chosen::Found(found, form) => {
                 let Site::Files(library) = &mut self.site else {
                     unreachable!("only a folder's worker finds files");
                 };
-                let date = self.shelf.date();
+                let date = self.prebuilt.date();
                 let appended = library.append(found, *form, date, &mut self.out);
                 (appended.status, appended.length, appended.part)
             }
-            Due::Page(page, form, is_head) => (200, self.append_page(*page, *form, *is_head), None),
+            Chosen::Page(page, form, is_head) => {
+                (200, self.append_page(*page, *form, *is_head), None)
+            }
         };
         self.counts.responses.count(status);
         let Some(part) = part else {
@@ -261,17 +263,17 @@ impl Desk {
     }
 
     fn append_page(&mut self, page: Page, form: Form, is_head: bool) -> u64 {
-        let Site::Admin(board) = &self.site else {
+        let Site::Admin(counters) = &self.site else {
             unreachable!("only the operator's worker has pages");
         };
-        let text = board.text(page);
+        let text = counters.text(page);
         let response = Response {
             status: 200,
             version: match form {
                 Form::KeptOld => Version::Http10,
                 Form::Kept | Form::Close => Version::Http11,
             },
-            date: self.shelf.date(),
+            date: self.prebuilt.date(),
             content_length: Some(text.len() as u64),
             keepalive: form != Form::Close,
             headers: &[
@@ -288,11 +290,11 @@ impl Desk {
     }
 }
 
-fn choose_page(asked: &Asked<'_>, form: Form) -> Due {
+fn choose_page(asked: &Asked<'_>, form: Form) -> Chosen {
     let is_head = asked.method == "HEAD";
     match Page::find(asked.path) {
-        Some(page) if is_head || asked.method == "GET" => Due::Page(page, form, is_head),
-        found => Due::Ready(Answer {
+        Some(page) if is_head || asked.method == "GET" => Chosen::Page(page, form, is_head),
+        found => Chosen::Ready(ResponseKey {
             resource: match found {
                 Some(_) => resources::choose(asked.method, asked.path),
                 None => resources::NOT_FOUND,
@@ -305,7 +307,7 @@ fn choose_page(asked: &Asked<'_>, form: Form) -> Due {
 
 /// What listens to a connection while its bytes are read.
 struct Answering<'a> {
-    desk: &'a mut Desk,
+    context: &'a mut ResponseContext,
     reading: &'a mut Reading,
     peer: Option<IpAddr>,
     file: Option<Sending>,
@@ -318,13 +320,13 @@ impl Answering<'_> {
         if self.reading.is_pending {
             self.reading.is_pending = false;
             if is_all {
-                self.reading.due.close();
+                self.reading.chosen.close();
                 (self.reading.is_last, self.reading.lingers) = (true, true);
             }
             self.answer();
         }
-        if self.reading.is_in_body && self.desk.log.is_some() {
-            let draft = std::mem::take(&mut self.desk.draft);
+        if self.reading.is_in_body && self.context.log.is_some() {
+            let draft = std::mem::take(&mut self.context.draft);
             self.reading.draft = Some(Box::new(draft));
         }
         used
@@ -332,7 +334,7 @@ impl Answering<'_> {
 
     #[inline]
     fn answer(&mut self) {
-        self.file = self.desk.append(&self.reading.due, self.peer);
+        self.file = self.context.append(&self.reading.chosen, self.peer);
         self.reading.is_answered = true;
     }
 
@@ -343,18 +345,18 @@ impl Answering<'_> {
     #[cold]
     fn begin_body(&mut self, is_waiting: bool) {
         self.reading.is_in_body = true;
-        if self.reading.due.status() < 400 {
+        if self.reading.chosen.status() < 400 {
             if is_waiting {
-                self.desk.out.extend_from_slice(CONTINUE);
-                self.desk.counts.responses.informational += 1;
+                self.context.out.extend_from_slice(CONTINUE);
+                self.context.counts.responses.informational += 1;
             }
             return;
         }
-        let is_last = is_waiting || self.desk.is_draining;
+        let is_last = is_waiting || self.context.is_draining;
         if is_last {
-            self.reading.due.close();
+            self.reading.chosen.close();
         }
-        self.desk.counts.requests += 1;
+        self.context.counts.requests += 1;
         self.answer();
         if is_last {
             self.reading.end();
@@ -377,10 +379,10 @@ impl ServerSink for Answering<'_> {
         if self.reading.is_last {
             return;
         }
-        if self.desk.log.is_some() {
-            self.desk.draft.note(asked);
+        if self.context.log.is_some() {
+            self.context.draft.note(asked);
         }
-        self.reading.due = self.desk.choose(asked);
+        self.reading.chosen = self.context.choose(asked);
         if asked.chunked || asked.content_length.is_some_and(|length| length > 0) {
             self.begin_body(asked.expects_continue);
         }
@@ -396,14 +398,14 @@ impl ServerSink for Answering<'_> {
         }
         let is_answered = self.reading.is_in_body && self.end_body();
         if !is_answered {
-            self.desk.counts.requests += 1;
-            if self.desk.is_draining {
+            self.context.counts.requests += 1;
+            if self.context.is_draining {
                 self.reading.is_pending = true;
                 return ControlFlow::Break(());
             }
             self.answer();
         }
-        if self.file.is_some() || self.desk.out.len() >= OUT_LIMIT {
+        if self.file.is_some() || self.context.out.len() >= OUT_LIMIT {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -411,8 +413,8 @@ impl ServerSink for Answering<'_> {
     }
 
     fn refused(&mut self, line: &[u8]) {
-        if self.desk.log.is_some() {
-            self.desk.draft.note_refused(line);
+        if self.context.log.is_some() {
+            self.context.draft.note_refused(line);
         }
     }
 }

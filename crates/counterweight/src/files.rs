@@ -20,11 +20,11 @@
 //! ```
 //!
 //! Where descriptors are short it closes some of its own files for one that is not open, and none for connections that
-//! would come: who is here already is answered first.
+//! would come: clients that are connected already are served first.
 //!
 //! Each question about a request has a file of its own, which knows nothing of the others: `paths` (what is asked for),
 //! `types` (what it is), `encodings` (in which copy), `conditions` with `dates` (whether the client has it), `ranges`
-//! (how much of it). `volumes` and `heads` hold what is prepared, `stock` and `table` what is known and how much of it, `library` puts
+//! (how much of it). `cached_file` and `heads` hold what is prepared, `cache` and `table` what is known and how much of it, `library` puts
 //! all to use.
 
 // In reading order: what is asked for,
@@ -32,7 +32,7 @@ mod paths;
 // what it is,
 mod types;
 // what else the request says of it,
-mod wishes;
+mod conditional;
 // which copy is best,
 mod encodings;
 // whether it is to be sent,
@@ -41,19 +41,19 @@ mod dates;
 // and how much.
 mod ranges;
 // Answers as bytes:
+mod fixed;
 mod heads;
-mod notices;
 // an open file with all its answers,
-mod volumes;
+mod cached_file;
 // those that are remembered,
-mod stock;
+mod cache;
 mod table;
 // and all of it together.
 mod library;
 // What must hold of all that strangers write.
 #[cfg(test)]
-mod laws;
+mod invariants;
 
+pub(crate) use cache::LibraryOptions;
+pub(crate) use cached_file::FilePart;
 pub(crate) use library::{Found, Library};
-pub(crate) use stock::LibraryOptions;
-pub(crate) use volumes::FilePart;

@@ -1,4 +1,4 @@
-//! The reference server: the ruler beside which other servers and the load generator itself are laid.
+//! The reference server, with which other servers and the load generator itself are compared.
 //!
 //! In scope: what `weigh serve` does, from listening to the counts it reports when it stops; built-in resources, HTTP
 //! to the letter, few system calls. Out of scope: load, statistics, judging; and what a command line is. It stands on
@@ -38,7 +38,7 @@ mod date;
 // with which header lines of the operator's,
 mod headers;
 // as ready bytes;
-mod shelf;
+mod prebuilt;
 // what is served of a folder,
 mod files;
 // how a request finds its answer,
@@ -50,15 +50,15 @@ mod slots;
 // how long each of them may take,
 mod limits;
 mod wheel;
-// how many there may be,
-mod places;
+// how many connections there may be,
+mod limiter;
 // what is written down of them,
 mod log;
 // and what one thread does with them.
 mod worker;
 // What it has done,
 mod counts;
-// who may ask for that,
+// how an operator reads that,
 mod admin;
 // why there may be none,
 mod errors;
@@ -69,12 +69,12 @@ mod server;
 pub mod parts {
     pub use crate::date::text as date;
     pub use crate::headers::Headers;
+    pub use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
     pub use crate::resources::{choose, find};
     pub use crate::server::refuse_twice;
-    pub use crate::shelf::{Answer, Form, Shelf};
 }
 
 pub use counts::{Counts, Responses, Row};
 pub use errors::ServeError;
 pub use limits::{Limits, Pace};
-pub use server::{Config, Orders, Server};
+pub use server::{Config, Control, Server};

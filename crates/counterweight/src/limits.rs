@@ -1,8 +1,8 @@
 //! How much a server puts up with: how many connections, how large, how slow.
 //!
 //! Values and the arithmetic of deadlines, nothing else: no clock, no connections. The defaults are such that a load
-//! generator on the same machine never meets one of them, and that somebody who wants to hold places by doing nothing
-//! has to come back for them.
+//! generator on the same machine never meets one of them, and that a client that holds connections by doing nothing
+//! has to open them again and again.
 
 use units::{Instant, Nanos};
 
@@ -57,7 +57,7 @@ impl Pace {
 const CONNECTIONS: u32 = 100_000;
 
 impl Default for Limits {
-    /// See [`Limits::within`], with as many descriptors as anybody could want.
+    /// See [`Limits::within`], with an unlimited number of descriptors.
     fn default() -> Limits {
         Limits::within(u64::MAX)
     }

@@ -46,13 +46,13 @@ pub(crate) const RESOURCES: [Resource; 8] = [
     Resource { path: b"", status: 204, headers: ALLOW, body: b"" },
 ];
 
-/// The place in [`RESOURCES`] of "there is no such thing".
+/// The index in [`RESOURCES`] of the 404.
 pub(crate) const NOT_FOUND: usize = 4;
-/// The place in [`RESOURCES`] of "that cannot be done to it".
+/// The index in [`RESOURCES`] of the 405.
 pub(crate) const NOT_ALLOWED: usize = 5;
-/// The place in [`RESOURCES`] of "nobody knows how to do that".
+/// The index in [`RESOURCES`] of the 501.
 const NOT_IMPLEMENTED: usize = 6;
-/// The place in [`RESOURCES`] of what can be done.
+/// The index in [`RESOURCES`] of the response to OPTIONS.
 const OPTIONS: usize = 7;
 
 /// Methods that others answer (RFC 9110 §9, RFC 5789) and these resources do not.

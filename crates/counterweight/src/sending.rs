@@ -4,11 +4,11 @@ use crate::files::FilePart;
 use crate::log::{Draft, Ending};
 
 /// Bytes of a file that one connection is given before the others have their turn. At 1 GB/s that is half a
-/// millisecond, which is what somebody who asks for a small thing meanwhile has to wait for each large one.
+/// millisecond, which is what a small request that arrives meanwhile has to wait for each large one.
 pub(crate) const TURN: usize = 512 * 1024;
 
-/// Bytes of files for all connections together before it is looked again who has come or asked: so much for those who
-/// have just asked, and so much for those who were here before. At 1 GB/s that is four milliseconds, however many
+/// Bytes of files for all connections together before the ring is polled again: so much for requests that have just
+/// arrived, and so much for downloads that were under way before. At 1 GB/s that is four milliseconds, however many
 /// downloads there are.
 pub(crate) const ROUND: usize = 4 * TURN;
 /// What the kernel holds at most for a connection that has not shown that it reads. By itself it would take two

@@ -1,19 +1,19 @@
 //! The workers together: ready before anything runs, started, stopped, added up.
 //!
 //! Each worker lives on a thread of its own from the beginning, with a table of descriptors of its own, so that no
-//! system call of one touches what another one needs. So what can fail fails there, and is told to whoever waits for
-//! the server to be ready. The listening sockets alone are in the table of the thread that made the server too, while it
-//! listens: `ss -p` and `lsof` look there when they are asked whose a socket is.
+//! system call of one touches what another one needs. So what can fail fails there, and is reported to the thread that
+//! waits for the server to be ready. The listening sockets alone are in the table of the thread that made the server
+//! too, while it listens: `ss -p` and `lsof` look there for a socket's process.
 
-use crate::admin::{Board, Seat};
+use crate::admin::{CounterSlot, SharedCounters};
 use crate::answering::Site;
 use crate::counts::Counts;
 use crate::errors::ServeError;
 use crate::files::{Library, LibraryOptions};
 use crate::headers::Headers;
+use crate::limiter::ConnectionLimiter;
 use crate::limits::Limits;
 use crate::log::{Log, LogFile};
-use crate::places::Places;
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
 use kernel::descriptors::{self, Entrance, Showcase};
@@ -31,7 +31,7 @@ use units::Nanos;
 const WORKERS_MAX: u32 = 1024;
 /// Connections that a server may be told to have: a worker has a token for each, and it may happen to get all of them.
 const CONNECTIONS_MAX: u32 = TOKENS - slots::FIRST - TURNED_AWAY - 1;
-/// Who watches over a server.
+/// Connections of operators at a time, to the admin listener.
 const OPERATORS: u32 = 64;
 /// Stacks of workers. The largest frame is that of a head's 256 header lines, 8 KiB; what is not touched costs nothing.
 const STACK: usize = 512 * 1024;
@@ -42,7 +42,7 @@ const DESCRIPTORS: u64 = slots::FIRST as u64 + 32;
 /// Files that a worker keeps open for the next request, where there are descriptors enough.
 const OPEN_FILES: u64 = 512;
 
-/// What a server is to be.
+/// Settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Where it listens, at most 64 addresses; port 0 asks for any.
@@ -65,7 +65,7 @@ pub struct Config {
     pub log: Option<PathBuf>,
     /// Where the operator may ask for the counts.
     pub admin: Option<Address>,
-    /// What it puts up with.
+    /// Limits on what clients may take.
     pub limits: Limits,
 }
 
@@ -93,7 +93,7 @@ impl Config {
             cache: 0,
             log: None,
             admin: None,
-            // Where there are few, listeners and those who are turned away will not need so many either.
+            // Where there are few, listeners and refused clients will not need so many either.
             limits: Limits::within(descriptors.saturating_sub(others).max(descriptors / 2)),
         }
     }
@@ -106,14 +106,14 @@ fn cpus() -> u32 {
     allowed.min(quota).clamp(1, WORKERS_MAX)
 }
 
-/// What is asked of a running server.
+/// How the caller controls a running server.
 #[derive(Debug)]
-pub struct Orders<'a> {
+pub struct Control<'a> {
     /// Set to have it stop.
     pub stop: &'a AtomicBool,
     /// Set to have it open its log anew; it clears it.
     pub reopen: &'a AtomicBool,
-    /// Is told, in a sentence, what of that cannot be done.
+    /// Called with a sentence about what of that cannot be done.
     pub complain: fn(&str),
 }
 
@@ -122,7 +122,7 @@ pub struct Orders<'a> {
 /// All workers listen at the same IP addresses (SO_REUSEPORT) and the kernel spreads connections over them by their
 /// addresses and ports. A Unix socket cannot be shared that way; the first worker has it alone.
 pub struct Server {
-    hands: Vec<Hand>,
+    handles: Vec<WorkerHandle>,
     addresses: Vec<Address>,
     admin: Option<Address>,
     log: Option<Arc<LogFile>>,
@@ -132,7 +132,7 @@ pub struct Server {
 }
 
 /// A thread that has its worker ready.
-struct Hand {
+struct WorkerHandle {
     thread: JoinHandle<Counts>,
     /// Told to begin; dropped, it ends.
     go: Sender<()>,
@@ -155,31 +155,31 @@ impl Server {
             refuse_to_share(address)?;
         }
         let user = config.user.as_deref().map(find_user).transpose()?;
-        let mut crew = Crew::new(config)?;
-        let (first, addresses) = crew.hire(0, &config.listen)?;
+        let mut workers = Workers::new(config)?;
+        let (first, addresses) = workers.spawn(0, &config.listen)?;
         let is_shared = |address: &&Address| matches!(address, Address::Ip(_));
         let shared: Vec<Address> = addresses.iter().filter(is_shared).cloned().collect();
-        let mut hands = vec![first];
-        for worker in 1..crew.workers {
-            hands.push(crew.hire(worker, &shared)?.0);
+        let mut handles = vec![first];
+        for worker in 1..workers.count {
+            handles.push(workers.spawn(worker, &shared)?.0);
         }
         let mut admin = None;
         if let Some(address) = &config.admin {
-            let (hand, mut found) = crew.hire_admin(address)?;
-            hands.push(hand);
+            let (handle, mut found) = workers.spawn_admin(address)?;
+            handles.push(handle);
             admin = found.pop();
         }
         if let Some(user) = &user {
-            become_user(user, config, crew.log.as_deref())?;
+            become_user(user, config, workers.log.as_deref())?;
         }
         Ok(Server {
-            hands,
+            handles,
             addresses,
             admin,
-            log: crew.log,
-            stop: crew.stop,
+            log: workers.log,
+            stop: workers.stop,
             // Not before, as each thread begins with a copy of what is in this one's table by then.
-            listeners: crew.showcase.collect(),
+            listeners: workers.showcase.collect(),
         })
     }
 
@@ -195,7 +195,7 @@ impl Server {
 
     /// Serves until `stop` is set. See [`Server::run_by`].
     pub fn run(self, stop: &AtomicBool) -> Counts {
-        self.run_by(&Orders {
+        self.run_by(&Control {
             stop,
             reopen: &AtomicBool::new(false),
             complain: |_| {},
@@ -204,15 +204,19 @@ impl Server {
 
     /// Serves until it is to stop, which is seen within 100 ms; then stops listening, answers what has come, gives what
     /// is under way its time, and closes. Says what was done.
-    pub fn run_by(self, orders: &Orders<'_>) -> Counts {
-        for hand in &self.hands {
+    pub fn run_by(self, control: &Control<'_>) -> Counts {
+        for handle in &self.handles {
             // Should it have died, joining it tells.
-            let _ = hand.go.send(());
+            let _ = handle.go.send(());
         }
-        let is_over = || self.hands.iter().any(|hand| hand.thread.is_finished());
-        while !orders.stop.load(Ordering::Relaxed) && !is_over() {
-            if orders.reopen.swap(false, Ordering::Relaxed) {
-                self.renew_log(orders);
+        let is_over = || {
+            self.handles
+                .iter()
+                .any(|handle| handle.thread.is_finished())
+        };
+        while !control.stop.load(Ordering::Relaxed) && !is_over() {
+            if control.reopen.swap(false, Ordering::Relaxed) {
+                self.renew_log(control);
             }
             // The flags are the caller's, and may be raised by a signal: there is nothing to wait for but time.
             thread::sleep(WATCH.to_std());
@@ -222,9 +226,9 @@ impl Server {
         // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
         self.stop.store(true, Ordering::Relaxed);
         let mut counts = Counts::default();
-        for hand in self.hands {
-            match hand.thread.join() {
-                Ok(done) if hand.is_counted => counts += done,
+        for handle in self.handles {
+            match handle.thread.join() {
+                Ok(done) if handle.is_counted => counts += done,
                 Ok(_) => {}
                 Err(panic) => std::panic::resume_unwind(panic),
             }
@@ -232,12 +236,12 @@ impl Server {
         counts
     }
 
-    fn renew_log(&self, orders: &Orders<'_>) {
+    fn renew_log(&self, control: &Control<'_>) {
         if let Some(log) = &self.log
             && let Err(error) = log.renew()
         {
             let error = refused_log(log, error);
-            (orders.complain)(&format!("{error}; the file that is open is written on"));
+            (control.complain)(&format!("{error}; the file that is open is written on"));
         }
     }
 }
@@ -278,38 +282,39 @@ fn become_user(user: &User, config: &Config, log: Option<&LogFile>) -> Result<()
 }
 
 /// What all workers have in common, until they are ready.
-struct Crew<'a> {
+struct Workers<'a> {
     config: &'a Config,
-    workers: u32,
-    places: Arc<Places>,
-    board: Option<Arc<Board>>,
+    count: u32,
+    limiter: Arc<ConnectionLimiter>,
+    counters: Option<Arc<SharedCounters>>,
     log: Option<Arc<LogFile>>,
     headers: Headers,
     stop: Arc<AtomicBool>,
     showcase: Showcase,
 }
 
-impl<'a> Crew<'a> {
-    fn new(config: &'a Config) -> Result<Crew<'a>, ServeError> {
+impl<'a> Workers<'a> {
+    fn new(config: &'a Config) -> Result<Workers<'a>, ServeError> {
         let limits = &config.limits;
-        let places = Arc::new(Places::new(
+        let limiter = Arc::new(ConnectionLimiter::new(
             limits.connections,
             limits.connections_per_address,
         ));
         let can_share = |address: &Address| matches!(address, Address::Ip(_));
         let is_given = config.user.is_some();
         let log_file = |path| Arc::new(LogFile::new(path, is_given));
-        let workers = match config.listen.iter().any(can_share) {
+        let count = match config.listen.iter().any(can_share) {
             true => config.workers,
             false => 1,
         };
-        let board = config.admin.as_ref();
-        let board = board.map(|_| Arc::new(Board::new(workers as usize, Arc::clone(&places))));
-        Ok(Crew {
+        let counters = config.admin.as_ref();
+        let counters =
+            counters.map(|_| Arc::new(SharedCounters::new(count as usize, Arc::clone(&limiter))));
+        Ok(Workers {
             config,
-            workers,
-            places,
-            board,
+            count,
+            limiter,
+            counters,
             log: config.log.clone().map(log_file),
             headers: Headers::new(&config.headers)?,
             stop: Arc::default(),
@@ -317,9 +322,13 @@ impl<'a> Crew<'a> {
         })
     }
 
-    fn hire(&self, worker: u32, at: &[Address]) -> Result<(Hand, Vec<Address>), ServeError> {
+    fn spawn(
+        &self,
+        worker: u32,
+        at: &[Address],
+    ) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
         let config = self.config;
-        let board = self.board.as_ref();
+        let counters = self.counters.as_ref();
         let job = Job {
             site: match &config.root {
                 Some(root) => Serves::Folder(
@@ -334,9 +343,9 @@ impl<'a> Crew<'a> {
             },
             headers: self.headers.clone(),
             limits: config.limits.clone(),
-            places: Arc::clone(&self.places),
+            limiter: Arc::clone(&self.limiter),
             log: self.log.clone(),
-            seat: board.map(|board| Seat::new(board, worker as usize)),
+            counter_slot: counters.map(|counters| CounterSlot::new(counters, worker as usize)),
             listen: at.to_vec(),
             mode: config.listen_mode,
             entrance: self.showcase.entrance(),
@@ -344,19 +353,22 @@ impl<'a> Crew<'a> {
         self.start(format!("worker-{worker}"), job, true)
     }
 
-    fn hire_admin(&self, at: &Address) -> Result<(Hand, Vec<Address>), ServeError> {
-        let board = self.board.clone().expect("the workers share a board");
+    fn spawn_admin(&self, at: &Address) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
+        let counters = self
+            .counters
+            .clone()
+            .expect("there are counters where there is an admin address");
         let job = Job {
-            site: Serves::Admin(board),
+            site: Serves::Admin(counters),
             headers: Headers::default(),
             limits: Limits {
                 connections: OPERATORS,
                 connections_per_address: 0,
                 ..self.config.limits.clone()
             },
-            places: Arc::new(Places::new(OPERATORS, 0)),
+            limiter: Arc::new(ConnectionLimiter::new(OPERATORS, 0)),
             log: None,
-            seat: None,
+            counter_slot: None,
             listen: vec![at.clone()],
             mode: None,
             entrance: self.showcase.entrance(),
@@ -370,7 +382,7 @@ impl<'a> Crew<'a> {
         name: String,
         job: Job,
         is_counted: bool,
-    ) -> Result<(Hand, Vec<Address>), ServeError> {
+    ) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
         let (tell, told) = mpsc::channel();
         let (go, wait) = mpsc::channel();
         let stop = Arc::clone(&self.stop);
@@ -383,12 +395,12 @@ impl<'a> Crew<'a> {
             Ok(answer) => answer?,
             Err(_) => return Err(died(thread)),
         };
-        let hand = Hand {
+        let handle = WorkerHandle {
             thread,
             go,
             is_counted,
         };
-        Ok((hand, addresses))
+        Ok((handle, addresses))
     }
 }
 
@@ -405,9 +417,9 @@ struct Job {
     site: Serves,
     headers: Headers,
     limits: Limits,
-    places: Arc<Places>,
+    limiter: Arc<ConnectionLimiter>,
     log: Option<Arc<LogFile>>,
-    seat: Option<Seat>,
+    counter_slot: Option<CounterSlot>,
     listen: Vec<Address>,
     /// Permissions of Unix sockets.
     mode: Option<u32>,
@@ -419,7 +431,7 @@ struct Job {
 enum Serves {
     BuiltIn,
     Folder(PathBuf, LibraryOptions),
-    Admin(Arc<Board>),
+    Admin(Arc<SharedCounters>),
 }
 
 impl Job {
@@ -436,7 +448,7 @@ impl Job {
         let (worker, addresses) = match self.prepare() {
             Ok(ready) => ready,
             Err(error) => {
-                let _ = tell.send(Err(error)); // whoever asked is waiting
+                let _ = tell.send(Err(error)); // the thread that started this one is waiting
                 return Counts::default();
             }
         };
@@ -444,7 +456,7 @@ impl Job {
             // Where there is no room for them they are not seen, and serve as well.
             let _ = entrance.show(&worker.listeners());
         }
-        let _ = tell.send(Ok(addresses)); // whoever asked is waiting
+        let _ = tell.send(Ok(addresses)); // the thread that started this one is waiting
         if go.recv().is_err() {
             return Counts::default();
         }
@@ -458,9 +470,9 @@ impl Job {
             site: self.site.open()?,
             headers: self.headers,
             limits: self.limits,
-            places: self.places,
+            limiter: self.limiter,
             log: self.log.as_ref().map(open_log).transpose()?,
-            seat: self.seat,
+            counter_slot: self.counter_slot,
             wall: clock::realtime,
         };
         let mut worker = Worker::new(ring, setting);
@@ -477,7 +489,7 @@ impl Serves {
     fn open(self) -> Result<Site, ServeError> {
         match self {
             Serves::BuiltIn => Ok(Site::BuiltIn),
-            Serves::Admin(board) => Ok(Site::Admin(board)),
+            Serves::Admin(counters) => Ok(Site::Admin(counters)),
             Serves::Folder(path, options) => {
                 match Library::open(&path, &options, clock::realtime) {
                     Ok(library) => Ok(Site::Files(Box::new(library))),
@@ -530,7 +542,7 @@ fn refused(address: &Address, error: Errno) -> ServeError {
 }
 
 /// Where ports are shared among workers, they would be shared with another server of the same user too, and each would
-/// count a part of what clients sent. So whoever listens at an address already, keeps it.
+/// count a part of what clients sent. So an address at which a server listens already is refused.
 fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
     kernel::is_free(address).map_err(|error| refused(address, error))
 }
@@ -550,7 +562,7 @@ pub fn refuse_twice(addresses: &[Address]) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Nobody who connects to the operator's address could have meant one of `addresses`.
+/// Checks that no connection to the operator's address could have meant one of `addresses`.
 fn refuse_among(addresses: &[Address], admin: &Address) -> Result<(), ServeError> {
     let overlaps = |other: &&Address| match (admin, other) {
         (Address::Ip(admin), Address::Ip(other)) => {

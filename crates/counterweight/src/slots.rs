@@ -20,12 +20,12 @@ pub(crate) struct Slot {
     pub(crate) reading: Reading,
     /// What cannot go on before the socket takes more, or before the others have had their turn.
     pub(crate) held: Option<Box<Held>>,
-    /// Who is at the other end; none on a Unix socket.
+    /// The client's address; none on a Unix socket.
     pub(crate) peer: Option<IpAddr>,
     pub(crate) watch: Watch,
-    /// It has one of the server's places; those who are turned away have none.
-    pub(crate) is_placed: bool,
-    /// Stands in the queue of those who can go on at once.
+    /// It counts in the [connection limiter](crate::limiter); a refused client does not.
+    pub(crate) is_admitted: bool,
+    /// It is in the queue of connections that can go on at once.
     pub(crate) is_queued: bool,
     /// The kernel may hold as much for it as it sees fit.
     pub(crate) is_wide: bool,
@@ -151,7 +151,7 @@ impl Slot {
             held: None,
             peer,
             watch: Watch::new(now),
-            is_placed: true,
+            is_admitted: true,
             is_queued: false,
             is_wide: false,
         }
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_takes_what_lies_in_his_socket_is_not_too_slow() {
+    fn a_client_that_reads_from_its_full_socket_is_not_too_slow() {
         let pace = Pace {
             patience: Nanos::from_secs(10),
             speed: 1000,

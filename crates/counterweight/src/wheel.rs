@@ -2,7 +2,7 @@
 //!
 //! It knows rows and instants, and neither connections nor why they are watched. Spokes stand for the ticks to come,
 //! each with a list of rows threaded through one table, so that arming and disarming cost a few stores whatever the
-//! number of connections. (A heap would give the exact order, which nobody needs, for a logarithm of work each time.)
+//! number of connections. (A heap would give the exact order, which is not needed, for a logarithm of work each time.)
 //!
 //! It is meant to be used lazily: a deadline that moves *later*, as nearly all do, needs no call; the row comes due,
 //! its owner sees that there is time left, and arms it again. So a request costs the wheel nothing at all. A deadline

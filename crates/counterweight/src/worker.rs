@@ -12,7 +12,7 @@
 //! While a connection holds answers back nothing is read from it, so that a client that asks and does not read costs
 //! what was read of it at once and the answers to a part of that, and then its own memory. The kernel holds no more
 //! for it than a small buffer, until it has shown that it reads. Large files go out in turns, a piece of each and not
-//! many pieces in one turn of the loop, so that nobody waits for others' downloads, however many there are.
+//! many pieces in one turn of the loop, so that no client waits for others' downloads, however many there are.
 //!
 //! A request that is answered at once costs one receive and one send, no look at the clock and no timer: what is due
 //! when follows from a few numbers in the connection's row, which the wheel looks at when it comes round.
@@ -20,29 +20,29 @@
 //! It knows the ring only by its trait, so that the same loop runs on the simulated one.
 
 // Connections coming and going,
-mod doors;
+mod listeners;
 // bytes in and bytes out,
 mod answers;
-// who holds some of them back,
+// which connections hold some of them back,
 mod holders;
-// and those whose time is over.
+// and connections whose time is over.
 mod watching;
 
-use crate::admin::Seat;
-use crate::answering::{Desk, Site};
+use crate::admin::CounterSlot;
+use crate::answering::{ResponseContext, Site};
 use crate::counts::Counts;
 use crate::date;
 use crate::headers::Headers;
+use crate::limiter::ConnectionLimiter;
 use crate::limits::Limits;
 use crate::log::{Draft, Log};
-use crate::places::Places;
+use crate::prebuilt::PrebuiltResponses;
 use crate::sending::{BUFFER, ROUND};
-use crate::shelf::Shelf;
 use crate::slots::{FIRST, Slots};
 use crate::wheel::Wheel;
-pub(crate) use doors::TURNED_AWAY;
 use holders::Holders;
 use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
+pub(crate) use listeners::TURNED_AWAY;
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -62,10 +62,10 @@ pub(crate) struct Setting {
     pub(crate) headers: Headers,
     pub(crate) limits: Limits,
     /// The server's, shared by all workers.
-    pub(crate) places: Arc<Places>,
+    pub(crate) limiter: Arc<ConnectionLimiter>,
     pub(crate) log: Option<Log>,
     /// Where it tells its counts to the operator.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) counter_slot: Option<CounterSlot>,
     /// The time of day since 1970-01-01 UTC.
     pub(crate) wall: fn() -> Duration,
 }
@@ -74,19 +74,19 @@ pub(crate) struct Setting {
 pub(crate) struct Worker<R> {
     ring: R,
     /// By token: connections may be waiting there.
-    doors: Vec<bool>,
+    listeners: Vec<bool>,
     /// No accepting before.
     paused: Instant,
     slots: Slots,
     requests: Requests,
-    desk: Desk,
+    context: ResponseContext,
     wheel: Wheel,
-    /// Those who can go on at once and have had their share of this turn. Some may have gone since.
+    /// Connections that can go on at once and have had their share of this turn. Some may have closed since.
     ready: VecDeque<Token>,
     limits: Limits,
-    places: Arc<Places>,
-    seat: Option<Seat>,
-    /// Connections that are here without a place, to read why.
+    limiter: Arc<ConnectionLimiter>,
+    counter_slot: Option<CounterSlot>,
+    /// Connections over the limit that are open to read why they are refused.
     turned_away: u32,
     /// All connections' `held`.
     holders: Holders,
@@ -108,9 +108,9 @@ impl<R: Ring> Worker<R> {
             site,
             headers,
             limits,
-            places,
+            limiter,
             log,
-            seat,
+            counter_slot,
             wall,
         } = setting;
         let now = ring.now();
@@ -118,16 +118,16 @@ impl<R: Ring> Worker<R> {
         let rows = limits.connections.saturating_add(TURNED_AWAY + 1);
         Worker {
             ring,
-            doors: Vec::new(),
+            listeners: Vec::new(),
             paused: Instant::ZERO,
             slots: Slots::new(rows.min(TOKENS - FIRST)),
             requests: Requests::new(http1::Limits {
                 head: limits.head_bytes,
                 body: limits.body_bytes,
             }),
-            desk: Desk {
+            context: ResponseContext {
                 site,
-                shelf: Shelf::new(wall, &headers),
+                prebuilt: PrebuiltResponses::new(wall, &headers),
                 counts: Counts::default(),
                 out: Vec::new(),
                 log,
@@ -138,8 +138,8 @@ impl<R: Ring> Worker<R> {
             wheel: Wheel::new(now),
             ready: VecDeque::new(),
             limits,
-            places,
-            seat,
+            limiter,
+            counter_slot,
             turned_away: 0,
             holders: Holders::default(),
             allowance: ROUND,
@@ -151,15 +151,15 @@ impl<R: Ring> Worker<R> {
     /// # Errors
     /// What the ring said.
     pub(crate) fn listen(&mut self, at: &Address, mode: Option<u32>) -> Result<Address, Errno> {
-        let door = self.doors.len() as u32;
-        assert!(door < FIRST, "there are tokens for {FIRST} listeners");
+        let listener = self.listeners.len() as u32;
+        assert!(listener < FIRST, "there are tokens for {FIRST} listeners");
         let options = ListenOptions {
             send_buffer: Some(BUFFER),
             mode,
             ..ListenOptions::default()
         };
-        let at = self.ring.listen(Token(door), at, &options)?;
-        self.doors.push(false);
+        let at = self.ring.listen(Token(listener), at, &options)?;
+        self.listeners.push(false);
         Ok(at)
     }
 
@@ -185,17 +185,17 @@ impl<R: Ring> Worker<R> {
         is_busy |= self.go_round();
         self.accept();
         self.expire();
-        if let Some(seat) = &mut self.seat {
-            seat.tell(&self.desk.counts);
+        if let Some(counter_slot) = &mut self.counter_slot {
+            counter_slot.publish(&self.context.counts);
         }
         is_busy
     }
 
     fn tell_time(&mut self) {
         let now = self.ring.now();
-        self.desk.now = now;
-        let second = self.desk.shelf.refresh(now);
-        if let Some(log) = &mut self.desk.log {
+        self.context.now = now;
+        let second = self.context.prebuilt.refresh(now);
+        if let Some(log) = &mut self.context.log {
             if let Some(second) = second {
                 log.date(date::log_text(second));
             }
@@ -208,18 +208,18 @@ impl<R: Ring> Worker<R> {
         if !self.ready.is_empty() {
             return Nanos::ZERO;
         }
-        let mut until = self.desk.now + TICK;
-        if self.doors.contains(&true) {
+        let mut until = self.context.now + TICK;
+        if self.listeners.contains(&true) {
             until = until.min(self.paused);
         }
-        until - self.desk.now
+        until - self.context.now
     }
 
     #[inline]
     fn arrive(&mut self, token: Token, event: Event) {
         match event {
             Event::Received => self.receive(token),
-            Event::Incoming => self.doors[token.0 as usize] = true,
+            Event::Incoming => self.listeners[token.0 as usize] = true,
             Event::Ended | Event::Failed(_) => self.close(token, Closing::Orderly),
             Event::Writable => self.go_on(token),
             Event::Connected => unreachable!("a server does not connect"),
@@ -228,14 +228,14 @@ impl<R: Ring> Worker<R> {
 
     /// Writes down what is to be written down; nothing is served any more.
     fn finish(mut self) -> Counts {
-        if let Some(log) = &mut self.desk.log {
+        if let Some(log) = &mut self.context.log {
             log.flush();
-            self.desk.counts.log_lines_lost += log.unwritten();
+            self.context.counts.log_lines_lost += log.unwritten();
         }
-        if let Some(seat) = &mut self.seat {
-            seat.leave(&self.desk.counts);
+        if let Some(counter_slot) = &mut self.counter_slot {
+            counter_slot.finish(&self.context.counts);
         }
-        self.desk.counts
+        self.context.counts
     }
 }
 

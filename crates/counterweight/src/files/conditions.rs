@@ -7,11 +7,11 @@
 //!   else If-Modified-Since   not changed since          --> Unchanged
 //! otherwise                                             --> Send
 //! ```
-//! A date that is none is ignored, as the RFC says; a tag that is none is nobody's. So a malformed If-Match fails and a
+//! A date that is none is ignored, as the RFC says; a malformed tag matches nothing. So a malformed If-Match fails and a
 //! malformed If-None-Match sends: both are the careful side.
 
+use super::conditional::{ConditionalHeaders, Lines};
 use super::dates;
-use super::wishes::{Lines, Wishes};
 
 /// What says which version of a file this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,19 +37,21 @@ pub(crate) enum Verdict {
 }
 
 /// Weighs the conditions of a GET or HEAD.
-pub(crate) fn judge(wishes: &Wishes<'_>, ours: Validators<'_>) -> Verdict {
-    if !wishes.if_match.is_empty() {
-        if !is_among(&wishes.if_match, |tag| ours.is(tag, Strength::Strong)) {
+pub(crate) fn judge(conditional: &ConditionalHeaders<'_>, ours: Validators<'_>) -> Verdict {
+    if !conditional.if_match.is_empty() {
+        if !is_among(&conditional.if_match, |tag| ours.is(tag, Strength::Strong)) {
             return Verdict::Failed;
         }
-    } else if moment(&wishes.if_unmodified_since).is_some_and(|then| ours.modified > then) {
+    } else if moment(&conditional.if_unmodified_since).is_some_and(|then| ours.modified > then) {
         return Verdict::Failed;
     }
-    if !wishes.if_none_match.is_empty() {
-        if is_among(&wishes.if_none_match, |tag| ours.is(tag, Strength::Weak)) {
+    if !conditional.if_none_match.is_empty() {
+        if is_among(&conditional.if_none_match, |tag| {
+            ours.is(tag, Strength::Weak)
+        }) {
             return Verdict::Unchanged;
         }
-    } else if moment(&wishes.if_modified_since).is_some_and(|then| ours.modified <= then) {
+    } else if moment(&conditional.if_modified_since).is_some_and(|then| ours.modified <= then) {
         return Verdict::Unchanged;
     }
     Verdict::Send
@@ -147,7 +149,7 @@ fn moment(lines: &Lines<'_>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::laws;
+    use crate::files::invariants;
     use proptest::prelude::*;
 
     const OLD: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
@@ -165,8 +167,8 @@ mod tests {
     };
 
     /// Lines of `Name: value`, abbreviated: M, N, U and S for the four conditions, R for If-Range.
-    fn wishes<'a>(lines: &[&'a str]) -> Wishes<'a> {
-        Wishes::of(lines.iter().map(|line| {
+    fn conditional<'a>(lines: &[&'a str]) -> ConditionalHeaders<'a> {
+        ConditionalHeaders::of(lines.iter().map(|line| {
             let (name, value) = line.split_once(':').unwrap();
             let name = match name {
                 "M" => "If-Match",
@@ -215,7 +217,11 @@ mod tests {
             (&[u_old, s_new], OURS, Failed), (&[u_new, s_new], OURS, Unchanged), (&[u_new, s_old], OURS, Send),
         ];
         for (lines, ours, wanted) in cases {
-            assert_eq!(judge(&wishes(lines), *ours), *wanted, "{lines:?} {ours:?}");
+            assert_eq!(
+                judge(&conditional(lines), *ours),
+                *wanted,
+                "{lines:?} {ours:?}"
+            );
         }
     }
 
@@ -233,9 +239,9 @@ mod tests {
             (&["R:Sun Nov  6 08:49:37 1994"], OURS, true), (&["R:nonsense"], OURS, false),
         ];
         for (lines, ours, wanted) in cases {
-            let wishes = wishes(lines);
+            let conditional = conditional(lines);
             assert_eq!(
-                range_counts(&wishes.if_range, *ours),
+                range_counts(&conditional.if_range, *ours),
                 *wanted,
                 "{lines:?} {ours:?}"
             );
@@ -245,8 +251,8 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_stands_behind_our_tag_it_is_found(value in any::<Vec<u8>>(), tags in "[W/\"a,b* \t]{0,20}") {
-            laws::lists(&value);
-            laws::lists(tags.as_bytes());
+            invariants::lists(&value);
+            invariants::lists(tags.as_bytes());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which of the copies of a file a client would rather have: as it is, or compressed beforehand (RFC 9110 §12.5.3).
 //!
-//! Nothing is compressed while it is served: who wants that puts `page.html.br` and `page.html.gz` beside `page.html`
-//! once.
+//! Nothing is compressed while it is served: to serve compressed copies, put `page.html.br` and `page.html.gz` beside
+//! `page.html` once.
 
 /// How a copy is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

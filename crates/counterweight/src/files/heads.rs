@@ -4,7 +4,7 @@
 //! kept as for a connection that goes on; the Date is written over its copy, and the few that close get one line more.
 
 use crate::date;
-use crate::shelf::Form;
+use crate::prebuilt::Form;
 use wire::Version;
 use wire::http1::Response;
 

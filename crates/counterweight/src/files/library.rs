@@ -1,8 +1,8 @@
 //! What one worker serves of a folder.
 //!
 //! ```text
-//! target --paths--> name --stock: what is it?--> volume --conditions, ranges, encodings--> Found
-//!                                             `--none: a notice, a redirect ----------------^
+//! target --paths--> name --cache: what is it?--> file --conditions, ranges, encodings--> Found
+//!                                             `--none: a fixed response, a redirect -----^
 //! Found --append--> head and small body in the worker's buffer, and a FilePart where the body is large
 //! ```
 //!
@@ -14,17 +14,17 @@
 //! head says of it behind the reading (small bodies), before the head is sent (large ones) and before a condition is
 //! judged. A file that is no longer the same is opened again by its name, and answered as it is now.
 
+use super::cache::{Entry, FileCache, LibraryOptions};
+use super::cached_file::{CachedFile, FilePart, SMALL};
+use super::conditional::{self, ConditionalHeaders};
 use super::conditions::{self, Verdict};
 use super::encodings;
+use super::fixed::{FixedResponse, FixedResponses};
 use super::heads::Head;
-use super::notices::{Notice, Notices};
 use super::paths::{self, Name};
 use super::ranges::{self, Wanted};
-use super::stock::{Holding, LibraryOptions, Stock};
-use super::volumes::{FilePart, SMALL, Volume};
-use super::wishes::{self, Wishes};
 use crate::headers::Headers;
-use crate::shelf::Form;
+use crate::prebuilt::Form;
 use kernel::Errno;
 use std::path::Path;
 use std::rc::Rc;
@@ -38,8 +38,8 @@ const LOOKS: u32 = 3;
 /// What one worker serves of a folder.
 #[derive(Debug)]
 pub(crate) struct Library {
-    stock: Stock,
-    notices: Notices,
+    cache: FileCache,
+    fixed: FixedResponses,
     /// The operator's header lines.
     headers: Headers,
 }
@@ -57,13 +57,13 @@ pub(crate) struct Found {
 
 #[derive(Debug, Clone)]
 enum What {
-    /// All of a page.
-    Whole(Rc<Volume>, u8),
-    /// That the client has this page.
-    Unchanged(Rc<Volume>, u8),
-    /// A part of a page, or none.
+    /// All of a variant.
+    Whole(Rc<CachedFile>, u8),
+    /// That the client has this variant.
+    Unchanged(Rc<CachedFile>, u8),
+    /// A part of a variant, or none.
     Made(Rc<Made>),
-    Notice(Notice),
+    FixedResponse(FixedResponse),
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ struct Made {
 
 #[derive(Debug)]
 struct Part {
-    volume: Rc<Volume>,
+    cached: Rc<CachedFile>,
     place: u8,
     first: u64,
     length: u64,
@@ -93,20 +93,20 @@ pub(crate) struct Appended {
 }
 
 impl Found {
-    fn notice(notice: Notice, is_head: bool) -> Found {
+    fn fixed(fixed: FixedResponse, is_head: bool) -> Found {
         Found {
-            what: What::Notice(notice),
+            what: What::FixedResponse(fixed),
             is_head,
             is_plain: false,
         }
     }
 
-    /// The page that is sent, all of it or a part.
-    fn page(&self) -> Option<(&Rc<Volume>, u8)> {
+    /// The variant that is sent, all of it or a part.
+    fn variant(&self) -> Option<(&Rc<CachedFile>, u8)> {
         match &self.what {
-            What::Whole(volume, place) => Some((volume, *place)),
-            What::Made(made) => made.part.as_ref().map(|it| (&it.volume, it.place)),
-            What::Unchanged(..) | What::Notice(..) => None,
+            What::Whole(cached, place) => Some((cached, *place)),
+            What::Made(made) => made.part.as_ref().map(|it| (&it.cached, it.place)),
+            What::Unchanged(..) | What::FixedResponse(..) => None,
         }
     }
 
@@ -116,14 +116,14 @@ impl Found {
             What::Whole(..) => 200,
             What::Unchanged(..) => 304,
             What::Made(made) => made.status,
-            What::Notice(notice) => notice.status(),
+            What::FixedResponse(fixed) => fixed.status(),
         }
     }
 
     /// No file has this name: something that is built in may have.
     #[inline]
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self.what, What::Notice(Notice::Missing))
+        matches!(self.what, What::FixedResponse(FixedResponse::Missing))
     }
 }
 
@@ -138,8 +138,8 @@ impl Library {
         wall: fn() -> Duration,
     ) -> Result<Library, Errno> {
         Ok(Library {
-            stock: Stock::open(root, options, wall)?,
-            notices: Notices::new(&options.headers),
+            cache: FileCache::open(root, options, wall)?,
+            fixed: FixedResponses::new(&options.headers),
             headers: options.headers.clone(),
         })
     }
@@ -150,19 +150,19 @@ impl Library {
         let is_head = match asked.method {
             "GET" => false,
             "HEAD" => true,
-            method => return Found::notice(other_method(method, asked.path), false),
+            method => return Found::fixed(other_method(method, asked.path), false),
         };
         let name = match paths::resolve(asked.path) {
             Ok(name) => name,
-            Err(bad) => return Found::notice(bad.into(), is_head),
+            Err(bad) => return Found::fixed(bad.into(), is_head),
         };
-        let what = match self.stock.holding(&name.path, now) {
-            Ok(Holding::File(volume)) => return self.answer(volume, asked, is_head, now),
-            Ok(Holding::Folder { .. }) if !name.is_folder => {
+        let what = match self.cache.entry(&name.path, now) {
+            Ok(Entry::File(cached)) => return self.answer(cached, asked, is_head, now),
+            Ok(Entry::Folder { .. }) if !name.is_folder => {
                 What::Made(Rc::new(self.redirect(&name)))
             }
-            Ok(Holding::Folder { .. }) => What::Notice(Notice::Missing),
-            Err(notice) => What::Notice(notice),
+            Ok(Entry::Folder { .. }) => What::FixedResponse(FixedResponse::Missing),
+            Err(fixed) => What::FixedResponse(fixed),
         };
         Found {
             what,
@@ -206,15 +206,15 @@ impl Library {
             }
             out.truncate(start);
         }
-        let busy = Found::notice(Notice::Busy, found.is_head);
+        let busy = Found::fixed(FixedResponse::Busy, found.is_head);
         self.try_append(&busy, form, date, out)
-            .expect("a notice is no file")
+            .expect("a fixed is no file")
     }
 
     /// Forgets all files. Those that are being sent stay open.
     #[cfg(test)]
     pub(crate) fn close_files(&mut self) {
-        self.stock.close_files();
+        self.cache.close_files();
     }
 
     /// None: the file is not what its head says, or cannot be read.
@@ -227,22 +227,22 @@ impl Library {
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
         let (status, head, part) = match &found.what {
-            What::Whole(volume, place) => {
-                let page = volume.page(*place);
-                let part = Some((volume, *place, 0, page.size()));
-                (200, &page.whole, part)
+            What::Whole(cached, place) => {
+                let variant = cached.variant(*place);
+                let part = Some((cached, *place, 0, variant.size()));
+                (200, &variant.whole, part)
             }
-            What::Unchanged(volume, place) => (304, &volume.page(*place).unchanged, None),
+            What::Unchanged(cached, place) => (304, &cached.variant(*place).unchanged, None),
             What::Made(made) => {
                 let part = made.part.as_ref();
-                let part = part.map(|it| (&it.volume, it.place, it.first, it.length));
+                let part = part.map(|it| (&it.cached, it.place, it.first, it.length));
                 (made.status, &made.head, part)
             }
-            What::Notice(notice) => {
-                self.notices.append(*notice, found.is_head, form, date, out);
+            What::FixedResponse(fixed) => {
+                self.fixed.append(*fixed, found.is_head, form, date, out);
                 return Some(Appended {
-                    status: notice.status(),
-                    length: if found.is_head { 0 } else { notice.length() },
+                    status: fixed.status(),
+                    length: if found.is_head { 0 } else { fixed.length() },
                     part: None,
                 });
             }
@@ -253,14 +253,14 @@ impl Library {
             length: 0,
             part: None,
         };
-        if let Some((volume, place, first, length)) = part
+        if let Some((cached, place, first, length)) = part
             && !found.is_head
         {
             appended.length = length;
             if length > SMALL {
-                appended.part = Some(FilePart::new(volume, place, first, length)?);
+                appended.part = Some(FilePart::new(cached, place, first, length)?);
             } else {
-                volume.page(place).append(first, length, out).ok()?;
+                cached.variant(place).append(first, length, out).ok()?;
             }
         }
         Some(appended)
@@ -269,25 +269,25 @@ impl Library {
     /// The same answer from the file as it is now, if it is the same; if it is not, all of it to a request without
     /// conditions.
     fn look_once_more(&mut self, found: &Found) -> Found {
-        let refused = |notice| Found::notice(notice, found.is_head);
-        let Some((volume, place)) = found.page() else {
-            return refused(Notice::Busy);
+        let refused = |fixed| Found::fixed(fixed, found.is_head);
+        let Some((cached, place)) = found.variant() else {
+            return refused(FixedResponse::Busy);
         };
-        volume.set_fresh(Instant::ZERO);
-        let fresh = match self.stock.look(&volume.path, Instant::ZERO) {
-            Ok(Holding::File(fresh)) => fresh,
-            Ok(Holding::Folder { .. }) => return refused(Notice::Busy),
-            Err(notice) => return refused(notice),
+        cached.set_fresh(Instant::ZERO);
+        let fresh = match self.cache.look(&cached.path, Instant::ZERO) {
+            Ok(Entry::File(fresh)) => fresh,
+            Ok(Entry::Folder { .. }) => return refused(FixedResponse::Busy),
+            Err(fixed) => return refused(fixed),
         };
         let part = match &found.what {
             What::Made(made) => made.part.as_ref(),
             _ => None,
         };
-        let what = match (part, fresh.same(volume.page(place))) {
+        let what = match (part, fresh.same(cached.variant(place))) {
             (None, Some(place)) => What::Whole(fresh, place),
             (Some(part), Some(place)) => made_part(fresh, place, part.first, part.length),
             (_, None) if found.is_plain => What::Whole(fresh, 0),
-            (_, None) => return refused(Notice::Busy),
+            (_, None) => return refused(FixedResponse::Busy),
         };
         Found { what, ..*found }
     }
@@ -309,68 +309,74 @@ impl Library {
     #[inline]
     fn answer(
         &mut self,
-        volume: Rc<Volume>,
+        cached: Rc<CachedFile>,
         asked: &Asked<'_>,
         is_head: bool,
         now: Instant,
     ) -> Found {
-        let is_bare = !is_head && !wishes::matter(asked.headers(), false);
-        if is_bare && !volume.is_choice() {
+        let is_bare = !is_head && !conditional::matter(asked.headers(), false);
+        if is_bare && !cached.is_choice() {
             return Found {
-                what: What::Whole(volume, 0),
+                what: What::Whole(cached, 0),
                 is_head,
                 is_plain: true,
             };
         }
         // A bare request's file is looked at when it is read. The others are answered by what the file is.
-        let volume = match is_bare || volume.is_current() {
-            true => Ok(Holding::File(volume)),
-            false => self.stock.look(&volume.path, now),
+        let cached = match is_bare || cached.is_current() {
+            true => Ok(Entry::File(cached)),
+            false => self.cache.look(&cached.path, now),
         };
-        let volume = match volume {
-            Ok(Holding::File(volume)) => volume,
-            Ok(Holding::Folder { .. }) => return Found::notice(Notice::Busy, is_head),
-            Err(notice) => return Found::notice(notice, is_head),
+        let cached = match cached {
+            Ok(Entry::File(cached)) => cached,
+            Ok(Entry::Folder { .. }) => return Found::fixed(FixedResponse::Busy, is_head),
+            Err(fixed) => return Found::fixed(fixed, is_head),
         };
-        let wishes = Wishes::of(asked.headers());
+        let conditional = ConditionalHeaders::of(asked.headers());
         Found {
-            what: self.answer_wishes(volume, &wishes, is_head),
+            what: self.answer_conditional(cached, &conditional, is_head),
             is_head,
-            is_plain: !wishes.has_conditions(),
+            is_plain: !conditional.has_conditions(),
         }
     }
 
-    fn answer_wishes(&self, volume: Rc<Volume>, wishes: &Wishes<'_>, is_head: bool) -> What {
-        let is_there = |coding| volume.place(coding).is_some();
-        let coding = encodings::choose(wishes.accept_encoding.iter(), is_there);
-        let place = coding.and_then(|coding| volume.place(coding)).unwrap_or(0);
-        let page = volume.page(place);
-        match conditions::judge(wishes, page.validators()) {
-            Verdict::Failed => return What::Notice(Notice::Failed),
-            Verdict::Unchanged => return What::Unchanged(volume, place),
+    fn answer_conditional(
+        &self,
+        cached: Rc<CachedFile>,
+        conditional: &ConditionalHeaders<'_>,
+        is_head: bool,
+    ) -> What {
+        let is_there = |coding| cached.place(coding).is_some();
+        let coding = encodings::choose(conditional.accept_encoding.iter(), is_there);
+        let place = coding.and_then(|coding| cached.place(coding)).unwrap_or(0);
+        let variant = cached.variant(place);
+        match conditions::judge(conditional, variant.validators()) {
+            Verdict::Failed => return What::FixedResponse(FixedResponse::Failed),
+            Verdict::Unchanged => return What::Unchanged(cached, place),
             Verdict::Send => {}
         }
         // Only GET has ranges (RFC 9110 §14.2).
-        let wanted = match wishes.range.only() {
+        let wanted = match conditional.range.only() {
             Some(range)
-                if !is_head && conditions::range_counts(&wishes.if_range, page.validators()) =>
+                if !is_head
+                    && conditions::range_counts(&conditional.if_range, variant.validators()) =>
             {
-                ranges::wanted(range, page.size())
+                ranges::wanted(range, variant.size())
             }
             _ => Wanted::Whole,
         };
         match wanted {
-            Wanted::Whole => What::Whole(volume, place),
-            Wanted::Part { first, length } => made_part(volume, place, first, length),
-            Wanted::Nothing => made_nothing(page.size()),
+            Wanted::Whole => What::Whole(cached, place),
+            Wanted::Part { first, length } => made_part(cached, place, first, length),
+            Wanted::Nothing => made_nothing(variant.size()),
         }
     }
 }
 
-fn made_part(volume: Rc<Volume>, place: u8, first: u64, length: u64) -> What {
-    let head = volume.page(place).head_of_part(first, length);
+fn made_part(cached: Rc<CachedFile>, place: u8, first: u64, length: u64) -> What {
+    let head = cached.variant(place).part_head(first, length);
     let part = Part {
-        volume,
+        cached,
         place,
         first,
         length,
@@ -392,15 +398,15 @@ fn made_nothing(size: u64) -> What {
 }
 
 /// What is said to methods other than GET and HEAD. OPTIONS is the same for all files, so none is looked at.
-fn other_method(method: &str, path: &[u8]) -> Notice {
+fn other_method(method: &str, path: &[u8]) -> FixedResponse {
     match method {
-        "OPTIONS" if path == b"*" => Notice::Options,
+        "OPTIONS" if path == b"*" => FixedResponse::Options,
         "OPTIONS" => match paths::resolve(path) {
-            Ok(_) => Notice::Options,
+            Ok(_) => FixedResponse::Options,
             Err(bad) => bad.into(),
         },
-        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" => Notice::NotAllowed,
-        _ => Notice::Unknown,
+        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" => FixedResponse::NotAllowed,
+        _ => FixedResponse::Unknown,
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Two refusals: what is no path at all is *malformed*; what is a path but can be the name of no file that is served
 //! *names nothing*. Dot segments are among the latter and are not resolved: clients resolve them before they send (RFC
-//! 3986 §5.2), so whoever sends one is probing. Percent signs are decoded once, and segments are cut before that, so
+//! 3986 §5.2), so a client that sends one is probing. Percent signs are decoded once, and segments are cut before that, so
 //! that an encoded slash cannot make two of one. A backslash is a byte like others.
 
 use std::borrow::Cow;
@@ -169,7 +169,7 @@ fn is_unreserved(byte: u8) -> bool {
 mod tests {
     use super::BadPath::{Malformed, NamesNothing};
     use super::*;
-    use crate::files::laws;
+    use crate::files::invariants;
     use proptest::prelude::*;
 
     fn shown(target: &str) -> Result<String, BadPath> {
@@ -305,12 +305,12 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_asked_stays_below_the_root(target in "/([ab.%2efF0/?#\\\\]|%2[eEfF]|%[0-9a-f]{2}|é){0,40}") {
-            laws::target(target.as_bytes());
+            invariants::target(target.as_bytes());
         }
 
         #[test]
         fn any_bytes_at_all_stay_below_the_root(target in any::<Vec<u8>>()) {
-            laws::target(&[b"/", &target[..]].concat());
+            invariants::target(&[b"/", &target[..]].concat());
         }
 
         #[test]

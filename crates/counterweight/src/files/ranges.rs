@@ -91,7 +91,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::laws;
+    use crate::files::invariants;
     use proptest::prelude::*;
 
     const fn part(first: u64, length: u64) -> Wanted {
@@ -140,8 +140,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_part_lies_within_the_file(value in "bytes=[-0-9, ]{0,30}", size in any::<u64>(), small in 0u64..20) {
-            laws::range(value.as_bytes(), size);
-            laws::range(value.as_bytes(), small);
+            invariants::range(value.as_bytes(), size);
+            invariants::range(value.as_bytes(), small);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 /// Values by path.
 #[derive(Debug)]
 pub(crate) struct Table<V> {
-    /// Where in `rows`. The keys are hashed with a secret, so that nobody can choose paths that collide; that is some
+    /// Where in `rows`. The keys are hashed with a secret, so that clients cannot choose paths that collide; that is some
     /// 20 ns of a look-up.
     places: HashMap<Rc<[u8]>, usize>,
     rows: Vec<Row<V>>,

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(crate) struct Type {
     /// The Content-Type.
     pub(crate) name: Cow<'static, str>,
-    /// It is compressed already, so that nobody keeps a compressed copy beside it.
+    /// It is compressed already, so that no compressed copy lies beside it.
     pub(crate) is_packed: bool,
 }
 

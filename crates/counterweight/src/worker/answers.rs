@@ -46,7 +46,7 @@ impl<R: Ring> Worker<R> {
     #[inline]
     pub(super) fn receive(&mut self, token: Token) {
         let length = self.ring.received().len();
-        self.desk.counts.bytes_received += length as u64;
+        self.context.counts.bytes_received += length as u64;
         self.answer(token, &Input::Ring);
         self.observe(token, length);
     }
@@ -60,7 +60,7 @@ impl<R: Ring> Worker<R> {
         {
             let piece = &input.bytes(&self.ring)[at..];
             let length = piece.len();
-            let read = answering::read(slot, &mut self.requests, &mut self.desk, piece);
+            let read = answering::read(slot, &mut self.requests, &mut self.context, piece);
             at += read.used;
             let flow = self.flush(token, read.file, input, at);
             if flow != Flow::On || read.used == length {
@@ -73,20 +73,20 @@ impl<R: Ring> Worker<R> {
     /// `input` lies behind `at`.
     #[inline]
     fn flush(&mut self, token: Token, file: Option<Sending>, input: &Input, at: usize) -> Flow {
-        if self.desk.out.is_empty() {
+        if self.context.out.is_empty() {
             // It may be over nevertheless, if its last answer went out before its last body was complete.
             return self.settle(token);
         }
-        let answer = self.ring.send(token, &[IoSlice::new(&self.desk.out)]);
+        let answer = self.ring.send(token, &[IoSlice::new(&self.context.out)]);
         let taken = answer.unwrap_or(0);
-        self.desk.counts.bytes_sent += taken as u64;
-        let is_all = taken == self.desk.out.len();
+        self.context.counts.bytes_sent += taken as u64;
+        let is_all = taken == self.context.out.len();
         let flow = match answer {
             Ok(_) if is_all && file.is_none() => self.settle(token),
             Ok(_) => {
                 let held = Held {
-                    since: self.desk.now,
-                    out: self.desk.out[taken..].to_vec(),
+                    since: self.context.now,
+                    out: self.context.out[taken..].to_vec(),
                     sent: 0,
                     file,
                     input: self.rest(token, input, at),
@@ -102,8 +102,8 @@ impl<R: Ring> Worker<R> {
                 Flow::Over
             }
         };
-        self.desk.out.clear();
-        self.desk.out.shrink_to(OUT_KEPT);
+        self.context.out.clear();
+        self.context.out.shrink_to(OUT_KEPT);
         flow
     }
 
@@ -121,19 +121,19 @@ impl<R: Ring> Worker<R> {
             && let Some(slot) = self.slots.get(token)
         {
             let peer = slot.peer;
-            self.desk.note_sent(sending, peer);
+            self.context.note_sent(sending, peer);
         }
         self.close(token, Closing::Orderly);
     }
 
-    /// Sends what the desk has for somebody who is not listened to any more.
+    /// Sends what the context has for a client from which nothing more is read.
     pub(super) fn say_last(&mut self, token: Token) {
         self.flush(token, None, &Input::Kept(Vec::new()), 0);
     }
 
     /// All answers are taken: was the last one among them?
     fn settle(&mut self, token: Token) -> Flow {
-        let now = self.desk.now;
+        let now = self.context.now;
         let Some(slot) = self.slots.get(token) else {
             return Flow::Over;
         };
@@ -205,7 +205,7 @@ impl<R: Ring> Worker<R> {
                 Err(_) => return self.lose(token, held.file),
             }
             held.sent += taken;
-            self.desk.counts.bytes_sent += taken as u64;
+            self.context.counts.bytes_sent += taken as u64;
         }
         if held.sent < held.out.len() {
             self.hold(token, held, taken);
@@ -225,7 +225,7 @@ impl<R: Ring> Worker<R> {
             return Flow::On;
         };
         if self.allowance == 0 {
-            // Enough for this turn: first it is seen who else wants something.
+            // Enough for this turn: other connections come first.
             let flow = self.hold(token, held, before);
             if flow == Flow::Held {
                 self.queue(token);
@@ -246,7 +246,7 @@ impl<R: Ring> Worker<R> {
             }
         };
         self.allowance -= taken;
-        self.desk.counts.bytes_sent += taken as u64;
+        self.context.counts.bytes_sent += taken as u64;
         if part.advance(taken) {
             // And behind the last piece, which may have changed while it was taken.
             if let Err(error) = part.check() {
@@ -257,7 +257,7 @@ impl<R: Ring> Worker<R> {
                 && let Some(slot) = self.slots.get(token)
             {
                 let peer = slot.peer;
-                self.desk.note_sent(sending, peer);
+                self.context.note_sent(sending, peer);
             }
             if held.input.is_empty() {
                 return self.read_on(token, held.input);
@@ -278,11 +278,11 @@ impl<R: Ring> Worker<R> {
         };
         if matches!(error, Errno::ENODATA | Errno::ESTALE | Errno::EIO) {
             sending.part.lost();
-            self.desk.counts.cut += 1;
-            self.desk.counts.cut_file += 1;
+            self.context.counts.cut += 1;
+            self.context.counts.cut_file += 1;
             if let Some(slot) = self.slots.get(token) {
                 let peer = slot.peer;
-                self.desk.note_sent(sending, peer);
+                self.context.note_sent(sending, peer);
             }
             // What was promised does not come: an orderly end could be taken for a whole answer.
             self.close(token, Closing::Reset);
@@ -313,7 +313,7 @@ impl<R: Ring> Worker<R> {
 
     /// Keeps what is not taken, and reads nothing more; `taken` is what the socket has taken just now.
     fn hold(&mut self, token: Token, mut held: Box<Held>, taken: usize) -> Flow {
-        let now = self.desk.now;
+        let now = self.context.now;
         let Some(slot) = self.slots.get(token) else {
             return Flow::Over;
         };
@@ -326,7 +326,7 @@ impl<R: Ring> Worker<R> {
             slot.watch.begin(Waits::Send, now);
         }
         slot.watch.moved(taken as u64, now);
-        // For whoever reads, a small buffer would be the limit on a network of long ways.
+        // For a client that reads, a small buffer would be the limit on a network of long delay.
         if !slot.is_wide && slot.watch.is_brisk(now) {
             slot.is_wide = true;
             self.ring.widen(token);
@@ -341,10 +341,10 @@ impl<R: Ring> Worker<R> {
         }
     }
 
-    /// Cuts the heaviest of those who hold something, until what is held is within its limit.
+    /// Cuts the heaviest connections, until what is held back is within its limit.
     fn relieve(&mut self) {
         while self.holders.sum() > HELD_LIMIT
-            && let Some(heaviest) = self.holders.heaviest(self.desk.now)
+            && let Some(heaviest) = self.holders.heaviest(self.context.now)
         {
             self.cut(heaviest.token, Waits::Send);
         }

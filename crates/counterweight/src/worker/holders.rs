@@ -2,8 +2,8 @@
 //!
 //! What a worker holds back for all connections together has a limit. When it is reached the heaviest connection has to
 //! go, and not the one that comes next: a client that asks for much and reads nothing then pays for itself. A holder
-//! weighs its bytes times the time since its client last took any, so that those who do read, and those who have just
-//! asked, are light beside those who do not.
+//! weighs its bytes times the time since its client last took any, so that clients that read, and clients that have just
+//! sent a request, are light beside those that do not.
 //!
 //! Weights grow all the time, each at its own speed, so holders are not kept in their order. They are kept by the power
 //! of two of their size, the oldest first: the oldest of each class are the only ones to compare, and the one that is
@@ -42,7 +42,7 @@ impl Holder {
         (self.size.max(1).ilog2() as usize).min(CLASSES - 1)
     }
 
-    /// In bytes times nanoseconds; of those who have just taken something, the larger is the heavier.
+    /// In bytes times nanoseconds; of clients that have just taken something, the larger is the heavier.
     fn weight(&self, now: Instant) -> (u128, usize) {
         let age = (now - self.since).as_nanos();
         (u128::from(age) * self.size as u128, self.size)

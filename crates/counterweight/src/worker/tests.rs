@@ -8,9 +8,9 @@ use kernel::{Accepted, Completion, ConnectOptions};
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
-// Those who hold a place,
+// Clients that hold a connection,
 mod shield;
-// and those who want files.
+// and clients of files.
 mod files;
 
 /// The time of day in these tests.
@@ -41,7 +41,7 @@ impl Clients {
 
 impl Peer for Clients {
     fn opened(&mut self, at: Instant, conn: u64, answer: Result<(), Errno>, world: &mut World) {
-        answer.expect("the door is open");
+        answer.expect("the listener is open");
         let client = self.at(conn);
         world.send(conn, at, client.says.clone());
         if client.ends {
@@ -66,18 +66,18 @@ fn setting(limits: Limits, site: Site) -> Setting {
     Setting {
         site,
         headers: Headers::default(),
-        places: Arc::new(Places::new(
+        limiter: Arc::new(ConnectionLimiter::new(
             limits.connections,
             limits.connections_per_address,
         )),
         limits,
         log: None,
-        seat: None,
+        counter_slot: None,
         wall,
     }
 }
 
-/// A worker with clients at its door.
+/// A worker with clients at its listener.
 struct Bench {
     worker: Worker<Sim<Clients>>,
     at: Address,
@@ -108,7 +108,7 @@ impl Bench {
     }
 
     fn counts(&self) -> &Counts {
-        &self.worker.desk.counts
+        &self.worker.context.counts
     }
 
     fn open(&mut self, says: &[u8], ends: bool) -> u64 {
@@ -214,7 +214,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("PUT /hello HTTP/1.1⏎Host: a⏎Connection: close⏎Content-Length: 2⏎⏎hi", &[REFUSED_PUT], "closed"),
     ("PUT /hello HTTP/1.0⏎Content-Length: 2⏎⏎hi", &[REFUSED_PUT], "closed"),
     ("GET /none HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎Nothing is here.\n"], "kept"),
-    // Who closes.
+    // Which side closes.
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎", &[HELLO_CLOSE], "closed"),
     ("GET /hello HTTP/1.1⏎Host: a⏎Connection: close⏎⏎GET /hello HTTP/1.1⏎Host: a⏎⏎", &[HELLO_CLOSE], "closed"),
     ("GET /hello HTTP/1.0⏎⏎", &[HELLO_CLOSE], "closed"),
@@ -385,7 +385,7 @@ fn when_too_much_is_held_back_those_who_read_nothing_go_and_whoever_came_last_st
     };
     let mut bench = Bench::new(1, options, 1000);
     let ask = |times: usize| bytes(&"GET /hello HTTP/1.1⏎Host: a⏎⏎".repeat(times));
-    // Far more than is allowed, of those who hold as much as one can; half of them came first.
+    // Far more than is allowed, of clients that hold as much as one can; half of them came first.
     let mut half = Instant::ZERO;
     for _ in 0..2 {
         half = bench.worker.ring.now();
@@ -397,7 +397,7 @@ fn when_too_much_is_held_back_those_who_read_nothing_go_and_whoever_came_last_st
     let cut = bench.counts().cut_send;
     assert!(cut > 50, "{cut}");
     let room = answers::HELD_LIMIT - bench.worker.holders.sum();
-    // Some who hold less: all of them stay, and for what they hold others go.
+    // Some that hold less: all of them stay, and for what they hold others go.
     for _ in 0..100 {
         bench.open(&ask(100), false);
     }
@@ -406,7 +406,7 @@ fn when_too_much_is_held_back_those_who_read_nothing_go_and_whoever_came_last_st
     assert!(bench.worker.holders.sum() <= answers::HELD_LIMIT);
     assert!(room < 100 * 10_000 && counts.cut_send > cut, "{room} {cut}");
     assert_eq!(counts.cut_send, counts.cut);
-    // Of those who hold as much, only those who came first are gone.
+    // Of those that hold as much, only those that came first are gone.
     let cut = counts.cut as usize;
     let left = bench.worker.slots.tokens(|slot| slot.watch.since < half);
     assert_eq!(left.len(), 350 - cut);
@@ -479,7 +479,7 @@ fn what_has_come_when_it_stops_is_answered_and_the_last_answer_says_so() {
     let conns = [(); 20].map(|()| bench.open(&ask, false));
     bench.say(there, &ask);
     let half = bench.open(&ask[..ask.len() - 2], false);
-    // They are at the door, and nobody has looked yet.
+    // They are at the listener, and the worker has not looked yet.
     bench.worker.ring.wait(Some(Nanos::ZERO));
     let start = bench.worker.ring.now();
     bench.worker.drain();
@@ -624,7 +624,7 @@ fn without_descriptors_it_neither_spins_nor_starves() {
     while worker.ring.now() < until {
         worker.turn(worker.patience());
     }
-    assert_eq!(worker.desk.counts.accept_errors, 50, "once in 20 ms");
+    assert_eq!(worker.context.counts.accept_errors, 50, "once in 20 ms");
     assert_eq!(worker.ring.tries, 52, "then one, then none");
     while worker.ring.now() < until + Nanos::from_millis(30) {
         worker.turn(worker.patience());

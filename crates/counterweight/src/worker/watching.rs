@@ -1,4 +1,4 @@
-//! Those whose time is over.
+//! Connections whose time is over.
 
 use super::Worker;
 use crate::slots::{FIRST, Waits};
@@ -6,7 +6,7 @@ use kernel::{Closing, Ring, Token};
 use units::Instant;
 use wire::http1::Refusal;
 
-/// What somebody is told who took too long to ask (RFC 9110 §15.5.9).
+/// The response to a request that took too long (RFC 9110 §15.5.9).
 const TOO_SLOW: Refusal = Refusal {
     status: 408,
     reason: "the request took too long",
@@ -35,7 +35,7 @@ impl<R: Ring> Worker<R> {
     /// A piece of input of this length was read, and what could be answered is: what is the connection waited for now?
     #[inline]
     pub(super) fn observe(&mut self, token: Token, length: usize) {
-        let now = self.desk.now;
+        let now = self.context.now;
         let Some(slot) = self.slots.get(token) else {
             return;
         };
@@ -54,7 +54,7 @@ impl<R: Ring> Worker<R> {
 
     /// Looks at those that the wheel brings up.
     pub(super) fn expire(&mut self) {
-        let now = self.desk.now;
+        let now = self.context.now;
         while let Some(row) = self.wheel.due(now) {
             let token = Token(FIRST + row);
             let Some(slot) = self.slots.get(token) else {
@@ -77,11 +77,11 @@ impl<R: Ring> Worker<R> {
         }
     }
 
-    /// Ends a connection that was waited for too long. Whoever has begun to ask is told; whoever has not, is not, because
-    /// an answer to nothing might be taken for the answer to what is just being asked. Whoever does not take what he
-    /// asked for is reset: only that frees the kernel of what is meant for him.
+    /// Ends a connection that was waited for too long. Sends 408 only if a request has started, because a response to
+    /// nothing might be taken for the response to the request that is just being sent. A client that does not read its
+    /// responses is reset: only that frees the kernel's buffers for it.
     pub(super) fn cut(&mut self, token: Token, waits: Waits) {
-        let counts = &mut self.desk.counts;
+        let counts = &mut self.context.counts;
         let kind = match waits {
             Waits::First => &mut counts.cut_first_request,
             Waits::Head => &mut counts.cut_head,
@@ -108,12 +108,12 @@ impl<R: Ring> Worker<R> {
             return self.close(token, Closing::Orderly);
         }
         match slot.reading.draft.take() {
-            Some(draft) => self.desk.draft = *draft,
-            None => self.desk.draft.note_refused(slot.http.begun()),
+            Some(draft) => self.context.draft = *draft,
+            None => self.context.draft.note_refused(slot.http.begun()),
         }
         slot.reading.end();
         let peer = slot.peer;
-        self.desk.refuse(refusal, peer);
+        self.context.refuse(refusal, peer);
         self.say_last(token);
     }
 }

@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::stall::Stall;
 use super::target::{self, Target};
 use crate::misbehaviour::{Chooser, Conduct, Ending, Meets, Misbehaviour, Question, Stamps};
-use counterweight::parts::{Answer, Form, Shelf, choose, date, find};
+use counterweight::parts::{Form, PrebuiltResponses, ResponseKey, choose, date, find};
 use kernel::clock;
 use std::borrow::Cow;
 use units::{Instant, Nanos};
@@ -25,7 +25,7 @@ pub(super) struct Wish {
     id_given: bool,
     kind: Kind,
     version: Version,
-    answer: Answer,
+    answer: ResponseKey,
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(super) struct Truthful {
     pub(super) chooser: Chooser,
     /// Those that requests ask for.
     pub(super) faults: Faults,
-    pub(super) shelf: Shelf,
+    pub(super) prebuilt: PrebuiltResponses,
     /// Requests so far that came without an id.
     pub(super) nameless: u64,
     /// Requests so far that could not be understood.
@@ -87,7 +87,7 @@ impl Conduct for Truthful {
             id_given: id.is_some(),
             kind,
             version: asked.version,
-            answer: Answer {
+            answer: ResponseKey {
                 resource,
                 form: Form::new(asked.version, asked.keepalive),
                 is_head,
@@ -120,7 +120,7 @@ impl Conduct for Truthful {
 
     fn right(&self, question: Option<&Question<Wish>>) -> Cow<'_, [u8]> {
         let Some(question) = question else {
-            return Cow::Borrowed(self.shelf.bytes(Answer {
+            return Cow::Borrowed(self.prebuilt.bytes(ResponseKey {
                 resource: find(ANSWER),
                 form: Form::Kept,
                 is_head: false,
@@ -128,7 +128,7 @@ impl Conduct for Truthful {
         };
         match &question.wish.kind {
             Kind::Wrong(wrong) => Cow::Owned(explain(wrong, question)),
-            _ => Cow::Borrowed(self.shelf.bytes(question.wish.answer)),
+            _ => Cow::Borrowed(self.prebuilt.bytes(question.wish.answer)),
         }
     }
 
@@ -157,7 +157,7 @@ impl Conduct for Truthful {
     }
 
     fn turn(&mut self, now: Instant) {
-        self.shelf.refresh(now);
+        self.prebuilt.refresh(now);
         if let Some(writer) = &mut self.writer {
             writer.tick(now);
         }

@@ -8,7 +8,7 @@ use super::stall::Stall;
 use crate::misbehaviour::{self, Chooser, Log, Orders, Script, Spans, Worker};
 use counterweight::ServeError;
 use counterweight::parts::Headers;
-use counterweight::parts::Shelf;
+use counterweight::parts::PrebuiltResponses;
 use counterweight::parts::refuse_twice;
 use kernel::{Address, Epoll, Errno, clock, is_free};
 use std::fmt;
@@ -239,7 +239,7 @@ pub(super) fn conduct(config: &Config, start: Instant) -> Result<Truthful, Truth
             .map(|(capacity, service)| Queue::new(capacity, service)),
         chooser: Chooser::new(&rules),
         faults: Faults::default(),
-        shelf: Shelf::new(clock::realtime, &Headers::default()),
+        prebuilt: PrebuiltResponses::new(clock::realtime, &Headers::default()),
         nameless: 0,
         wrong: 0,
         writer: writer(config, start)?,

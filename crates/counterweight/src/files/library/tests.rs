@@ -13,10 +13,10 @@ use wire::http1::{Limits, Requests, Server, ServerSink};
 
 /// What changes on disk meanwhile.
 mod changes;
+/// What a request says besides its path.
+mod conditional;
 /// How much is held.
 mod limits;
-/// What a request says besides its path.
-mod wishes;
 
 /// The time of day in these tests: 2100-01-01 00:00:00, long after the kernel has last changed a file of theirs.
 const WALL: u64 = 4_102_444_800;
@@ -114,18 +114,18 @@ impl Bench {
 
     /// Descriptors that are held.
     fn files(&self) -> usize {
-        self.library.stock.holds().0
+        self.library.cache.holds().0
     }
 
     /// Bytes of contents that are held.
     fn held(&self) -> u64 {
-        self.library.stock.holds().1
+        self.library.cache.holds().1
     }
 
     /// What is known of its file is still believed.
     fn is_believed(&self, found: &Found) -> bool {
-        let (volume, _) = found.page().expect("a file is sent");
-        volume.is_fresh(self.now)
+        let (cached, _) = found.variant().expect("a file is sent");
+        cached.is_fresh(self.now)
     }
 
     fn pass(&mut self, millis: u64) {
@@ -219,10 +219,10 @@ fn missing() -> (u16, String) {
 /// A few files, and around them what must not be served.
 fn site() -> Bench {
     let bench = Bench::new();
-    bench.write("index.html", "the front page");
+    bench.write("index.html", "the front variant");
     bench.write("a.css", "a {}");
     bench.write("empty.txt", "");
-    bench.write("sub/index.html", "a sub page");
+    bench.write("sub/index.html", "a sub variant");
     bench.write("sub/b.json", "[]");
     bench.write("bare/c", "?");
     bench.write("evil.example/d", "?");
@@ -264,12 +264,12 @@ fn files_are_answered_as_the_table_says() {
     let json = told("[]", "application/json");
     #[rustfmt::skip]
     let cases: &[(&str, &str)] = &[
-        ("GET /", &told("the front page", html)),
-        ("GET /index.html", &told("the front page", html)),
-        ("GET /?q=1", &told("the front page", html)),
+        ("GET /", &told("the front variant", html)),
+        ("GET /index.html", &told("the front variant", html)),
+        ("GET /?q=1", &told("the front variant", html)),
         ("GET /a.css", &told("a {}", "text/css; charset=utf-8")),
         ("GET /empty.txt", &told("", "text/plain; charset=utf-8")),
-        ("GET /sub/", &told("a sub page", html)),
+        ("GET /sub/", &told("a sub variant", html)),
         ("GET /sub/b%2ejson", &json),
         ("GET //sub//b.json", &json),
         ("GET http://a/sub/b.json", &json),

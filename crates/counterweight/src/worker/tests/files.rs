@@ -13,7 +13,7 @@ struct Shop {
     bench: Bench,
 }
 
-/// What each place of a file holds: another byte than the places near it.
+/// The byte at each place of a file: another one than at the places near it.
 fn content(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
@@ -108,7 +108,7 @@ fn a_file_wins_over_what_is_built_in_and_what_is_neither_is_not_there() {
 }
 
 #[test]
-fn somebody_with_a_small_wish_does_not_wait_for_the_large_ones_of_others() {
+fn a_small_request_does_not_wait_for_the_large_ones_of_others() {
     let options = Options {
         window: 64 * 1024 * 1024,
         call_cost: Nanos::from_micros(100),
@@ -162,7 +162,7 @@ fn however_many_download_the_loop_looks_round_in_between() {
         if site.bench.worker.ready.is_empty() && turns > 3 {
             break;
         }
-        // Those who come meanwhile do not keep those waiting who were here, nor the other way round.
+        // Clients that come meanwhile do not delay those that were here, nor the other way round.
         small.push(site.bench.open(&ask("/hello"), true));
     }
     assert!(small.len() > 10, "there were {} turns", small.len());
@@ -317,7 +317,7 @@ fn the_log_has_a_line_for_each_answer_with_what_was_sent_of_it() {
     };
     let mut site = Shop::new(options, Limits::default());
     let paper = Arc::new(Paper::default());
-    site.bench.worker.desk.log = Some(Log::new(paper.clone()));
+    site.bench.worker.context.log = Some(Log::new(paper.clone()));
     site.file("large", &content(1_000_000));
     let put = bytes("PUT /large HTTP/1.1⏎Host: a⏎User-Agent: x⏎Content-Length: 3⏎⏎abc");
     let asks = [

@@ -1,4 +1,4 @@
-//! Those who hold a place by doing next to nothing, in virtual time.
+//! Clients that hold a connection by doing next to nothing, in virtual time.
 
 use super::*;
 use crate::limits::Pace;
@@ -122,7 +122,7 @@ fn each_kind_of_holding_a_place_is_cut_in_its_time_and_by_its_name() {
 }
 
 #[test]
-fn whoever_does_something_in_time_is_never_cut() {
+fn a_client_that_does_something_in_time_is_never_cut() {
     let mut bench = Bench::with(limits());
     let ask = bytes("GET /hello HTTP/1.1⏎Host: a⏎⏎");
     let (asks, sends) = (bench.connected(), bench.connected());
@@ -139,7 +139,7 @@ fn whoever_does_something_in_time_is_never_cut() {
     }
     let counts = bench.counts();
     assert_eq!((counts.cut, counts.requests), (0, 21));
-    // The one who sent has his answer, and has not asked since.
+    // The client that sent has its response, and has not sent another request since.
     assert_eq!(bench.client(asks).heard.len(), 20 * bytes(HELLO).len());
     assert!(bench.heard(sends).starts_with("HTTP/1.1 405 "));
 }
@@ -199,11 +199,11 @@ fn one_address_has_its_share_and_others_have_theirs() {
     assert_eq!(told, ["200", "200", "200", "503", "200", "200", "503"]);
     let counts = bench.counts();
     assert_eq!((counts.over_limit_per_address, counts.over_limit), (1, 1));
-    // Whoever is turned away holds nothing, and whoever leaves makes room.
+    // A client that is turned away holds nothing, and one that leaves makes room.
     let first = bench.conns.first().copied();
     assert_eq!(first, None);
     bench.pass(secs(2));
-    assert_eq!(bench.worker.places.taken(), 5);
+    assert_eq!(bench.worker.limiter.open(), 5);
     assert_eq!(bench.worker.turned_away, 0);
 }
 

@@ -1,7 +1,7 @@
 //! Descriptors, contents and names have their limits.
 
 use super::*;
-use crate::files::stock::MISSING_NAME_LIMIT;
+use crate::files::cache::MISSING_NAME_LIMIT;
 
 #[test]
 fn only_so_many_files_are_open_and_the_rest_is_answered_all_the_same() {
@@ -61,7 +61,7 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
         for (path, lines, status, body) in cases {
             let (found, form) = bench.find(&format!("GET {path} HTTP/1.1⏎Host: a⏎{lines}⏎"));
             bench.library.close_files();
-            let holds = found.page().map(|(volume, _)| volume.holds());
+            let holds = found.variant().map(|(cached, _)| cached.holds());
             assert!(holds.is_none_or(|holds| holds == (0, 0)), "{path} {lines}");
             let mut out = Vec::new();
             let appended = bench.library.append(&found, form, DATE, &mut out);
@@ -77,7 +77,7 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
                 ),
             }
         }
-        // And when it is another file by then, only who made no condition gets it.
+        // And when it is another file by then, only a request without conditions gets it.
         for (lines, status) in [
             ("", 200),
             ("Accept-Encoding: gzip⏎", 200),
@@ -189,7 +189,7 @@ fn with_few_descriptors() {
     assert_eq!(bench.get("/a.css"), ok("a {}"));
     assert_eq!(bench.files(), 3, "both copies are still open");
     assert_eq!(
-        front.page().unwrap().0.holds().0,
+        front.variant().unwrap().0.holds().0,
         1,
         "and nothing was closed for them"
     );

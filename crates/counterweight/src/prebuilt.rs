@@ -39,7 +39,7 @@ impl Form {
 
 /// Names a response, and its form.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer {
+pub struct ResponseKey {
     /// The place of its resource, by [`choose`](crate::parts::choose).
     pub resource: usize,
     /// What its head says about the connection.
@@ -48,9 +48,9 @@ pub struct Answer {
     pub is_head: bool,
 }
 
-impl Answer {
+impl ResponseKey {
     /// For a slot in which nothing was asked yet.
-    pub(crate) const NONE: Answer = Answer {
+    pub(crate) const NONE: ResponseKey = ResponseKey {
         resource: 0,
         form: Form::Close,
         is_head: false,
@@ -69,7 +69,7 @@ impl Answer {
     }
 }
 
-struct Prepared {
+struct Prebuilt {
     bytes: Vec<u8>,
     /// Where the head ends.
     head: usize,
@@ -82,8 +82,8 @@ fn date_place(bytes: &[u8]) -> usize {
 }
 
 /// The ready responses of one worker, with the time of day in them.
-pub struct Shelf {
-    prepared: Vec<Prepared>,
+pub struct PrebuiltResponses {
+    prepared: Vec<Prebuilt>,
     date: String,
     /// When the Date is another one.
     changes: Instant,
@@ -91,12 +91,12 @@ pub struct Shelf {
     wall: fn() -> Duration,
 }
 
-impl Shelf {
+impl PrebuiltResponses {
     /// Prepares all responses; `wall` is the time of day since 1970-01-01 UTC.
-    pub fn new(wall: fn() -> Duration, extra: &Headers) -> Shelf {
+    pub fn new(wall: fn() -> Duration, extra: &Headers) -> PrebuiltResponses {
         let date = date::text(wall().as_secs());
         let forms = |resource| FORMS.map(|form| prepare(resource, form, &date, extra));
-        Shelf {
+        PrebuiltResponses {
             prepared: RESOURCES.iter().flat_map(forms).collect(),
             changes: Instant::ZERO,
             date,
@@ -132,7 +132,7 @@ impl Shelf {
 
     /// The bytes of an answer.
     #[inline]
-    pub fn bytes(&self, answer: Answer) -> &[u8] {
+    pub fn bytes(&self, answer: ResponseKey) -> &[u8] {
         let prepared = &self.prepared[answer.resource * FORMS.len() + answer.form as usize];
         if answer.is_head {
             &prepared.bytes[..prepared.head]
@@ -147,7 +147,7 @@ impl Shelf {
     }
 }
 
-fn prepare(resource: &Resource, form: Form, date: &str, extra: &Headers) -> Prepared {
+fn prepare(resource: &Resource, form: Form, date: &str, extra: &Headers) -> Prebuilt {
     let mut bytes = Vec::new();
     let headers = extra.with(resource.status, resource.headers);
     let response = Response {
@@ -165,7 +165,7 @@ fn prepare(resource: &Resource, form: Form, date: &str, extra: &Headers) -> Prep
     response.encode(&mut bytes);
     let head = bytes.len();
     bytes.extend_from_slice(resource.body);
-    Prepared { bytes, head }
+    Prebuilt { bytes, head }
 }
 
 #[cfg(test)]
@@ -179,13 +179,13 @@ mod tests {
         Duration::from_millis(WALL.load(Ordering::Relaxed))
     }
 
-    fn date(shelf: &Shelf, resource: usize) -> String {
-        let answer = Answer {
+    fn date(prebuilt: &PrebuiltResponses, resource: usize) -> String {
+        let answer = ResponseKey {
             resource,
             form: Form::Kept,
             is_head: true,
         };
-        let head = String::from_utf8(shelf.bytes(answer).to_vec()).unwrap();
+        let head = String::from_utf8(prebuilt.bytes(answer).to_vec()).unwrap();
         let line = head.lines().find_map(|line| line.strip_prefix("Date: "));
         line.unwrap().to_owned()
     }
@@ -194,15 +194,15 @@ mod tests {
     fn the_date_changes_with_the_second_in_every_answer_and_not_before() {
         let millis = |millis| Instant::ZERO + Nanos::from_millis(millis);
         WALL.store(784_111_776_700, Ordering::Relaxed);
-        let mut shelf = Shelf::new(wall, &Headers::default());
-        shelf.refresh(millis(5000));
-        assert_eq!(date(&shelf, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
+        let mut prebuilt = PrebuiltResponses::new(wall, &Headers::default());
+        prebuilt.refresh(millis(5000));
+        assert_eq!(date(&prebuilt, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
         WALL.store(784_111_777_000, Ordering::Relaxed);
-        shelf.refresh(millis(5299));
-        assert_eq!(date(&shelf, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
-        shelf.refresh(millis(5300));
+        prebuilt.refresh(millis(5299));
+        assert_eq!(date(&prebuilt, 1), "Sun, 06 Nov 1994 08:49:36 GMT");
+        prebuilt.refresh(millis(5300));
         for resource in 0..RESOURCES.len() {
-            assert_eq!(date(&shelf, resource), "Sun, 06 Nov 1994 08:49:37 GMT");
+            assert_eq!(date(&prebuilt, resource), "Sun, 06 Nov 1994 08:49:37 GMT");
         }
         let mut refused = Vec::new();
         let reason = "it is malformed";
@@ -211,7 +211,7 @@ mod tests {
             reason,
             is_head: false,
         };
-        shelf.refuse(refusal, &mut refused);
+        prebuilt.refuse(refusal, &mut refused);
         assert_eq!(
             String::from_utf8(refused).unwrap(),
             "HTTP/1.1 400 Bad Request\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\

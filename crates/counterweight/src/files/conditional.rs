@@ -4,7 +4,7 @@
 
 /// Which of them a header line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum ConditionalHeader {
     Range,
     IfMatch,
     IfRange,
@@ -16,18 +16,18 @@ enum Wish {
 
 /// No two of a length but two.
 #[inline]
-fn wish(name: &str) -> Option<Wish> {
-    let (wanted, wish) = match name.len() {
-        5 => ("range", Wish::Range),
-        8 if matches!(name.as_bytes()[3], b'm' | b'M') => ("if-match", Wish::IfMatch),
-        8 => ("if-range", Wish::IfRange),
-        13 => ("if-none-match", Wish::IfNoneMatch),
-        15 => ("accept-encoding", Wish::AcceptEncoding),
-        17 => ("if-modified-since", Wish::IfModifiedSince),
-        19 => ("if-unmodified-since", Wish::IfUnmodifiedSince),
+fn recognised(name: &str) -> Option<ConditionalHeader> {
+    let (wanted, recognised) = match name.len() {
+        5 => ("range", ConditionalHeader::Range),
+        8 if matches!(name.as_bytes()[3], b'm' | b'M') => ("if-match", ConditionalHeader::IfMatch),
+        8 => ("if-range", ConditionalHeader::IfRange),
+        13 => ("if-none-match", ConditionalHeader::IfNoneMatch),
+        15 => ("accept-encoding", ConditionalHeader::AcceptEncoding),
+        17 => ("if-modified-since", ConditionalHeader::IfModifiedSince),
+        19 => ("if-unmodified-since", ConditionalHeader::IfUnmodifiedSince),
         _ => return None,
     };
-    name.eq_ignore_ascii_case(wanted).then_some(wish)
+    name.eq_ignore_ascii_case(wanted).then_some(recognised)
 }
 
 /// The values of the lines of one name.
@@ -62,9 +62,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What a request wishes.
+/// The header lines of a request that decide what is sent.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct ConditionalHeaders<'a> {
     pub(crate) range: Lines<'a>,
     pub(crate) if_match: Lines<'a>,
     pub(crate) if_range: Lines<'a>,
@@ -74,15 +74,15 @@ pub(crate) struct Wishes<'a> {
     pub(crate) if_unmodified_since: Lines<'a>,
 }
 
-impl<'a> Wishes<'a> {
-    pub(crate) fn of(headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Wishes<'a> {
-        let mut wishes = Wishes::default();
+impl<'a> ConditionalHeaders<'a> {
+    pub(crate) fn of(headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> ConditionalHeaders<'a> {
+        let mut conditional = ConditionalHeaders::default();
         for (name, value) in headers {
-            if let Some(wish) = wish(name) {
-                wishes.lines(wish).push(value.trim_ascii());
+            if let Some(recognised) = recognised(name) {
+                conditional.lines(recognised).push(value.trim_ascii());
             }
         }
-        wishes
+        conditional
     }
 
     /// Whether any line makes a condition under which nothing is sent. (If-Range only decides how much is.)
@@ -96,15 +96,15 @@ impl<'a> Wishes<'a> {
         conditions.iter().any(|lines| !lines.is_empty())
     }
 
-    fn lines(&mut self, wish: Wish) -> &mut Lines<'a> {
-        match wish {
-            Wish::Range => &mut self.range,
-            Wish::IfMatch => &mut self.if_match,
-            Wish::IfRange => &mut self.if_range,
-            Wish::IfNoneMatch => &mut self.if_none_match,
-            Wish::AcceptEncoding => &mut self.accept_encoding,
-            Wish::IfModifiedSince => &mut self.if_modified_since,
-            Wish::IfUnmodifiedSince => &mut self.if_unmodified_since,
+    fn lines(&mut self, recognised: ConditionalHeader) -> &mut Lines<'a> {
+        match recognised {
+            ConditionalHeader::Range => &mut self.range,
+            ConditionalHeader::IfMatch => &mut self.if_match,
+            ConditionalHeader::IfRange => &mut self.if_range,
+            ConditionalHeader::IfNoneMatch => &mut self.if_none_match,
+            ConditionalHeader::AcceptEncoding => &mut self.accept_encoding,
+            ConditionalHeader::IfModifiedSince => &mut self.if_modified_since,
+            ConditionalHeader::IfUnmodifiedSince => &mut self.if_unmodified_since,
         }
     }
 }
@@ -115,9 +115,9 @@ pub(crate) fn matter<'a>(
     mut headers: impl Iterator<Item = (&'a str, &'a [u8])>,
     is_choice: bool,
 ) -> bool {
-    headers.any(|(name, _)| match wish(name) {
+    headers.any(|(name, _)| match recognised(name) {
         None => false,
-        Some(Wish::AcceptEncoding) => is_choice,
+        Some(ConditionalHeader::AcceptEncoding) => is_choice,
         Some(_) => true,
     })
 }
@@ -139,13 +139,13 @@ mod tests {
         ];
         for name in names {
             for name in [name.to_owned(), name.to_uppercase(), name.to_lowercase()] {
-                assert!(wish(&name).is_some(), "{name}");
+                assert!(recognised(&name).is_some(), "{name}");
                 let is_choice = name.len() == 15;
                 let headers = || [("Host", &b"a"[..]), (&name, b" v ")].into_iter();
                 assert!(matter(headers(), true));
                 assert_eq!(matter(headers(), false), !is_choice);
-                let mut wishes = Wishes::of(headers());
-                let lines = wishes.lines(wish(&name).unwrap());
+                let mut conditional = ConditionalHeaders::of(headers());
+                let lines = conditional.lines(recognised(&name).unwrap());
                 assert_eq!(lines.only(), Some(&b"v"[..]));
             }
         }
@@ -159,7 +159,7 @@ mod tests {
             "Accept-Language",
             "Host",
         ] {
-            assert_eq!(wish(name), None, "{name}");
+            assert_eq!(recognised(name), None, "{name}");
         }
     }
 
@@ -171,15 +171,15 @@ mod tests {
             ("if-match", b"2"),
             ("IF-MATCH", b"3"),
         ];
-        let wishes = Wishes::of(headers.into_iter());
+        let conditional = ConditionalHeaders::of(headers.into_iter());
         assert_eq!(
-            wishes.if_match.iter().collect::<Vec<_>>(),
+            conditional.if_match.iter().collect::<Vec<_>>(),
             [b"1", b"2", b"3"]
         );
         assert_eq!(
-            (wishes.if_match.only(), wishes.range.only()),
+            (conditional.if_match.only(), conditional.range.only()),
             (None, Some(&b"x"[..]))
         );
-        assert!(wishes.if_range.is_empty());
+        assert!(conditional.if_range.is_empty());
     }
 }

@@ -3,12 +3,12 @@
 use super::heads::Head;
 use super::paths::BadPath;
 use crate::headers::Headers;
-use crate::shelf::Form;
+use crate::prebuilt::Form;
 use kernel::Errno;
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum FixedResponse {
     /// 204 to OPTIONS.
     Options,
     /// 400: the target is no path.
@@ -23,7 +23,7 @@ pub(crate) enum Notice {
     Failed,
     /// 500: the file cannot be read.
     Broken,
-    /// 501: a method that nobody knows.
+    /// 501: an unknown method.
     Unknown,
     /// 503: not now: descriptors or memory are used up, or the file changes while it is read.
     Busy,
@@ -35,7 +35,7 @@ const ALLOW: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
 /// Status, header lines, body.
 type Row = (u16, &'static [(&'static str, &'static str)], &'static str);
 
-/// In the order of the notices.
+/// In the order of [`FixedResponse`].
 #[rustfmt::skip]
 const ROWS: [Row; 9] = [
     (204, &[ALLOW], ""),
@@ -49,14 +49,14 @@ const ROWS: [Row; 9] = [
     (503, &[TEXT], "This cannot be answered now; please try again.\n"),
 ];
 
-impl Notice {
+impl FixedResponse {
     /// What is said when a file cannot be opened. What leads out of the root, through a link or otherwise, is not there.
-    pub(crate) fn of(error: Errno) -> Notice {
+    pub(crate) fn of(error: Errno) -> FixedResponse {
         match error {
-            Errno::EACCES | Errno::EPERM => Notice::Forbidden,
-            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EAGAIN => Notice::Busy,
-            Errno::EIO | Errno::ESTALE => Notice::Broken,
-            _ => Notice::Missing,
+            Errno::EACCES | Errno::EPERM => FixedResponse::Forbidden,
+            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EAGAIN => FixedResponse::Busy,
+            Errno::EIO | Errno::ESTALE => FixedResponse::Broken,
+            _ => FixedResponse::Missing,
         }
     }
 
@@ -70,39 +70,39 @@ impl Notice {
     }
 }
 
-impl From<BadPath> for Notice {
-    fn from(bad: BadPath) -> Notice {
+impl From<BadPath> for FixedResponse {
+    fn from(bad: BadPath) -> FixedResponse {
         match bad {
-            BadPath::Malformed => Notice::Malformed,
-            BadPath::NamesNothing => Notice::Missing,
+            BadPath::Malformed => FixedResponse::Malformed,
+            BadPath::NamesNothing => FixedResponse::Missing,
         }
     }
 }
 
 /// All of them as bytes.
 #[derive(Debug)]
-pub(crate) struct Notices([Head; ROWS.len()]);
+pub(crate) struct FixedResponses([Head; ROWS.len()]);
 
-impl Notices {
-    pub(crate) fn new(extra: &Headers) -> Notices {
-        Notices(ROWS.map(|(status, headers, body)| {
+impl FixedResponses {
+    pub(crate) fn new(extra: &Headers) -> FixedResponses {
+        FixedResponses(ROWS.map(|(status, headers, body)| {
             let length = (status != 204).then_some(body.len() as u64);
             Head::new(status, length, &extra.with(status, headers))
         }))
     }
 
-    /// Appends a notice; to HEAD without its body.
+    /// Appends a fixed response; to HEAD without its body.
     pub(crate) fn append(
         &self,
-        notice: Notice,
+        fixed: FixedResponse,
         is_head: bool,
         form: Form,
         date: &str,
         out: &mut Vec<u8>,
     ) {
-        self.0[notice as usize].append(form, date, out);
+        self.0[fixed as usize].append(form, date, out);
         if !is_head {
-            out.extend_from_slice(ROWS[notice as usize].2.as_bytes());
+            out.extend_from_slice(ROWS[fixed as usize].2.as_bytes());
         }
     }
 }
@@ -112,8 +112,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_notice_stands_in_its_row() {
-        use Notice::*;
+    fn every_fixed_response_is_in_its_row() {
+        use FixedResponse::*;
         let rows = [
             (Options, 204),
             (Malformed, 400),
@@ -126,27 +126,30 @@ mod tests {
             (Busy, 503),
         ];
         assert_eq!(rows.len(), ROWS.len());
-        for (notice, status) in rows {
-            assert_eq!(notice.status(), status);
+        for (fixed, status) in rows {
+            assert_eq!(fixed.status(), status);
         }
     }
 
     #[test]
-    fn a_notice_to_head_is_the_same_without_its_body() {
+    fn a_fixed_response_to_head_is_the_same_without_its_body() {
         const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-        let notices = Notices::new(&Headers::default());
-        let text = |notice, is_head| {
+        let fixed = FixedResponses::new(&Headers::default());
+        let text = |response, is_head| {
             let mut out = Vec::new();
-            notices.append(notice, is_head, Form::Kept, DATE, &mut out);
+            fixed.append(response, is_head, Form::Kept, DATE, &mut out);
             String::from_utf8(out).unwrap()
         };
         let head = format!(
             "HTTP/1.1 404 Not Found\r\nDate: {DATE}\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\n"
         );
-        assert_eq!(text(Notice::Missing, true), head);
-        assert_eq!(text(Notice::Missing, false), head + "Nothing is here.\n");
+        assert_eq!(text(FixedResponse::Missing, true), head);
         assert_eq!(
-            text(Notice::Options, false),
+            text(FixedResponse::Missing, false),
+            head + "Nothing is here.\n"
+        );
+        assert_eq!(
+            text(FixedResponse::Options, false),
             format!("HTTP/1.1 204 No Content\r\nDate: {DATE}\r\nAllow: GET, HEAD, OPTIONS\r\n\r\n")
         );
     }
@@ -154,18 +157,18 @@ mod tests {
     #[test]
     fn what_the_kernel_says_is_told_without_telling_what_is_outside() {
         let cases = [
-            (Errno::ENOENT, Notice::Missing),
-            (Errno::ENOTDIR, Notice::Missing),
-            (Errno::EACCES, Notice::Forbidden),
-            (Errno::ENAMETOOLONG, Notice::Missing),
-            (Errno::EMFILE, Notice::Busy),
-            (Errno::EIO, Notice::Broken),
-            (Errno::EXDEV, Notice::Missing),
-            (Errno::ELOOP, Notice::Missing),
-            (Errno(6), Notice::Missing),
+            (Errno::ENOENT, FixedResponse::Missing),
+            (Errno::ENOTDIR, FixedResponse::Missing),
+            (Errno::EACCES, FixedResponse::Forbidden),
+            (Errno::ENAMETOOLONG, FixedResponse::Missing),
+            (Errno::EMFILE, FixedResponse::Busy),
+            (Errno::EIO, FixedResponse::Broken),
+            (Errno::EXDEV, FixedResponse::Missing),
+            (Errno::ELOOP, FixedResponse::Missing),
+            (Errno(6), FixedResponse::Missing),
         ];
-        for (error, notice) in cases {
-            assert_eq!(Notice::of(error), notice, "{error:?}");
+        for (error, fixed) in cases {
+            assert_eq!(FixedResponse::of(error), fixed, "{error:?}");
         }
     }
 }

@@ -5,11 +5,11 @@
 //! How many are kept is bounded three times: rows, descriptors, bytes in memory. What has to make room is closed even if
 //! an answer was chosen and not yet made (that one looks again); only what is being sent stays open until it is sent.
 
+use super::cached_file::{CachePolicy, CachedFile, Copy};
 use super::encodings::CODINGS;
-use super::notices::Notice;
+use super::fixed::FixedResponse;
 use super::table::Table;
 use super::types;
-use super::volumes::{Copy, Keeping, Volume};
 use crate::headers::Headers;
 use kernel::Errno;
 use kernel::files::{Kind, Root};
@@ -22,10 +22,10 @@ use units::{Instant, Nanos};
 const FRESH: Nanos = Nanos::from_secs(1);
 /// Files that are known, whether their contents are in memory or they are open. A row takes some 1.5 KB.
 const KNOWN_LIMIT: usize = 4096;
-/// Names that are known to be nobody's. They have a table of their own, so that asking for many of them does not make
-/// files forgotten.
+/// Names that are known to be missing. They have a table of their own, so that requests for many of them do not evict
+/// files.
 const MISSING_LIMIT: usize = 256;
-/// Longer names are not remembered as nobody's; so that table takes at most some 100 KB.
+/// Longer names are not remembered as missing; so that table takes at most some 100 KB.
 pub(crate) const MISSING_NAME_LIMIT: usize = 256;
 
 /// How a library is kept. All is for one worker.
@@ -53,12 +53,12 @@ impl Default for LibraryOptions {
 
 /// What one worker knows of a folder.
 #[derive(Debug)]
-pub(crate) struct Stock {
+pub(crate) struct FileCache {
     root: Root,
     options: LibraryOptions,
     /// The time of day since 1970-01-01 UTC.
     wall: fn() -> Duration,
-    known: Table<Holding>,
+    known: Table<Entry>,
     /// Until when they are believed to be missing.
     missing: Table<Instant>,
     /// What all of `known` holds open.
@@ -69,32 +69,32 @@ pub(crate) struct Stock {
 
 /// What a name leads to.
 #[derive(Debug, Clone)]
-pub(crate) enum Holding {
-    File(Rc<Volume>),
+pub(crate) enum Entry {
+    File(Rc<CachedFile>),
     Folder {
         /// Believed until then.
         until: Instant,
     },
 }
 
-impl Holding {
+impl Entry {
     #[inline]
     fn is_fresh(&self, now: Instant) -> bool {
         match self {
-            Holding::File(volume) => volume.is_fresh(now),
-            Holding::Folder { until } => now < *until,
+            Entry::File(cached) => cached.is_fresh(now),
+            Entry::Folder { until } => now < *until,
         }
     }
 
     fn holds(&self) -> (usize, u64) {
         match self {
-            Holding::File(volume) => volume.holds(),
-            Holding::Folder { .. } => (0, 0),
+            Entry::File(cached) => cached.holds(),
+            Entry::Folder { .. } => (0, 0),
         }
     }
 }
 
-impl Stock {
+impl FileCache {
     /// Of the folder at `root`; `wall` is the time of day.
     ///
     /// # Errors
@@ -103,8 +103,8 @@ impl Stock {
         root: &Path,
         options: &LibraryOptions,
         wall: fn() -> Duration,
-    ) -> Result<Stock, Errno> {
-        Ok(Stock {
+    ) -> Result<FileCache, Errno> {
+        Ok(FileCache {
             root: Root::open(root)?,
             options: options.clone(),
             wall,
@@ -130,58 +130,63 @@ impl Stock {
 
     /// What `path` leads to, as was seen at most a second ago.
     #[inline]
-    pub(crate) fn holding(&mut self, path: &[u8], now: Instant) -> Result<Holding, Notice> {
-        if let Some(holding) = self.known.find(path)
-            && holding.is_fresh(now)
+    pub(crate) fn entry(&mut self, path: &[u8], now: Instant) -> Result<Entry, FixedResponse> {
+        if let Some(entry) = self.known.find(path)
+            && entry.is_fresh(now)
         {
-            return Ok(holding.clone());
+            return Ok(entry.clone());
         }
         if let Some(until) = self.missing.find(path)
             && now < *until
         {
-            return Err(Notice::Missing);
+            return Err(FixedResponse::Missing);
         }
         self.look(path, now)
     }
 
     /// What `path` leads to now; remembers it.
-    pub(crate) fn look(&mut self, path: &[u8], now: Instant) -> Result<Holding, Notice> {
+    pub(crate) fn look(&mut self, path: &[u8], now: Instant) -> Result<Entry, FixedResponse> {
         let until = now + FRESH;
         let copies = match self.open_at_any_price(path) {
             Ok(copies) => copies,
-            Err(error) => return self.fail(path, Notice::of(error), until),
+            Err(error) => return self.fail(path, FixedResponse::of(error), until),
         };
-        let holding = match copies[0].file.facts().kind {
+        let entry = match copies[0].file.facts().kind {
             Kind::Regular => match self.unchanged(path, &copies) {
-                Some(volume) => {
-                    volume.set_fresh(until);
-                    return Ok(Holding::File(volume));
+                Some(cached) => {
+                    cached.set_fresh(until);
+                    return Ok(Entry::File(cached));
                 }
-                None => Holding::File(self.volume(path, copies, until)),
+                None => Entry::File(self.cached(path, copies, until)),
             },
-            Kind::Folder => Holding::Folder { until },
-            Kind::Other => return self.fail(path, Notice::Missing, until),
+            Kind::Folder => Entry::Folder { until },
+            Kind::Other => return self.fail(path, FixedResponse::Missing, until),
         };
-        self.remember(path, holding.clone());
-        Ok(holding)
+        self.remember(path, entry.clone());
+        Ok(entry)
     }
 
     /// `path` cannot be opened.
-    fn fail(&mut self, path: &[u8], notice: Notice, until: Instant) -> Result<Holding, Notice> {
-        if notice == Notice::Busy
-            && let Some(Holding::File(volume)) = self.known.find(path)
+    fn fail(
+        &mut self,
+        path: &[u8],
+        fixed: FixedResponse,
+        until: Instant,
+    ) -> Result<Entry, FixedResponse> {
+        if fixed == FixedResponse::Busy
+            && let Some(Entry::File(cached)) = self.known.find(path)
         {
             // Better what was right a second ago than nothing.
-            volume.set_fresh(until);
-            return Ok(Holding::File(Rc::clone(volume)));
+            cached.set_fresh(until);
+            return Ok(Entry::File(Rc::clone(cached)));
         }
         if let Some(gone) = self.known.remove(path) {
             self.subtract(&gone);
         }
-        if notice == Notice::Missing && path.len() <= MISSING_NAME_LIMIT {
+        if fixed == FixedResponse::Missing && path.len() <= MISSING_NAME_LIMIT {
             self.missing.put(path, until);
         }
-        Err(notice)
+        Err(fixed)
     }
 
     /// Opens a file that is not known even if all others have to be closed for it.
@@ -220,30 +225,30 @@ impl Stock {
     }
 
     /// The file as it is known, if it is still the same.
-    fn unchanged(&mut self, path: &[u8], copies: &[Copy]) -> Option<Rc<Volume>> {
+    fn unchanged(&mut self, path: &[u8], copies: &[Copy]) -> Option<Rc<CachedFile>> {
         match self.known.find(path)? {
-            Holding::File(volume) if volume.is_made_of(copies, (self.wall)()) => {
-                Some(Rc::clone(volume))
+            Entry::File(cached) if cached.is_made_of(copies, (self.wall)()) => {
+                Some(Rc::clone(cached))
             }
             _ => None,
         }
     }
 
-    fn volume(&self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<Volume> {
-        let keeping = Keeping {
+    fn cached(&self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<CachedFile> {
+        let policy = CachePolicy {
             wall: (self.wall)(),
             size: self.options.cache,
             headers: &self.options.headers,
         };
-        let volume = Volume::new(path, copies, keeping);
-        volume.set_fresh(until);
-        Rc::new(volume)
+        let cached = CachedFile::new(path, copies, policy);
+        cached.set_fresh(until);
+        Rc::new(cached)
     }
 
-    fn remember(&mut self, path: &[u8], holding: Holding) {
-        let (files, bytes) = holding.holds();
+    fn remember(&mut self, path: &[u8], entry: Entry) {
+        let (files, bytes) = entry.holds();
         if let Some(old) = self.known.remove(path) {
-            // It stays open for those who were told of it: there is a newer one of the same name, and no more.
+            // It stays open for responses that use it: there is a newer one of the same name, and no more.
             self.subtract(&old);
         }
         while self.files + files > self.options.open_files
@@ -254,21 +259,21 @@ impl Stock {
                 None => break,
             }
         }
-        if let Some(gone) = self.known.put(path, holding) {
+        if let Some(gone) = self.known.put(path, entry) {
             self.give_up(&gone);
         }
         self.files += files;
         self.bytes += bytes;
     }
 
-    fn give_up(&mut self, gone: &Holding) {
+    fn give_up(&mut self, gone: &Entry) {
         self.subtract(gone);
-        if let Holding::File(volume) = gone {
-            volume.close();
+        if let Entry::File(cached) = gone {
+            cached.close();
         }
     }
 
-    fn subtract(&mut self, gone: &Holding) {
+    fn subtract(&mut self, gone: &Entry) {
         let (files, bytes) = gone.holds();
         self.files -= files;
         self.bytes -= bytes;

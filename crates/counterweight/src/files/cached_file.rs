@@ -26,18 +26,18 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// One file, in all the ways in which it lies there.
 #[derive(Debug)]
-pub(crate) struct Volume {
+pub(crate) struct CachedFile {
     /// Its path below the root.
     pub(crate) path: Box<[u8]>,
     /// The file itself, then its compressed copies.
-    pages: Box<[Page]>,
+    variants: Box<[Variant]>,
     /// Until then it is taken to be what is on disk.
     fresh_until: Cell<Instant>,
 }
 
 /// One of these ways.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct Variant {
     about: About,
     body: RefCell<Body>,
     /// Of an answer that sends all of it.
@@ -46,7 +46,7 @@ pub(crate) struct Page {
     pub(crate) unchanged: Head,
 }
 
-/// What heads tell of a page.
+/// What heads tell of a variant.
 #[derive(Debug)]
 struct About {
     coding: Option<Coding>,
@@ -72,7 +72,7 @@ enum Body {
     Closed,
 }
 
-/// A file to be made a page of.
+/// An open file from which a variant is made.
 #[derive(Debug)]
 pub(crate) struct Copy {
     /// None: the file itself.
@@ -82,7 +82,7 @@ pub(crate) struct Copy {
 
 /// How contents are kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Keeping<'a> {
+pub(crate) struct CachePolicy<'a> {
     /// The time of day.
     pub(crate) wall: Duration,
     /// Files up to this size are read into memory, unless they are so young that a change might go unnoticed.
@@ -91,45 +91,48 @@ pub(crate) struct Keeping<'a> {
     pub(crate) headers: &'a Headers,
 }
 
-impl Volume {
+impl CachedFile {
     /// From the file and its copies, the file first.
-    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, keeping: Keeping<'_>) -> Volume {
+    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, policy: CachePolicy<'_>) -> CachedFile {
         let kind = types::of(path).name;
         let varies = copies.len() > 1;
-        let page = |copy| Page::new(copy, kind.clone(), varies, keeping);
-        Volume {
+        let variant = |copy| Variant::new(copy, kind.clone(), varies, policy);
+        CachedFile {
             path: path.into(),
-            pages: copies.into_iter().map(page).collect(),
+            variants: copies.into_iter().map(variant).collect(),
             fresh_until: Cell::new(Instant::ZERO),
         }
     }
 
     /// Whether it would be the same if it were made of these now.
     pub(crate) fn is_made_of(&self, copies: &[Copy], wall: Duration) -> bool {
-        let is_same = |page: &Page, copy: &Copy| {
-            let (facts, about) = (copy.file.facts(), &page.about);
+        let is_same = |variant: &Variant, copy: &Copy| {
+            let (facts, about) = (copy.file.facts(), &variant.about);
             (about.coding, about.facts, about.is_strong)
                 == (copy.coding, facts, is_settled(&facts, wall))
         };
-        let mut pairs = self.pages.iter().zip(copies);
-        self.pages.len() == copies.len() && pairs.all(|(page, copy)| is_same(page, copy))
+        let mut pairs = self.variants.iter().zip(copies);
+        self.variants.len() == copies.len() && pairs.all(|(variant, copy)| is_same(variant, copy))
     }
 
     #[inline]
-    pub(crate) fn page(&self, place: u8) -> &Page {
-        &self.pages[usize::from(place)]
+    pub(crate) fn variant(&self, place: u8) -> &Variant {
+        &self.variants[usize::from(place)]
     }
 
     /// Where the copy with this coding is.
     pub(crate) fn place(&self, coding: Coding) -> Option<u8> {
-        let is_it = |page: &Page| page.about.coding == Some(coding);
-        self.pages.iter().position(is_it).map(|place| place as u8)
+        let is_it = |variant: &Variant| variant.about.coding == Some(coding);
+        self.variants
+            .iter()
+            .position(is_it)
+            .map(|place| place as u8)
     }
 
     /// There is more than one way in which it lies there.
     #[inline]
     pub(crate) fn is_choice(&self) -> bool {
-        self.pages.len() > 1
+        self.variants.len() > 1
     }
 
     #[inline]
@@ -144,55 +147,60 @@ impl Volume {
 
     /// How many descriptors and how many bytes of contents it holds.
     pub(crate) fn holds(&self) -> (usize, u64) {
-        let pages = self.pages.iter();
-        pages.fold((0, 0), |(files, bytes), page| match &*page.body.borrow() {
-            Body::File(_) => (files + 1, bytes),
-            Body::Memory(body) => (files, bytes + body.len() as u64),
-            Body::Closed => (files, bytes),
+        let variants = self.variants.iter();
+        variants.fold((0, 0), |(files, bytes), variant| {
+            match &*variant.body.borrow() {
+                Body::File(_) => (files + 1, bytes),
+                Body::Memory(body) => (files, bytes + body.len() as u64),
+                Body::Closed => (files, bytes),
+            }
         })
     }
 
     /// Gives up its files and contents, so that answers which are chosen and not yet made do not keep them.
     pub(crate) fn close(&self) {
         self.set_fresh(Instant::ZERO);
-        for page in &self.pages {
-            page.body.replace(Body::Closed);
+        for variant in &self.variants {
+            variant.body.replace(Body::Closed);
         }
     }
 
-    /// Where the page is that has the same bytes as this one.
-    pub(crate) fn same(&self, page: &Page) -> Option<u8> {
-        let is_it = |ours: &Page| {
-            let (ours, theirs) = (&ours.about, &page.about);
+    /// Where the variant is that has the same bytes as this one.
+    pub(crate) fn same(&self, variant: &Variant) -> Option<u8> {
+        let is_it = |ours: &Variant| {
+            let (ours, theirs) = (&ours.about, &variant.about);
             let file = |about: &About| (about.coding, about.facts.device, about.facts.inode);
             file(ours) == file(theirs) && theirs.facts.has_same_contents(&ours.facts)
         };
-        self.pages.iter().position(is_it).map(|place| place as u8)
+        self.variants
+            .iter()
+            .position(is_it)
+            .map(|place| place as u8)
     }
 
-    /// Whether its contents are still what its heads describe: one system call for each page that is not in memory.
+    /// Whether its contents are still what its heads describe: one system call for each variant that is not in memory.
     pub(crate) fn is_current(&self) -> bool {
-        self.pages.iter().all(|page| page.check().is_ok())
+        self.variants.iter().all(|variant| variant.check().is_ok())
     }
 }
 
-impl Page {
-    fn new(copy: Copy, kind: Cow<'static, str>, varies: bool, keeping: Keeping<'_>) -> Page {
+impl Variant {
+    fn new(copy: Copy, kind: Cow<'static, str>, varies: bool, policy: CachePolicy<'_>) -> Variant {
         let facts = copy.file.facts();
-        let is_settled = is_settled(&facts, keeping.wall);
-        let keep = if is_settled { keeping.size } else { 0 };
+        let is_settled = is_settled(&facts, policy.wall);
+        let keep = if is_settled { policy.size } else { 0 };
         let about = About {
             coding: copy.coding,
             facts,
             tag: tag(&facts, copy.coding),
             is_strong: is_settled,
             // A date in the future must not be told (RFC 9110 §8.8.2.1).
-            modified: facts.modified.min(keeping.wall).as_secs(),
+            modified: facts.modified.min(policy.wall).as_secs(),
             kind,
-            headers: keeping.headers.clone(),
+            headers: policy.headers.clone(),
             varies,
         };
-        Page {
+        Variant {
             whole: about.head(200, facts.size, &[("Accept-Ranges", "bytes")]),
             unchanged: about.unchanged(),
             body: RefCell::new(Body::new(copy.file, keep.min(SMALL))),
@@ -214,7 +222,7 @@ impl Page {
     }
 
     /// The head of an answer that sends a part of it.
-    pub(crate) fn head_of_part(&self, first: u64, length: u64) -> Head {
+    pub(crate) fn part_head(&self, first: u64, length: u64) -> Head {
         let range = format!("bytes {first}-{}/{}", first + length - 1, self.size());
         self.about.head(206, length, &[("Content-Range", &range)])
     }
@@ -342,7 +350,7 @@ fn tag(facts: &Facts, coding: Option<Coding>) -> String {
 #[derive(Debug)]
 pub(crate) struct FilePart {
     file: Rc<File>,
-    volume: Rc<Volume>,
+    cached: Rc<CachedFile>,
     /// Where the rest begins.
     pub(crate) offset: u64,
     /// How long it is.
@@ -350,13 +358,18 @@ pub(crate) struct FilePart {
 }
 
 impl FilePart {
-    /// A part of a page that is too large to be in memory; none if it is closed, or not what its heads describe.
-    pub(crate) fn new(volume: &Rc<Volume>, place: u8, offset: u64, left: u64) -> Option<FilePart> {
-        let file = volume.page(place).file()?;
+    /// A part of a variant that is too large to be in memory; none if it is closed, or not what its heads describe.
+    pub(crate) fn new(
+        cached: &Rc<CachedFile>,
+        place: u8,
+        offset: u64,
+        left: u64,
+    ) -> Option<FilePart> {
+        let file = cached.variant(place).file()?;
         file.check().ok()?;
         Some(FilePart {
             file,
-            volume: Rc::clone(volume),
+            cached: Rc::clone(cached),
             offset,
             left,
         })
@@ -385,6 +398,6 @@ impl FilePart {
     /// The file turned out to be shorter (ENODATA) or changed (ESTALE): the next request looks at it again at once. The connection on which
     /// this was being sent cannot go on.
     pub(crate) fn lost(&self) {
-        self.volume.set_fresh(Instant::ZERO);
+        self.cached.set_fresh(Instant::ZERO);
     }
 }

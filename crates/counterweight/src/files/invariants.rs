@@ -2,11 +2,11 @@
 //!
 //! The fuzz targets take this file and those it is about into programs of their own, so it knows them by `super` only.
 
+use super::conditional::ConditionalHeaders;
 use super::conditions::{self, Validators, Verdict};
 use super::encodings::{self, CODINGS};
 use super::paths;
 use super::ranges::{self, Wanted};
-use super::wishes::Wishes;
 
 /// A target names nothing, or what is below the root and not hidden; and a redirect leads to that very name.
 pub(crate) fn target(target: &[u8]) {
@@ -53,14 +53,15 @@ pub(crate) fn lists(value: &[u8]) {
         ("If-Match", Verdict::Send),
         ("If-None-Match", Verdict::Unchanged),
     ] {
-        let judged = |value| conditions::judge(&Wishes::of([(name, value)].into_iter()), ours);
+        let judged =
+            |value| conditions::judge(&ConditionalHeaders::of([(name, value)].into_iter()), ours);
         assert_eq!(judged(&led), verdict);
         judged(value);
     }
     for name in ["If-Modified-Since", "If-Unmodified-Since", "If-Range"] {
-        let wishes = Wishes::of([(name, value)].into_iter());
-        conditions::judge(&wishes, ours);
-        let counts = conditions::range_counts(&wishes.if_range, ours);
+        let conditional = ConditionalHeaders::of([(name, value)].into_iter());
+        conditions::judge(&conditional, ours);
+        let counts = conditions::range_counts(&conditional.if_range, ours);
         assert!(!counts || name != "If-Range" || value.len() >= ours.tag.len());
     }
     for coding in CODINGS {

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::holders::Holder;
-use crate::places::Full;
+use crate::limiter::Full;
 use crate::slots::Waits;
 use kernel::{Closing, Ring, Token};
 use units::{Instant, Nanos};
@@ -12,8 +12,8 @@ use wire::http1::Refusal;
 const PAUSE: Nanos = Nanos::from_millis(20);
 /// Connections taken of one listener before those that are there have their turn.
 const ACCEPTS: u32 = 64;
-/// Clients who find no place and are here nevertheless, each for the second that it takes to read why; there are rows
-/// and descriptors for so many more than places. Beyond it they are told and closed at once, and may miss it.
+/// Clients over the limit that stay open nevertheless, each for the second that it takes to read why; there are rows
+/// and descriptors for so many more. Beyond it they get the response and are closed at once, and may miss it.
 pub(crate) const TURNED_AWAY: u32 = 64;
 /// How often a draining worker looks whether anything moves.
 const DRAIN_TICK: Nanos = Nanos::from_millis(5);
@@ -21,46 +21,46 @@ const DRAIN_TICK: Nanos = Nanos::from_millis(5);
 impl<R: Ring> Worker<R> {
     /// Takes from each listener in its turn.
     pub(super) fn accept(&mut self) {
-        for door in 0..self.doors.len() {
+        for listener in 0..self.listeners.len() {
             for _ in 0..ACCEPTS {
-                if !self.doors[door] || self.desk.now < self.paused {
+                if !self.listeners[listener] || self.context.now < self.paused {
                     break;
                 }
-                self.accept_one(door);
+                self.accept_one(listener);
             }
         }
     }
 
-    fn accept_one(&mut self, door: usize) {
+    fn accept_one(&mut self, listener: usize) {
         let Some(token) = self.slots.vacant() else {
             // Until one closes; those that come wait in the kernel.
             self.paused = Instant::NEVER;
             return;
         };
-        match self.ring.accept(Token(door as u32), token) {
+        match self.ring.accept(Token(listener as u32), token) {
             Ok(Some(accepted)) => {
-                self.desk.counts.connections += 1;
+                self.context.counts.connections += 1;
                 let peer = accepted.peer.map(|peer| peer.ip());
-                self.slots.fill(token, peer, self.desk.now);
-                match self.places.enter(peer) {
+                self.slots.fill(token, peer, self.context.now);
+                match self.limiter.acquire(peer) {
                     Ok(()) => self.arm(token),
                     Err(full) => self.turn_away(token, full),
                 }
             }
-            Ok(None) => self.doors[door] = false,
+            Ok(None) => self.listeners[listener] = false,
             Err(_) => self.refrain(),
         }
     }
 
-    /// Accepting failed, and would again: those who are here are served meanwhile.
+    /// Accepting failed, and would again: open connections are served meanwhile.
     fn refrain(&mut self) {
-        self.desk.counts.accept_errors += 1;
-        self.paused = self.desk.now + PAUSE;
+        self.context.counts.accept_errors += 1;
+        self.paused = self.context.now + PAUSE;
     }
 
-    /// Tells somebody that there is no place.
+    /// Responds 503 to a client over the limit.
     fn turn_away(&mut self, token: Token, full: Full) {
-        let counts = &mut self.desk.counts;
+        let counts = &mut self.context.counts;
         let reason = match full {
             Full::All => {
                 counts.over_limit += 1;
@@ -74,7 +74,7 @@ impl<R: Ring> Worker<R> {
         let Some(slot) = self.slots.get(token) else {
             return;
         };
-        (slot.is_placed, slot.reading.is_last, slot.reading.lingers) = (false, true, true);
+        (slot.is_admitted, slot.reading.is_last, slot.reading.lingers) = (false, true, true);
         let peer = slot.peer;
         self.turned_away += 1;
         let refusal = Refusal {
@@ -82,8 +82,8 @@ impl<R: Ring> Worker<R> {
             reason,
             is_head: false,
         };
-        self.desk.draft.clear();
-        self.desk.turn_away(refusal, peer);
+        self.context.draft.clear();
+        self.context.turn_away(refusal, peer);
         self.say_last(token);
         if self.turned_away > TURNED_AWAY {
             self.close(token, Closing::Orderly);
@@ -96,17 +96,17 @@ impl<R: Ring> Worker<R> {
         };
         self.wheel.disarm(Worker::<R>::row(token));
         self.ring.close(token, how);
-        // There may be a place again, or a descriptor.
+        // There may be a free slot again, or a descriptor.
         self.paused = Instant::ZERO;
-        if slot.is_placed {
-            self.places.leave(slot.peer);
+        if slot.is_admitted {
+            self.limiter.release(slot.peer);
         } else {
             self.turned_away -= 1;
         }
         if let Some(held) = slot.held {
             self.holders.remove(Holder::of(token, &held));
             if let Some(sending) = held.file {
-                self.desk.note_sent(sending, slot.peer);
+                self.context.note_sent(sending, slot.peer);
             }
         }
     }
@@ -114,15 +114,15 @@ impl<R: Ring> Worker<R> {
 
 /// The end.
 impl<R: Ring> Worker<R> {
-    /// Takes who has knocked, closes the doors, answers what has come and what comes to its end soon.
+    /// Accepts waiting connections, closes the listeners, responds to what has come and what comes to its end soon.
     pub(super) fn drain(&mut self) {
         self.tell_time();
-        self.desk.is_draining = true;
-        let deadline = self.desk.now + self.limits.drain;
-        self.shut_doors();
+        self.context.is_draining = true;
+        let deadline = self.context.now + self.limits.drain;
+        self.close_listeners();
         let mut timeout = Nanos::ZERO;
-        while !self.slots.is_empty() && self.desk.now < deadline {
-            if !self.turn(timeout.min(deadline - self.desk.now)) {
+        while !self.slots.is_empty() && self.context.now < deadline {
+            if !self.turn(timeout.min(deadline - self.context.now)) {
                 for token in self.slots.tokens(|slot| slot.is_idle()) {
                     self.close(token, Closing::Orderly);
                 }
@@ -130,8 +130,8 @@ impl<R: Ring> Worker<R> {
             }
         }
         for token in self.slots.tokens(|slot| slot.watch.waits != Waits::Linger) {
-            self.desk.counts.cut += 1;
-            self.desk.counts.cut_drain += 1;
+            self.context.counts.cut += 1;
+            self.context.counts.cut_drain += 1;
             self.close(token, Closing::Orderly);
         }
         for token in self.slots.tokens(|_| true) {
@@ -139,16 +139,16 @@ impl<R: Ring> Worker<R> {
         }
     }
 
-    fn shut_doors(&mut self) {
-        self.doors.fill(true);
+    fn close_listeners(&mut self) {
+        self.listeners.fill(true);
         self.paused = Instant::ZERO;
-        // Ends: each turn takes a place, finds nobody, or pauses.
-        while self.doors.contains(&true) && self.desk.now >= self.paused {
+        // Ends: each turn fills a slot, finds no connection, or pauses.
+        while self.listeners.contains(&true) && self.context.now >= self.paused {
             self.accept();
         }
-        for door in 0..self.doors.len() {
-            self.ring.close(Token(door as u32), Closing::Orderly);
+        for listener in 0..self.listeners.len() {
+            self.ring.close(Token(listener as u32), Closing::Orderly);
         }
-        self.doors.clear();
+        self.listeners.clear();
     }
 }
