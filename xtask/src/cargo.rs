@@ -1,7 +1,7 @@
 //! Cargo and the programs it builds, run in the project's root with their output shown.
 
 use anyhow::{Context, Result, ensure};
-use cargo_metadata::MetadataCommand;
+use cargo_metadata::{MetadataCommand, Package};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -57,6 +57,22 @@ pub fn rustc_version() -> Result<String> {
         .output()
         .context("rustc could not be asked for its version")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Returns the packages that `manifest`, a path below `root`, describes.
+///
+/// # Errors
+/// Cargo could not read it.
+pub fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
+    let mut command = MetadataCommand::new();
+    command
+        .current_dir(root)
+        .manifest_path(root.join(manifest))
+        .no_deps();
+    let metadata = command.exec();
+    Ok(metadata
+        .with_context(|| format!("cargo could not read {manifest}"))?
+        .packages)
 }
 
 /// The command as one would type it, without the folder the program lies in.

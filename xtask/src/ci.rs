@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Run every check, in the order in which it fails soonest.
 #[derive(Debug, clap::Args)]
 pub struct Ci {
-    /// Leave `cargo test --workspace` out, because it has been run already.
+    /// Skip `cargo test --workspace`, because it has been run already.
     #[arg(long)]
     skip_tests: bool,
     /// How long each fuzz target runs.
@@ -19,75 +19,39 @@ pub struct Ci {
     fuzz_seconds: u32,
 }
 
-/// One check.
-struct Step {
-    name: &'static str,
-    run: fn(&Ci) -> Result<()>,
-}
+/// One check: its name, and how it is run.
+type Step = (&'static str, fn(&Ci) -> Result<()>);
 
 const STEPS: &[Step] = &[
-    Step {
-        name: "format",
-        run: |_| format(),
-    },
-    Step {
-        name: "tidy",
-        run: |_| tidy::run(),
-    },
-    Step {
-        name: "clippy",
-        run: |_| clippy(),
-    },
-    Step {
-        name: "tests",
-        run: |ci| ci.tests(),
-    },
-    Step {
-        name: "schema",
-        run: |_| schema::check(),
-    },
-    Step {
-        name: "table of faults",
-        run: |_| proof(["faults", "--check-rows"]),
-    },
-    Step {
-        name: "table of accuracy",
-        run: |_| proof(["truth", "--check-page"]),
-    },
-    Step {
-        name: "documentation",
-        run: |_| documentation(),
-    },
-    Step {
-        name: "fuzz targets",
-        run: |ci| fuzz::run_all(ci.fuzz_seconds),
-    },
-    Step {
-        name: "real servers",
-        run: |_| servers::run_demanding(),
-    },
-    Step {
-        name: "instructions",
-        run: |_| count::check(),
-    },
-    Step {
-        name: "first command",
-        run: |_| first_command(),
-    },
+    ("format", |_| format()),
+    ("tidy", |_| tidy::run()),
+    ("clippy", |_| clippy()),
+    ("tests", |ci| ci.tests()),
+    ("schema", |_| schema::check()),
+    ("table of faults", |_| proof(["faults", "--check-rows"])),
+    ("table of accuracy", |_| proof(["truth", "--check-page"])),
+    ("documentation", |_| documentation()),
+    ("fuzz targets", |ci| fuzz::run_all(ci.fuzz_seconds)),
+    ("real servers", |_| servers::run_demanding()),
+    ("instructions", |_| count::check()),
+    ("first command", |_| first_command()),
 ];
 
 impl Ci {
     /// Runs the steps until one fails, with a line and the time for each.
     pub fn run(&self) -> Result<()> {
         let begun = Instant::now();
-        walk(STEPS, |step| (step.run)(self))?;
-        println!("ci: all well after {:.1} s", begun.elapsed().as_secs_f64());
+        walk(STEPS, |(_, run)| run(self))?;
+        println!(
+            "ci: all passed after {:.1} s",
+            begun.elapsed().as_secs_f64()
+        );
         Ok(())
     }
 
     fn tests(&self) -> Result<()> {
         if self.skip_tests {
-            println!("left out, as asked");
+            println!("skipped: --skip-tests");
             return Ok(());
         }
         run(&mut cargo(["test", "--workspace"]))
@@ -95,38 +59,25 @@ impl Ci {
 }
 
 fn walk(steps: &[Step], carry_out: impl Fn(&Step) -> Result<()>) -> Result<()> {
-    for step in steps {
-        println!("ci: {}", step.name);
+    for step @ (name, _) in steps {
+        println!("ci: {name}");
         let begun = Instant::now();
-        carry_out(step).with_context(|| format!("ci: {} failed", step.name))?;
-        println!(
-            "ci: {} passed in {:.1} s",
-            step.name,
-            begun.elapsed().as_secs_f64()
-        );
+        carry_out(step).with_context(|| format!("ci: {name} failed"))?;
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("ci: {name} passed in {seconds:.1} s");
     }
     Ok(())
 }
 
 fn format() -> Result<()> {
     run(&mut cargo(["fmt", "--all", "--check"]))?;
-    run(&mut cargo([
-        "fmt",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--check",
-    ]))
+    let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+    run(&mut cargo(fuzz))
 }
 
 fn clippy() -> Result<()> {
-    run(&mut cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    let all = ["clippy", "--workspace", "--all-targets"];
+    run(cargo(all).args(["--", "-D", "warnings"]))
 }
 
 fn proof<const N: usize>(arguments: [&str; N]) -> Result<()> {
@@ -137,7 +88,7 @@ fn documentation() -> Result<()> {
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// The README's first command as typed: it builds, weighs our own server, and ends well.
+/// Runs the README's first command as typed: it builds weigh and loads the reference server.
 fn first_command() -> Result<()> {
     run(&mut cargo(["run", "--release", "--", "demo"]))
 }
@@ -151,9 +102,9 @@ mod tests {
     #[test]
     fn the_first_failure_is_named_and_nothing_runs_after_it() {
         let ran = RefCell::new(Vec::new());
-        let error = walk(STEPS, |step| {
-            ran.borrow_mut().push(step.name);
-            match step.name {
+        let error = walk(STEPS, |(name, _)| {
+            ran.borrow_mut().push(*name);
+            match *name {
                 "clippy" => bail!("spoilt"),
                 _ => Ok(()),
             }

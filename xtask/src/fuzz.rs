@@ -8,39 +8,11 @@
 //! Inputs that are found go to `fuzz/corpus` and crashes to `fuzz/artifacts`; neither is committed. A crash becomes a
 //! seed in `fuzz/seeds` and a test beside the code that it broke.
 
-use crate::cargo::{cargo, root, run};
-use anyhow::{Context, Result, bail, ensure};
+use crate::cargo::{cargo, packages, root, run};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-
-/// One fuzz target.
-pub struct Target {
-    /// Its name: the `[[bin]]` of `fuzz/Cargo.toml` and the folder of its seeds.
-    pub name: &'static str,
-    /// What it feeds, and what must hold.
-    pub about: &'static str,
-}
-
-/// Every fuzz target; `tidy` compares it with `fuzz/Cargo.toml`.
-pub const TARGETS: &[Target] = &[
-    Target {
-        name: "response",
-        about: "any bytes as a response: no panic, and the same events however they are split",
-    },
-    Target {
-        name: "connection",
-        about: "any operations on a client's connection: each opened exchange ends exactly once",
-    },
-    Target {
-        name: "request",
-        about: "any bytes as requests to the server's side: no panic, bounded memory",
-    },
-    Target {
-        name: "files",
-        about: "any text as what a request says of a file: no path leads out, no part beyond the end",
-    },
-];
 
 /// Most that one input may be, so that a run explores structure and not length.
 const INPUT_MAX_BYTES: u32 = 4096;
@@ -53,9 +25,8 @@ const MEMORY_MAX_MB: u32 = 1024;
 
 /// Build the fuzz targets and run them for a bounded time.
 #[derive(Debug, clap::Args)]
-#[command(after_help = targets_help())]
 pub struct Fuzz {
-    /// The one target to run; all of them if none is named.
+    /// The one target to run, a file of fuzz/fuzz_targets; all of them if none is named.
     target: Option<String>,
     /// How long each target runs.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,12 +36,10 @@ pub struct Fuzz {
 impl Fuzz {
     /// Builds all and runs the named one, or all.
     pub fn run(&self) -> Result<()> {
-        let Some(name) = &self.target else {
-            return run_all(self.seconds);
-        };
-        let (target, triple) = (find(name)?, rustc_host()?);
-        build(&triple)?;
-        run_one(target, &triple, self.seconds)
+        run_some(
+            &self.target.iter().cloned().collect::<Vec<_>>(),
+            self.seconds,
+        )
     }
 }
 
@@ -79,28 +48,33 @@ impl Fuzz {
 /// # Errors
 /// One did not build, or found something.
 pub fn run_all(seconds: u32) -> Result<()> {
+    run_some(&[], seconds)
+}
+
+/// Runs the targets in `only`, or all if it is empty.
+fn run_some(only: &[String], seconds: u32) -> Result<()> {
+    let all = targets()?;
+    let unknown = only.iter().find(|name| !all.contains(name));
+    ensure!(
+        unknown.is_none(),
+        "there is no fuzz target `{}`; there are {}",
+        unknown.map_or("", String::as_str),
+        all.join(", ")
+    );
     let triple = rustc_host()?;
     build(&triple)?;
-    TARGETS
+    let wanted = if only.is_empty() { &all } else { only };
+    wanted
         .iter()
         .try_for_each(|target| run_one(target, &triple, seconds))
 }
 
-fn find(name: &str) -> Result<&'static Target> {
-    match TARGETS.iter().find(|target| target.name == name) {
-        Some(target) => Ok(target),
-        None => bail!("there is no fuzz target `{name}`\n\n{}", targets_help()),
-    }
-}
-
-fn targets_help() -> String {
-    let lines = TARGETS
-        .iter()
-        .map(|target| format!("  {:<12}{}", target.name, target.about));
-    std::iter::once("Targets:".to_owned())
-        .chain(lines)
-        .collect::<Vec<_>>()
-        .join("\n")
+/// The fuzz targets that `fuzz/Cargo.toml` has.
+fn targets() -> Result<Vec<String>> {
+    let packages = packages(&root(), "fuzz/Cargo.toml")?;
+    let targets = packages.iter().flat_map(|package| &package.targets);
+    let programs = targets.filter(|target| target.is_bin());
+    Ok(programs.map(|target| target.name.clone()).collect())
 }
 
 /// What makes a stable compiler emit what libFuzzer reads. (That assertions and overflow checks stay on in the optimised
@@ -117,29 +91,20 @@ const FLAGS: &[&str] = &[
 ];
 
 fn build(triple: &str) -> Result<()> {
-    let arguments = [
-        "build",
-        "--release",
-        "--bins",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--target-dir",
-        "fuzz/target",
-        "--target",
-        triple,
-    ];
-    run(cargo(arguments).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))
-        .context("the fuzz targets could not be built; libFuzzer's own part needs a C++ compiler")
+    let build =
+        "build --release --bins --manifest-path fuzz/Cargo.toml --target-dir fuzz/target --target";
+    run(cargo(build.split(' ').chain([triple]))
+        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))
+    .context("the fuzz targets could not be built; libFuzzer's own part needs a C++ compiler")
 }
 
-fn run_one(target: &Target, triple: &str, seconds: u32) -> Result<()> {
+fn run_one(target: &str, triple: &str, seconds: u32) -> Result<()> {
     let fuzz = root().join("fuzz");
-    let of = |kind: &str| fuzz.join(kind).join(target.name);
+    let of = |kind: &str| fuzz.join(kind).join(target);
     let (corpus, seeds, artifacts) = (of("corpus"), of("seeds"), of("artifacts"));
     ensure!(
         has_entries(&seeds),
-        "fuzz/seeds/{} is empty; a target begins with a few inputs that reach its states",
-        target.name
+        "fuzz/seeds/{target} is empty; a target begins with a few inputs that reach its states"
     );
     for folder in [&corpus, &artifacts] {
         fs::create_dir_all(folder)
@@ -149,8 +114,8 @@ fn run_one(target: &Target, triple: &str, seconds: u32) -> Result<()> {
         .join("target")
         .join(triple)
         .join("release")
-        .join(target.name);
-    println!("fuzz: {} for {seconds} s: {}", target.name, target.about);
+        .join(target);
+    println!("fuzz: {target} for {seconds} s");
     // New inputs go to the first folder; the seeds are only read.
     run(Command::new(program)
         .current_dir(&fuzz)
@@ -164,8 +129,7 @@ fn run_one(target: &Target, triple: &str, seconds: u32) -> Result<()> {
         .args([corpus, seeds]))
     .with_context(|| {
         format!(
-            "the fuzz target {} found something; the input lies in fuzz/artifacts/{}",
-            target.name, target.name
+            "the fuzz target {target} found something; the input lies in fuzz/artifacts/{target}"
         )
     })
 }
@@ -190,15 +154,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_target_is_answered_with_the_known_ones() {
-        let sentence = find("nothing").err().unwrap().to_string();
-        assert!(
-            sentence.starts_with("there is no fuzz target `nothing`"),
-            "{sentence}"
-        );
-        for target in TARGETS {
-            assert!(sentence.contains(target.about), "{sentence}");
-        }
+    fn an_unknown_target_is_refused_with_the_known_ones() {
+        let sentence = run_some(&["nothing".to_owned()], 1)
+            .unwrap_err()
+            .to_string();
+        let wanted =
+            "there is no fuzz target `nothing`; there are connection, files, request, response";
+        assert_eq!(sentence, wanted);
     }
 
     #[test]

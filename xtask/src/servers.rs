@@ -15,13 +15,6 @@ const DEMAND: &str = "WEIGH_REAL_SERVERS";
 /// # Errors
 /// One failed, or a server is missing.
 pub fn run_demanding() -> Result<()> {
-    run(cargo([
-        "test",
-        "--workspace",
-        "--test",
-        "real_servers",
-        "--",
-        "--nocapture",
-    ])
-    .env(DEMAND, "1"))
+    let tests = ["test", "--workspace", "--test", "real_servers"];
+    run(cargo(tests).args(["--", "--nocapture"]).env(DEMAND, "1"))
 }

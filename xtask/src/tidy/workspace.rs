@@ -1,7 +1,8 @@
-//! What cargo says of the workspace: its crates, the edges between them, and the fuzz targets.
+//! What cargo says of the workspace: its crates, and the edges between them.
 
-use anyhow::{Context, Result};
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use crate::cargo::packages;
+use anyhow::Result;
+use cargo_metadata::{DependencyKind, Package};
 use std::fmt;
 use std::path::Path;
 
@@ -53,8 +54,6 @@ pub struct Workspace {
     pub members: Vec<Member>,
     /// Every edge between them.
     pub edges: Vec<Edge>,
-    /// The programs of `fuzz/Cargo.toml`.
-    pub fuzz_targets: Vec<String>,
 }
 
 impl Workspace {
@@ -63,18 +62,11 @@ impl Workspace {
     /// # Errors
     /// Cargo could not read one of them.
     pub fn read(root: &Path) -> Result<Workspace> {
-        let fuzz = packages(root, "fuzz/Cargo.toml")?;
-        let mut workspace = Workspace {
-            fuzz_targets: fuzz
-                .iter()
-                .flat_map(|package| &package.targets)
-                .filter(|target| target.is_bin())
-                .map(|target| target.name.clone())
-                .collect(),
-            ..Workspace::default()
-        };
-        for package in packages(root, "Cargo.toml")?.iter().chain(&fuzz) {
-            workspace.take(root, package)?;
+        let mut workspace = Workspace::default();
+        for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+            for package in packages(root, manifest)? {
+                workspace.take(root, &package)?;
+            }
         }
         Ok(workspace)
     }
@@ -108,14 +100,4 @@ impl Workspace {
         }));
         Ok(())
     }
-}
-
-fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
-    let metadata = MetadataCommand::new()
-        .current_dir(root)
-        .manifest_path(root.join(manifest))
-        .no_deps()
-        .exec()
-        .with_context(|| format!("cargo could not read {manifest}"))?;
-    Ok(metadata.packages)
 }
