@@ -1,9 +1,10 @@
 //! A Rust file as the rules see it: line by line, code, comments and strings apart, tests marked.
 //!
-//! A small scanner and no parser: the rules ask for words and blocks, which survive code that does not compile yet,
+//! The compiler's own lexer and no parser: the rules need words and blocks, which survive code that does not compile yet,
 //! macros included. Text in strings and comments can never trip a rule, the rules' own text least of all.
 
 use super::tree::{File, Tree};
+use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
 /// One line.
 #[derive(Debug, Default, Clone)]
@@ -163,186 +164,61 @@ pub fn word_spans(code: &str) -> impl Iterator<Item = (usize, usize)> + Clone {
     })
 }
 
-/// Where the scanner is.
-enum Place {
-    Code,
-    LineComment,
-    /// So many comments deep.
-    BlockComment(u32),
-    /// An ordinary string; a backslash takes the next character along.
-    Text,
-    /// A raw string that so many hashes end.
-    RawText(usize),
-}
-
+/// The lines of a file, each token's text in the field that it belongs to.
 fn split(text: &str) -> Vec<Line> {
-    let mut scanner = Scanner {
-        lines: vec![Line::default()],
-        place: Place::Code,
-    };
+    let mut lines = vec![Line::default()];
     let mut rest = text;
-    while !rest.is_empty() {
-        rest = &rest[scanner.step(rest)..];
+    for token in tokenize(text, FrontmatterAllowed::No) {
+        let (token_text, behind) = rest.split_at(token.len as usize);
+        rest = behind;
+        match token.kind {
+            TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => {
+                add(&mut lines, token_text, |line| &mut line.comment);
+            }
+            // A character such as `'x'` or `'\''` is emptied; a lifetime is code.
+            TokenKind::Literal {
+                kind: LiteralKind::Char { .. } | LiteralKind::Byte { .. },
+                ..
+            } => {
+                add(&mut lines, "''", |line| &mut line.code);
+            }
+            TokenKind::Literal { .. } if token_text.contains('"') => string(&mut lines, token_text),
+            _ => add(&mut lines, token_text, |line| &mut line.code),
+        }
     }
-    scanner.lines
+    lines
 }
 
-struct Scanner {
-    lines: Vec<Line>,
-    place: Place,
+/// Adds a text, whose line ends begin new lines.
+fn add(lines: &mut Vec<Line>, text: &str, field: fn(&mut Line) -> &mut String) {
+    for (place, piece) in text.split('\n').enumerate() {
+        if place > 0 {
+            lines.push(Line::default());
+        }
+        field(lines.last_mut().expect("there is a line from the start")).push_str(piece);
+    }
 }
 
-impl Scanner {
-    /// Takes one token or character of `rest` and returns its length in bytes.
-    fn step(&mut self, rest: &str) -> usize {
-        if rest.starts_with('\n') {
-            if matches!(self.place, Place::LineComment) {
-                self.place = Place::Code;
-            }
-            self.lines.push(Line::default());
-            return 1;
-        }
-        match self.place {
-            Place::Code => self.code(rest),
-            Place::LineComment => self.comment(rest, first(rest)),
-            Place::BlockComment(depth) => self.block_comment(rest, depth),
-            Place::Text => self.text(rest),
-            Place::RawText(hashes) => self.raw_text(rest, hashes),
-        }
-    }
-
-    fn line(&mut self) -> &mut Line {
-        self.lines
-            .last_mut()
-            .expect("there is a line from the start")
-    }
-
-    /// Keeps `length` bytes as code.
-    fn keep(&mut self, rest: &str, length: usize) -> usize {
-        self.line().code.push_str(&rest[..length]);
-        length
-    }
-
-    fn comment(&mut self, rest: &str, length: usize) -> usize {
-        self.line().comment.push_str(&rest[..length]);
-        length
-    }
-
-    fn code(&mut self, rest: &str) -> usize {
-        if rest.starts_with("//") {
-            self.place = Place::LineComment;
-            return self.comment(rest, 2);
-        }
-        if rest.starts_with("/*") {
-            self.place = Place::BlockComment(1);
-            return self.comment(rest, 2);
-        }
-        if let Some(hashes) = raw_start(rest).filter(|_| !self.in_word()) {
-            self.place = Place::RawText(hashes);
-            return self.keep(rest, rest.find('"').map_or(1, |quote| quote + 1));
-        }
-        match first_char(rest) {
-            '"' => {
-                self.place = Place::Text;
-                self.keep(rest, 1)
-            }
-            '\'' => self.quote(rest),
-            _ => self.keep(rest, first(rest)),
-        }
-    }
-
-    /// Whether the code so far ends within a word, so that an `r` here belongs to it.
-    fn in_word(&mut self) -> bool {
-        self.line()
-            .code
-            .ends_with(|last: char| last.is_alphanumeric() || last == '_')
-    }
-
-    /// A character such as `'x'` or `'\''` is emptied; a lifetime's quote is kept.
-    fn quote(&mut self, rest: &str) -> usize {
-        let inside = &rest[1..];
-        let length = match inside.strip_prefix('\\') {
-            // The escaped character itself may be the quote.
-            Some(escaped) => escaped
-                .get(first(escaped)..)
-                .and_then(|tail| Some(2 + first(escaped) + tail.find('\'')? + 1)),
-            None => inside
-                .get(first(inside)..)
-                .filter(|tail| tail.starts_with('\''))
-                .map(|_| 1 + first(inside) + 1),
-        };
-        match length {
-            Some(length) => {
-                self.line().code.push_str("''");
-                length
-            }
-            None => self.keep(rest, 1),
-        }
-    }
-
-    fn block_comment(&mut self, rest: &str, depth: u32) -> usize {
-        if rest.starts_with("/*") {
-            self.place = Place::BlockComment(depth + 1);
-            return self.comment(rest, 2);
-        }
-        if rest.starts_with("*/") {
-            self.place = if depth > 1 {
-                Place::BlockComment(depth - 1)
-            } else {
-                Place::Code
-            };
-            return self.comment(rest, 2);
-        }
-        self.comment(rest, first(rest))
-    }
-
-    fn text(&mut self, rest: &str) -> usize {
-        match first_char(rest) {
-            '"' => {
-                self.place = Place::Code;
-                self.keep(rest, 1)
-            }
+/// Adds a string literal: its quotes are code, what it says is text, without escaped characters.
+fn string(lines: &mut Vec<Line>, literal: &str) {
+    let open = literal.find('"').map_or(literal.len(), |quote| quote + 1);
+    let close = literal.rfind('"').map_or(open, |quote| quote.max(open));
+    add(lines, &literal[..open], |line| &mut line.code);
+    let mut characters = literal[open..close].chars();
+    let is_raw = literal[..open].contains('r');
+    while let Some(character) = characters.next() {
+        let said = match character {
             // A backslash before the end of a line leaves the line's end to be counted.
-            '\\' if !rest[1..].starts_with('\n') => 1 + first(&rest[1..]),
-            _ => self.say(rest),
-        }
+            '\\' if !is_raw => characters.next().filter(|escaped| *escaped == '\n'),
+            _ => Some(character),
+        };
+        add(
+            lines,
+            said.map_or(String::new(), String::from).as_str(),
+            |line| &mut line.text,
+        );
     }
-
-    fn raw_text(&mut self, rest: &str, hashes: usize) -> usize {
-        let tail = rest.strip_prefix('"').unwrap_or_default();
-        if rest.starts_with('"') && tail.bytes().take_while(|byte| *byte == b'#').count() >= hashes
-        {
-            self.place = Place::Code;
-            return self.keep(rest, 1 + hashes);
-        }
-        self.say(rest)
-    }
-
-    /// Notes a character of a string.
-    fn say(&mut self, rest: &str) -> usize {
-        let length = first(rest);
-        self.line().text.push_str(&rest[..length]);
-        length
-    }
-}
-
-/// The hashes of the raw string that begins here, if one does.
-fn raw_start(rest: &str) -> Option<usize> {
-    let rest = rest
-        .strip_prefix(['b', 'c'])
-        .unwrap_or(rest)
-        .strip_prefix('r')?;
-    let quote = rest.find(|character| character != '#')?;
-    rest[quote..].starts_with('"').then_some(quote)
-}
-
-fn first_char(rest: &str) -> char {
-    rest.chars().next().unwrap_or_default()
-}
-
-/// Bytes of the first character; none at the end.
-fn first(rest: &str) -> usize {
-    rest.chars().next().map_or(0, char::len_utf8)
+    add(lines, &literal[close..], |line| &mut line.code);
 }
 
 #[cfg(test)]
