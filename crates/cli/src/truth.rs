@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use kernel::{Address, signals};
 use std::path::PathBuf;
 use testserver::misbehaviour::Script;
-use testserver::truth::{Capacity, Config, FaultFlag, Service, Spin, Stall, TruthServer, WORK_MAX};
+use testserver::truth::{
+    BusyPoll, Capacity, Config, FaultFlag, Service, Stall, TruthServer, WORK_MAX,
+};
 use units::Nanos;
 
 /// The flags of `weigh serve --truth`.
@@ -119,10 +121,10 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
             outage: flags.outage,
             ..Script::default()
         },
-        spin: match flags.spin {
-            SpinFlag::Auto => Spin::Auto,
-            SpinFlag::Always => Spin::Always,
-            SpinFlag::Never => Spin::Never,
+        busy_poll: match flags.spin {
+            SpinFlag::Auto => BusyPoll::Auto,
+            SpinFlag::Always => BusyPoll::Always,
+            SpinFlag::Never => BusyPoll::Never,
         },
         log: flags.truth_log.clone(),
         complain: |sentence| output::remark(&format!("weigh: {sentence}")),

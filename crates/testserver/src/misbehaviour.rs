@@ -8,7 +8,7 @@
 //! The order in which exchanges are numbered is that in which this server turns to them, over all connections; so with
 //! `Every(k)` of n exchanges exactly n / k meet the misbehaviour, however the client spreads them.
 //!
-//! How it is carried out is one loop for this server and for [`crate::truth`]'s; what each does with it is its conduct.
+//! How it is carried out is one loop for this server and for [`crate::truth`]'s; what each does with it is its behaviour.
 //! One thread and one ring, because the order is the point; a connection costs its row and what its client asked ahead,
 //! which has a limit; what is sent is never copied, so that an endless body costs no memory.
 //!
@@ -33,12 +33,12 @@
 
 // In reading order: what there is,
 mod table;
-// who meets it,
+// which connection or exchange meets it,
 mod script;
 // what came of it,
 mod log;
-// who decides it,
-mod conduct;
+// what decides it,
+mod behaviour;
 // the connections it happens on,
 mod connections;
 // how it is carried out,
@@ -46,15 +46,15 @@ mod worker;
 // and the thread that does it.
 mod server;
 
-pub(crate) use conduct::{Conduct, Ending, Question, Stamps};
+pub(crate) use behaviour::{Behaviour, Ending, Pending, Stamps};
 #[cfg(test)]
-pub(crate) use conduct::{Scripted, Still};
+pub(crate) use behaviour::{PausableRing, Scripted};
 pub use log::Log;
 pub(crate) use script::{Chooser, mixed};
-pub use script::{Meets, Rule, Script, When};
+pub use script::{Rule, Script, Trigger, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;
-pub(crate) use worker::{Orders, Spans, Spin, Worker};
+pub(crate) use worker::{BusyPoll, Control, Spans, Worker};
 
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,15 @@
 //! The truth mode: a server whose behaviour is known exactly, so that a load generator can be checked against it.
 //!
-//! In scope: delays by law, stalls by the clock, work, a queue of limited capacity, and misbehaviours, all of which
+//! In scope: delays by distribution, stalls by the clock, work, a queue of limited capacity, and misbehaviours, all of which
 //! follow from a seed and from the ids that requests carry; and a log of what happened to each request, raw, that a
 //! client's figures can be held against. Out of scope: what a client made of it, and every kind of summary; nothing
 //! here adds up or sorts. `docs/truth.md` is its manual.
 //!
-//! It is the misbehaving server's loop with another conduct: one thread and one ring, because the order is the point.
-//! A fast server would need several, and then nobody could say in which order requests had met the queue.
+//! It is the misbehaving server's loop with another behaviour: one thread and one ring, because the order is the point.
+//! A fast server would need several, and then the order in which requests had met the queue would be unknown.
 //!
 //! ```
-//! use testserver::truth::{Config, Law, TruthServer, delay};
+//! use testserver::truth::{Config, Distribution, TruthServer, delay};
 //! use std::io::{Read, Write};
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //! use std::time::Instant;
@@ -24,8 +24,8 @@
 //!     let sent = Instant::now();
 //!     client.write_all(b"GET /delay?law=exponential&mean=2ms&id=42 HTTP/1.0\r\n\r\n").unwrap();
 //!     client.read_to_string(&mut String::new()).unwrap();
-//!     let law = "law=exponential&mean=2ms".parse::<Law>().unwrap();
-//!     assert!(sent.elapsed() >= delay(law, 7, 42).to_std());
+//!     let distribution = "law=exponential&mean=2ms".parse::<Distribution>().unwrap();
+//!     assert!(sent.elapsed() >= delay(distribution, 7, 42).to_std());
 //!     stop.store(true, Ordering::Relaxed);
 //!     running.join().unwrap()
 //! });
@@ -38,7 +38,7 @@ mod draw;
 // what a query says,
 mod query;
 // how long an answer waits,
-mod law;
+mod distribution;
 mod queue;
 mod stall;
 // what it meets,
@@ -48,15 +48,15 @@ mod target;
 // what is written down,
 pub mod log;
 // how a server goes by that,
-mod conduct;
+mod behaviour;
 // and the server.
 mod server;
 
+pub use distribution::{DELAY_MAX, Distribution, delay};
 pub use faults::FaultFlag;
-pub use law::{DELAY_MAX, Law, delay};
-pub use query::Wrong;
+pub use query::QueryError;
 pub use queue::{Capacity, CapacityError, Service, service};
-pub use server::{Config, Counts, Spin, TruthError, TruthServer, WORK_MAX};
+pub use server::{BusyPoll, Config, Counts, TruthError, TruthServer, WORK_MAX};
 pub use stall::{Stall, StallError};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The list is closed on both sides: what is neither a row nor left out with a reason fails a test.
 
-use testserver::misbehaviour::{Meets, Misbehaviour, Script, When};
+use testserver::misbehaviour::{Misbehaviour, Script, Trigger, When};
 use units::Nanos;
 
 use Misbehaviour as M;
@@ -150,12 +150,12 @@ impl Row {
 
     /// Whether connections are kept: not where it is connections that are spoilt.
     pub fn keeps(&self) -> bool {
-        self.misbehaviour.meets() != Meets::Connection
+        self.misbehaviour.trigger() != Trigger::Connection
     }
 
     /// Whether it is asked with HEAD.
     pub fn is_head(&self) -> bool {
-        self.misbehaviour.meets() == Meets::Head
+        self.misbehaviour.trigger() == Trigger::Head
     }
 
     /// What the server does.

@@ -2,7 +2,7 @@
 
 use crate::world::{Differences, EVERY, FEW, HURRIED, MANY, PATIENT, World, has_uring, weigh};
 use record::{Blame, Fault, FaultCount, Kind, Step};
-use testserver::misbehaviour::{Meets, Misbehaviour, Script, When};
+use testserver::misbehaviour::{Misbehaviour, Script, Trigger, When};
 use units::Nanos;
 
 use Misbehaviour as M;
@@ -73,7 +73,7 @@ const LOADS_URING: [&str; 2] = [
 /// Rows that are met at a time: most of those that are cut off do nothing but wait.
 const LANES: usize = 4;
 
-/// Meets every row that `chosen` picks, by every fifth exchange, and compares all counts.
+/// Trigger every row that `chosen` picks, by every fifth exchange, and compares all counts.
 #[track_caller]
 fn meet(loads: [&str; 2], chosen: impl Fn(Wants) -> bool) {
     let wanted = M::ALL
@@ -104,8 +104,8 @@ fn meet_one(misbehaviour: M, wants: Wants, load: &str, differences: &mut Differe
     let is_big = misbehaviour == M::HugeBody;
     let requests = if is_slow || is_big { FEW } else { MANY };
     let patience = if is_slow { HURRIED } else { PATIENT };
-    let method = match misbehaviour.meets() {
-        Meets::Head => "-X HEAD",
+    let method = match misbehaviour.trigger() {
+        Trigger::Head => "-X HEAD",
         _ => "",
     };
     let script = Script {

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use testserver::truth::log::{Header, Record, read};
-use testserver::truth::{Capacity, Law, Service, Stall, delay, service};
+use testserver::truth::{Capacity, Distribution, Service, Stall, delay, service};
 use units::{Instant, Nanos};
 
 /// How long an answer may take that comes.
@@ -89,7 +89,7 @@ fn load(truth: &Truth, clients: u64, times: u64, path: &str) -> Seen {
 
 #[test]
 fn every_delay_is_the_one_that_anybody_can_recompute_and_the_client_saw_it() {
-    let law: Law = "law=exponential&mean=3ms".parse().unwrap();
+    let law: Distribution = "law=exponential&mean=3ms".parse().unwrap();
     let truth = Truth::start("--seed 11");
     let seen = load(&truth, 8, 25, "/delay?law=exponential&mean=3ms&id=");
     let (counted, header, records) = truth.stop();

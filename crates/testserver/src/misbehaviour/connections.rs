@@ -1,6 +1,6 @@
 //! The connections of a misbehaving server: what each has been asked, and what is being done on it.
 
-use super::conduct::{Conduct, Question, Stamps};
+use super::behaviour::{Behaviour, Pending, Stamps};
 use super::table::{Misbehaviour, REFUSAL, Step};
 use kernel::{Errno, Token};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use units::Instant;
 use wire::http1::{Asked, Requests, Server, ServerSink};
 
-/// The token of the first connection. Those before it are of listening sockets, as many as anybody names.
+/// The token of the first connection. Those before it are of listening sockets.
 pub(super) const FIRST: u32 = 64;
 /// Connections at a time; those that come then wait in the kernel.
 const CONNECTIONS_LIMIT: u32 = 16 * 1024;
@@ -22,52 +22,52 @@ const SLICES: usize = 64;
 /// What is to be turned to, in its order.
 #[derive(Debug)]
 pub(super) enum Upcoming<W> {
-    Request(Question<W>),
+    Request(Pending<W>),
     /// A request that could not be read to its end.
     Refused,
 }
 
 /// What is being done on a connection: steps, and how far they have come.
 #[derive(Debug)]
-pub(super) struct Doing<W> {
+pub(super) struct Activity<W> {
     /// The request for which it is done; none at accept, and for what is refused.
-    pub(super) question: Option<Question<W>>,
+    pub(super) pending: Option<Pending<W>>,
     /// What is met, if anything is.
-    pub(super) met: Option<Misbehaviour>,
+    pub(super) misbehaviour: Option<Misbehaviour>,
     steps: &'static [Step],
     /// Bytes of the first of `steps` that are sent.
     sent: u64,
-    /// The right answer, once the kernel has taken only a part of it: its conduct may say another one a second later.
+    /// The right answer, once the kernel has taken only a part of it: its behaviour may say another one a second later.
     kept: Option<Vec<u8>>,
     /// The clock just before the first byte was sent.
     pub(super) departure: Option<Instant>,
 }
 
-impl<W> Doing<W> {
+impl<W> Activity<W> {
     /// What is to be done for a request that meets this; if it meets nothing, the right answer.
-    pub(super) fn answer(question: Question<W>, met: Option<Misbehaviour>) -> Doing<W> {
-        let steps = met.map_or(&[Step::Right][..], Misbehaviour::steps);
-        Doing::new(Some(question), met, steps)
+    pub(super) fn answer(pending: Pending<W>, misbehaviour: Option<Misbehaviour>) -> Activity<W> {
+        let steps = misbehaviour.map_or(&[Step::Expected][..], Misbehaviour::steps);
+        Activity::new(Some(pending), misbehaviour, steps)
     }
 
     /// What is to be done on a connection that meets this when it is accepted.
-    pub(super) fn greet(met: Misbehaviour) -> Doing<W> {
-        Doing::new(None, Some(met), met.steps())
+    pub(super) fn greet(misbehaviour: Misbehaviour) -> Activity<W> {
+        Activity::new(None, Some(misbehaviour), misbehaviour.steps())
     }
 
     /// What is to be done about a request that cannot be read.
-    pub(super) fn refuse() -> Doing<W> {
-        Doing::new(None, None, REFUSAL)
+    pub(super) fn refuse() -> Activity<W> {
+        Activity::new(None, None, REFUSAL)
     }
 
     fn new(
-        question: Option<Question<W>>,
-        met: Option<Misbehaviour>,
+        pending: Option<Pending<W>>,
+        misbehaviour: Option<Misbehaviour>,
         steps: &'static [Step],
-    ) -> Doing<W> {
-        Doing {
-            question,
-            met,
+    ) -> Activity<W> {
+        Activity {
+            pending,
+            misbehaviour,
             steps,
             sent: 0,
             kept: None,
@@ -76,13 +76,13 @@ impl<W> Doing<W> {
     }
 
     /// It is a right answer and nothing else.
-    pub(super) fn is_right(&self) -> bool {
-        self.question.is_some() && self.met.is_none()
+    pub(super) fn is_expected(&self) -> bool {
+        self.pending.is_some() && self.misbehaviour.is_none()
     }
 
     /// Nothing is done before.
     pub(super) fn due(&self) -> Instant {
-        let due = self.question.as_ref().map(|question| question.due);
+        let due = self.pending.as_ref().map(|pending| pending.due);
         due.unwrap_or(Instant::ZERO)
     }
 
@@ -99,45 +99,45 @@ impl<W> Doing<W> {
     }
 
     /// Sends what `send` takes of what this step says. `right` says what the right answer is.
-    pub(super) fn say<'a>(
+    pub(super) fn send<'a>(
         &mut self,
-        right: impl FnOnce(Option<&Question<W>>) -> Cow<'a, [u8]>,
+        expected: impl FnOnce(Option<&Pending<W>>) -> Cow<'a, [u8]>,
         send: impl FnOnce(&[IoSlice<'_>]) -> Result<usize, Errno>,
-    ) -> Result<Said, Errno> {
+    ) -> Result<Sent, Errno> {
         let (piece, times, at_once) = match (self.step(), self.kept.take()) {
-            (Some(Step::Right), Some(kept)) => (Cow::Owned(kept), 1, usize::MAX),
-            (Some(Step::Right), None) => (right(self.question.as_ref()), 1, usize::MAX),
-            (Some(Step::Say(piece)), _) => (Cow::Borrowed(piece), 1, usize::MAX),
+            (Some(Step::Expected), Some(kept)) => (Cow::Owned(kept), 1, usize::MAX),
+            (Some(Step::Expected), None) => (expected(self.pending.as_ref()), 1, usize::MAX),
+            (Some(Step::Send(piece)), _) => (Cow::Borrowed(piece), 1, usize::MAX),
             (Some(Step::Repeat(piece, times)), _) => (Cow::Borrowed(piece), times, usize::MAX),
             (Some(Step::Bytewise(piece) | Step::Drip(piece)), _) => (Cow::Borrowed(piece), 1, 1),
-            _ => return Ok(Said::default()),
+            _ => return Ok(Sent::default()),
         };
-        let saying = Saying {
+        let output = Output {
             piece: &piece,
             left: (piece.len() as u64).saturating_mul(times) - self.sent,
             at_once,
             start: (self.sent % piece.len() as u64) as usize,
         };
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let (count, given) = saying.slices(&mut slices);
+        let (count, given) = output.slices(&mut slices);
         let taken = send(&slices[..count])?;
-        let is_over = saying.left == taken as u64;
+        let is_over = output.left == taken as u64;
         self.sent += taken as u64;
         if is_over {
             self.next();
-        } else if self.step() == Some(Step::Right) {
+        } else if self.step() == Some(Step::Expected) {
             self.kept = Some(piece.into_owned());
         }
-        Ok(Said {
+        Ok(Sent {
             taken: taken as u64,
             is_short: taken < given,
         })
     }
 }
 
-/// What came of saying something.
+/// What came of output something.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Sent {
     /// Bytes that the kernel took.
     pub(super) taken: u64,
     /// They were fewer than it was given.
@@ -146,7 +146,7 @@ pub(super) struct Said {
 
 /// What a step still has to send.
 #[derive(Debug, Clone, Copy)]
-struct Saying<'a> {
+struct Output<'a> {
     piece: &'a [u8],
     /// Bytes that are left of all repetitions.
     left: u64,
@@ -155,7 +155,7 @@ struct Saying<'a> {
     start: usize,
 }
 
-impl<'a> Saying<'a> {
+impl<'a> Output<'a> {
     /// As much of it as is sent at once: how many slices, and how many bytes.
     fn slices(&self, slices: &mut [IoSlice<'a>; SLICES]) -> (usize, usize) {
         let most = self.left.min(self.at_once as u64);
@@ -181,7 +181,7 @@ pub(super) struct Connection<W> {
     reading: Option<Reading<W>>,
     /// Read, and not yet turned to.
     pub(super) asked: VecDeque<Upcoming<W>>,
-    pub(super) doing: Option<Doing<W>>,
+    pub(super) activity: Option<Activity<W>>,
     /// The socket took less than it was given.
     pub(super) is_blocked: bool,
     /// Is among those that are to go on.
@@ -197,12 +197,12 @@ pub(super) struct Connection<W> {
 struct Reading<W> {
     is_head: bool,
     keepalive: bool,
-    wish: W,
+    request: W,
 }
 
 /// What a piece of input came to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Received {
     /// Requests that are complete.
     pub(super) requests: u64,
     /// A request that cannot be read.
@@ -218,7 +218,7 @@ impl<W> Connection<W> {
             http: Server::new(),
             reading: None,
             asked: VecDeque::new(),
-            doing: None,
+            activity: None,
             is_blocked: false,
             is_ready: false,
             is_ended: false,
@@ -227,27 +227,27 @@ impl<W> Connection<W> {
     }
 
     /// Reads what the client sent.
-    pub(super) fn hear<C: Conduct<Wish = W>>(
+    pub(super) fn receive<C: Behaviour<Request = W>>(
         &mut self,
         requests: &mut Requests,
-        conduct: &mut C,
+        behaviour: &mut C,
         input: &[u8],
         stamps: Stamps,
-    ) -> Heard {
+    ) -> Received {
         let mut listener = Listener {
             asked: &mut self.asked,
             reading: &mut self.reading,
-            conduct,
+            behaviour,
             stamps,
-            heard: Heard::default(),
+            received: Received::default(),
         };
         let result = self.http.receive(requests, input, &mut listener);
-        let mut heard = listener.heard;
+        let mut received = listener.received;
         if result.is_err() {
-            heard.refused = 1;
+            received.refused = 1;
             self.asked.push_back(Upcoming::Refused);
         }
-        heard
+        received
     }
 
     /// Nothing is done on it before something happens elsewhere.
@@ -257,37 +257,37 @@ impl<W> Connection<W> {
 }
 
 /// What listens to a connection while its bytes are read.
-struct Listener<'a, C: Conduct> {
-    asked: &'a mut VecDeque<Upcoming<C::Wish>>,
-    reading: &'a mut Option<Reading<C::Wish>>,
-    conduct: &'a mut C,
+struct Listener<'a, C: Behaviour> {
+    asked: &'a mut VecDeque<Upcoming<C::Request>>,
+    reading: &'a mut Option<Reading<C::Request>>,
+    behaviour: &'a mut C,
     stamps: Stamps,
-    heard: Heard,
+    received: Received,
 }
 
-impl<C: Conduct> ServerSink for Listener<'_, C> {
+impl<C: Behaviour> ServerSink for Listener<'_, C> {
     fn request(&mut self, asked: &Asked<'_>) {
         *self.reading = Some(Reading {
             is_head: asked.method == "HEAD",
             keepalive: asked.keepalive,
-            wish: self.conduct.wish(asked),
+            request: self.behaviour.request(asked),
         });
     }
 
     fn body(&mut self, _: &[u8]) {}
 
     fn complete(&mut self) -> ControlFlow<()> {
-        self.heard.requests += 1;
+        self.received.requests += 1;
         if let Some(reading) = self.reading.take() {
-            self.asked.push_back(Upcoming::Request(Question {
+            self.asked.push_back(Upcoming::Request(Pending {
                 is_head: reading.is_head,
                 keepalive: reading.keepalive,
                 stamps: self.stamps,
-                due: self.conduct.due(&reading.wish, self.stamps),
-                wish: reading.wish,
+                due: self.behaviour.due(&reading.request, self.stamps),
+                request: reading.request,
             }));
         }
-        self.heard.is_too_far = self.asked.len() > AHEAD_LIMIT;
+        self.received.is_too_far = self.asked.len() > AHEAD_LIMIT;
         ControlFlow::Continue(())
     }
 }
@@ -363,15 +363,15 @@ mod tests {
     use super::*;
 
     /// What is handed to the kernel, of which it takes so many bytes.
-    fn said(doing: &mut Doing<()>, right: &'static str, takes: usize) -> String {
+    fn sent(activity: &mut Activity<()>, expected: &'static str, takes: usize) -> String {
         let mut given = String::new();
         let send = |slices: &[IoSlice<'_>]| {
             let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
             given = String::from_utf8(bytes).unwrap();
             Ok(takes.min(given.len()))
         };
-        doing
-            .say(|_| Cow::Borrowed(right.as_bytes()), send)
+        activity
+            .send(|_| Cow::Borrowed(expected.as_bytes()), send)
             .unwrap();
         given
     }
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn an_answer_that_was_begun_is_ended_even_if_another_would_be_right_by_then() {
         let now = Instant::from_nanos(1);
-        let question = Question {
+        let pending = Pending {
             is_head: false,
             keepalive: true,
             stamps: Stamps {
@@ -387,19 +387,19 @@ mod tests {
                 read: now,
             },
             due: now,
-            wish: (),
+            request: (),
         };
-        let mut doing = Doing::answer(question, Some(Misbehaviour::Interim));
-        while doing.step() != Some(Step::Right) {
-            doing.next();
+        let mut activity = Activity::answer(pending, Some(Misbehaviour::Interim));
+        while activity.step() != Some(Step::Expected) {
+            activity.next();
         }
         let told = [
-            said(&mut doing, "at 10:00:00", 0),
-            said(&mut doing, "at 10:00:01", 9),
-            said(&mut doing, "at 10:00:02", 1),
-            said(&mut doing, "at 10:00:03", 9),
+            sent(&mut activity, "at 10:00:00", 0),
+            sent(&mut activity, "at 10:00:01", 9),
+            sent(&mut activity, "at 10:00:02", 1),
+            sent(&mut activity, "at 10:00:03", 9),
         ];
         assert_eq!(told, ["at 10:00:00", "at 10:00:00", "00", "0"]);
-        assert_eq!(doing.step(), None);
+        assert_eq!(activity.step(), None);
     }
 }

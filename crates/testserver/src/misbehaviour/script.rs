@@ -1,12 +1,12 @@
-//! Who meets which misbehaviour: rules, each with a law that depends on nothing but a number, so that what happens can
-//! be foretold.
+//! Which connection or exchange meets which misbehaviour: rules that depend on nothing but a number, so that what
+//! happens is known beforehand.
 
 use super::table::Misbehaviour;
 use units::Nanos;
 
-/// Whom a misbehaviour can meet.
+/// What triggers a misbehaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meets {
+pub enum Trigger {
     /// A connection that has just been accepted.
     Connection,
     /// An exchange whose request is read, unless it asks with HEAD.
@@ -57,12 +57,12 @@ pub(crate) fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// One misbehaviour, and who meets it.
+/// One misbehaviour, and which connections or exchanges meet it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// What is done.
     pub misbehaviour: Misbehaviour,
-    /// To whom.
+    /// To which of those that can meet it.
     pub when: When,
 }
 
@@ -113,10 +113,10 @@ impl Chooser {
     }
 
     /// What the next one of this sort meets; none: nothing but what is right.
-    pub(crate) fn choose(&mut self, sort: Meets) -> Option<Misbehaviour> {
+    pub(crate) fn choose(&mut self, sort: Trigger) -> Option<Misbehaviour> {
         let mut chosen = None;
         for (rule, number) in &mut self.0 {
-            if rule.misbehaviour.meets() == sort {
+            if rule.misbehaviour.trigger() == sort {
                 *number += 1;
                 let is_met = rule.when.holds(*number);
                 chosen = chosen.or(is_met.then_some(rule.misbehaviour));
@@ -155,21 +155,25 @@ mod tests {
             ),
         ];
         for (when, wanted) in cases {
-            let met: Vec<u64> = (1..=10).filter(|number| when.holds(*number)).collect();
-            assert_eq!(met, *wanted, "{when:?}");
+            let misbehaviour: Vec<u64> = (1..=10).filter(|number| when.holds(*number)).collect();
+            assert_eq!(misbehaviour, *wanted, "{when:?}");
         }
     }
 
     #[test]
     fn a_share_is_about_that_share_and_depends_on_the_seed() {
-        let met = |seed| -> Vec<u64> {
+        let misbehaviour = |seed| -> Vec<u64> {
             let when = When::Share { share: 0.1, seed };
             (1..=10_000).filter(|number| when.holds(*number)).collect()
         };
         // 1000 are expected, with a standard deviation of 30.
-        assert!((850..1150).contains(&met(1).len()), "{}", met(1).len());
-        assert_eq!(met(1), met(1));
-        assert_ne!(met(1), met(2));
+        assert!(
+            (850..1150).contains(&misbehaviour(1).len()),
+            "{}",
+            misbehaviour(1).len()
+        );
+        assert_eq!(misbehaviour(1), misbehaviour(1));
+        assert_ne!(misbehaviour(1), misbehaviour(2));
     }
 
     #[test]
@@ -182,16 +186,16 @@ mod tests {
             rule(Misbehaviour::CloseAtAccept, When::Only(2)),
         ];
         let mut chooser = Chooser::new(&rules);
-        let exchanges = [(); 6].map(|()| chooser.choose(Meets::Exchange));
+        let exchanges = [(); 6].map(|()| chooser.choose(Trigger::Exchange));
         let (silent, missing) = (Some(Misbehaviour::Silence), Some(Misbehaviour::NotFound));
         assert_eq!(exchanges, [None, silent, missing, silent, None, silent]);
         assert_eq!(
-            chooser.choose(Meets::Head),
+            chooser.choose(Trigger::Head),
             Some(Misbehaviour::BodyAfterHead)
         );
-        assert_eq!(chooser.choose(Meets::Connection), None);
+        assert_eq!(chooser.choose(Trigger::Connection), None);
         assert_eq!(
-            chooser.choose(Meets::Connection),
+            chooser.choose(Trigger::Connection),
             Some(Misbehaviour::CloseAtAccept)
         );
     }

@@ -1,24 +1,24 @@
 //! The misbehaving server as its owner has it: started, asked, told, stopped.
 
-use super::conduct::Scripted;
+use super::behaviour::Scripted;
 use super::log::Log;
 use super::script::Script;
-use super::worker::{Orders, Spans, Spin, Worker};
+use super::worker::{BusyPoll, Control, Spans, Worker};
 use counterweight::ServeError;
 use kernel::{Address, Epoll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// What owner and thread say to each other.
+/// State that the owner and the thread share.
 #[derive(Debug, Default)]
-struct Line {
+struct Shared {
     stop: AtomicBool,
     resume: AtomicBool,
     log: Mutex<Log>,
 }
 
-impl Orders for Line {
+impl Control for Shared {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -32,8 +32,8 @@ impl Orders for Line {
     }
 }
 
-impl Line {
-    /// A log is whole after each assignment, whatever became of who made it.
+impl Shared {
+    /// A log is whole after each assignment, even if the thread that made it has panicked.
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,7 +43,7 @@ impl Line {
 #[derive(Debug)]
 pub struct MisbehavingServer {
     address: Address,
-    line: Arc<Line>,
+    line: Arc<Shared>,
     thread: Option<JoinHandle<Log>>,
 }
 
@@ -54,14 +54,14 @@ impl MisbehavingServer {
     /// There is no ring, no such address or no thread to be had.
     pub fn start(at: &Address, script: Script) -> Result<MisbehavingServer, ServeError> {
         let ring = Epoll::new().map_err(ServeError::Ring)?;
-        let conduct = Scripted::new(&script);
-        let mut worker = Worker::new(ring, conduct, Spans::of(&script), Spin::NEVER);
+        let behaviour = Scripted::new(&script);
+        let mut worker = Worker::new(ring, behaviour, Spans::of(&script), BusyPoll::NEVER);
         let listening = worker.listen(at).map_err(|error| ServeError::Listen {
             address: at.clone(),
             error,
         })?;
         let address = listening.clone();
-        let line = Arc::new(Line::default());
+        let line = Arc::new(Shared::default());
         let thread = thread::Builder::new()
             .name("misbehaving".to_owned())
             .spawn({

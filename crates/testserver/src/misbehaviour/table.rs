@@ -1,13 +1,13 @@
-//! The closed table of misbehaviours: a row each with its name, its sentence, whom it can meet, and what is done on the
+//! The closed table of misbehaviours: a row each with its name, its sentence, what triggers it, and what is done on the
 //! wire, step by step. Some are no breach of any rule, only rare; a client has to bear them too.
 
-use super::script::Meets;
+use super::script::Trigger;
 
 /// One thing that is done on a connection. A row's steps are done in order; after the last the connection serves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// These bytes, at once as far as the kernel takes them.
-    Say(&'static [u8]),
+    Send(&'static [u8]),
     /// A piece, so many times, as fast as the kernel takes it.
     Repeat(&'static [u8], u64),
     /// These bytes, each sent alone, without pause.
@@ -15,7 +15,7 @@ pub(super) enum Step {
     /// These bytes, each sent alone, with the script's interval between them.
     Drip(&'static [u8]),
     /// The answer as it should be.
-    Right,
+    Expected,
     /// The script's delay.
     Wait,
     /// Nothing more until the client ends its side.
@@ -25,9 +25,9 @@ pub(super) enum Step {
     /// Ends the connection with RST.
     Reset,
     /// Accepts no further connection until the outage is over; the kernel lets clients connect and wait.
-    ShutDoor,
+    PauseAccepting,
     /// Stops listening until the outage is over; connects are refused.
-    CloseDoor,
+    StopListening,
     /// Resets every connection and stops listening until the outage is over.
     Die,
     /// Does nothing at all on any connection until the outage is over.
@@ -67,7 +67,7 @@ const KEPT: &[u8] = ok!("Content-Length: 14\r\nConnection: keep-alive\r\n", body
 const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
 
 /// The answer as it should be.
-pub(super) fn right(is_head: bool, keepalive: bool) -> &'static [u8] {
+pub(super) fn expected(is_head: bool, keepalive: bool) -> &'static [u8] {
     let answer = if keepalive { KEPT } else { LAST };
     let body = if is_head { body!().len() } else { 0 };
     &answer[..answer.len() - body]
@@ -75,13 +75,13 @@ pub(super) fn right(is_head: bool, keepalive: bool) -> &'static [u8] {
 
 /// What a request that cannot be read is told.
 pub(super) const REFUSAL: &[Step] = &[
-    Step::Say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+    Step::Send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
     Step::Close,
 ];
 
-/// One row a misbehaviour: variant, name, sentence, whom it meets, steps.
+/// One row a misbehaviour: variant, name, sentence, trigger, steps.
 macro_rules! table {
-    ($($variant:ident $name:literal $sentence:literal $meets:ident [$($step:expr),* $(,)?];)*) => {
+    ($($variant:ident $name:literal $sentence:literal $trigger:ident [$($step:expr),* $(,)?];)*) => {
         /// What the server does instead of, or beside, answering as it should.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -103,9 +103,9 @@ macro_rules! table {
                 match self { $(Misbehaviour::$variant => $sentence),* }
             }
 
-            /// Whom it can meet.
-            pub fn meets(self) -> Meets {
-                match self { $(Misbehaviour::$variant => Meets::$meets),* }
+            /// What triggers it.
+            pub fn trigger(self) -> Trigger {
+                match self { $(Misbehaviour::$variant => Trigger::$trigger),* }
             }
 
             pub(super) fn steps(self) -> &'static [Step] {
@@ -127,133 +127,133 @@ table! {
     ResetUnanswered "reset-unanswered" "reads the request and resets the connection"
         Exchange [Reset];
     CloseInHead "close-in-head" "closes in the middle of a header line"
-        Exchange [Say(HALF_HEAD), Close];
+        Exchange [Send(HALF_HEAD), Close];
     ResetInHead "reset-in-head" "resets the connection in the middle of a header line"
-        Exchange [Say(HALF_HEAD), Reset];
+        Exchange [Send(HALF_HEAD), Reset];
     CloseInBody "close-in-body" "announces 14 bytes of body, sends 7 and closes"
-        Exchange [Say(HALF_BODY), Close];
+        Exchange [Send(HALF_BODY), Close];
     ResetInBody "reset-in-body" "announces 14 bytes of body, sends 7 and resets the connection"
-        Exchange [Say(HALF_BODY), Reset];
+        Exchange [Send(HALF_BODY), Reset];
     CloseInChunks "close-in-chunks" "sends one chunk and closes without the last one"
-        Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "7\r\nHello, \r\n")), Close];
+        Exchange [Send(ok!("Transfer-Encoding: chunked\r\n", "7\r\nHello, \r\n")), Close];
     CloseKept "close-kept" "promises to keep the connection and closes it after the response"
-        Exchange [Right, Close];
+        Exchange [Expected, Close];
 
     // Silence and slowness.
     Silence "silence" "reads the request and never responds"
         Exchange [Silence];
     SilenceInHead "silence-in-head" "falls silent in the middle of a header line"
-        Exchange [Say(HALF_HEAD), Silence];
+        Exchange [Send(HALF_HEAD), Silence];
     SilenceInBody "silence-in-body" "announces 14 bytes of body, sends 7 and falls silent"
-        Exchange [Say(HALF_BODY), Silence];
+        Exchange [Send(HALF_BODY), Silence];
     Drip "drip" "sends an expected response byte by byte with a pause after each"
         Exchange [Drip(ok!("Content-Length: 14\r\n", body!()))];
     Late "late" "responds as expected, but late"
-        Exchange [Wait, Right];
+        Exchange [Wait, Expected];
     Bytewise "bytewise" "sends an expected response byte by byte without pauses"
         Exchange [Bytewise(ok!("Content-Length: 14\r\n", body!()))];
 
     // Too much.
     HugeHead "huge-head" "sends a head of over 64 KiB"
         Exchange [
-            Say(b"HTTP/1.1 200 OK\r\nX-Long: "), Repeat(&LONG, 1),
-            Say(b"\r\nContent-Length: 14\r\n\r\nHello, world!\n"),
+            Send(b"HTTP/1.1 200 OK\r\nX-Long: "), Repeat(&LONG, 1),
+            Send(b"\r\nContent-Length: 14\r\n\r\nHello, world!\n"),
         ];
     EndlessHead "endless-head" "sends header lines without end"
-        Exchange [Say(b"HTTP/1.1 200 OK\r\n"), Repeat(b"X-More: and more\r\n", FOREVER)];
+        Exchange [Send(b"HTTP/1.1 200 OK\r\n"), Repeat(b"X-More: and more\r\n", FOREVER)];
     EndlessInterim "endless-interim" "sends 103 responses without end"
         Exchange [Repeat(INTERIM, FOREVER)];
     EndlessBody "endless-body" "sends a body without end and without a length"
-        Exchange [Say(ok!("", "")), Repeat(&FILL, FOREVER)];
+        Exchange [Send(ok!("", "")), Repeat(&FILL, FOREVER)];
     EndlessChunks "endless-chunks" "sends chunks without end"
         Exchange [
-            Say(ok!("Transfer-Encoding: chunked\r\n", "")),
+            Send(ok!("Transfer-Encoding: chunked\r\n", "")),
             Repeat(b"20\r\nthirty-two bytes, over and again\r\n", FOREVER),
         ];
     HugeBody "huge-body" "sends an expected response of 16 MiB as fast as the client reads"
-        Exchange [Say(ok!("Content-Length: 16777216\r\n", "")), Repeat(&FILL, 256)];
+        Exchange [Send(ok!("Content-Length: 16777216\r\n", "")), Repeat(&FILL, 256)];
     Surplus "surplus" "announces 7 bytes of body and sends 14"
-        Exchange [Say(ok!("Content-Length: 7\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length: 7\r\n", body!()))];
     Garbage "garbage" "sends meaningless bytes after an expected response"
-        Exchange [Say(ok!("Content-Length: 14\r\n", body!(), "\0garbage\r\n"))];
+        Exchange [Send(ok!("Content-Length: 14\r\n", body!(), "\0garbage\r\n"))];
     AnswerTwice "answer-twice" "sends the response twice at once"
         Exchange [Repeat(KEPT, 2)];
     BodyAfterHead "body-after-head" "responds to HEAD with a body"
-        Head [Say(ok!("Content-Length: 14\r\n", body!()))];
+        Head [Send(ok!("Content-Length: 14\r\n", body!()))];
     BodyAfter204 "body-after-204" "sends a body behind the status 204"
-        Exchange [Say(b"HTTP/1.1 204 No Content\r\n\r\nHello, world!\n")];
+        Exchange [Send(b"HTTP/1.1 204 No Content\r\n\r\nHello, world!\n")];
     AnswerUnasked "answer-unasked" "responds at accept, before any request"
-        Connection [Right];
+        Connection [Expected];
 
     // No HTTP, or almost.
     NotHttp "not-http" "responds in another protocol"
-        Exchange [Say(b"220 mail.example.org ESMTP\r\n")];
+        Exchange [Send(b"220 mail.example.org ESMTP\r\n")];
     BadVersion "bad-version" "responds with the status line of HTTP/2"
-        Exchange [Say(b"HTTP/2 200 OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
+        Exchange [Send(b"HTTP/2 200 OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     BadStatus "bad-status" "responds with a status that is not a number"
-        Exchange [Say(b"HTTP/1.1 2OO OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
+        Exchange [Send(b"HTTP/1.1 2OO OK\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     NoColon "no-colon" "sends a header line without a colon"
-        Exchange [Say(ok!("Content-Length 14\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length 14\r\n", body!()))];
     NulInHeader "nul-in-header" "sends a NUL byte in a header value"
-        Exchange [Say(ok!("X-Nul: a\0b\r\nContent-Length: 14\r\n", body!()))];
+        Exchange [Send(ok!("X-Nul: a\0b\r\nContent-Length: 14\r\n", body!()))];
     FoldedHeader "folded-header" "folds a header over two lines, as was allowed once"
-        Exchange [Say(ok!("X-Folded: a\r\n b\r\nContent-Length: 14\r\n", body!()))];
+        Exchange [Send(ok!("X-Folded: a\r\n b\r\nContent-Length: 14\r\n", body!()))];
 
     // Lengths and chunks.
     LengthNegative "length-negative" "announces a negative Content-Length"
-        Exchange [Say(ok!("Content-Length: -14\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length: -14\r\n", body!()))];
     LengthTooLarge "length-too-large" "announces a Content-Length that 64 bits do not hold"
-        Exchange [Say(ok!("Content-Length: 18446744073709551630\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length: 18446744073709551630\r\n", body!()))];
     LengthsDiffer "lengths-differ" "announces two different Content-Lengths"
-        Exchange [Say(ok!("Content-Length: 14\r\nContent-Length: 15\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length: 14\r\nContent-Length: 15\r\n", body!()))];
     LengthTwice "length-twice" "announces the same Content-Length twice"
-        Exchange [Say(ok!("Content-Length: 14\r\nContent-Length: 14\r\n", body!()))];
+        Exchange [Send(ok!("Content-Length: 14\r\nContent-Length: 14\r\n", body!()))];
     LengthAndChunks "length-and-chunks" "sends chunks and announces a Content-Length too"
-        Exchange [Say(ok!("Content-Length: 14\r\nTransfer-Encoding: chunked\r\n", chunks!()))];
+        Exchange [Send(ok!("Content-Length: 14\r\nTransfer-Encoding: chunked\r\n", chunks!()))];
     UnknownCoding "unknown-coding" "announces a transfer coding that the client did not accept"
-        Exchange [Say(ok!("Transfer-Encoding: gzip\r\n", body!()))];
+        Exchange [Send(ok!("Transfer-Encoding: gzip\r\n", body!()))];
     ChunkNotHex "chunk-not-hex" "sends a chunk size that is no number"
-        Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "seven\r\nHello, \r\n0\r\n\r\n"))];
+        Exchange [Send(ok!("Transfer-Encoding: chunked\r\n", "seven\r\nHello, \r\n0\r\n\r\n"))];
     ChunkTooLarge "chunk-too-large" "sends a chunk size that 64 bits do not hold"
-        Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "10000000000000007\r\nHello, \r\n0\r\n\r\n"))];
+        Exchange [Send(ok!("Transfer-Encoding: chunked\r\n", "10000000000000007\r\nHello, \r\n0\r\n\r\n"))];
     ChunkUnended "chunk-unended" "sends a chunk that is longer than its size"
-        Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", "7\r\nHello, world!\n\r\n0\r\n\r\n"))];
+        Exchange [Send(ok!("Transfer-Encoding: chunked\r\n", "7\r\nHello, world!\n\r\n0\r\n\r\n"))];
 
     // Right, but rare.
     BareLf "bare-lf" "ends the lines of the head with LF alone"
-        Exchange [Say(b"HTTP/1.1 200 OK\nContent-Type: text/plain\nContent-Length: 14\n\nHello, world!\n")];
+        Exchange [Send(b"HTTP/1.1 200 OK\nContent-Type: text/plain\nContent-Length: 14\n\nHello, world!\n")];
     EmptyReason "empty-reason" "sends a status line with an empty reason"
-        Exchange [Say(b"HTTP/1.1 200 \r\nContent-Length: 14\r\n\r\nHello, world!\n")];
+        Exchange [Send(b"HTTP/1.1 200 \r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     NoReason "no-reason" "sends a status line that ends with the status"
-        Exchange [Say(b"HTTP/1.1 200\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
+        Exchange [Send(b"HTTP/1.1 200\r\nContent-Length: 14\r\n\r\nHello, world!\n")];
     Interim "interim" "sends two 103 responses before the response"
-        Exchange [Say(INTERIM), Say(INTERIM), Right];
+        Exchange [Send(INTERIM), Send(INTERIM), Expected];
     Trailers "trailers" "sends the response in chunks with an extension and a trailer"
-        Exchange [Say(ok!("Transfer-Encoding: chunked\r\n", chunks!()))];
+        Exchange [Send(ok!("Transfer-Encoding: chunked\r\n", chunks!()))];
     UntilClose "until-close" "sends a body without a length and closes behind it"
-        Exchange [Say(ok!("", body!())), Close];
+        Exchange [Send(ok!("", body!())), Close];
     OldVersion "old-version" "responds as HTTP/1.0 does: no length, and closes"
-        Exchange [Say(b"HTTP/1.0 200 OK\r\n\r\nHello, world!\n"), Close];
+        Exchange [Send(b"HTTP/1.0 200 OK\r\n\r\nHello, world!\n"), Close];
 
     // Right in form, but not what was hoped for.
     Switching "switching" "responds 101 to a request without Upgrade"
-        Exchange [Say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n"), Silence];
+        Exchange [Send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n"), Silence];
     Redirect "redirect" "responds 302"
-        Exchange [Say(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")];
+        Exchange [Send(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")];
     NotFound "not-found" "responds 404"
-        Exchange [Say(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nNone\n")];
+        Exchange [Send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nNone\n")];
     Unavailable "unavailable" "responds 503"
-        Exchange [Say(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\nLater")];
+        Exchange [Send(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\nLater")];
 
     // The whole server.
     StopAccepting "stop-accepting" "accepts no more connections for the length of the outage; those that are there are served"
-        Connection [ShutDoor];
+        Connection [PauseAccepting];
     StopListening "stop-listening" "stops listening for the length of the outage; the connections that are there are served"
-        Connection [CloseDoor];
+        Connection [StopListening];
     Die "die" "resets all connections and stops listening for the length of the outage, as if killed and started again"
         Exchange [Die];
     Freeze "freeze" "does nothing for the length of the outage, as if stopped and continued, then responds"
-        Exchange [Freeze, Right];
+        Exchange [Freeze, Expected];
 }
 
 const HALF_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/pl";

@@ -43,7 +43,7 @@ fn connect(server: &MisbehavingServer) -> TcpStream {
 }
 
 /// What comes, as text: at most `length` bytes, fewer where it ends before.
-fn hear(stream: &mut TcpStream, length: usize) -> String {
+fn receive(stream: &mut TcpStream, length: usize) -> String {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     while bytes.len() < length {
@@ -103,12 +103,12 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
     let long = "h".repeat(70_000);
     let fill = String::from_utf8(FILL.repeat(256)).unwrap();
     let ok = |rest: &str| format!("{PLAIN}{rest}");
-    let right = |head: &str| ok(&format!("{head}\r\nHello, world!\n"));
+    let expected = |head: &str| ok(&format!("{head}\r\nHello, world!\n"));
     let chunks = "7\r\nHello, \r\n7;note=\"second\"\r\nworld!\n\r\n0\r\nX-Trailer: end\r\n\r\n";
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
     let status = |line: &str| format!("{line}\r\nContent-Length: 14\r\n\r\nHello, world!\n");
     let chunked = |body: &str| ok(&format!("Transfer-Encoding: chunked\r\n\r\n{body}"));
-    let length = right("Content-Length: 14\r\n");
+    let length = expected("Content-Length: 14\r\n");
     Some(match misbehaviour {
         M::CloseAtAccept | M::CloseUnanswered => (String::new(), Closed),
         M::ResetAtAccept | M::ResetUnanswered => (String::new(), Reset),
@@ -138,7 +138,7 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
             Endless(b"20\r\nthirty-two bytes, over and again\r\n"),
         ),
         M::HugeBody => (ok(&format!("Content-Length: 16777216\r\n\r\n{fill}")), Kept),
-        M::Surplus => (right("Content-Length: 7\r\n"), Kept),
+        M::Surplus => (expected("Content-Length: 7\r\n"), Kept),
         M::Garbage => (length + "\0garbage\r\n", Kept),
         M::AnswerTwice => (RIGHT.repeat(2), Kept),
         M::BodyAfterHead => (length, Kept),
@@ -150,18 +150,27 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
         M::NotHttp => ("220 mail.example.org ESMTP\r\n".into(), Kept),
         M::BadVersion => (status("HTTP/2 200 OK"), Kept),
         M::BadStatus => (status("HTTP/1.1 2OO OK"), Kept),
-        M::NoColon => (right("Content-Length 14\r\n"), Kept),
-        M::NulInHeader => (right("X-Nul: a\0b\r\nContent-Length: 14\r\n"), Kept),
-        M::FoldedHeader => (right("X-Folded: a\r\n b\r\nContent-Length: 14\r\n"), Kept),
-        M::LengthNegative => (right("Content-Length: -14\r\n"), Kept),
-        M::LengthTooLarge => (right("Content-Length: 18446744073709551630\r\n"), Kept),
-        M::LengthsDiffer => (right("Content-Length: 14\r\nContent-Length: 15\r\n"), Kept),
-        M::LengthTwice => (right("Content-Length: 14\r\nContent-Length: 14\r\n"), Kept),
+        M::NoColon => (expected("Content-Length 14\r\n"), Kept),
+        M::NulInHeader => (expected("X-Nul: a\0b\r\nContent-Length: 14\r\n"), Kept),
+        M::FoldedHeader => (
+            expected("X-Folded: a\r\n b\r\nContent-Length: 14\r\n"),
+            Kept,
+        ),
+        M::LengthNegative => (expected("Content-Length: -14\r\n"), Kept),
+        M::LengthTooLarge => (expected("Content-Length: 18446744073709551630\r\n"), Kept),
+        M::LengthsDiffer => (
+            expected("Content-Length: 14\r\nContent-Length: 15\r\n"),
+            Kept,
+        ),
+        M::LengthTwice => (
+            expected("Content-Length: 14\r\nContent-Length: 14\r\n"),
+            Kept,
+        ),
         M::LengthAndChunks => {
             let head = "Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n";
             (ok(&format!("{head}{chunks}")), Kept)
         }
-        M::UnknownCoding => (right("Transfer-Encoding: gzip\r\n"), Kept),
+        M::UnknownCoding => (expected("Transfer-Encoding: gzip\r\n"), Kept),
         M::ChunkNotHex => (chunked("seven\r\nHello, \r\n0\r\n\r\n"), Kept),
         M::ChunkTooLarge => (chunked("10000000000000007\r\nHello, \r\n0\r\n\r\n"), Kept),
         M::ChunkUnended => (chunked("7\r\nHello, world!\n\r\n0\r\n\r\n"), Kept),
@@ -174,7 +183,7 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
         M::NoReason => (status("HTTP/1.1 200"), Kept),
         M::Interim => (interim.repeat(2) + RIGHT, Kept),
         M::Trailers => (chunked(chunks), Kept),
-        M::UntilClose => (right(""), Closed),
+        M::UntilClose => (expected(""), Closed),
         M::OldVersion => ("HTTP/1.0 200 OK\r\n\r\nHello, world!\n".into(), Closed),
         M::Switching => {
             let head =
@@ -200,8 +209,8 @@ fn told(misbehaviour: Misbehaviour) -> Option<(String, Then)> {
 
 /// Asks once, and looks at all that comes of it. Says how many bytes that was, if it ends.
 fn witness(stream: &mut TcpStream, name: &str, answer: &str, then: Then) -> Option<usize> {
-    let heard = hear(stream, answer.len());
-    assert!(heard == answer, "{name}: {heard:.200}");
+    let received = receive(stream, answer.len());
+    assert!(received == answer, "{name}: {received:.200}");
     match then {
         Kept => {
             ask(stream, LAST);
@@ -216,7 +225,7 @@ fn witness(stream: &mut TcpStream, name: &str, answer: &str, then: Then) -> Opti
             assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0, "{name}");
         }
         Endless(piece) => {
-            let more = hear(stream, 300_000);
+            let more = receive(stream, 300_000);
             let wanted = String::from_utf8(piece.repeat(300_000 / piece.len() + 1)).unwrap();
             assert!(more == wanted[..300_000], "{name}: {more:.200}");
             return None;
@@ -231,16 +240,16 @@ fn each_misbehaviour_is_seen_byte_for_byte_and_counted_once() {
         let Some((answer, then)) = told(*misbehaviour) else {
             continue;
         };
-        let request = match misbehaviour.meets() {
-            Meets::Connection => b"",
-            Meets::Exchange => GET,
-            Meets::Head => HEAD,
+        let request = match misbehaviour.trigger() {
+            Trigger::Connection => b"",
+            Trigger::Exchange => GET,
+            Trigger::Head => HEAD,
         };
         let name = misbehaviour.name();
         let server = start(once(*misbehaviour));
         let mut client = connect(&server);
         ask(&mut client, request);
-        let heard = witness(&mut client, name, &answer, then);
+        let received = witness(&mut client, name, &answer, then);
         drop(client);
 
         let log = server.stop();
@@ -258,10 +267,10 @@ fn each_misbehaviour_is_seen_byte_for_byte_and_counted_once() {
             (0, 0, 0),
             "{name}"
         );
-        let received = request.len() as u64 + kept * LAST.len() as u64;
-        assert_eq!(log.bytes_received, received, "{name}");
-        if let Some(heard) = heard {
-            assert_eq!(log.bytes_sent, heard as u64, "{name}");
+        let heard = request.len() as u64 + kept * LAST.len() as u64;
+        assert_eq!(log.bytes_received, heard, "{name}");
+        if let Some(received) = received {
+            assert_eq!(log.bytes_sent, received as u64, "{name}");
         } else {
             assert!(log.bytes_sent >= 300_000, "{name}");
         }
@@ -309,18 +318,18 @@ fn the_count_is_exact_however_many_clients_share_it() {
     let unavailable = told(M::Unavailable).unwrap().0;
     let client = || {
         let mut stream = connect(&server);
-        let mut met = 0;
+        let mut misbehaviour = 0;
         for _ in 0..50 {
             ask(&mut stream, GET);
-            let status = hear(&mut stream, 12);
+            let status = receive(&mut stream, 12);
             let is_met = status == "HTTP/1.1 503";
             let answer = if is_met { &unavailable } else { RIGHT };
-            assert_eq!(status + &hear(&mut stream, answer.len() - 12), *answer);
-            met += u64::from(is_met);
+            assert_eq!(status + &receive(&mut stream, answer.len() - 12), *answer);
+            misbehaviour += u64::from(is_met);
         }
-        met
+        misbehaviour
     };
-    let met: u64 = thread::scope(|scope| {
+    let misbehaviour: u64 = thread::scope(|scope| {
         let clients = [(); 4].map(|()| scope.spawn(client));
         clients
             .into_iter()
@@ -328,7 +337,10 @@ fn the_count_is_exact_however_many_clients_share_it() {
             .sum()
     });
     let log = server.stop();
-    assert_eq!((met, log.count(M::Unavailable)), (200 / 7, 200 / 7));
+    assert_eq!(
+        (misbehaviour, log.count(M::Unavailable)),
+        (200 / 7, 200 / 7)
+    );
     assert_eq!(
         (log.connections, log.requests, log.answered),
         (4, 200, 200 - 200 / 7)
@@ -368,7 +380,7 @@ fn dripping_and_lateness_take_the_time_that_the_script_says() {
         let asked = Instant::now();
         ask(&mut client, GET);
         let answer = told(misbehaviour).unwrap().0;
-        assert_eq!(hear(&mut client, answer.len()), answer);
+        assert_eq!(receive(&mut client, answer.len()), answer);
         assert!(
             asked.elapsed() >= Duration::from_millis(wanted),
             "{misbehaviour:?}"
@@ -381,17 +393,17 @@ fn connections_wait_unanswered_while_none_is_accepted() {
     let server = start(once(M::StopAccepting));
     let mut served = connect(&server);
     ask(&mut served, GET);
-    assert_eq!(hear(&mut served, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut served, RIGHT.len()), RIGHT);
 
     let mut waiting = connect(&server);
     ask(&mut waiting, GET);
     is_quiet(&mut waiting);
     assert_eq!(server.log().connections, 1);
     ask(&mut served, GET);
-    assert_eq!(hear(&mut served, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut served, RIGHT.len()), RIGHT);
 
     server.resume();
-    assert_eq!(hear(&mut waiting, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut waiting, RIGHT.len()), RIGHT);
     let log = server.stop();
     assert_eq!((log.connections, log.requests, log.answered), (2, 3, 3));
     assert_eq!(log.count(M::StopAccepting), 1);
@@ -405,7 +417,7 @@ fn connect_again(server: &MisbehavingServer) -> TcpStream {
             Ok(stream) => return stream,
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionRefused),
         }
-        assert!(begun.elapsed() < SOON, "nobody listens again");
+        assert!(begun.elapsed() < SOON, "no socket listens again");
     }
 }
 
@@ -415,14 +427,14 @@ fn connects_are_refused_while_nobody_listens() {
     let mut served = connect(&server);
     for _ in 0..2 {
         ask(&mut served, GET);
-        assert_eq!(hear(&mut served, RIGHT.len()), RIGHT);
+        assert_eq!(receive(&mut served, RIGHT.len()), RIGHT);
         let refused = TcpStream::connect(server.address().to_string()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     }
     server.resume();
     let mut again = connect_again(&server);
     ask(&mut again, GET);
-    assert_eq!(hear(&mut again, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut again, RIGHT.len()), RIGHT);
     let log = server.stop();
     assert_eq!((log.connections, log.requests, log.answered), (2, 3, 3));
     assert_eq!(log.count(M::StopListening), 1);
@@ -438,13 +450,13 @@ fn a_server_that_dies_takes_all_connections_along_and_comes_back() {
     let mut clients = [(); 2].map(|()| connect(&server));
     for client in &mut clients {
         ask(client, GET);
-        assert_eq!(hear(client, RIGHT.len()), RIGHT);
+        assert_eq!(receive(client, RIGHT.len()), RIGHT);
     }
     ask(&mut clients[0], GET);
     clients.iter_mut().for_each(is_reset);
     let mut again = connect_again(&server);
     ask(&mut again, GET);
-    assert_eq!(hear(&mut again, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut again, RIGHT.len()), RIGHT);
     let log = server.stop();
     assert_eq!((log.connections, log.requests, log.answered), (3, 4, 3));
     assert_eq!(log.count(M::Die), 1);
@@ -464,8 +476,8 @@ fn a_frozen_server_answers_nobody_until_it_thaws() {
     is_quiet(&mut first);
     ask(&mut other, GET);
     is_quiet(&mut other);
-    assert_eq!(hear(&mut other, RIGHT.len()), RIGHT);
-    assert_eq!(hear(&mut first, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut other, RIGHT.len()), RIGHT);
+    assert_eq!(receive(&mut first, RIGHT.len()), RIGHT);
     assert!(begun.elapsed() >= Duration::from_millis(100));
     let log = server.stop();
     assert_eq!(
@@ -480,7 +492,7 @@ fn an_endless_body_neither_starves_others_nor_outlasts_the_server() {
     let mut greedy = connect(&server);
     ask(&mut greedy, GET);
     let address = server.address().to_string();
-    let reader = thread::spawn(move || hear(&mut greedy, usize::MAX).len());
+    let reader = thread::spawn(move || receive(&mut greedy, usize::MAX).len());
     for _ in 0..20 {
         let mut client = TcpStream::connect(&address).unwrap();
         ask(&mut client, LAST);

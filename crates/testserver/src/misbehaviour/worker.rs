@@ -1,8 +1,8 @@
-//! The loop: accepts, listens, and does step by step what its conduct says.
+//! The loop: accepts, listens, and does step by step what its behaviour says.
 //!
 //! ```text
-//! accepted --> doing the steps of what it meets, if anything --all done--> serving
-//! serving --request read--> its due time --> doing its steps --all done, kept--> serving
+//! accepted --> activity the steps of what it meets, if anything --all done--> serving
+//! serving --request read--> its due time --> activity its steps --all done, kept--> serving
 //!                             |  `--all done, not kept--> closed
 //!                             |--Close, Reset, dead socket--> closed
 //!                             `--waits for: Writable | timer | its turn (after so many sends) | the client's end
@@ -14,17 +14,17 @@
 //! What is due is looked after between any two completions, because a burst of them takes milliseconds; and while
 //! everything stands still nothing is read, so that requests wait where they would wait for a server that is stopped.
 
-// In reading order: who comes and goes,
-mod door;
+// In reading order: connections coming and going,
+mod listening;
 // and what is done for them.
 mod steps;
 
-use super::conduct::{Conduct, Stamps, Still};
-use super::connections::{Connections, FIRST, Heard};
+use super::behaviour::{Behaviour, PausableRing, Stamps};
+use super::connections::{Connections, FIRST, Received};
 use super::log::Log;
 use super::script::Script;
-use door::Door;
 use kernel::{Address, Closing, Errno, Event, ListenOptions, Token};
+use listening::Listening;
 use std::collections::{BTreeSet, VecDeque};
 use units::{Instant, Nanos};
 use wire::http1::Requests;
@@ -40,23 +40,23 @@ const LAST_TIME: Nanos = Nanos::from_millis(100);
 
 /// How waits end that are to end at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spin {
+pub(crate) struct BusyPoll {
     /// The last stretch of a wait, in which the loop asks its ring again and again instead of sleeping.
     pub(crate) margin: Nanos,
     /// It never sleeps but in stalls.
     pub(crate) is_always: bool,
 }
 
-impl Spin {
+impl BusyPoll {
     /// Sleeping alone.
-    pub(crate) const NEVER: Spin = Spin {
+    pub(crate) const NEVER: BusyPoll = BusyPoll {
         margin: Nanos::ZERO,
         is_always: false,
     };
 }
 
 /// What the thread is told from outside, and tells.
-pub(crate) trait Orders {
+pub(crate) trait Control {
     /// It is to come to an end.
     fn stopped(&self) -> bool;
 
@@ -90,21 +90,21 @@ impl Spans {
 }
 
 /// The server as its thread has it.
-pub(crate) struct Worker<R, C: Conduct> {
+pub(crate) struct Worker<R, C: Behaviour> {
     ring: R,
-    conduct: C,
+    behaviour: C,
     spans: Spans,
-    spin: Spin,
+    busy_poll: BusyPoll,
     /// Where it listens; the token of a listening socket is its place.
     addresses: Vec<Address>,
     options: ListenOptions,
-    connections: Connections<C::Wish>,
+    connections: Connections<C::Request>,
     requests: Requests,
     /// When connections whose `timer` is set go on. One for each of them at most.
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
     ready: VecDeque<Token>,
-    door: Door,
+    listening: Listening,
     /// Listening sockets at which connections may be waiting; none twice.
     called: Vec<Token>,
     /// No accepting before.
@@ -116,22 +116,22 @@ pub(crate) struct Worker<R, C: Conduct> {
     log: Log,
 }
 
-impl<R: Still, C: Conduct> Worker<R, C> {
+impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// A server that does not listen yet.
-    pub(crate) fn new(ring: R, conduct: C, spans: Spans, spin: Spin) -> Worker<R, C> {
+    pub(crate) fn new(ring: R, behaviour: C, spans: Spans, busy_poll: BusyPoll) -> Worker<R, C> {
         Worker {
             now: ring.now(),
             ring,
-            conduct,
+            behaviour,
             spans,
-            spin,
+            busy_poll,
             addresses: Vec::new(),
             options: ListenOptions::default(),
             connections: Connections::new(),
             requests: Requests::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
-            door: Door::Open,
+            listening: Listening::Accepting,
             called: Vec::new(),
             paused: Instant::ZERO,
             frozen: Instant::ZERO,
@@ -147,7 +147,7 @@ impl<R: Still, C: Conduct> Worker<R, C> {
     /// Listens at one address more, of at most 64, and says where that is.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// What the kernel sent.
     pub(crate) fn listen(&mut self, at: &Address) -> Result<&Address, Errno> {
         let place = self.addresses.len() as u32;
         if place == FIRST {
@@ -164,19 +164,19 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         &mut self.ring
     }
 
-    /// Serves until the orders say stop; tells what was done after every turn in which something was. What is still to
+    /// Serves until the control say stop; tells what was done after every turn in which something was. What is still to
     /// be answered then is not.
-    pub(crate) fn run(mut self, orders: &impl Orders) -> (Log, C) {
-        while !orders.stopped() {
-            if orders.take_resume() {
-                self.open_door();
+    pub(crate) fn run(mut self, control: &impl Control) -> (Log, C) {
+        while !control.stopped() {
+            if control.take_resume() {
+                self.resume_listening();
             }
             self.now = self.ring.now();
-            if let Some(until) = self.standing() {
+            if let Some(until) = self.stalled_until() {
                 // Standing still is what is wanted; a stop is seen as soon as ever.
-                self.stand(until);
+                self.pause(until);
             } else if self.turn(self.patience()) {
-                orders.publish(&self.log);
+                control.publish(&self.log);
             }
         }
         let end = self.ring.now() + LAST_TIME;
@@ -188,48 +188,48 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         for token in self.connections.tokens() {
             self.close(token, Closing::Orderly);
         }
-        orders.publish(&self.log);
-        (self.log, self.conduct)
+        control.publish(&self.log);
+        (self.log, self.behaviour)
     }
 
     /// Until when everything stands still.
-    fn standing(&self) -> Option<Instant> {
+    fn stalled_until(&self) -> Option<Instant> {
         let frozen = (self.now < self.frozen).then_some(self.frozen);
-        frozen.max(self.conduct.stall(self.now))
+        frozen.max(self.behaviour.stall(self.now))
     }
 
     /// Stands still for a while, or to the end of it.
-    fn stand(&mut self, until: Instant) {
+    fn pause(&mut self, until: Instant) {
         let rest = until - self.now;
-        if rest <= self.spin.margin {
+        if rest <= self.busy_poll.margin {
             self.ring.burn_until(until);
         } else {
-            let nap = rest.saturating_sub(self.spin.margin).min(TICK);
+            let nap = rest.saturating_sub(self.busy_poll.margin).min(TICK);
             self.ring.sleep_until(self.now + nap);
         }
     }
 
     /// How long the next wait may last.
     fn patience(&self) -> Nanos {
-        if self.spin.is_always || !self.ready.is_empty() || self.can_accept() {
+        if self.busy_poll.is_always || !self.ready.is_empty() || self.can_accept() {
             return Nanos::ZERO;
         }
         let first = self.timers.first().map_or(Instant::NEVER, |timer| timer.0);
         let rest = first - self.now;
-        rest.saturating_sub(self.spin.margin).min(TICK)
+        rest.saturating_sub(self.busy_poll.margin).min(TICK)
     }
 
     /// Waits, then does what there is to do. Says whether anything was.
     fn turn(&mut self, timeout: Nanos) -> bool {
         self.ring.wait(Some(timeout));
         self.now = self.ring.now();
-        self.conduct.turn(self.now);
+        self.behaviour.turn(self.now);
         let (mut is_busy, end) = (false, self.now + TURN_TIME);
-        while self.standing().is_none() && self.now < end {
-            is_busy |= self.see_to_timers();
+        while self.stalled_until().is_none() && self.now < end {
+            is_busy |= self.fire_timers();
             let Some(completion) = self.ring.next() else {
-                is_busy |= self.see_to_door();
-                return is_busy | self.see_to_ready(end);
+                is_busy |= self.accept_waiting();
+                return is_busy | self.run_ready(end);
             };
             is_busy = true;
             self.arrive(completion.token, completion.event);
@@ -273,11 +273,11 @@ impl<R: Still, C: Conduct> Worker<R, C> {
             received: self.ring.received_at(),
             read: self.now,
         };
-        let Heard {
+        let Received {
             requests,
             refused,
             is_too_far,
-        } = connection.hear(&mut self.requests, &mut self.conduct, input, stamps);
+        } = connection.receive(&mut self.requests, &mut self.behaviour, input, stamps);
         self.log.requests += requests;
         self.log.refused += refused;
         if is_too_far {
@@ -287,11 +287,11 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         self.advance(token);
     }
 
-    fn see_to_timers(&mut self) -> bool {
+    fn fire_timers(&mut self) -> bool {
         let mut is_busy = false;
         while let Some(&(due, token)) = self.timers.first()
             && due <= self.now
-            && self.standing().is_none()
+            && self.stalled_until().is_none()
         {
             is_busy = true;
             self.timers.pop_first();
@@ -304,7 +304,7 @@ impl<R: Still, C: Conduct> Worker<R, C> {
     }
 
     /// Gives each that is ready now one more turn, as long as there is time.
-    fn see_to_ready(&mut self, end: Instant) -> bool {
+    fn run_ready(&mut self, end: Instant) -> bool {
         let count = self.ready.len();
         for _ in 0..count {
             if self.now >= end {
@@ -323,7 +323,7 @@ impl<R: Still, C: Conduct> Worker<R, C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::conduct::Scripted;
+    use super::super::behaviour::Scripted;
     use super::*;
     use crate::misbehaviour::{Misbehaviour, When};
     use kernel::Epoll;
@@ -333,7 +333,7 @@ mod tests {
     fn worker(script: &Script) -> Worker<Epoll, Scripted> {
         let ring = Epoll::new().unwrap();
         let spans = Spans::of(script);
-        let mut worker = Worker::new(ring, Scripted::new(script), spans, Spin::NEVER);
+        let mut worker = Worker::new(ring, Scripted::new(script), spans, BusyPoll::NEVER);
         worker.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
         worker
     }
@@ -345,7 +345,10 @@ mod tests {
         client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         // Once the kernel's buffers are full nothing is left to do.
         while worker.turn(TICK) || worker.log.bytes_sent == 0 {
-            assert!(worker.log.bytes_sent < 1 << 30, "nobody reads that");
+            assert!(
+                worker.log.bytes_sent < 1 << 30,
+                "the client does not read that"
+            );
         }
         assert_eq!(worker.patience(), TICK);
         assert!(worker.ready.is_empty() && worker.timers.is_empty());

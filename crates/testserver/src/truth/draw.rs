@@ -1,7 +1,7 @@
 //! Chance without a memory: every number is a function of seed, stream and id.
 //!
 //! A generator with a state would give each request the number of its turn, and the turns depend on how the requests
-//! came in. Here a request's number is its own, so that anybody can recompute it with nothing but the seed and the id,
+//! came in. Here a request's number is its own, so that it can be recomputed with nothing but the seed and the id,
 //! in any order and in any language.
 
 use crate::misbehaviour::mixed;
@@ -9,7 +9,7 @@ use crate::misbehaviour::mixed;
 /// What a number is drawn for; each has numbers of its own, so that a long delay says nothing about the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// A law's first number.
+    /// The first number of a distribution.
     Delay = 1,
     /// Its second, where it needs two.
     Angle = 2,

@@ -1,7 +1,7 @@
 //! Faults that requests ask for: each kind and rule has a count of its own, so that several can be asked side by side.
 
-use super::query::{Query, Wrong, share};
-use crate::misbehaviour::{Meets, Misbehaviour, Rule, When};
+use super::query::{Query, QueryError, share};
+use crate::misbehaviour::{Misbehaviour, Rule, Trigger, When};
 use std::str::FromStr;
 
 /// Rules that are counted apart. All rows of the table with four rules each, and some.
@@ -15,21 +15,21 @@ pub(super) struct Faults(Vec<(Rule, u64)>);
 
 impl Faults {
     /// The row of `rule`, in which its requests are counted.
-    pub(super) fn row(&mut self, rule: Rule) -> Result<usize, Wrong> {
+    pub(super) fn row(&mut self, rule: Rule) -> Result<usize, QueryError> {
         if let Some(row) = self.0.iter().position(|row| row.0 == rule) {
             return Ok(row);
         }
         if self.0.len() == ROWS_MAX {
-            return Err(Wrong::Faults(ROWS_MAX));
+            return Err(QueryError::Faults(ROWS_MAX));
         }
         self.0.push((rule, 0));
         Ok(self.0.len() - 1)
     }
 
     /// Counts a request for `row` and says what it meets. One that the misbehaviour cannot meet is not counted.
-    pub(super) fn count(&mut self, row: usize, sort: Meets) -> Option<Misbehaviour> {
+    pub(super) fn count(&mut self, row: usize, sort: Trigger) -> Option<Misbehaviour> {
         let (rule, number) = self.0.get_mut(row)?;
-        if rule.misbehaviour.meets() != sort {
+        if rule.misbehaviour.trigger() != sort {
             return None;
         }
         *number += 1;
@@ -38,25 +38,26 @@ impl Faults {
 }
 
 /// Reads a rule that requests can meet out of a query: `kind=bad-status&every=10`. Without saying how often: every one.
-pub(super) fn take(query: &mut Query<'_>, seed: u64) -> Result<Rule, Wrong> {
+pub(super) fn take(query: &mut Query<'_>, seed: u64) -> Result<Rule, QueryError> {
     let name = query.need("kind", "name a misbehaviour such as kind=bad-status")?;
     let misbehaviour = named("kind", name)?;
-    if misbehaviour.meets() == Meets::Connection {
-        return Err(Wrong::Connections(misbehaviour.name()));
+    if misbehaviour.trigger() == Trigger::Connection {
+        return Err(QueryError::Connections(misbehaviour.name()));
     }
     let when = when(query, seed)?.unwrap_or(When::Every(1));
     Ok(Rule { misbehaviour, when })
 }
 
-fn named(parameter: &'static str, name: &str) -> Result<Misbehaviour, Wrong> {
+fn named(parameter: &'static str, name: &str) -> Result<Misbehaviour, QueryError> {
     let remedy = "one from the table in docs/truth.md, such as bad-status";
-    Misbehaviour::named(name).ok_or_else(|| Wrong::value(parameter, name, "a misbehaviour", remedy))
+    Misbehaviour::named(name)
+        .ok_or_else(|| QueryError::value(parameter, name, "a misbehaviour", remedy))
 }
 
-fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, Wrong> {
+fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, QueryError> {
     let every = query.count("every")?;
     if every == Some(0) {
-        return Err(Wrong::value(
+        return Err(QueryError::value(
             "every",
             "0",
             "a count from 1",
@@ -76,7 +77,7 @@ fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, Wrong> {
     let mut given = ways.into_iter().flatten();
     let when = given.next();
     match given.next() {
-        Some(_) => Err(Wrong::Pair(
+        Some(_) => Err(QueryError::Pair(
             "a fault has one of `every=`, `share=`, `first=` and `only=`; leave the others out",
         )),
         None => Ok(when),
@@ -105,14 +106,14 @@ impl FaultFlag {
 }
 
 impl FromStr for FaultFlag {
-    type Err = Wrong;
+    type Err = QueryError;
 
     /// Reads `close-at-accept:every=10`, `die:only=1000`, `not-found:share=0.01` or `silence:first=3`.
-    fn from_str(text: &str) -> Result<FaultFlag, Wrong> {
+    fn from_str(text: &str) -> Result<FaultFlag, QueryError> {
         let (name, often) = text.split_once(':').unwrap_or((text, ""));
         let misbehaviour = named("--fault", name)?;
         let mut query = Query::new(often)?;
-        let when = when(&mut query, 0)?.ok_or(Wrong::Missing {
+        let when = when(&mut query, 0)?.ok_or(QueryError::Missing {
             name: "every",
             remedy: OFTEN,
         })?;
@@ -130,7 +131,7 @@ mod tests {
             let rule = take(&mut query, 7)?;
             query.end().map(|()| rule)
         };
-        read().map_err(|wrong: Wrong| wrong.to_string())
+        read().map_err(|wrong: QueryError| wrong.to_string())
     }
 
     #[test]
@@ -223,11 +224,11 @@ mod tests {
         let silence = faults.row(every(Misbehaviour::Silence, 2)).unwrap();
         let rarer = faults.row(every(Misbehaviour::Silence, 3)).unwrap();
         assert_eq!(faults.row(every(Misbehaviour::Silence, 2)), Ok(silence));
-        assert_eq!(faults.count(silence, Meets::Exchange), None);
-        assert_eq!(faults.count(silence, Meets::Head), None);
-        assert_eq!(faults.count(rarer, Meets::Exchange), None);
+        assert_eq!(faults.count(silence, Trigger::Exchange), None);
+        assert_eq!(faults.count(silence, Trigger::Head), None);
+        assert_eq!(faults.count(rarer, Trigger::Exchange), None);
         assert_eq!(
-            faults.count(silence, Meets::Exchange),
+            faults.count(silence, Trigger::Exchange),
             Some(Misbehaviour::Silence)
         );
     }
@@ -242,7 +243,7 @@ mod tests {
         for step in 1..=ROWS_MAX as u64 {
             assert!(faults.row(every(step)).is_ok());
         }
-        assert_eq!(faults.row(every(1000)), Err(Wrong::Faults(ROWS_MAX)));
+        assert_eq!(faults.row(every(1000)), Err(QueryError::Faults(ROWS_MAX)));
         assert!(faults.row(every(1)).is_ok());
     }
 
@@ -254,10 +255,10 @@ mod tests {
             .skip_while(|line| *line != "## The misbehaviours")
             .skip(4);
         for each in Misbehaviour::ALL {
-            let meets = match each.meets() {
-                Meets::Connection => "connections",
-                Meets::Exchange => "requests",
-                Meets::Head => "HEAD",
+            let meets = match each.trigger() {
+                Trigger::Connection => "connections",
+                Trigger::Exchange => "requests",
+                Trigger::Head => "HEAD",
             };
             let row = format!("| `{}` | {} | {meets} |", each.name(), each.sentence());
             assert_eq!(rows.next(), Some(row.as_str()));

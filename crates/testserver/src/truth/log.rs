@@ -33,7 +33,7 @@ mod reader;
 
 pub use reader::{LogError, Records, read};
 pub use record::{Header, Record};
-pub use writer::{Accounts, Writer};
+pub use writer::{LogCounts, Writer};
 
 /// The records of a log in memory.
 #[cfg(test)]

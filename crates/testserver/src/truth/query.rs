@@ -4,7 +4,7 @@
 
 use units::{Nanos, ParseError, parse_count};
 
-/// Parameters that one query may have; the longest law needs five.
+/// Parameters that one query may have; the longest distribution needs five.
 const PARAMETERS_MAX: usize = 8;
 /// Characters of a wrong value that are quoted.
 const QUOTED: usize = 60;
@@ -12,7 +12,7 @@ const QUOTED: usize = 60;
 /// Why a query, or a flag that is written as one, cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Wrong {
+pub enum QueryError {
     /// A parameter is needed and not there.
     #[error("`{name}=` is missing; {remedy}")]
     Missing {
@@ -21,7 +21,7 @@ pub enum Wrong {
         /// What to write.
         remedy: &'static str,
     },
-    /// Nobody knows this parameter here.
+    /// An unknown parameter.
     #[error("`{0}` is not a parameter here; remove it")]
     Unknown(String),
     /// A parameter is there more than once.
@@ -33,7 +33,7 @@ pub enum Wrong {
     /// A value is not what its name asks for.
     #[error("{name}: `{value}` is not {what}; write {remedy}")]
     Value {
-        /// Whose.
+        /// The name of the parameter.
         name: &'static str,
         /// What was written, at most 60 characters of it.
         value: String,
@@ -45,7 +45,7 @@ pub enum Wrong {
     /// A time or a count is not one.
     #[error("{name}: {error}")]
     Quantity {
-        /// Whose.
+        /// The name of the parameter.
         name: &'static str,
         /// What is wrong with it.
         error: ParseError,
@@ -63,15 +63,15 @@ pub enum Wrong {
     Faults(usize),
 }
 
-impl Wrong {
+impl QueryError {
     /// A value that is not what its name asks for.
     pub(super) fn value(
         name: &'static str,
         value: &str,
         what: &'static str,
         remedy: &'static str,
-    ) -> Wrong {
-        Wrong::Value {
+    ) -> QueryError {
+        QueryError::Value {
             name,
             value: quoted(value),
             what,
@@ -85,7 +85,7 @@ fn quoted(text: &str) -> String {
     text.chars().take(QUOTED).collect()
 }
 
-/// The parameters of a query that nobody has asked for yet.
+/// The parameters of a query that are not read yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query<'a> {
     pairs: [(&'a str, &'a str); PARAMETERS_MAX],
@@ -94,7 +94,7 @@ pub(super) struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Takes `text` apart; empty parts are nothing.
-    pub(super) fn new(text: &'a str) -> Result<Query<'a>, Wrong> {
+    pub(super) fn new(text: &'a str) -> Result<Query<'a>, QueryError> {
         let mut query = Query {
             pairs: [("", ""); PARAMETERS_MAX],
             count: 0,
@@ -102,9 +102,12 @@ impl<'a> Query<'a> {
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let pair = part.split_once('=').unwrap_or((part, ""));
             if query.rest().iter().any(|other| other.0 == pair.0) {
-                return Err(Wrong::Twice(quoted(pair.0)));
+                return Err(QueryError::Twice(quoted(pair.0)));
             }
-            *query.pairs.get_mut(query.count).ok_or(Wrong::TooMany)? = pair;
+            *query
+                .pairs
+                .get_mut(query.count)
+                .ok_or(QueryError::TooMany)? = pair;
             query.count += 1;
         }
         Ok(query)
@@ -128,18 +131,18 @@ impl<'a> Query<'a> {
         &mut self,
         name: &'static str,
         remedy: &'static str,
-    ) -> Result<&'a str, Wrong> {
-        self.take(name).ok_or(Wrong::Missing { name, remedy })
+    ) -> Result<&'a str, QueryError> {
+        self.take(name).ok_or(QueryError::Missing { name, remedy })
     }
 
     /// A time that has to be there, at most `most`.
-    pub(super) fn time(&mut self, name: &'static str, most: Nanos) -> Result<Nanos, Wrong> {
+    pub(super) fn time(&mut self, name: &'static str, most: Nanos) -> Result<Nanos, QueryError> {
         let text = self.need(name, "write a time such as 500us, 5ms or 1s")?;
         let time: Nanos = text
             .parse()
-            .map_err(|error| Wrong::Quantity { name, error })?;
+            .map_err(|error| QueryError::Quantity { name, error })?;
         if time > most {
-            return Err(Wrong::value(
+            return Err(QueryError::value(
                 name,
                 text,
                 "an hour or less",
@@ -150,37 +153,37 @@ impl<'a> Query<'a> {
     }
 
     /// A number that has to be there, above zero and at most `most`.
-    pub(super) fn number(&mut self, name: &'static str, most: f64) -> Result<f64, Wrong> {
+    pub(super) fn number(&mut self, name: &'static str, most: f64) -> Result<f64, QueryError> {
         let text = self.need(name, "write a number such as 0.5 or 2")?;
         match text.parse::<f64>() {
             Ok(number) if number > 0.0 && number <= most => Ok(number),
             _ => {
                 let what = "a number above 0 that is not huge";
-                Err(Wrong::value(name, text, what, "one such as 0.5 or 2"))
+                Err(QueryError::value(name, text, what, "one such as 0.5 or 2"))
             }
         }
     }
 
     /// A count, where it is there.
-    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, Wrong> {
-        let count = |text| parse_count(text).map_err(|error| Wrong::Quantity { name, error });
+    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, QueryError> {
+        let count = |text| parse_count(text).map_err(|error| QueryError::Quantity { name, error });
         self.take(name).map(count).transpose()
     }
 
     /// Nothing may be left.
-    pub(super) fn end(&self) -> Result<(), Wrong> {
+    pub(super) fn end(&self) -> Result<(), QueryError> {
         match self.rest().first() {
-            Some((name, _)) => Err(Wrong::Unknown(quoted(name))),
+            Some((name, _)) => Err(QueryError::Unknown(quoted(name))),
             None => Ok(()),
         }
     }
 }
 
 /// A share from 0 to 1.
-pub(super) fn share(name: &'static str, text: &str) -> Result<f64, Wrong> {
+pub(super) fn share(name: &'static str, text: &str) -> Result<f64, QueryError> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(Wrong::value(
+        _ => Err(QueryError::value(
             name,
             text,
             "a share",
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(query.take("a"), None);
         assert_eq!(query.take("c"), Some(""));
         assert_eq!(query.take("d"), Some("x=y"));
-        assert_eq!(query.end(), Err(Wrong::Unknown("b".to_owned())));
+        assert_eq!(query.end(), Err(QueryError::Unknown("b".to_owned())));
         assert_eq!(query.take("b"), Some("2"));
         assert_eq!(query.end(), Ok(()));
     }
@@ -209,13 +212,13 @@ mod tests {
     fn what_is_twice_or_too_many_is_refused() {
         assert_eq!(
             Query::new("a=1&b=2&a=3").unwrap_err(),
-            Wrong::Twice("a".to_owned())
+            QueryError::Twice("a".to_owned())
         );
         let many = |count: usize| (0..count).map(|n| format!("p{n}=1&")).collect::<String>();
         assert!(Query::new(&many(PARAMETERS_MAX)).is_ok());
         assert_eq!(
             Query::new(&many(PARAMETERS_MAX + 1)).unwrap_err(),
-            Wrong::TooMany
+            QueryError::TooMany
         );
     }
 

@@ -1,10 +1,10 @@
-//! A queue with one server: what a machine of limited capacity does to those who ask it.
+//! A queue with one server: what a machine of limited capacity does to its requests.
 //!
-//! Nobody is kept waiting in it. A request's departure is known when it arrives (Lindley's recursion: the later of its
+//! No request is kept waiting in it. A request's departure is known when it arrives (Lindley's recursion: the later of its
 //! arrival and its predecessor's departure, and its own service time), so the queue is one instant, however long it is.
 
+use super::distribution::{exponential, span};
 use super::draw::{Stream, uniform};
-use super::law::{exponential, span};
 use std::str::FromStr;
 use units::{Instant, Nanos, parse_count};
 

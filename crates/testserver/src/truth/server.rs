@@ -1,11 +1,11 @@
 //! The truth server as its owner has it: configured, bound, run, and what it did.
 
-use super::conduct::Truthful;
+use super::behaviour::Truthful;
 use super::faults::{FaultFlag, Faults};
-use super::log::{Accounts, Header, Writer};
+use super::log::{Header, LogCounts, Writer};
 use super::queue::{Capacity, Queue, Service};
 use super::stall::Stall;
-use crate::misbehaviour::{self, Chooser, Log, Orders, Script, Spans, Worker};
+use crate::misbehaviour::{self, Chooser, Control, Log, Script, Spans, Worker};
 use counterweight::ServeError;
 use counterweight::parts::Headers;
 use counterweight::parts::PrebuiltResponses;
@@ -26,7 +26,7 @@ pub const WORK_MAX: Nanos = Nanos::from_secs(1);
 
 /// How waits end that are to end at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Spin {
+pub enum BusyPoll {
     /// If the process may use more than one processor, it is awake for the last 100 us of each wait; else as `Never`.
     #[default]
     Auto,
@@ -36,15 +36,15 @@ pub enum Spin {
     Never,
 }
 
-impl Spin {
-    fn resolve(self) -> misbehaviour::Spin {
+impl BusyPoll {
+    fn resolve(self) -> misbehaviour::BusyPoll {
         let has_others = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let (margin, is_always) = match self {
-            Spin::Always => (MARGIN, true),
-            Spin::Auto if has_others => (MARGIN, false),
-            Spin::Auto | Spin::Never => (Nanos::ZERO, false),
+            BusyPoll::Always => (MARGIN, true),
+            BusyPoll::Auto if has_others => (MARGIN, false),
+            BusyPoll::Auto | BusyPoll::Never => (Nanos::ZERO, false),
         };
-        misbehaviour::Spin { margin, is_always }
+        misbehaviour::BusyPoll { margin, is_always }
     }
 }
 
@@ -66,10 +66,10 @@ pub struct Config {
     /// How slow misbehaviours are and how long they last. Its rules are those of `faults`, and no others.
     pub script: Script,
     /// How waits end.
-    pub spin: Spin,
+    pub busy_poll: BusyPoll,
     /// Where every request is written down.
     pub log: Option<PathBuf>,
-    /// Who is told, once, that the log cannot be written.
+    /// Called once, with a sentence, when the log cannot be written.
     pub complain: fn(&str),
 }
 
@@ -84,7 +84,7 @@ impl Default for Config {
             capacity: None,
             faults: Vec::new(),
             script: Script::default(),
-            spin: Spin::default(),
+            busy_poll: BusyPoll::default(),
             log: None,
             complain: |_| (),
         }
@@ -118,14 +118,14 @@ pub struct Counts {
     /// Requests whose query could not be understood; they were answered 400, and are among those answered right.
     pub wrong: u64,
     /// What became of the truth log's records; none without a log.
-    pub records: Option<Accounts>,
+    pub records: Option<LogCounts>,
 }
 
 impl fmt::Display for Counts {
     /// One count a line, `name number`. No line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\nwrong_queries {}", self.log, self.wrong)?;
-        if let Some(Accounts { written, lost }) = self.records {
+        if let Some(LogCounts { written, lost }) = self.records {
             write!(f, "\nlog_written {written}\nlog_lost {lost}")?;
         }
         Ok(())
@@ -153,9 +153,9 @@ impl TruthServer {
             is_free(address).map_err(|error| failed(address, error))?;
         }
         let start = clock::now();
-        let conduct = conduct(config, start)?;
+        let behaviour = behaviour(config, start)?;
         let spans = Spans::of(&config.script);
-        let mut worker = Worker::new(ring, conduct, spans, config.spin.resolve());
+        let mut worker = Worker::new(ring, behaviour, spans, config.busy_poll.resolve());
         worker.stamp();
         let mut addresses = Vec::new();
         for address in &config.listen {
@@ -184,16 +184,16 @@ impl TruthServer {
     /// Serves on this thread until `stop` is set, which is seen within some milliseconds; then closes everything,
     /// writes the rest of the log and says what was done. What was still to be answered then is not.
     pub fn run(self, stop: &AtomicBool) -> Counts {
-        let (log, conduct) = self.worker.run(stop);
+        let (log, behaviour) = self.worker.run(stop);
         Counts {
             log,
-            wrong: conduct.wrong,
-            records: conduct.writer.map(Writer::finish),
+            wrong: behaviour.wrong,
+            records: behaviour.writer.map(Writer::finish),
         }
     }
 }
 
-impl Orders for AtomicBool {
+impl Control for AtomicBool {
     fn stopped(&self) -> bool {
         self.load(Ordering::Relaxed)
     }
@@ -222,8 +222,8 @@ fn failed(address: &Address, error: Errno) -> ServeError {
     ServeError::Listen { address, error }
 }
 
-/// The laws of this configuration, from `start` on.
-pub(super) fn conduct(config: &Config, start: Instant) -> Result<Truthful, TruthError> {
+/// The distributions of this configuration, from `start` on.
+pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, TruthError> {
     let rules: Vec<_> = config
         .faults
         .iter()

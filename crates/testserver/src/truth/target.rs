@@ -1,28 +1,28 @@
 //! What a request asks of the truth server: a delay, a fault, or one of the built-in resources.
 
+use super::distribution::Distribution;
 use super::faults;
-use super::law::Law;
-use super::query::{Query, Wrong};
+use super::query::{Query, QueryError};
 use crate::misbehaviour::Rule;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
-    /// An answer after a delay of this law.
-    Delay(Law),
+    /// A response after a delay of this distribution.
+    Delay(Distribution),
     /// An answer that meets this rule.
     Fault(Rule),
     /// One of the built-in resources, or none.
     Resource,
     /// Something that cannot be understood.
-    Wrong(Wrong),
+    QueryError(QueryError),
 }
 
 /// Reads a path with its query: what is asked, and the id if one is given. `seed` is that of shares.
 pub(super) fn read(path: &str, seed: u64) -> (Option<u64>, Target) {
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
-    let read: fn(&mut Query<'_>, u64) -> Result<Target, Wrong> = match name {
-        "/delay" => |query, _| Law::take(query).map(Target::Delay),
+    let read: fn(&mut Query<'_>, u64) -> Result<Target, QueryError> = match name {
+        "/delay" => |query, _| Distribution::take(query).map(Target::Delay),
         "/fault" => |query, seed| faults::take(query, seed).map(Target::Fault),
         _ => return (loose_id(query), Target::Resource),
     };
@@ -33,17 +33,17 @@ pub(super) fn read(path: &str, seed: u64) -> (Option<u64>, Target) {
         let target = read(&mut query, seed)?;
         query.end().map(|()| target)
     };
-    let target = strict().unwrap_or_else(Target::Wrong);
+    let target = strict().unwrap_or_else(Target::QueryError);
     (id, target)
 }
 
-fn number(query: &mut Query<'_>) -> Result<Option<u64>, Wrong> {
+fn number(query: &mut Query<'_>) -> Result<Option<u64>, QueryError> {
     let Some(text) = query.take("id") else {
         return Ok(None);
     };
     match digits(text) {
         Some(id) => Ok(Some(id)),
-        None => Err(Wrong::value(
+        None => Err(QueryError::value(
             "id",
             text,
             "a whole number",
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn paths_are_understood() {
-        let law = Law::Constant {
+        let distribution = Distribution::Constant {
             mean: Nanos::from_millis(5),
         };
         let rule = Rule {
@@ -81,11 +81,15 @@ mod tests {
             when: When::Every(3),
         };
         let cases = [
-            ("/delay?law=constant&mean=5ms", None, Target::Delay(law)),
+            (
+                "/delay?law=constant&mean=5ms",
+                None,
+                Target::Delay(distribution),
+            ),
             (
                 "/delay?law=constant&mean=5ms&id=42",
                 Some(42),
-                Target::Delay(law),
+                Target::Delay(distribution),
             ),
             (
                 "/fault?id=7&kind=bad-status&every=3",
@@ -131,7 +135,7 @@ mod tests {
         ];
         for (path, sentence) in cases {
             let (_, target) = read(path, 0);
-            let Target::Wrong(wrong) = target else {
+            let Target::QueryError(wrong) = target else {
                 panic!("{path}: {target:?}");
             };
             assert_eq!(wrong.to_string(), sentence, "{path}");
@@ -147,7 +151,7 @@ mod tests {
             "?",
             "&",
             "=",
-            "law",
+            "distribution",
             "kind",
             "id",
             "mean",
@@ -185,7 +189,7 @@ mod tests {
                 path.push_str(words[(bits % words.len() as u64) as usize]);
                 bits = mixed(bits);
             }
-            if let (_, Target::Wrong(wrong)) = read(&path, number) {
+            if let (_, Target::QueryError(wrong)) = read(&path, number) {
                 let sentence = wrong.to_string();
                 assert!(
                     !sentence.contains('\n') && sentence.len() < 300,

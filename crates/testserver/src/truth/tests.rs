@@ -1,20 +1,20 @@
-//! The loop with its laws, on the simulated ring: there time is exact, so every stamp is held to the nanosecond.
+//! The loop with its distributions, on the simulated ring: there time is exact, so every stamp is held to the nanosecond.
 
 mod faults;
 mod stage;
 
 use super::log::Record;
 use super::*;
-use crate::misbehaviour::{self, Conduct, Log, Misbehaviour, Script, Spans, Worker};
+use crate::misbehaviour::{self, Behaviour, Log, Misbehaviour, Script, Spans, Worker};
 use kernel::sim::{Faults, Options, Reads};
-use stage::{Heard, Stage, Wire};
+use stage::{Received, Stage, Wire};
 use std::cell::Cell;
 use units::{Instant, Nanos};
 
 const SEED: u64 = 7;
 /// When all of this happens.
 const START: Instant = Instant::from_nanos(1_000_000_000);
-const STRAIGHT: misbehaviour::Spin = misbehaviour::Spin::NEVER;
+const STRAIGHT: misbehaviour::BusyPoll = misbehaviour::BusyPoll::NEVER;
 
 fn micros(micros: u64) -> Nanos {
     Nanos::from_micros(micros)
@@ -30,7 +30,7 @@ type Lines = Vec<(Instant, String)>;
 /// Ends a run once its counts say so.
 struct Until<F>(F, Cell<bool>, Cell<u32>);
 
-impl<F: Fn(&Log) -> bool> misbehaviour::Orders for Until<F> {
+impl<F: Fn(&Log) -> bool> misbehaviour::Control for Until<F> {
     fn stopped(&self) -> bool {
         self.2.set(self.2.get() + 1);
         assert!(self.2.get() < 10_000_000, "it never comes to that");
@@ -47,53 +47,54 @@ struct Came {
     log: Log,
     /// As the truth log has them.
     records: Vec<Record>,
-    /// What each connection has heard, in the order of `lines`.
-    heard: Vec<Heard>,
+    /// What each connection has received, in the order of `lines`.
+    received: Vec<Received>,
 }
 
-/// Runs a worker with this conduct until `until` holds.
-fn run<C: Conduct>(
-    conduct: C,
+/// Runs a worker with this behaviour until `until` holds.
+fn run<C: Behaviour>(
+    behaviour: C,
     script: &Script,
-    spin: misbehaviour::Spin,
+    busy_poll: misbehaviour::BusyPoll,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
-) -> (Log, C, Vec<Heard>) {
+) -> (Log, C, Vec<Received>) {
     let wire = Wire::default();
     let stage = Stage::new(SEED, options, wire.clone());
-    let mut worker = Worker::new(stage, conduct, Spans::of(script), spin);
+    let mut worker = Worker::new(stage, behaviour, Spans::of(script), busy_poll);
     worker.stamp();
     let at = worker
         .listen(&"192.0.2.1:80".parse().unwrap())
         .unwrap()
         .clone();
     worker.ring_mut().open(&at, lines);
-    let (log, conduct) = worker.run(&Until(until, Cell::new(false), Cell::new(0)));
-    (log, conduct, wire.heard())
+    let (log, behaviour) = worker.run(&Until(until, Cell::new(false), Cell::new(0)));
+    (log, behaviour, wire.received())
 }
 
 /// Runs a truth server until so many are answered.
 fn serve_on(
     config: &Config,
-    spin: misbehaviour::Spin,
+    busy_poll: misbehaviour::BusyPoll,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
 ) -> Came {
     let paper = stage::Paper::default();
-    let mut conduct = server::conduct(config, START).unwrap();
+    let mut behaviour = server::behaviour(config, START).unwrap();
     let header = log::Header {
         start: START,
         ..log::Header::default()
     };
-    conduct.writer = Some(log::Writer::new(Box::new(paper.clone()), &header, |_| ()));
-    let (log, conduct, heard) = run(conduct, &config.script, spin, options, lines, until);
-    conduct.writer.unwrap().finish();
+    behaviour.writer = Some(log::Writer::new(Box::new(paper.clone()), &header, |_| ()));
+    let (log, behaviour, received) =
+        run(behaviour, &config.script, busy_poll, options, lines, until);
+    behaviour.writer.unwrap().finish();
     Came {
         log,
         records: paper.records(),
-        heard,
+        received,
     }
 }
 
@@ -141,19 +142,19 @@ fn answers_depart_at_the_very_nanosecond_of_every_law() {
         "law=pareto&scale=1ms&shape=1.5",
         "law=bimodal&low=1ms&high=90ms&share=0.1",
     ] {
-        let law: Law = text.parse().unwrap();
+        let distribution: Distribution = text.parse().unwrap();
         let came = serve(&seeded(), scattered(200, &format!("/delay?{text}")), 200);
-        for (record, heard) in by_id(&came).iter().zip(&came.heard) {
+        for (record, received) in by_id(&came).iter().zip(&came.received) {
             let came = arrival(record.id);
-            let due = came + delay(law, SEED, record.id);
+            let due = came + delay(distribution, SEED, record.id);
             let stamps = [record.received, record.read, record.due, record.departure];
             assert_eq!(stamps, [came, came, due, due], "{text} {}", record.id);
-            assert_eq!(heard.first, Some(due), "{text} {}", record.id);
+            assert_eq!(received.first, Some(due), "{text} {}", record.id);
             assert!(
-                heard.text.starts_with("HTTP/1.1 200 OK\r\nDate: "),
+                received.text.starts_with("HTTP/1.1 200 OK\r\nDate: "),
                 "{text}"
             );
-            assert!(heard.text.ends_with("\r\n\r\nHello, world!\n"), "{text}");
+            assert!(received.text.ends_with("\r\n\r\nHello, world!\n"), "{text}");
             assert_eq!(
                 (record.misbehaviour, record.id_given, record.wrong),
                 (None, true, false)
@@ -191,13 +192,17 @@ fn in_a_stall_nothing_is_read_and_nothing_departs() {
         stall: Some("100ms/250ms".parse().unwrap()),
         ..seeded()
     };
-    let law: Law = "law=exponential&mean=20ms".parse().unwrap();
-    let came = serve(&config, scattered(600, &format!("/delay?{law}")), 600);
+    let distribution: Distribution = "law=exponential&mean=20ms".parse().unwrap();
+    let came = serve(
+        &config,
+        scattered(600, &format!("/delay?{distribution}")),
+        600,
+    );
     let thaw = |at: Instant| config.stall.unwrap().end(START, at).unwrap_or(at);
     let mut stalled = 0;
     for record in by_id(&came) {
         let came = arrival(record.id);
-        let due = came + delay(law, SEED, record.id);
+        let due = came + delay(distribution, SEED, record.id);
         let departure = thaw(due).max(thaw(came));
         let stamps = [record.received, record.read, record.due, record.departure];
         assert_eq!(stamps, [came, thaw(came), due, departure], "{}", record.id);
@@ -353,18 +358,18 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
         },
         ..Options::default()
     };
-    let law: Law = "law=constant&mean=5ms".parse().unwrap();
-    let lines = scattered(100, &format!("/delay?{law}"));
+    let distribution: Distribution = "law=constant&mean=5ms".parse().unwrap();
+    let lines = scattered(100, &format!("/delay?{distribution}"));
     let came = serve_on(&seeded(), STRAIGHT, options, lines, |log| {
         log.answered >= 100
     });
     let mut late = 0;
-    for (record, heard) in by_id(&came).iter().zip(&came.heard) {
-        assert_eq!(heard.first, Some(record.departure));
+    for (record, received) in by_id(&came).iter().zip(&came.received) {
+        assert_eq!(received.first, Some(record.departure));
         assert!(record.departure >= record.due);
         late += u64::from(record.departure > record.due);
-        assert!(heard.text.ends_with("\r\n\r\nHello, world!\n"));
-        assert_eq!(heard.text.matches("HTTP/1.1 200 OK").count(), 1);
+        assert!(received.text.ends_with("\r\n\r\nHello, world!\n"));
+        assert_eq!(received.text.matches("HTTP/1.1 200 OK").count(), 1);
     }
     // Where the kernel took nothing at first, the departure is when it took something.
     assert!(late < 50, "{late}");
@@ -372,7 +377,7 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
 
 #[test]
 fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
-    let spin = misbehaviour::Spin {
+    let busy_poll = misbehaviour::BusyPoll {
         margin: micros(100),
         is_always: false,
     };
@@ -385,14 +390,16 @@ fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
         ..seeded()
     };
     let lines = || scattered(40, "/delay?law=exponential&mean=4ms");
-    for spin in [
-        spin,
-        misbehaviour::Spin {
+    for busy_poll in [
+        busy_poll,
+        misbehaviour::BusyPoll {
             is_always: true,
-            ..spin
+            ..busy_poll
         },
     ] {
-        let came = serve_on(&config, spin, options(), lines(), |log| log.answered >= 40);
+        let came = serve_on(&config, busy_poll, options(), lines(), |log| {
+            log.answered >= 40
+        });
         for record in by_id(&came) {
             let wanted = config
                 .stall
@@ -448,7 +455,7 @@ fn resources_are_there_and_what_is_not_understood_is_told_on_a_connection_that_i
     ];
     let all: String = requests.iter().map(|request| request.0.as_str()).collect();
     let came = serve(&seeded(), vec![vec![(arrival(0), all)]], 8);
-    let mut text = came.heard[0].text.as_str();
+    let mut text = came.received[0].text.as_str();
     for (request, status, body) in requests {
         let answer = text.strip_prefix(&format!("HTTP/1.1 {status}\r\n"));
         text = answer.unwrap_or_else(|| panic!("{request}: {text}"));
@@ -456,10 +463,10 @@ fn resources_are_there_and_what_is_not_understood_is_told_on_a_connection_that_i
             .match_indices("HTTP/1.1 ")
             .next()
             .unwrap_or((text.len(), ""));
-        let (_, said) = text[..end].split_once("\r\n\r\n").unwrap();
-        assert!(said.contains(body), "{request}: {said}");
+        let (_, sent) = text[..end].split_once("\r\n\r\n").unwrap();
+        assert!(sent.contains(body), "{request}: {sent}");
         let is_bare = request.starts_with("HEAD") || status == "204 No Content";
-        assert_eq!(said.is_empty(), is_bare, "{request}");
+        assert_eq!(sent.is_empty(), is_bare, "{request}");
         text = &text[end..];
     }
     let wrong: Vec<bool> = came.records.iter().map(|record| record.wrong).collect();

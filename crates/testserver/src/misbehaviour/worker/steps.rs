@@ -1,10 +1,10 @@
 //! What is done on a connection, step by step, until it has to wait or the others must have their turn.
 
-use super::super::conduct::{Conduct, Still};
-use super::super::connections::{Doing, Said, Upcoming};
+use super::super::behaviour::{Behaviour, PausableRing};
+use super::super::connections::{Activity, Sent, Upcoming};
 use super::super::table::Step;
 use super::Worker;
-use super::door::Door;
+use super::listening::Listening;
 use kernel::{Closing, Token};
 use units::{Instant, Nanos};
 
@@ -18,7 +18,7 @@ enum Pace {
     Rest,
 }
 
-impl<R: Still, C: Conduct> Worker<R, C> {
+impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// Goes on as far as it can, or until others must have their turn.
     pub(super) fn advance(&mut self, token: Token) {
         for _ in 0..SHARE {
@@ -46,39 +46,39 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         if connection.is_waiting() {
             return Pace::Rest;
         }
-        let Some(doing) = &mut connection.doing else {
+        let Some(activity) = &mut connection.activity else {
             return self.take_up(token);
         };
-        if doing.due() > self.now {
-            let due = doing.due();
+        if activity.due() > self.now {
+            let due = activity.due();
             return self.rest_until(token, due);
         }
-        match doing.step() {
+        match activity.step() {
             None => return self.finish(token),
             Some(Step::Silence) if !connection.is_ended => return Pace::Rest,
             Some(Step::Silence | Step::Close) => self.close(token, Closing::Orderly),
             Some(Step::Reset) => self.close(token, Closing::Reset),
             Some(Step::Die) => self.die(),
             Some(Step::Wait) => {
-                doing.next();
+                activity.next();
                 return self.rest_until(token, self.now + self.spans.delay);
             }
-            Some(Step::ShutDoor) => {
-                doing.next();
-                self.door = Door::Shut(self.now + self.spans.outage);
+            Some(Step::PauseAccepting) => {
+                activity.next();
+                self.listening = Listening::Paused(self.now + self.spans.outage);
             }
-            Some(Step::CloseDoor) => {
-                doing.next();
-                self.close_door();
+            Some(Step::StopListening) => {
+                activity.next();
+                self.stop_listening();
             }
             Some(Step::Freeze) => {
-                doing.next();
+                activity.next();
                 self.frozen = self.now + self.spans.outage;
                 return self.queue(token);
             }
             Some(Step::Drip(_)) => return self.drip(token),
-            Some(Step::Say(_) | Step::Repeat(..) | Step::Bytewise(_) | Step::Right) => {
-                return self.say(token);
+            Some(Step::Send(_) | Step::Repeat(..) | Step::Bytewise(_) | Step::Expected) => {
+                return self.send(token);
             }
         }
         Pace::On
@@ -95,12 +95,14 @@ impl<R: Still, C: Conduct> Worker<R, C> {
             }
             return Pace::Rest;
         };
-        connection.doing = Some(match upcoming {
-            Upcoming::Refused => Doing::refuse(),
-            Upcoming::Request(question) => {
-                let met = self.conduct.meet(&question);
-                met.iter().for_each(|met| self.log.add(*met));
-                Doing::answer(question, met)
+        connection.activity = Some(match upcoming {
+            Upcoming::Refused => Activity::refuse(),
+            Upcoming::Request(pending) => {
+                let misbehaviour = self.behaviour.misbehaviour(&pending);
+                misbehaviour
+                    .iter()
+                    .for_each(|misbehaviour| self.log.add(*misbehaviour));
+                Activity::answer(pending, misbehaviour)
             }
         });
         self.work();
@@ -109,7 +111,7 @@ impl<R: Still, C: Conduct> Worker<R, C> {
 
     /// Burns what a request costs more.
     fn work(&mut self) {
-        let work = self.conduct.work();
+        let work = self.behaviour.work();
         if work > Nanos::ZERO {
             let until = self.ring.now() + work;
             self.ring.burn_until(until);
@@ -123,19 +125,19 @@ impl<R: Still, C: Conduct> Worker<R, C> {
             return Pace::Rest;
         };
         let number = connection.number;
-        if let Some(doing) = connection.doing.take() {
-            self.log.answered += u64::from(doing.is_right());
-            self.end(number, &doing);
-            if doing.question.is_some_and(|question| !question.keepalive) {
+        if let Some(activity) = connection.activity.take() {
+            self.log.answered += u64::from(activity.is_expected());
+            self.end(number, &activity);
+            if activity.pending.is_some_and(|pending| !pending.keepalive) {
                 self.close(token, Closing::Orderly);
             }
         }
         Pace::On
     }
 
-    /// The door first, so that a client that sees its connection reset finds nobody listening.
+    /// Stops listening first, so that a client that sees its connection reset finds no listener.
     fn die(&mut self) {
-        self.close_door();
+        self.stop_listening();
         for token in self.connections.tokens() {
             self.close(token, Closing::Reset);
         }
@@ -151,31 +153,31 @@ impl<R: Still, C: Conduct> Worker<R, C> {
 
     /// Sends a byte; the next one has to wait.
     fn drip(&mut self, token: Token) -> Pace {
-        match self.say(token) {
+        match self.send(token) {
             Pace::Rest => Pace::Rest,
             Pace::On => self.rest_until(token, self.now + self.spans.interval),
         }
     }
 
     /// Sends what the kernel takes of what the step says.
-    fn say(&mut self, token: Token) -> Pace {
+    fn send(&mut self, token: Token) -> Pace {
         let Some(connection) = self.connections.get(token) else {
             return Pace::Rest;
         };
-        let Some(doing) = &mut connection.doing else {
+        let Some(activity) = &mut connection.activity else {
             return Pace::Rest;
         };
         self.now = self.ring.now();
-        let said = doing.say(
-            |question| self.conduct.right(question),
+        let sent = activity.send(
+            |pending| self.behaviour.expected(pending),
             |slices| self.ring.send(token, slices),
         );
-        let Ok(Said { taken, is_short }) = said else {
+        let Ok(Sent { taken, is_short }) = sent else {
             self.close(token, Closing::Orderly);
             return Pace::Rest;
         };
-        if taken > 0 && doing.departure.is_none() {
-            doing.departure = Some(self.now);
+        if taken > 0 && activity.departure.is_none() {
+            activity.departure = Some(self.now);
         }
         self.log.bytes_sent += taken;
         connection.is_blocked = is_short;

@@ -15,7 +15,7 @@ const AGE: Nanos = Nanos::from_secs(1);
 
 /// What became of the records.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Accounts {
+pub struct LogCounts {
     /// Records that the file has.
     pub written: u64,
     /// Records that could not be written; none of them is in `written`.
@@ -31,7 +31,7 @@ pub struct Writer {
     cut: usize,
     /// Whether `pieces` begins with the header.
     has_header: bool,
-    accounts: Accounts,
+    counts: LogCounts,
     /// When the file was last written to.
     written_at: Instant,
     complain: fn(&str),
@@ -48,7 +48,7 @@ impl Writer {
             pieces,
             cut: 0,
             has_header: true,
-            accounts: Accounts::default(),
+            counts: LogCounts::default(),
             written_at: header.start,
             complain,
             has_complained: false,
@@ -72,15 +72,15 @@ impl Writer {
     }
 
     /// Writes what is gathered, and says what became of everything.
-    pub fn finish(mut self) -> Accounts {
+    pub fn finish(mut self) -> LogCounts {
         self.flush();
-        self.accounts.lost += self.records(self.pieces.len());
-        self.accounts
+        self.counts.lost += self.records(self.pieces.len());
+        self.counts
     }
 
     /// What became of the records so far, without those that are still gathered.
-    pub fn accounts(&self) -> Accounts {
-        self.accounts
+    pub fn counts(&self) -> LogCounts {
+        self.counts
     }
 
     fn flush(&mut self) {
@@ -98,7 +98,7 @@ impl Writer {
 
     /// All of it is written.
     fn forget(&mut self, length: usize) {
-        self.accounts.written += self.records(length);
+        self.counts.written += self.records(length);
         self.pieces.clear();
         (self.cut, self.has_header) = (0, false);
     }
@@ -112,8 +112,8 @@ impl Writer {
         }
         let whole = self.boundary(done);
         let keep = self.following(whole, done);
-        self.accounts.written += self.records(whole);
-        self.accounts.lost += self.records(self.pieces.len()) - self.records(keep);
+        self.counts.written += self.records(whole);
+        self.counts.lost += self.records(self.pieces.len()) - self.records(keep);
         self.pieces.copy_within(whole..keep, 0);
         self.pieces.truncate(keep - whole);
         self.cut = done - whole;
@@ -216,8 +216,8 @@ mod tests {
             let disk = Disk::with(1 << 20);
             let mut writer = writer(&disk);
             add(&mut writer, 0..count);
-            let accounts = writer.finish();
-            assert_eq!((accounts.written, accounts.lost), (count, 0));
+            let counts = writer.finish();
+            assert_eq!((counts.written, counts.lost), (count, 0));
             assert_eq!(disk.ids(), (0..count).collect::<Vec<_>>());
         }
     }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(disk.0.lock().unwrap().0.len(), 0);
         writer.tick(Instant::ZERO + Nanos::from_millis(1000));
         assert_eq!(disk.ids(), [0, 1, 2]);
-        assert_eq!(writer.accounts().written, 3);
+        assert_eq!(writer.counts().written, 3);
     }
 
     #[test]
@@ -243,10 +243,10 @@ mod tests {
             writer.flush();
             disk.allow(1 << 20);
             add(&mut writer, 100..103);
-            let accounts = writer.finish();
+            let counts = writer.finish();
             let ids = disk.ids();
-            assert_eq!(ids.len() as u64, accounts.written, "{room}");
-            assert_eq!(accounts.written + accounts.lost, 13, "{room}");
+            assert_eq!(ids.len() as u64, counts.written, "{room}");
+            assert_eq!(counts.written + counts.lost, 13, "{room}");
             assert!(ids.ends_with(&[100, 101, 102]), "{room}: {ids:?}");
             assert!(ids.is_sorted(), "{room}: {ids:?}");
             // What had begun to be written is finished, and no more of what came with it.
@@ -262,13 +262,13 @@ mod tests {
         let complain = |sentence: &str| TOLD.lock().unwrap().push(sentence.to_owned());
         let mut writer = Writer::new(Box::new(disk), &Header::default(), complain);
         add(&mut writer, 0..5000);
-        let accounts = writer.finish();
+        let counts = writer.finish();
         let told = TOLD.lock().unwrap();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
             told[0].starts_with("the truth log cannot be written: "),
             "{told:?}"
         );
-        assert_eq!((accounts.written, accounts.lost), (0, 5000));
+        assert_eq!((counts.written, counts.lost), (0, 5000));
     }
 }

@@ -1,8 +1,8 @@
-//! Faults asked by URL and by flag: whom they meet, and that they are on the wire what the table says.
+//! Faults asked by URL and by flag: what they meet, and that they are on the wire what the table says.
 
 use super::stage::without_dates;
 use super::*;
-use crate::misbehaviour::{Meets, Scripted, When};
+use crate::misbehaviour::{Scripted, Trigger, When};
 
 #[test]
 fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
@@ -26,9 +26,9 @@ fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
             firsts += 1;
             firsts <= 2
         };
-        let met = is_met.then_some(Misbehaviour::NotFound);
-        assert_eq!(records[id as usize].misbehaviour, met, "{id}");
-        let is_not_found = came.heard[id as usize]
+        let misbehaviour = is_met.then_some(Misbehaviour::NotFound);
+        assert_eq!(records[id as usize].misbehaviour, misbehaviour, "{id}");
+        let is_not_found = came.received[id as usize]
             .text
             .starts_with("HTTP/1.1 404 Not Found");
         assert_eq!(is_not_found, is_met, "{id}");
@@ -54,22 +54,22 @@ fn the_servers_own_faults_meet_connections_and_requests() {
     );
     assert_eq!(came.log.count(Misbehaviour::CloseAtAccept), 3);
     assert_eq!(came.log.count(Misbehaviour::Unavailable), 1);
-    // Whoever meets a closed door asks nothing, so its request is in no log.
+    // A client that meets a closed listener sends nothing, so its request is in no log.
     assert_eq!(came.records.len(), 9);
     assert_eq!(
         came.records[2].misbehaviour,
         Some(Misbehaviour::Unavailable)
     );
     let silent = came
-        .heard
+        .received
         .iter()
-        .filter(|heard| heard.text.is_empty())
+        .filter(|received| received.text.is_empty())
         .count();
     assert_eq!(silent, 3);
 }
 
 /// What a client hears that asks once and then asks `/hello` for the last time, and whether it was hung up on.
-fn hears<C: Conduct>(conduct: C, path: &str, is_head: bool) -> (String, bool, u64) {
+fn hears<C: Behaviour>(behaviour: C, path: &str, is_head: bool) -> (String, bool, u64) {
     let script = Script {
         interval: micros(10),
         delay: micros(500),
@@ -86,13 +86,20 @@ fn hears<C: Conduct>(conduct: C, path: &str, is_head: bool) -> (String, bool, u6
             (START + micros(1_000), asked),
             (START + micros(500_000), last),
         ],
-        // Who comes when all is over, however it went.
+        // A client that comes when all is over, however it went.
         vec![(START + micros(1_000_000), get("/hello"))],
     ];
     let until = |log: &Log| log.connections == 2 || log.bytes_sent > 400_000;
-    let (log, _, heard) = run(conduct, &script, STRAIGHT, Options::default(), lines, until);
-    let heard = &heard[0];
-    (heard.text.clone(), heard.is_closed, log.misbehaved())
+    let (log, _, received) = run(
+        behaviour,
+        &script,
+        STRAIGHT,
+        Options::default(),
+        lines,
+        until,
+    );
+    let received = &received[0];
+    (received.text.clone(), received.is_closed, log.misbehaved())
 }
 
 #[test]
@@ -113,25 +120,30 @@ fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
     };
     let mut seen = 0;
     for each in Misbehaviour::ALL {
-        let is_head = each.meets() == Meets::Head;
-        if each.meets() == Meets::Connection {
+        let is_head = each.trigger() == Trigger::Head;
+        if each.trigger() == Trigger::Connection {
             continue;
         }
         seen += 1;
         let script = Script::of(*each, When::Only(1));
         let wanted = hears(Scripted::new(&script), "/", is_head);
-        let conduct = server::conduct(&seeded(), START).unwrap();
+        let behaviour = server::behaviour(&seeded(), START).unwrap();
         let path = format!("/fault?kind={}&only=1", each.name());
-        let heard = hears(conduct, &path, is_head);
+        let received = hears(behaviour, &path, is_head);
         // Of what never ends, one or the other was stopped a little earlier.
         let cut = |text: &str| plain(text).chars().take(300_000).collect::<String>();
-        let (wanted_text, heard_text) = (cut(&wanted.0), cut(&heard.0));
+        let (wanted_text, heard_text) = (cut(&wanted.0), cut(&received.0));
         assert!(
             heard_text == wanted_text,
             "{}: {heard_text:.400} instead of {wanted_text:.400}",
             each.name(),
         );
-        assert_eq!((heard.1, heard.2), (wanted.1, wanted.2), "{}", each.name());
+        assert_eq!(
+            (received.1, received.2),
+            (wanted.1, wanted.2),
+            "{}",
+            each.name()
+        );
     }
     assert!(seen > 45, "{seen}");
 }

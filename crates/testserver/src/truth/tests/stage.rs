@@ -1,8 +1,8 @@
-//! A simulated ring on which time also passes while nobody listens, and the clients at its other end.
+//! A simulated ring on which time also passes while the server does not listen, and the clients at its other end.
 
 use super::super::log::{self, Record};
 use super::Lines;
-use crate::misbehaviour::Still;
+use crate::misbehaviour::PausableRing;
 use kernel::files::File;
 use kernel::sim::{Options, Peer, Sim, World};
 use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
@@ -14,21 +14,21 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use units::{Instant, Nanos};
 
-/// What one client has heard.
+/// What one client has received.
 #[derive(Debug, Clone, Default)]
-pub struct Heard {
+pub struct Received {
     /// When its first byte came.
     pub first: Option<Instant>,
     pub text: String,
     pub is_closed: bool,
 }
 
-/// What all clients have heard, by the order in which they were opened.
+/// What all clients have received, by the order in which they were opened.
 #[derive(Debug, Clone, Default)]
-pub struct Wire(Rc<RefCell<BTreeMap<u64, Heard>>>);
+pub struct Wire(Rc<RefCell<BTreeMap<u64, Received>>>);
 
 impl Wire {
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn received(&self) -> Vec<Received> {
         self.0.borrow().values().cloned().collect()
     }
 }
@@ -40,7 +40,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    fn note(&self, conn: u64, note: impl FnOnce(&mut Heard)) {
+    fn note(&self, conn: u64, note: impl FnOnce(&mut Received)) {
         note(self.wire.0.borrow_mut().entry(conn).or_default());
     }
 }
@@ -48,9 +48,9 @@ impl Clients {
 impl Peer for Clients {
     fn receive(&mut self, at: Instant, conn: u64, bytes: &[u8], _: &mut World) {
         let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
-        self.note(conn, |heard| {
-            heard.first = heard.first.or(Some(at));
-            heard.text.push_str(&text);
+        self.note(conn, |received| {
+            received.first = received.first.or(Some(at));
+            received.text.push_str(&text);
         });
     }
 
@@ -62,7 +62,7 @@ impl Peer for Clients {
     }
 
     fn closed(&mut self, _: Instant, conn: u64, _: &mut World) {
-        self.note(conn, |heard| heard.is_closed = true);
+        self.note(conn, |received| received.is_closed = true);
     }
 }
 
@@ -73,8 +73,8 @@ struct Held {
     at: Option<Instant>,
 }
 
-/// The ring. Time passes in the simulation only when somebody waits, and no wait goes on while there is something to
-/// say; so whoever stands still here takes what there is and keeps it until it is asked for.
+/// The ring. Time passes in the simulation only during a wait, and no wait goes on while there is something to
+/// say; so a server that stands still here takes what there is and keeps it until it is asked for.
 pub struct Stage {
     sim: Sim<Clients>,
     held: VecDeque<Held>,
@@ -126,7 +126,7 @@ impl Stage {
     }
 }
 
-impl Still for Stage {
+impl PausableRing for Stage {
     fn sleep_until(&mut self, until: Instant) {
         self.pass(until);
     }

@@ -1,11 +1,11 @@
-//! Who decides: what the loop asks before it does anything that a script or a law determines.
+//! What the loop asks before it does anything that a script or a distribution determines.
 //!
 //! The loop knows connections, steps and timers; what a request means, when it is answered and what it meets is its
-//! conduct's to say, and only numbers, instants and bytes go between the two. So there is one loop for the server that
+//! behaviour's to say, and only numbers, instants and bytes go between the two. So there is one loop for the server that
 //! misbehaves by script and for the one that keeps its promises to the microsecond.
 
-use super::script::{Chooser, Meets, Script};
-use super::table::{Misbehaviour, right};
+use super::script::{Chooser, Script, Trigger};
+use super::table::{Misbehaviour, expected};
 use kernel::{Epoll, Ring, clock};
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -23,23 +23,23 @@ pub(crate) struct Stamps {
 
 /// A request that was read, as far as answers depend on it.
 #[derive(Debug, Clone)]
-pub(crate) struct Question<W> {
+pub(crate) struct Pending<W> {
     pub(crate) is_head: bool,
     pub(crate) keepalive: bool,
     pub(crate) stamps: Stamps,
     /// It is not answered before.
     pub(crate) due: Instant,
-    /// What its conduct makes of it.
-    pub(crate) wish: W,
+    /// What its behaviour makes of it.
+    pub(crate) request: W,
 }
 
-impl<W> Question<W> {
+impl<W> Pending<W> {
     /// What can meet it.
-    pub(crate) fn sort(&self) -> Meets {
+    pub(crate) fn sort(&self) -> Trigger {
         if self.is_head {
-            Meets::Head
+            Trigger::Head
         } else {
-            Meets::Exchange
+            Trigger::Exchange
         }
     }
 }
@@ -50,33 +50,33 @@ pub(crate) struct Ending {
     /// The number of its connection, from 1 in the order of accepting.
     pub(crate) connection: u64,
     /// What it met.
-    pub(crate) met: Option<Misbehaviour>,
+    pub(crate) misbehaviour: Option<Misbehaviour>,
     /// The clock just before the send that carried the first byte; none if nothing was sent.
     pub(crate) departure: Option<Instant>,
 }
 
 /// What the loop asks.
-pub(crate) trait Conduct {
+pub(crate) trait Behaviour {
     /// What is kept of a request from its head to its end.
-    type Wish: Debug;
+    type Request: Debug;
 
     /// A connection was accepted: what it meets.
     fn accept(&mut self) -> Option<Misbehaviour>;
 
     /// A request's head is there.
-    fn wish(&mut self, asked: &Asked<'_>) -> Self::Wish;
+    fn request(&mut self, asked: &Asked<'_>) -> Self::Request;
 
     /// The request is complete: when it is answered at the earliest.
-    fn due(&mut self, wish: &Self::Wish, stamps: Stamps) -> Instant;
+    fn due(&mut self, request: &Self::Request, stamps: Stamps) -> Instant;
 
     /// Its turn has come: what it meets. Each request is asked about once.
-    fn meet(&mut self, question: &Question<Self::Wish>) -> Option<Misbehaviour>;
+    fn misbehaviour(&mut self, pending: &Pending<Self::Request>) -> Option<Misbehaviour>;
 
     /// The right answer to a request, or to none at all.
-    fn right(&self, question: Option<&Question<Self::Wish>>) -> Cow<'_, [u8]>;
+    fn expected(&self, pending: Option<&Pending<Self::Request>>) -> Cow<'_, [u8]>;
 
     /// It is over with a request, well or not.
-    fn end(&mut self, question: &Question<Self::Wish>, ending: Ending);
+    fn end(&mut self, pending: &Pending<Self::Request>, ending: Ending);
 
     /// How much processor time goes into each request.
     fn work(&self) -> Nanos {
@@ -95,7 +95,7 @@ pub(crate) trait Conduct {
     }
 }
 
-/// Conduct by script alone: whatever is asked, and at once.
+/// Behaviour by script alone: whatever is asked, and at once.
 #[derive(Debug)]
 pub(crate) struct Scripted(Chooser);
 
@@ -105,33 +105,33 @@ impl Scripted {
     }
 }
 
-impl Conduct for Scripted {
-    type Wish = ();
+impl Behaviour for Scripted {
+    type Request = ();
 
     fn accept(&mut self) -> Option<Misbehaviour> {
-        self.0.choose(Meets::Connection)
+        self.0.choose(Trigger::Connection)
     }
 
-    fn wish(&mut self, _: &Asked<'_>) {}
+    fn request(&mut self, _: &Asked<'_>) {}
 
     fn due(&mut self, (): &(), stamps: Stamps) -> Instant {
         stamps.read
     }
 
-    fn meet(&mut self, question: &Question<()>) -> Option<Misbehaviour> {
-        self.0.choose(question.sort())
+    fn misbehaviour(&mut self, pending: &Pending<()>) -> Option<Misbehaviour> {
+        self.0.choose(pending.sort())
     }
 
-    fn right(&self, question: Option<&Question<()>>) -> Cow<'_, [u8]> {
-        let form = question.map_or((false, true), |asked| (asked.is_head, asked.keepalive));
-        Cow::Borrowed(right(form.0, form.1))
+    fn expected(&self, pending: Option<&Pending<()>>) -> Cow<'_, [u8]> {
+        let form = pending.map_or((false, true), |asked| (asked.is_head, asked.keepalive));
+        Cow::Borrowed(expected(form.0, form.1))
     }
 
-    fn end(&mut self, _: &Question<()>, _: Ending) {}
+    fn end(&mut self, _: &Pending<()>, _: Ending) {}
 }
 
 /// A ring on whose thread one can also let time pass without hearing of anything.
-pub(crate) trait Still: Ring {
+pub(crate) trait PausableRing: Ring {
     /// Sleeps until then.
     fn sleep_until(&mut self, until: Instant);
 
@@ -139,7 +139,7 @@ pub(crate) trait Still: Ring {
     fn burn_until(&mut self, until: Instant);
 }
 
-impl Still for Epoll {
+impl PausableRing for Epoll {
     fn sleep_until(&mut self, until: Instant) {
         clock::sleep_until(until);
     }

@@ -1,7 +1,7 @@
-//! Connections coming and going: accepted while the door is open, closed, and told of when they are gone.
+//! Connections coming and going: accepted while it listens, closed, and reported when they are gone.
 
-use super::super::conduct::{Conduct, Ending, Still};
-use super::super::connections::{Connection, Doing, Upcoming};
+use super::super::behaviour::{Behaviour, Ending, PausableRing};
+use super::super::connections::{Activity, Connection, Upcoming};
 use super::Worker;
 use kernel::{Closing, Errno, Token};
 use units::{Instant, Nanos};
@@ -13,22 +13,24 @@ const ACCEPTS: u32 = 64;
 
 /// Whether connections come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
-    Open,
+pub(super) enum Listening {
+    Accepting,
     /// Listening, but accepting nothing before this moment.
-    Shut(Instant),
+    Paused(Instant),
     /// Not listening before this moment.
-    Closed(Instant),
+    Stopped(Instant),
 }
 
-impl<R: Still, C: Conduct> Worker<R, C> {
+impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     pub(super) fn can_accept(&self) -> bool {
-        self.door == Door::Open && !self.called.is_empty() && self.now >= self.paused
+        self.listening == Listening::Accepting && !self.called.is_empty() && self.now >= self.paused
     }
 
-    pub(super) fn see_to_door(&mut self) -> bool {
-        match self.door {
-            Door::Shut(until) | Door::Closed(until) if until <= self.now => self.open_door(),
+    pub(super) fn accept_waiting(&mut self) -> bool {
+        match self.listening {
+            Listening::Paused(until) | Listening::Stopped(until) if until <= self.now => {
+                self.resume_listening()
+            }
             _ => {}
         }
         let mut accepts = 0;
@@ -51,9 +53,9 @@ impl<R: Still, C: Conduct> Worker<R, C> {
             Ok(Some(_)) => {
                 self.log.connections += 1;
                 let connection = self.connections.fill(token);
-                if let Some(met) = self.conduct.accept() {
-                    self.log.add(met);
-                    connection.doing = Some(Doing::greet(met));
+                if let Some(misbehaviour) = self.behaviour.accept() {
+                    self.log.add(misbehaviour);
+                    connection.activity = Some(Activity::greet(misbehaviour));
                     self.advance(token);
                 }
             }
@@ -68,16 +70,16 @@ impl<R: Still, C: Conduct> Worker<R, C> {
     }
 
     /// The outage is over.
-    pub(super) fn open_door(&mut self) {
-        if let Door::Closed(_) = self.door
+    pub(super) fn resume_listening(&mut self) {
+        if let Listening::Stopped(_) = self.listening
             && self.listen_again().is_err()
         {
             self.close_listeners();
             self.log.accept_errors += 1;
-            self.door = Door::Closed(self.now + PAUSE);
+            self.listening = Listening::Stopped(self.now + PAUSE);
             return;
         }
-        self.door = Door::Open;
+        self.listening = Listening::Accepting;
     }
 
     fn listen_again(&mut self) -> Result<(), Errno> {
@@ -88,9 +90,9 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         Ok(())
     }
 
-    pub(super) fn close_door(&mut self) {
+    pub(super) fn stop_listening(&mut self) {
         self.close_listeners();
-        self.door = Door::Closed(self.now + self.spans.outage);
+        self.listening = Listening::Stopped(self.now + self.spans.outage);
     }
 
     /// Closes what is open of them.
@@ -115,31 +117,31 @@ impl<R: Still, C: Conduct> Worker<R, C> {
         self.give_up(&mut connection);
     }
 
-    /// Tells the conduct of all that was asked on a connection and is not over.
-    fn give_up(&mut self, connection: &mut Connection<C::Wish>) {
-        if let Some(doing) = connection.doing.take() {
-            self.end(connection.number, &doing);
+    /// Tells the behaviour of all that was asked on a connection and is not over.
+    fn give_up(&mut self, connection: &mut Connection<C::Request>) {
+        if let Some(activity) = connection.activity.take() {
+            self.end(connection.number, &activity);
         }
         for upcoming in connection.asked.drain(..) {
-            if let Upcoming::Request(question) = upcoming {
+            if let Upcoming::Request(pending) = upcoming {
                 let ending = Ending {
                     connection: connection.number,
-                    met: None,
+                    misbehaviour: None,
                     departure: None,
                 };
-                self.conduct.end(&question, ending);
+                self.behaviour.end(&pending, ending);
             }
         }
     }
 
-    pub(super) fn end(&mut self, connection: u64, doing: &Doing<C::Wish>) {
-        if let Some(question) = &doing.question {
+    pub(super) fn end(&mut self, connection: u64, activity: &Activity<C::Request>) {
+        if let Some(pending) = &activity.pending {
             let ending = Ending {
                 connection,
-                met: doing.met,
-                departure: doing.departure,
+                misbehaviour: activity.misbehaviour,
+                departure: activity.departure,
             };
-            self.conduct.end(question, ending);
+            self.behaviour.end(pending, ending);
         }
     }
 }

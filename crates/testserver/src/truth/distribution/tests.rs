@@ -1,4 +1,4 @@
-//! Each law's draws against its distribution function, written down here once more; and that wrong laws fail that.
+//! Each distribution's draws against its distribution function, written down here once more; and that wrong ones fail.
 
 use super::*;
 
@@ -21,25 +21,31 @@ fn anderson_darling(mut parts: Vec<f64>) -> f64 {
 /// What A² exceeds once in a hundred times, however many draws there are (Stephens 1974, table 1.3).
 const LIMIT: f64 = 3.857;
 
-fn draws(law: Law) -> impl Iterator<Item = f64> {
-    (0..DRAWS).map(move |id| delay(law, SEED, id).as_nanos() as f64)
+fn draws(given: Distribution) -> impl Iterator<Item = f64> {
+    (0..DRAWS).map(move |id| delay(given, SEED, id).as_nanos() as f64)
 }
 
-/// A² of the draws of `drawn` held against the distribution function of `law`.
-fn misfit(drawn: Law, law: Law) -> f64 {
-    anderson_darling(draws(drawn).map(|nanos| distribution(law, nanos)).collect())
+/// A² of the draws of `drawn`, compared with the distribution function of `given`.
+fn misfit(drawn: Distribution, given: Distribution) -> f64 {
+    anderson_darling(
+        draws(drawn)
+            .map(|nanos| distribution(given, nanos))
+            .collect(),
+    )
 }
 
 /// The share of delays of at most `nanos`, as textbooks have it.
-fn distribution(law: Law, nanos: f64) -> f64 {
-    match law {
-        Law::Uniform { low, high } => {
+fn distribution(given: Distribution, nanos: f64) -> f64 {
+    match given {
+        Distribution::Uniform { low, high } => {
             ((nanos - float(low)) / (float(high) - float(low))).clamp(0.0, 1.0)
         }
-        Law::Exponential { mean } => 1.0 - (-nanos / float(mean)).exp(),
-        Law::Lognormal { median, sigma } => normal((nanos / float(median)).ln() / sigma),
-        Law::Pareto { scale, shape } => (1.0 - (float(scale) / nanos).powf(shape)).max(0.0),
-        Law::Constant { .. } | Law::Bimodal { .. } => panic!("{law} has steps"),
+        Distribution::Exponential { mean } => 1.0 - (-nanos / float(mean)).exp(),
+        Distribution::Lognormal { median, sigma } => normal((nanos / float(median)).ln() / sigma),
+        Distribution::Pareto { scale, shape } => {
+            (1.0 - (float(scale) / nanos).powf(shape)).max(0.0)
+        }
+        Distribution::Constant { .. } | Distribution::Bimodal { .. } => panic!("{given} has steps"),
     }
 }
 
@@ -53,7 +59,7 @@ fn normal(z: f64) -> f64 {
     0.5 + sum * (-z * z / 2.0).exp() / TAU.sqrt()
 }
 
-fn law(text: &str) -> Law {
+fn parsed(text: &str) -> Distribution {
     text.parse()
         .unwrap_or_else(|wrong| panic!("{text}: {wrong}"))
 }
@@ -70,7 +76,7 @@ const SMOOTH: [&str; 6] = [
 #[test]
 fn the_draws_of_each_law_fit_it() {
     for text in SMOOTH {
-        let misfit = misfit(law(text), law(text));
+        let misfit = misfit(parsed(text), parsed(text));
         assert!(misfit < LIMIT, "{text}: A² = {misfit}");
     }
 }
@@ -79,7 +85,7 @@ fn the_draws_of_each_law_fit_it() {
 fn the_draws_of_no_law_fit_another() {
     for (index, drawn) in SMOOTH.iter().enumerate() {
         for (other, wanted) in SMOOTH.iter().enumerate() {
-            let misfit = misfit(law(drawn), law(wanted));
+            let misfit = misfit(parsed(drawn), parsed(wanted));
             assert!(
                 other == index || misfit > 100.0,
                 "{drawn} as {wanted}: A² = {misfit}"
@@ -110,15 +116,15 @@ fn a_law_that_is_a_little_wrong_is_found_out() {
         ),
     ];
     for (drawn, wanted) in cases {
-        let misfit = misfit(law(drawn), law(wanted));
+        let misfit = misfit(parsed(drawn), parsed(wanted));
         assert!(misfit > LIMIT, "{drawn} as {wanted}: A² = {misfit}");
     }
 }
 
 #[test]
 fn delays_that_follow_each_other_are_strangers() {
-    let law = law("law=uniform&low=0s&high=1s");
-    let parts: Vec<f64> = draws(law).map(|nanos| nanos / 1e9 - 0.5).collect();
+    let given = parsed("law=uniform&low=0s&high=1s");
+    let parts: Vec<f64> = draws(given).map(|nanos| nanos / 1e9 - 0.5).collect();
     for lag in [1, 2, 7, 64, 1000] {
         let pairs = parts.iter().zip(&parts[lag..]);
         let covariance: f64 = pairs.map(|(a, b)| a * b).sum();
@@ -133,10 +139,10 @@ fn delays_that_follow_each_other_are_strangers() {
 
 #[test]
 fn a_constant_is_constant_and_of_two_values_each_has_its_share() {
-    let constant = law("law=constant&mean=5ms");
+    let constant = parsed("law=constant&mean=5ms");
     assert!(draws(constant).all(|nanos| nanos == 5e6));
     for (share, deviations) in [(0.01, 4.0), (0.3, 4.0), (0.0, 0.0), (1.0, 0.0)] {
-        let two = law(&format!("law=bimodal&low=1ms&high=9ms&share={share}"));
+        let two = parsed(&format!("law=bimodal&low=1ms&high=9ms&share={share}"));
         let high = draws(two).filter(|nanos| *nanos == 9e6).count() as f64;
         let low = draws(two).filter(|nanos| *nanos == 1e6).count() as f64;
         let n = DRAWS as f64;
@@ -176,7 +182,7 @@ fn single_delays_are_those_of_the_definition() {
         ),
     ];
     for (text, wanted) in cases {
-        let drawn = [0, 1, 2].map(|id| delay(law(text), 7, id).as_nanos());
+        let drawn = [0, 1, 2].map(|id| delay(parsed(text), 7, id).as_nanos());
         // A float's last bit may be another one elsewhere.
         let is_same = drawn.iter().zip(wanted).all(|(a, b)| a.abs_diff(*b) <= 1);
         assert!(is_same, "{text}: {drawn:?}");
@@ -185,9 +191,9 @@ fn single_delays_are_those_of_the_definition() {
 
 #[test]
 fn no_delay_is_longer_than_an_hour() {
-    let wild = law("law=pareto&scale=1h&shape=0.001");
+    let wild = parsed("law=pareto&scale=1h&shape=0.001");
     assert!(draws(wild).all(|nanos| nanos == float(DELAY_MAX)));
-    let wild = law("law=lognormal&median=1h&sigma=1000");
+    let wild = parsed("law=lognormal&median=1h&sigma=1000");
     assert!(draws(wild).all(|nanos| nanos <= float(DELAY_MAX)));
 }
 
@@ -201,7 +207,7 @@ fn laws_of_nothing_wait_for_nothing() {
         "law=pareto&scale=0s&shape=0.001",
         "law=bimodal&low=0s&high=0s&share=1",
     ] {
-        assert!(draws(law(text)).all(|nanos| nanos == 0.0), "{text}");
+        assert!(draws(parsed(text)).all(|nanos| nanos == 0.0), "{text}");
     }
 }
 
@@ -212,8 +218,8 @@ fn a_law_is_read_as_it_is_shown() {
         "law=bimodal&low=0s&high=1h&share=0.125",
     ];
     for text in SMOOTH.into_iter().chain(steps) {
-        let read = law(text);
-        assert_eq!(law(&read.to_string()), read, "{text}");
+        let read = parsed(text);
+        assert_eq!(parsed(&read.to_string()), read, "{text}");
     }
 }
 
@@ -226,7 +232,7 @@ fn what_is_no_law_is_told_in_one_sentence() {
         ),
         (
             "law=gamma",
-            "law: `gamma` is not a law; write constant, uniform, exponential, lognormal, pareto or bimodal",
+            "given: `gamma` is not a given; write constant, uniform, exponential, lognormal, pareto or bimodal",
         ),
         (
             "law=constant",
@@ -275,7 +281,7 @@ fn what_is_no_law_is_told_in_one_sentence() {
     ];
     for (text, sentence) in cases {
         assert_eq!(
-            text.parse::<Law>().unwrap_err().to_string(),
+            text.parse::<Distribution>().unwrap_err().to_string(),
             *sentence,
             "{text}"
         );

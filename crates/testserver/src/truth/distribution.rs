@@ -1,17 +1,17 @@
-//! The laws of delays: how long a request waits, as a function of seed and id.
+//! The distributions of delays: how long a request waits, as a function of seed and id.
 //!
 //! Each is drawn by its inverse distribution function from one number (the lognormal one by Box and Muller's formula
 //! from two), because that is short, exact to the last bits of a float, and done again in any language in a line. It
 //! knows no clock: a delay is a span, and what it is counted from is the server's to say.
 
 use super::draw::{Stream, uniform};
-use super::query::{Query, Wrong, share};
+use super::query::{Query, QueryError, share};
 use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 use units::Nanos;
 
-/// The longest delay; a law that would draw a longer one draws this. Nobody waits longer for an answer, and a span of
+/// The longest delay; a distribution that would draw a longer one draws this. No client waits longer for a response, and a span of
 /// this size keeps all its nanoseconds in a float.
 pub const DELAY_MAX: Nanos = Nanos::from_secs(3600);
 /// The largest sigma and shape: with sigma 20 one in three delays is beyond any limit already.
@@ -20,7 +20,7 @@ const NUMBER_MAX: f64 = 1000.0;
 /// How long requests wait. Times are at most [`DELAY_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum Law {
+pub enum Distribution {
     /// Always the same.
     Constant {
         /// That.
@@ -63,27 +63,27 @@ pub enum Law {
     },
 }
 
-/// What is named when a law is not known.
+/// The names of all distributions, for the message about an unknown one.
 const NAMES: &str = "constant, uniform, exponential, lognormal, pareto or bimodal";
 
 /// How long request `id` waits. The same three give the same delay, always and everywhere.
-pub fn delay(law: Law, seed: u64, id: u64) -> Nanos {
+pub fn delay(distribution: Distribution, seed: u64, id: u64) -> Nanos {
     let part = uniform(seed, Stream::Delay, id);
-    let nanos = match law {
-        Law::Constant { mean } => return mean.min(DELAY_MAX),
-        Law::Uniform { low, high } => float(low) + part * (float(high) - float(low)),
-        Law::Exponential { mean } => exponential(float(mean), part),
-        Law::Lognormal { median, sigma } => {
+    let nanos = match distribution {
+        Distribution::Constant { mean } => return mean.min(DELAY_MAX),
+        Distribution::Uniform { low, high } => float(low) + part * (float(high) - float(low)),
+        Distribution::Exponential { mean } => exponential(float(mean), part),
+        Distribution::Lognormal { median, sigma } => {
             let angle = TAU * uniform(seed, Stream::Angle, id);
             float(median) * (sigma * (-2.0 * part.ln()).sqrt() * angle.cos()).exp()
         }
-        Law::Pareto { scale, shape } => float(scale) * part.powf(-1.0 / shape),
-        Law::Bimodal { low, high, share } => float(if part < share { high } else { low }),
+        Distribution::Pareto { scale, shape } => float(scale) * part.powf(-1.0 / shape),
+        Distribution::Bimodal { low, high, share } => float(if part < share { high } else { low }),
     };
     span(nanos)
 }
 
-/// The exponential law's inverse; `part` and 1 - `part` are alike, and this one has a logarithm.
+/// The inverse of the exponential distribution; `part` and 1 - `part` are alike, and this one has a logarithm.
 pub(super) fn exponential(mean: f64, part: f64) -> f64 {
     -mean * part.ln()
 }
@@ -97,29 +97,29 @@ pub(super) fn span(nanos: f64) -> Nanos {
     Nanos::from_nanos(nanos.round() as u64).min(DELAY_MAX)
 }
 
-impl Law {
-    /// Reads the law out of a query, and leaves the rest there.
-    pub(super) fn take(query: &mut Query<'_>) -> Result<Law, Wrong> {
-        let law = match query.need("law", "name one such as law=constant&mean=5ms")? {
-            "constant" => Law::Constant {
+impl Distribution {
+    /// Reads the distribution out of a query, and leaves the rest there.
+    pub(super) fn take(query: &mut Query<'_>) -> Result<Distribution, QueryError> {
+        let distribution = match query.need("law", "name one such as law=constant&mean=5ms")? {
+            "constant" => Distribution::Constant {
                 mean: query.time("mean", DELAY_MAX)?,
             },
-            "uniform" => Law::Uniform {
+            "uniform" => Distribution::Uniform {
                 low: query.time("low", DELAY_MAX)?,
                 high: query.time("high", DELAY_MAX)?,
             },
-            "exponential" => Law::Exponential {
+            "exponential" => Distribution::Exponential {
                 mean: query.time("mean", DELAY_MAX)?,
             },
-            "lognormal" => Law::Lognormal {
+            "lognormal" => Distribution::Lognormal {
                 median: query.time("median", DELAY_MAX)?,
                 sigma: query.number("sigma", NUMBER_MAX)?,
             },
-            "pareto" => Law::Pareto {
+            "pareto" => Distribution::Pareto {
                 scale: query.time("scale", DELAY_MAX)?,
                 shape: query.number("shape", NUMBER_MAX)?,
             },
-            "bimodal" => Law::Bimodal {
+            "bimodal" => Distribution::Bimodal {
                 low: query.time("low", DELAY_MAX)?,
                 high: query.time("high", DELAY_MAX)?,
                 share: share(
@@ -127,49 +127,55 @@ impl Law {
                     query.need("share", "say how many have `high`, from 0 to 1")?,
                 )?,
             },
-            other => return Err(Wrong::value("law", other, "a law", NAMES)),
+            other => {
+                return Err(QueryError::value("law", other, "a law", NAMES));
+            }
         };
-        law.sound()
+        distribution.sound()
     }
 
-    fn sound(self) -> Result<Law, Wrong> {
+    fn sound(self) -> Result<Distribution, QueryError> {
         match self {
-            Law::Uniform { low, high } | Law::Bimodal { low, high, .. } if low > high => {
-                Err(Wrong::Pair("`low=` is above `high=`; swap them"))
+            Distribution::Uniform { low, high } | Distribution::Bimodal { low, high, .. }
+                if low > high =>
+            {
+                Err(QueryError::Pair("`low=` is above `high=`; swap them"))
             }
-            law => Ok(law),
+            distribution => Ok(distribution),
         }
     }
 }
 
-impl FromStr for Law {
-    type Err = Wrong;
+impl FromStr for Distribution {
+    type Err = QueryError;
 
     /// Reads what a URL says behind `/delay?`, without an id: `law=exponential&mean=5ms`.
-    fn from_str(text: &str) -> Result<Law, Wrong> {
+    fn from_str(text: &str) -> Result<Distribution, QueryError> {
         let mut query = Query::new(text)?;
-        let law = Law::take(&mut query)?;
-        query.end().map(|()| law)
+        let distribution = Distribution::take(&mut query)?;
+        query.end().map(|()| distribution)
     }
 }
 
-impl fmt::Display for Law {
-    /// As a URL says it, times in nanoseconds: reading it again gives the same law.
+impl fmt::Display for Distribution {
+    /// As a URL says it, times in nanoseconds: reading it again gives the same distribution.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = |span: Nanos| span.as_nanos();
         match *self {
-            Law::Constant { mean } => write!(f, "law=constant&mean={}ns", nanos(mean)),
-            Law::Uniform { low, high } => {
+            Distribution::Constant { mean } => write!(f, "law=constant&mean={}ns", nanos(mean)),
+            Distribution::Uniform { low, high } => {
                 write!(f, "law=uniform&low={}ns&high={}ns", nanos(low), nanos(high))
             }
-            Law::Exponential { mean } => write!(f, "law=exponential&mean={}ns", nanos(mean)),
-            Law::Lognormal { median, sigma } => {
+            Distribution::Exponential { mean } => {
+                write!(f, "law=exponential&mean={}ns", nanos(mean))
+            }
+            Distribution::Lognormal { median, sigma } => {
                 write!(f, "law=lognormal&median={}ns&sigma={sigma}", nanos(median))
             }
-            Law::Pareto { scale, shape } => {
+            Distribution::Pareto { scale, shape } => {
                 write!(f, "law=pareto&scale={}ns&shape={shape}", nanos(scale))
             }
-            Law::Bimodal { low, high, share } => {
+            Distribution::Bimodal { low, high, share } => {
                 let (low, high) = (nanos(low), nanos(high));
                 write!(f, "law=bimodal&low={low}ns&high={high}ns&share={share}")
             }

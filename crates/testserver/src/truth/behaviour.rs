@@ -1,13 +1,13 @@
 //! How the truth server decides: what a request asks, when it is due, what it meets, and what is written down of it.
 
+use super::distribution::{Distribution, delay};
 use super::faults::Faults;
-use super::law::{Law, delay};
 use super::log::{Record, Writer};
-use super::query::Wrong;
+use super::query::QueryError;
 use super::queue::Queue;
 use super::stall::Stall;
 use super::target::{self, Target};
-use crate::misbehaviour::{Chooser, Conduct, Ending, Meets, Misbehaviour, Question, Stamps};
+use crate::misbehaviour::{Behaviour, Chooser, Ending, Misbehaviour, Pending, Stamps, Trigger};
 use counterweight::parts::{Form, PrebuiltResponses, ResponseKey, choose, date, find};
 use kernel::clock;
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ const ANSWER: &[u8] = b"/hello";
 
 /// What a request asks, for as long as it takes.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct Request {
     id: u64,
     id_given: bool,
     kind: Kind,
@@ -31,16 +31,16 @@ pub(super) struct Wish {
 #[derive(Debug)]
 enum Kind {
     /// After a delay.
-    Delay(Law),
+    Delay(Distribution),
     /// With what this row of the faults has for it.
     Fault(usize),
     /// One of the resources.
     Resource,
     /// With this sentence.
-    Wrong(Wrong),
+    QueryError(QueryError),
 }
 
-/// The laws of one server, and how far their counts are.
+/// The distributions of one server, and how far their counts are.
 pub(super) struct Truthful {
     pub(super) seed: u64,
     /// When the first stall began.
@@ -48,7 +48,7 @@ pub(super) struct Truthful {
     pub(super) stall: Option<Stall>,
     pub(super) work: Nanos,
     pub(super) queue: Option<Queue>,
-    /// Whom the server's own rules meet.
+    /// The server's own rules.
     pub(super) chooser: Chooser,
     /// Those that requests ask for.
     pub(super) faults: Faults,
@@ -60,14 +60,14 @@ pub(super) struct Truthful {
     pub(super) writer: Option<Writer>,
 }
 
-impl Conduct for Truthful {
-    type Wish = Wish;
+impl Behaviour for Truthful {
+    type Request = Request;
 
     fn accept(&mut self) -> Option<Misbehaviour> {
-        self.chooser.choose(Meets::Connection)
+        self.chooser.choose(Trigger::Connection)
     }
 
-    fn wish(&mut self, asked: &Asked<'_>) -> Wish {
+    fn request(&mut self, asked: &Asked<'_>) -> Request {
         // What is not UTF-8 is none of the server's own paths.
         let path = std::str::from_utf8(asked.path).unwrap_or_default();
         let (id, target) = target::read(path, self.seed);
@@ -77,12 +77,15 @@ impl Conduct for Truthful {
             _ => find(ANSWER),
         };
         let kind = match target {
-            Target::Delay(law) => Kind::Delay(law),
-            Target::Fault(rule) => self.faults.row(rule).map_or_else(Kind::Wrong, Kind::Fault),
+            Target::Delay(distribution) => Kind::Delay(distribution),
+            Target::Fault(rule) => self
+                .faults
+                .row(rule)
+                .map_or_else(Kind::QueryError, Kind::Fault),
             Target::Resource => Kind::Resource,
-            Target::Wrong(wrong) => Kind::Wrong(wrong),
+            Target::QueryError(wrong) => Kind::QueryError(wrong),
         };
-        Wish {
+        Request {
             id: id.unwrap_or_else(|| self.count()),
             id_given: id.is_some(),
             kind,
@@ -95,55 +98,55 @@ impl Conduct for Truthful {
         }
     }
 
-    fn due(&mut self, wish: &Wish, stamps: Stamps) -> Instant {
-        self.wrong += u64::from(matches!(wish.kind, Kind::Wrong(_)));
+    fn due(&mut self, request: &Request, stamps: Stamps) -> Instant {
+        self.wrong += u64::from(matches!(request.kind, Kind::QueryError(_)));
         let arrival = stamps.received.unwrap_or(stamps.read);
         let served = match &mut self.queue {
-            Some(queue) => queue.pass(arrival, self.seed, wish.id),
+            Some(queue) => queue.pass(arrival, self.seed, request.id),
             None => arrival,
         };
-        match wish.kind {
-            Kind::Delay(law) => served + delay(law, self.seed, wish.id),
+        match request.kind {
+            Kind::Delay(distribution) => served + delay(distribution, self.seed, request.id),
             _ if self.queue.is_some() => served,
             _ => stamps.read,
         }
     }
 
-    fn meet(&mut self, question: &Question<Wish>) -> Option<Misbehaviour> {
-        let sort = question.sort();
-        let asked = match question.wish.kind {
+    fn misbehaviour(&mut self, pending: &Pending<Request>) -> Option<Misbehaviour> {
+        let sort = pending.sort();
+        let asked = match pending.request.kind {
             Kind::Fault(row) => self.faults.count(row, sort),
             _ => None,
         };
         self.chooser.choose(sort).or(asked)
     }
 
-    fn right(&self, question: Option<&Question<Wish>>) -> Cow<'_, [u8]> {
-        let Some(question) = question else {
+    fn expected(&self, pending: Option<&Pending<Request>>) -> Cow<'_, [u8]> {
+        let Some(pending) = pending else {
             return Cow::Borrowed(self.prebuilt.bytes(ResponseKey {
                 resource: find(ANSWER),
                 form: Form::Kept,
                 is_head: false,
             }));
         };
-        match &question.wish.kind {
-            Kind::Wrong(wrong) => Cow::Owned(explain(wrong, question)),
-            _ => Cow::Borrowed(self.prebuilt.bytes(question.wish.answer)),
+        match &pending.request.kind {
+            Kind::QueryError(wrong) => Cow::Owned(explain(wrong, pending)),
+            _ => Cow::Borrowed(self.prebuilt.bytes(pending.request.answer)),
         }
     }
 
-    fn end(&mut self, question: &Question<Wish>, ending: Ending) {
+    fn end(&mut self, pending: &Pending<Request>, ending: Ending) {
         if let Some(writer) = &mut self.writer {
             writer.add(&Record {
-                id: question.wish.id,
-                received: question.stamps.received.unwrap_or(Instant::ZERO),
-                read: question.stamps.read,
-                due: question.due,
+                id: pending.request.id,
+                received: pending.stamps.received.unwrap_or(Instant::ZERO),
+                read: pending.stamps.read,
+                due: pending.due,
                 departure: ending.departure.unwrap_or(Instant::ZERO),
                 connection: ending.connection as u32,
-                misbehaviour: ending.met,
-                id_given: question.wish.id_given,
-                wrong: matches!(question.wish.kind, Kind::Wrong(_)),
+                misbehaviour: ending.misbehaviour,
+                id_given: pending.request.id_given,
+                wrong: matches!(pending.request.kind, Kind::QueryError(_)),
             });
         }
     }
@@ -174,19 +177,19 @@ impl Truthful {
 }
 
 /// The whole answer to a query that cannot be understood.
-fn explain(wrong: &Wrong, question: &Question<Wish>) -> Vec<u8> {
+fn explain(wrong: &QueryError, pending: &Pending<Request>) -> Vec<u8> {
     let sentence = format!("{wrong}\n");
     let mut bytes = Vec::new();
     let response = Response {
         status: 400,
-        version: question.wish.version,
+        version: pending.request.version,
         date: &date(clock::realtime().as_secs()),
         content_length: Some(sentence.len() as u64),
-        keepalive: question.keepalive,
+        keepalive: pending.keepalive,
         headers: &[("Content-Type", "text/plain")],
     };
     response.encode(&mut bytes);
-    if !question.is_head {
+    if !pending.is_head {
         bytes.extend_from_slice(sentence.as_bytes());
     }
     bytes
