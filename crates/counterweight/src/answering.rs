@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use units::Instant;
 use wire::Version;
-use wire::http1::{Asked, CONTINUE, Refusal, Requests, Response, ServerSink};
+use wire::http1::{CONTINUE, Refusal, RequestCache, RequestHead, Response, ServerSink};
 
 /// Answers that are made before the client has to take some: two or three dozen large ones, hundreds of small ones.
 const OUT_LIMIT: usize = 64 * 1024;
@@ -134,7 +134,7 @@ pub(crate) struct Read {
 #[inline]
 pub(crate) fn read(
     slot: &mut Slot,
-    requests: &mut Requests,
+    requests: &mut RequestCache,
     context: &mut ResponseContext,
     input: &[u8],
 ) -> Read {
@@ -210,7 +210,7 @@ impl ResponseContext {
     }
 
     #[inline]
-    fn choose(&mut self, asked: &Asked<'_>) -> Chosen {
+    fn choose(&mut self, asked: &RequestHead<'_>) -> Chosen {
         let form = Form::new(asked.version, asked.keepalive);
         match &mut self.site {
             Site::BuiltIn => {}
@@ -290,7 +290,7 @@ impl ResponseContext {
     }
 }
 
-fn choose_page(asked: &Asked<'_>, form: Form) -> Chosen {
+fn choose_page(asked: &RequestHead<'_>, form: Form) -> Chosen {
     let is_head = asked.method == "HEAD";
     match Page::find(asked.path) {
         Some(page) if is_head || asked.method == "GET" => Chosen::Page(page, form, is_head),
@@ -375,7 +375,7 @@ impl Answering<'_> {
 
 impl ServerSink for Answering<'_> {
     #[inline]
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         if self.reading.is_last {
             return;
         }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::{Instant, Nanos};
 use wire::Version;
-use wire::http1::Asked;
+use wire::http1::RequestHead;
 
 /// Written when so much has come together,
 const FULL: usize = 16 * 1024;
@@ -123,7 +123,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Of a request that was read.
-    pub(crate) fn note(&mut self, asked: &Asked<'_>) {
+    pub(crate) fn note(&mut self, asked: &RequestHead<'_>) {
         self.clear();
         let version = match asked.version {
             Version::Http10 => " HTTP/1.0",

@@ -48,7 +48,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Instant, Nanos};
-use wire::http1::{self, Requests};
+use wire::http1::{self, RequestCache};
 
 /// How long a wait lasts at most: a stop is seen that soon, and the wheel looked at that often.
 const TICK: Nanos = Nanos::from_millis(50);
@@ -78,7 +78,7 @@ pub(crate) struct Worker<R> {
     /// No accepting before.
     paused: Instant,
     slots: Slots,
-    requests: Requests,
+    requests: RequestCache,
     context: ResponseContext,
     wheel: Wheel,
     /// Connections that can go on at once and have had their share of this turn. Some may have closed since.
@@ -121,7 +121,7 @@ impl<R: Ring> Worker<R> {
             listeners: Vec::new(),
             paused: Instant::ZERO,
             slots: Slots::new(rows.min(TOKENS - FIRST)),
-            requests: Requests::new(http1::Limits {
+            requests: RequestCache::new(http1::Limits {
                 head: limits.head_bytes,
                 body: limits.body_bytes,
             }),

@@ -12,7 +12,7 @@ use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Front, Head, Sink, Violation};
+use wire::{Connection, Ending, ExchangeId, Head, InlineDeque, Sink, Violation};
 
 /// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
@@ -438,7 +438,7 @@ struct End {
 /// The sink of one receive, or of one cutting off.
 pub(crate) struct ResponseSink<'a, 'p> {
     at: Instant,
-    flights: &'a mut Front<Flight>,
+    flights: &'a mut InlineDeque<Flight>,
     hasher: &'a mut Option<Hasher>,
     recorder: &'a mut Recorder<'p>,
     /// Whether the connection has not answered yet: its first body is fingerprinted.

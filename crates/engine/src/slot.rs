@@ -13,7 +13,7 @@ use crate::job::RequestIndex;
 use crc32fast::Hasher;
 use record::{Exchange, Step};
 use units::{Instant, Nanos};
-use wire::{Connection, Front, Heads};
+use wire::{Connection, HeadCache, InlineDeque};
 
 /// The first wait after a failed connect; doubled by every further failure, up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Nanos = Nanos::from_millis(1);
@@ -107,7 +107,7 @@ impl Flight {
 #[repr(C, align(64))]
 pub(crate) struct Slot<'p> {
     /// What is under way, in the order in which it was opened.
-    pub(crate) flights: Front<Flight>,
+    pub(crate) flights: InlineDeque<Flight>,
     pub(crate) state: State,
     /// Exchanges opened on the present connection.
     pub(crate) opened: u64,
@@ -127,12 +127,12 @@ const _: () = assert!(size_of::<Slot<'_>>() <= 384);
 
 impl Slot<'_> {
     /// A slot whose connections recognise the heads that any of those have read that share `heads`.
-    pub(crate) fn new(pipeline: u32, heads: &Heads) -> Self {
+    pub(crate) fn new(pipeline: u32, heads: &HeadCache) -> Self {
         Slot {
             connection: Connection::http1_sharing(pipeline, heads),
             state: State::Closed,
             pending: None,
-            flights: Front::default(),
+            flights: InlineDeque::default(),
             opened: 0,
             blocked: false,
             residue: 0,

@@ -39,7 +39,7 @@ use resending::Resend;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use units::{Instant, Nanos};
-use wire::Heads;
+use wire::HeadCache;
 
 /// While it waits for the other threads a thread looks around this often.
 const GLANCE: Nanos = Nanos::from_millis(1);
@@ -144,7 +144,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             StallDetector::closed(capacity)
         };
         let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
-        let heads = Heads::default();
+        let heads = HeadCache::default();
         Thread {
             slots: (0..slots)
                 .map(|_| Slot::new(plan.protocol.pipeline, &heads))

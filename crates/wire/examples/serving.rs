@@ -11,7 +11,7 @@
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use wire::http1::{Asked, Requests, Server, ServerSink};
+use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
 
 const HEAD: &str = "GET /100.html?0000 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: weigh/0.1.0\r\n\
     Accept: */*\r\n\r\n";
@@ -30,7 +30,7 @@ struct Count {
 }
 
 impl ServerSink for Count {
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         black_box((asked.method, asked.path));
     }
     fn body(&mut self, bytes: &[u8]) {
@@ -54,7 +54,7 @@ fn main() {
     };
     let heads: u32 = match mode {
         "same" => 1,
-        "few" => Requests::PLACES as u32,
+        "few" => RequestCache::PLACES as u32,
         "path" | "fresh" => 1000,
         _ => panic!("MODE is same, few, path or fresh, with `browser-` before it or without"),
     };
@@ -67,7 +67,7 @@ fn main() {
         })
         .collect();
     let (mut requests, mut server, mut count) =
-        (Requests::default(), Server::new(), Count::default());
+        (RequestCache::default(), Server::new(), Count::default());
     for head in heads.iter().cycle().take(times as usize) {
         server
             .receive(&mut requests, black_box(head.as_bytes()), &mut count)

@@ -4,7 +4,7 @@
 //! piece of code. It owns no socket and reads no clock: stamps are taken by whoever calls it, in the [`Sink`]'s
 //! methods.
 
-use crate::http1::{Client, Heads, Message};
+use crate::http1::{Client, HeadCache, Message};
 use crate::{Step, Version, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -129,11 +129,11 @@ pub enum Connection<'p> {
 impl<'p> Connection<'p> {
     /// A new HTTP/1.x connection on which at most `pipeline` exchanges (at least one) may be open at a time.
     pub fn http1(pipeline: u32) -> Self {
-        Connection::http1_sharing(pipeline, &Heads::default())
+        Connection::http1_sharing(pipeline, &HeadCache::default())
     }
 
     /// The same, recognising heads that any of the connections has read that share `heads`.
-    pub fn http1_sharing(pipeline: u32, heads: &Heads) -> Self {
+    pub fn http1_sharing(pipeline: u32, heads: &HeadCache) -> Self {
         Connection::Http1(Client::new(pipeline, heads.clone()))
     }
 

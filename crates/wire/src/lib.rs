@@ -35,13 +35,13 @@
 #![forbid(unsafe_code)]
 
 mod connection;
-mod front;
 pub mod http1;
+mod inline_deque;
 mod request;
 mod violation;
 
 pub use connection::{Connection, Ending, ExchangeId, Head, Opening, Sent, Sink, Source};
-pub use front::Front;
-pub use http1::{Heads, Message};
+pub use http1::{HeadCache, Message};
+pub use inline_deque::InlineDeque;
 pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid, method_is_token};
 pub use violation::{Step, Violation};

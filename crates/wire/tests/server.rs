@@ -7,7 +7,7 @@ use oracle::requests::{CASES, bytes};
 use oracle::server::{listen, listen_after, listen_haltingly};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
-use wire::http1::{Asked, Limits, Refusal, Requests, Server, ServerSink};
+use wire::http1::{Limits, Refusal, RequestCache, RequestHead, Server, ServerSink};
 
 #[test]
 fn requests_are_told_as_the_table_says() {
@@ -127,7 +127,7 @@ fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
             head: 40,
             ..Limits::default()
         };
-        let mut requests = Requests::new(limits);
+        let mut requests = RequestCache::new(limits);
         let result = Server::new().receive(&mut requests, sent.as_bytes(), &mut Asks::default());
         result.map_err(|refusal| refusal.status)
     };
@@ -148,7 +148,7 @@ fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
 fn what_is_refused_is_told_with_its_first_line() {
     let told = |pieces: &[&str]| {
         let (mut server, mut asks) = (Server::new(), Asks::default());
-        let mut requests = Requests::new(Limits::default());
+        let mut requests = RequestCache::new(Limits::default());
         let result = pieces.iter().try_for_each(|piece| {
             let used = server.receive(&mut requests, piece.as_bytes(), &mut asks)?;
             assert_eq!(used, piece.len());
@@ -219,7 +219,7 @@ struct Asks {
 }
 
 impl ServerSink for Asks {
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         let line = |(name, value): (&str, &[u8])| (name.to_owned(), value.to_vec());
         self.lines.extend(asked.headers().map(line));
         self.authorities.push(asked.authority().to_owned());
@@ -243,7 +243,7 @@ impl ServerSink for Asks {
 #[test]
 fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
     let mut asks = Asks::default();
-    let (mut requests, mut server) = (Requests::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::new());
     let sent = bytes(
         "GET / HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
          GET http://b:1/ HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
@@ -274,7 +274,7 @@ fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
 fn a_head_that_is_too_long_to_be_remembered_has_no_key() {
     let mut asks = Asks::default();
     let sent = format!("GET / HTTP/1.0\r\nA: {}\r\n\r\n", "a".repeat(2000));
-    let (mut requests, mut server) = (Requests::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::new());
     server
         .receive(&mut requests, sent.as_bytes(), &mut asks)
         .unwrap();
@@ -285,7 +285,7 @@ fn a_head_that_is_too_long_to_be_remembered_has_no_key() {
 fn what_is_behind_a_break_is_left() {
     struct Breaks;
     impl ServerSink for Breaks {
-        fn request(&mut self, _: &Asked<'_>) {}
+        fn request(&mut self, _: &RequestHead<'_>) {}
         fn body(&mut self, _: &[u8]) {}
         fn complete(&mut self) -> ControlFlow<()> {
             ControlFlow::Break(())
@@ -296,7 +296,7 @@ fn what_is_behind_a_break_is_left() {
     let chunked = bytes("PUT /⌂Transfer-Encoding: chunked⏎⏎1⏎x⏎0⏎⏎");
     let last = bytes("GET / HTTP/1.0⏎⏎");
     let sent = [&get[..], &put, &chunked, &get, &last, b"more"].concat();
-    let (mut requests, mut server) = (Requests::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::new());
     let mut rest = &sent[..];
     for request in [&get, &put, &chunked, &get, &last] {
         let used = server.receive(&mut requests, rest, &mut Breaks);

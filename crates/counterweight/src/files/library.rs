@@ -30,7 +30,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use units::Instant;
-use wire::http1::Asked;
+use wire::http1::RequestHead;
 
 /// How often a file that changes while it is read is opened again for one answer.
 const LOOKS: u32 = 3;
@@ -146,7 +146,7 @@ impl Library {
 
     /// The answer to a request.
     #[inline]
-    pub(crate) fn find(&mut self, asked: &Asked<'_>, now: Instant) -> Found {
+    pub(crate) fn find(&mut self, asked: &RequestHead<'_>, now: Instant) -> Found {
         let is_head = match asked.method {
             "GET" => false,
             "HEAD" => true,
@@ -310,7 +310,7 @@ impl Library {
     fn answer(
         &mut self,
         cached: Rc<CachedFile>,
-        asked: &Asked<'_>,
+        asked: &RequestHead<'_>,
         is_head: bool,
         now: Instant,
     ) -> Found {

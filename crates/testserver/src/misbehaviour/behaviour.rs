@@ -10,7 +10,7 @@ use kernel::{Epoll, Ring, clock};
 use std::borrow::Cow;
 use std::fmt::Debug;
 use units::{Instant, Nanos};
-use wire::http1::Asked;
+use wire::http1::RequestHead;
 
 /// When a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) trait Behaviour {
     fn accept(&mut self) -> Option<Misbehaviour>;
 
     /// A request's head is there.
-    fn request(&mut self, asked: &Asked<'_>) -> Self::Request;
+    fn request(&mut self, asked: &RequestHead<'_>) -> Self::Request;
 
     /// The request is complete: when it is answered at the earliest.
     fn due(&mut self, request: &Self::Request, stamps: Stamps) -> Instant;
@@ -112,7 +112,7 @@ impl Behaviour for Scripted {
         self.0.choose(Trigger::Connection)
     }
 
-    fn request(&mut self, _: &Asked<'_>) {}
+    fn request(&mut self, _: &RequestHead<'_>) {}
 
     fn due(&mut self, (): &(), stamps: Stamps) -> Instant {
         stamps.read

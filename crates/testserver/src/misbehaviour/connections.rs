@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use units::Instant;
-use wire::http1::{Asked, Requests, Server, ServerSink};
+use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
 
 /// The token of the first connection. Those before it are of listening sockets.
 pub(super) const FIRST: u32 = 64;
@@ -229,7 +229,7 @@ impl<W> Connection<W> {
     /// Reads what the client sent.
     pub(super) fn receive<C: Behaviour<Request = W>>(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         behaviour: &mut C,
         input: &[u8],
         stamps: Stamps,
@@ -266,7 +266,7 @@ struct Listener<'a, C: Behaviour> {
 }
 
 impl<C: Behaviour> ServerSink for Listener<'_, C> {
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         *self.reading = Some(Reading {
             is_head: asked.method == "HEAD",
             keepalive: asked.keepalive,

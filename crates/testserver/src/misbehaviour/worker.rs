@@ -27,7 +27,7 @@ use kernel::{Address, Closing, Errno, Event, ListenOptions, Token};
 use listening::Listening;
 use std::collections::{BTreeSet, VecDeque};
 use units::{Instant, Nanos};
-use wire::http1::Requests;
+use wire::http1::RequestCache;
 
 /// How long a wait lasts at most: an order is seen that soon.
 const TICK: Nanos = Nanos::from_millis(2);
@@ -99,7 +99,7 @@ pub(crate) struct Worker<R, C: Behaviour> {
     addresses: Vec<Address>,
     options: ListenOptions,
     connections: Connections<C::Request>,
-    requests: Requests,
+    requests: RequestCache,
     /// When connections whose `timer` is set go on. One for each of them at most.
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
@@ -128,7 +128,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             addresses: Vec::new(),
             options: ListenOptions::default(),
             connections: Connections::new(),
-            requests: Requests::default(),
+            requests: RequestCache::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
             listening: Listening::Accepting,

@@ -13,7 +13,7 @@ use kernel::clock;
 use std::borrow::Cow;
 use units::{Instant, Nanos};
 use wire::Version;
-use wire::http1::{Asked, Response};
+use wire::http1::{RequestHead, Response};
 
 /// The resource whose answer `/delay` and `/fault` give.
 const ANSWER: &[u8] = b"/hello";
@@ -67,7 +67,7 @@ impl Behaviour for Truthful {
         self.chooser.choose(Trigger::Connection)
     }
 
-    fn request(&mut self, asked: &Asked<'_>) -> Request {
+    fn request(&mut self, asked: &RequestHead<'_>) -> Request {
         // What is not UTF-8 is none of the server's own paths.
         let path = std::str::from_utf8(asked.path).unwrap_or_default();
         let (id, target) = target::read(path, self.seed);

@@ -29,10 +29,10 @@
 //! 64 KiB that is cheaper than a resumable parser in the case that matters.
 
 use super::chunked::{Chunked, Decoded};
-use super::memo::Heads;
+use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, ExchangeId, Front, Opening, Sent, Sink, Step, Violation};
+use crate::{Ending, ExchangeId, InlineDeque, Opening, Sent, Sink, Step, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -72,24 +72,24 @@ struct Progress {
 #[repr(C)]
 pub struct Client<'p> {
     /// Opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
-    awaited: Front<Awaited>,
+    awaited: InlineDeque<Awaited>,
     phase: Phase,
     progress: Progress,
     pipeline: u32,
     /// How many of `awaited` have had a byte sent.
     begun: u32,
     closing: bool,
-    heads: Heads,
+    heads: HeadCache,
     /// An incomplete head.
     partial: Vec<u8>,
     outbox: Outbox<'p>,
 }
 
 impl<'p> Client<'p> {
-    pub(crate) fn new(pipeline: u32, heads: Heads) -> Self {
+    pub(crate) fn new(pipeline: u32, heads: HeadCache) -> Self {
         assert!(pipeline > 0, "a connection carries at least one exchange");
         Client {
-            awaited: Front::default(),
+            awaited: InlineDeque::default(),
             phase: Phase::Head,
             progress: Progress::default(),
             pipeline,

@@ -3,17 +3,17 @@
 //! Where RFC 9112 lets a server repair what contradicts itself (several equal lengths, two kinds of length), this one
 //! refuses: whatever stands before it may have repaired it in another way, and then one request is two.
 
-use super::asked::Parsed;
 use super::fields::{Fields, decimal, is, list};
 use super::line::Line;
 use super::refusal::*;
+use super::request_head::ParsedRequest;
 use super::target::is_authority;
 use crate::Version;
 use std::ops::Range;
 
 /// What the header lines say together. Places are counted from the first of them.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct RequestFraming {
     pub(crate) connection: Fields,
     /// Where the value begins and ends.
     host: Option<(usize, usize)>,
@@ -22,7 +22,7 @@ pub(crate) struct Said {
     expects_continue: bool,
 }
 
-impl Said {
+impl RequestFraming {
     #[inline]
     pub(crate) fn host(&mut self, lines: &[u8], value: Range<usize>) -> Result<(), Refusal> {
         let Range { start, end } = trim(lines, value);
@@ -65,7 +65,7 @@ impl Said {
 
     /// What the head means whose header lines, blank line included, have `length` bytes.
     #[inline]
-    pub(crate) fn conclude(self, line: Line, length: usize) -> Result<Parsed, Refusal> {
+    pub(crate) fn conclude(self, line: Line, length: usize) -> Result<ParsedRequest, Refusal> {
         let Fields {
             close, keep_alive, ..
         } = self.connection;
@@ -87,7 +87,7 @@ impl Said {
             (None, Some((start, end))) => (lines + start, lines + end),
             (None, None) => (0, 0),
         };
-        Ok(Parsed {
+        Ok(ParsedRequest {
             length: lines + length,
             line: line.length,
             method: line.method,

@@ -9,12 +9,12 @@
 //! the last line's end and on nothing else, however they were split, and a head that drips in is read again once a
 //! line and not once a byte.
 
-use super::asked::Parsed;
 use super::fields::is;
-use super::framing::{Said, trimmed};
+use super::framing::{RequestFraming, trimmed};
+use super::head_cache::LineCache;
 use super::line::{Line, Stop, value_end};
-use super::memo::Lines;
 use super::refusal::*;
+use super::request_head::ParsedRequest;
 use super::scan::{HIGH, ONES, token};
 use super::target;
 use crate::Version;
@@ -54,8 +54,8 @@ pub(crate) fn is_due(head: &[u8], before: usize, limits: &Limits) -> bool {
 pub(crate) fn read(
     window: &[u8],
     limits: &Limits,
-    known: &mut Lines,
-) -> Result<Option<Parsed>, Refusal> {
+    known: &mut LineCache,
+) -> Result<Option<ParsedRequest>, Refusal> {
     let mut reader = Reader { window, from: 0 };
     match reader.head(known) {
         Ok(parsed) if parsed.line > LINE_LIMIT => Err(LINE_TOO_LONG),
@@ -89,22 +89,22 @@ impl Reader<'_> {
         }
     }
 
-    fn head(&mut self, known: &mut Lines) -> Result<Parsed, Stop> {
+    fn head(&mut self, known: &mut LineCache) -> Result<ParsedRequest, Stop> {
         let line = self.request_line()?;
         let (version, start) = (line.version, line.length + 2);
         let lines = &self.window[start..];
-        if let Some((said, length)) = known.recall(lines, version) {
-            return said.conclude(line, length).map_err(Stop::Bad);
+        if let Some((framing, length)) = known.recall(lines, version) {
+            return framing.conclude(line, length).map_err(Stop::Bad);
         }
-        let mut said = Said::default();
+        let mut framing = RequestFraming::default();
         let mut at = 0;
         for _ in 0..=FIELDS_LIMIT {
             self.from = start + at;
             if lines[at..].starts_with(b"\r\n") {
-                known.learn(&lines[..at + 2], version, said);
-                return said.conclude(line, at + 2).map_err(Stop::Bad);
+                known.learn(&lines[..at + 2], version, framing);
+                return framing.conclude(line, at + 2).map_err(Stop::Bad);
             }
-            at = read_field(lines, at, version, &mut said)?;
+            at = read_field(lines, at, version, &mut framing)?;
         }
         Err(TOO_MANY_FIELDS.into())
     }
@@ -132,7 +132,12 @@ impl Reader<'_> {
 
 /// Takes one of the header lines into account, and says where the next one begins.
 #[inline]
-fn read_field(lines: &[u8], at: usize, version: Version, said: &mut Said) -> Result<usize, Stop> {
+fn read_field(
+    lines: &[u8],
+    at: usize,
+    version: Version,
+    framing: &mut RequestFraming,
+) -> Result<usize, Stop> {
     let colon = at + token(&lines[at..]);
     match lines.get(colon) {
         Some(b':') if colon > at => {}
@@ -143,11 +148,11 @@ fn read_field(lines: &[u8], at: usize, version: Version, said: &mut Said) -> Res
     let end = value_end(lines, colon + 1)?;
     let (name, value) = (&lines[at..colon], colon + 1..end);
     match name.len() {
-        4 if is(name, b"Host") => said.host(lines, value)?,
-        6 if is(name, b"Expect") => said.expectation(trimmed(lines, value), version)?,
-        10 if is(name, b"Connection") => said.connection.connection(trimmed(lines, value)),
-        14 if is(name, b"Content-Length") => said.length(trimmed(lines, value))?,
-        17 if is(name, b"Transfer-Encoding") => said.codings(trimmed(lines, value)),
+        4 if is(name, b"Host") => framing.host(lines, value)?,
+        6 if is(name, b"Expect") => framing.expectation(trimmed(lines, value), version)?,
+        10 if is(name, b"Connection") => framing.connection.connection(trimmed(lines, value)),
+        14 if is(name, b"Content-Length") => framing.length(trimmed(lines, value))?,
+        17 if is(name, b"Transfer-Encoding") => framing.codings(trimmed(lines, value)),
         _ => {}
     }
     Ok(end + 2)
@@ -212,7 +217,7 @@ fn target_length(bytes: &[u8]) -> usize {
 
 /// Whether the other parser reads the same out of the head. (It does not know later versions than 1.1, and refuses a
 /// target that is not UTF-8.)
-fn httparse_agrees(window: &[u8], parsed: &Parsed) -> bool {
+fn httparse_agrees(window: &[u8], parsed: &ParsedRequest) -> bool {
     let mut slots = [httparse::EMPTY_HEADER; FIELDS_LIMIT];
     let mut request = httparse::Request::new(&mut slots);
     let asked = parsed.asked(window, parsed.words(window), b"", None);

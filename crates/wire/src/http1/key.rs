@@ -11,7 +11,7 @@ pub struct Key(pub(super) u64);
 
 impl Key {
     /// Keys with the same place replace one another: of a table with a row for each place, the one row where this
-    /// key's conclusion can be. Below [`super::Requests::PLACES`].
+    /// key's conclusion can be. Below [`super::RequestCache::PLACES`].
     #[inline]
     pub fn place(self) -> usize {
         (self.0 % PLACES as u64) as usize

@@ -1,28 +1,28 @@
 //! HTTP/1.0 and HTTP/1.1 (RFC 9112): the client role and the server role.
 
-mod asked;
 mod chunked;
 mod client;
 mod extension;
 mod fields;
 mod framing;
 mod head;
+mod head_cache;
 mod key;
 mod line;
-mod memo;
 mod outbox;
 mod refusal;
+mod request_head;
 mod response;
 mod scan;
 mod server;
 mod status;
 mod target;
 
-pub use asked::Asked;
 pub use client::Client;
+pub use head_cache::{HeadCache, RequestCache};
 pub use key::Key;
-pub use memo::{Heads, Requests};
 pub use outbox::Message;
 pub use refusal::{Limits, Refusal};
+pub use request_head::RequestHead;
 pub use response::{CONTINUE, Response, reason};
 pub use server::{Server, ServerSink};

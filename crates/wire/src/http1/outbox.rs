@@ -1,6 +1,6 @@
 //! Requests waiting to be sent: borrowed where they are shared, never copied.
 
-use crate::{Front, Sent, Source};
+use crate::{InlineDeque, Sent, Source};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -54,7 +54,7 @@ impl Message<'_> {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Outbox<'p> {
-    queue: Front<Message<'p>>,
+    queue: InlineDeque<Message<'p>>,
     /// How much of the front one is sent.
     offset: usize,
     spares: Vec<Vec<u8>>,

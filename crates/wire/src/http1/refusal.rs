@@ -7,7 +7,7 @@ pub(super) const LINE_LIMIT: usize = 8 * 1024;
 /// Header lines of a request; nobody needs a tenth of that.
 pub(super) const FIELDS_LIMIT: usize = 256;
 
-/// How much a request may be. One for all connections of a worker, in its [`super::Requests`].
+/// How much a request may be. One for all connections of a worker, in its [`super::RequestCache`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a head, blank line included.

@@ -7,7 +7,7 @@
 //! same meaning; debug builds check that for every head.
 
 use super::fields::{Fields, is};
-use super::status::{Facts, HEADERS_LIMIT, Parsed};
+use super::status::{Facts, HEADERS_LIMIT, ParsedResponse};
 use crate::Version;
 use crate::request::is_token_byte;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const TOKEN: [bool; 256] = {
 };
 
 /// The head at the front of `window`, if it is complete and plain.
-pub(crate) fn scan(window: &[u8]) -> Option<Parsed> {
+pub(crate) fn scan(window: &[u8]) -> Option<ParsedResponse> {
     let (version, status) = status_line(window.first_chunk()?)?;
     let mut at = line_end(window, 13)? + 2;
     let mut fields = Fields::default();
@@ -32,7 +32,7 @@ pub(crate) fn scan(window: &[u8]) -> Option<Parsed> {
     for _ in 0..=HEADERS_LIMIT {
         if window[at..].starts_with(b"\r\n") {
             let facts = Facts::new(status, version, fields).ok()?;
-            return Some(Parsed {
+            return Some(ParsedResponse {
                 facts,
                 length: at + 2,
                 date,

@@ -18,11 +18,11 @@
 //! when it is one of the last eight, 972 when only its target is new, 1,786 when its header lines are new, too; 235,
 //! 1,127 and 4,254 with a browser's head of 601 (callgrind's counts; `examples/serving.rs` repeats them).
 
-use super::asked::Asked;
 use super::chunked::{Chunked, Decoded};
 use super::head::{self, Start};
-use super::memo::Requests;
+use super::head_cache::RequestCache;
 use super::refusal::*;
+use super::request_head::RequestHead;
 use crate::Violation;
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ const BLANKS_LIMIT: u8 = 4;
 /// Where a server is told of requests: `request`, any number of `body`, `complete`, then the next one.
 pub trait ServerSink {
     /// A request's head is complete.
-    fn request(&mut self, asked: &Asked<'_>);
+    fn request(&mut self, asked: &RequestHead<'_>);
     /// Bytes of its body, framing removed; never empty.
     fn body(&mut self, bytes: &[u8]);
     /// The request is complete. On [`ControlFlow::Break`] nothing behind it is read: [`Server::receive`] returns,
@@ -118,7 +118,7 @@ impl Server {
     #[inline]
     pub fn receive(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<usize, Refusal> {
@@ -153,7 +153,7 @@ impl Server {
     #[inline]
     fn receive_head(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<Used, Refusal> {
@@ -172,7 +172,7 @@ impl Server {
     fn receive_rest_of_head(
         &mut self,
         mut head: Vec<u8>,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<Used, Refusal> {
@@ -191,7 +191,7 @@ impl Server {
     /// Reads the empty line or the head at the front of `input`; none: it is not complete.
     fn read(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<Option<Used>, Refusal> {
@@ -201,7 +201,7 @@ impl Server {
 
     fn read_start(
         &mut self,
-        requests: &mut Requests,
+        requests: &mut RequestCache,
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<Option<Used>, Refusal> {
@@ -221,8 +221,8 @@ impl Server {
                 Some(known) => self.ask(&known.asked(), limits.body, sink),
                 None => {
                     let words = parsed.words(window);
-                    let unsaid = parsed.unsaid(words);
-                    let asked = parsed.asked(window, words, &unsaid, None);
+                    let implied = parsed.implied(words);
+                    let asked = parsed.asked(window, words, &implied, None);
                     self.ask(&asked, limits.body, sink)
                 }
             };
@@ -241,7 +241,12 @@ impl Server {
 
     /// A head is complete: tells of it and turns to its body, for which there is `room`.
     #[inline]
-    fn ask(&mut self, asked: &Asked<'_>, room: u64, sink: &mut impl ServerSink) -> ControlFlow<()> {
+    fn ask(
+        &mut self,
+        asked: &RequestHead<'_>,
+        room: u64,
+        sink: &mut impl ServerSink,
+    ) -> ControlFlow<()> {
         self.keepalive = asked.keepalive;
         self.is_head = asked.method == "HEAD";
         self.blanks = 0;

@@ -28,7 +28,7 @@ pub(crate) struct Facts {
 
 /// A complete head at the front of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedResponse {
     pub(crate) facts: Facts,
     /// How long it is.
     pub(crate) length: usize,
@@ -108,7 +108,7 @@ impl Facts {
 
 /// Reads the head at the front of `input`; `Ok(None)`: it is not complete. Looks at the first [`HEAD_LIMIT`]
 /// bytes only, so that the answer does not depend on how the bytes were split.
-pub(crate) fn parse(input: &[u8]) -> Result<Option<Parsed>, Violation> {
+pub(crate) fn parse(input: &[u8]) -> Result<Option<ParsedResponse>, Violation> {
     let window = &input[..input.len().min(HEAD_LIMIT)];
     match scan(window) {
         Some(parsed) => {
@@ -122,7 +122,7 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<Parsed>, Violation> {
     }
 }
 
-fn parse_any(window: &[u8]) -> Result<Option<Parsed>, Violation> {
+fn parse_any(window: &[u8]) -> Result<Option<ParsedResponse>, Violation> {
     if window.first().is_some_and(|&byte| byte != b'H') {
         return Err(Violation::NotHttp);
     }
@@ -147,7 +147,7 @@ fn understand(
     response: &httparse::Response<'_, '_>,
     window: &[u8],
     length: usize,
-) -> Result<Parsed, Violation> {
+) -> Result<ParsedResponse, Violation> {
     let mut fields = Fields::default();
     let mut date = 0..0;
     for header in response.headers.iter() {
@@ -165,7 +165,7 @@ fn understand(
         Version::Http11
     };
     let facts = Facts::new(response.code.unwrap_or(0), version, fields)?;
-    Ok(Parsed {
+    Ok(ParsedResponse {
         facts,
         length,
         date,

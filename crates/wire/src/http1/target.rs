@@ -20,9 +20,9 @@ pub(crate) enum Path {
     Whole,
     /// It begins here in the target.
     From(usize),
-    /// The path is `/`, which is not said, and its query, if there is one, begins here in the target.
+    /// The path is `/`, which is implied, and its query, if there is one, begins here in the target.
     Root(usize),
-    /// It is `*`, which is not said.
+    /// It is `*`, which is implied.
     Star,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use wire::http1::{Asked, Key, Limits, Refusal, Requests, Server, ServerSink};
+use wire::http1::{Key, Limits, Refusal, RequestCache, RequestHead, Server, ServerSink};
 
 /// A sink that writes down what it is told, and insists on the order in which it may be told.
 #[derive(Debug, Default)]
@@ -18,10 +18,10 @@ struct Witness {
 }
 
 impl ServerSink for Witness {
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         assert!(!self.reading, "one request after the other");
         self.reading = true;
-        let Asked {
+        let RequestHead {
             method,
             path,
             version,
@@ -71,10 +71,10 @@ impl Witness {
         }
     }
 
-    fn check_key(&mut self, asked: &Asked<'_>) {
+    fn check_key(&mut self, asked: &RequestHead<'_>) {
         let Some(key) = asked.key else { return };
-        assert!(key.place() < Requests::PLACES);
-        let Asked {
+        assert!(key.place() < RequestCache::PLACES);
+        let RequestHead {
             method,
             target,
             version,
@@ -118,14 +118,14 @@ pub fn listen_after(before: &[u8], pieces: &[&[u8]]) -> Told {
     listen_on(&mut requests, Witness::default(), pieces)
 }
 
-fn requests() -> Requests {
-    Requests::new(Limits {
+fn requests() -> RequestCache {
+    RequestCache::new(Limits {
         body: 100,
         ..Limits::default()
     })
 }
 
-fn listen_on(requests: &mut Requests, mut witness: Witness, pieces: &[&[u8]]) -> Told {
+fn listen_on(requests: &mut RequestCache, mut witness: Witness, pieces: &[&[u8]]) -> Told {
     let mut server = Server::new();
     let refusal: Option<Refusal> = pieces
         .iter()
@@ -148,7 +148,7 @@ fn listen_on(requests: &mut Requests, mut witness: Witness, pieces: &[&[u8]]) ->
 /// Gives a piece again and again until it is used up.
 fn give(
     server: &mut Server,
-    requests: &mut Requests,
+    requests: &mut RequestCache,
     mut piece: &[u8],
     witness: &mut Witness,
 ) -> Result<(), Refusal> {
@@ -168,7 +168,7 @@ fn give(
     Ok(())
 }
 
-fn check_that_it_is_over(server: &mut Server, requests: &mut Requests) {
+fn check_that_it_is_over(server: &mut Server, requests: &mut RequestCache) {
     assert!(server.is_over(), "a refusal is the last word");
     let mut witness = Witness::default();
     let more = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::SystemTime;
 use tempfile::TempDir;
 use units::Nanos;
-use wire::http1::{Limits, Requests, Server, ServerSink};
+use wire::http1::{Limits, RequestCache, Server, ServerSink};
 
 /// What changes on disk meanwhile.
 mod changes;
@@ -50,7 +50,7 @@ struct Asker<'a> {
 }
 
 impl ServerSink for Asker<'_> {
-    fn request(&mut self, asked: &Asked<'_>) {
+    fn request(&mut self, asked: &RequestHead<'_>) {
         let form = Form::new(asked.version, asked.keepalive);
         self.found = Some((self.library.find(asked, self.now), form));
     }
@@ -140,7 +140,7 @@ impl Bench {
             found: None,
         };
         let request = request.replace('⏎', "\r\n");
-        let mut requests = Requests::new(Limits::default());
+        let mut requests = RequestCache::new(Limits::default());
         Server::new()
             .receive(&mut requests, request.as_bytes(), &mut asker)
             .unwrap();

@@ -7,7 +7,7 @@ use crate::Version;
 
 /// A request whose head is complete.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RequestHead<'a> {
     /// The method, a token; which ones exist is the holder's to say.
     pub method: &'a str,
     /// The target as it was sent; any bytes except controls, the space, DEL and `#`, not always UTF-8.
@@ -31,7 +31,7 @@ pub struct Asked<'a> {
     lines: &'a [u8],
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestHead<'a> {
     /// The host that is asked, with its port: an absolute target's, else what Host says; empty where HTTP/1.0 says
     /// nothing.
     pub fn authority(&self) -> &'a str {
@@ -67,7 +67,7 @@ fn text(bytes: &[u8]) -> &str {
 
 /// What a head means, as places in its bytes, so that it can be remembered beside them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedRequest {
     /// Bytes of the head, blank line included.
     pub(crate) length: usize,
     /// Bytes of the request line, without its end.
@@ -91,7 +91,7 @@ pub(crate) struct Words<'a> {
     pub(crate) target: &'a [u8],
 }
 
-impl Parsed {
+impl ParsedRequest {
     /// Returns the words of the request line at the front of `bytes`.
     pub(crate) fn words<'a>(&self, bytes: &'a [u8]) -> Words<'a> {
         let target = self.method + 1..self.line - " HTTP/1.1".len();
@@ -102,7 +102,7 @@ impl Parsed {
     }
 
     /// The path, where it stands nowhere as it is meant; else nothing.
-    pub(crate) fn unsaid(&self, words: Words<'_>) -> Vec<u8> {
+    pub(crate) fn implied(&self, words: Words<'_>) -> Vec<u8> {
         match self.path {
             Path::Root(start) => [b"/", words.target.get(start..).unwrap_or_default()].concat(),
             _ => Vec::new(),
@@ -115,13 +115,13 @@ impl Parsed {
         &self,
         head: &'a [u8],
         words: Words<'a>,
-        unsaid: &'a [u8],
+        implied: &'a [u8],
         key: Option<Key>,
-    ) -> Asked<'a> {
-        Asked {
+    ) -> RequestHead<'a> {
+        RequestHead {
             method: words.method,
             target: words.target,
-            path: self.path.of(words.target).unwrap_or(unsaid),
+            path: self.path.of(words.target).unwrap_or(implied),
             version: self.version,
             keepalive: self.keepalive,
             expects_continue: self.expects_continue,

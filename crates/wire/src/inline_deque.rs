@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 /// It holds no memory of its own until there is a second element, and keeps what it has then.
 ///
 /// ```
-/// let mut queue = wire::Front::default();
+/// let mut queue = wire::InlineDeque::default();
 /// queue.push_back('a');
 /// queue.push_back('b');
 /// assert_eq!(queue.pop_front(), Some('a'));
 /// assert_eq!(queue.only(), Some(&'b'));
 /// ```
 #[derive(Debug)]
-pub struct Front<T> {
+pub struct InlineDeque<T> {
     first: Option<T>,
     /// Empty when `first` is none.
     #[expect(
@@ -29,16 +29,16 @@ pub struct Front<T> {
     behind: Option<Box<VecDeque<T>>>,
 }
 
-impl<T> Default for Front<T> {
+impl<T> Default for InlineDeque<T> {
     fn default() -> Self {
-        Front {
+        InlineDeque {
             first: None,
             behind: None,
         }
     }
 }
 
-impl<T> Front<T> {
+impl<T> InlineDeque<T> {
     /// Whether it holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Debug, Clone, Copy)]
-    enum Deed {
+    enum Operation {
         Push,
         Pop,
         Drop,
@@ -168,42 +168,42 @@ mod tests {
         Change,
     }
 
-    fn deed() -> impl Strategy<Value = Deed> {
+    fn operation() -> impl Strategy<Value = Operation> {
         prop_oneof![
-            4 => Just(Deed::Push),
-            2 => Just(Deed::Pop),
-            1 => Just(Deed::Drop),
-            1 => (0_usize..5).prop_map(Deed::Truncate),
-            1 => (0_usize..5).prop_map(Deed::Drain),
-            1 => Just(Deed::Change),
+            4 => Just(Operation::Push),
+            2 => Just(Operation::Pop),
+            1 => Just(Operation::Drop),
+            1 => (0_usize..5).prop_map(Operation::Truncate),
+            1 => (0_usize..5).prop_map(Operation::Drain),
+            1 => Just(Operation::Change),
         ]
     }
 
     proptest! {
         #[test]
-        fn it_is_a_queue_like_any_other(deeds in prop::collection::vec(deed(), 0..60)) {
-            let (mut front, mut plain) = (Front::default(), VecDeque::new());
-            for (number, deed) in deeds.into_iter().enumerate() {
-                match deed {
-                    Deed::Push => {
+        fn it_is_a_queue_like_any_other(operations in prop::collection::vec(operation(), 0..60)) {
+            let (mut front, mut plain) = (InlineDeque::default(), VecDeque::new());
+            for (number, operation) in operations.into_iter().enumerate() {
+                match operation {
+                    Operation::Push => {
                         front.push_back(number);
                         plain.push_back(number);
                     }
-                    Deed::Pop => prop_assert_eq!(front.pop_front(), plain.pop_front()),
-                    Deed::Drop => {
+                    Operation::Pop => prop_assert_eq!(front.pop_front(), plain.pop_front()),
+                    Operation::Drop => {
                         front.drop_front();
                         plain.pop_front();
                     }
-                    Deed::Drain(keep) => {
+                    Operation::Drain(keep) => {
                         let behind: VecDeque<_> = front.drain_behind(keep).collect();
                         let keep = keep.min(plain.len());
                         prop_assert_eq!(behind, plain.split_off(keep));
                     }
-                    Deed::Truncate(keep) => {
+                    Operation::Truncate(keep) => {
                         front.truncate(keep);
                         plain.truncate(keep);
                     }
-                    Deed::Change => {
+                    Operation::Change => {
                         front.iter_mut().for_each(|element| *element += 1000);
                         plain.iter_mut().for_each(|element| *element += 1000);
                     }

@@ -5,11 +5,11 @@
 //! a tenth of it. In the value of Date any printable ASCII may stand, as there the parser would accept it too and
 //! nothing depends on it.
 
-use super::asked::{Asked, Parsed as Request, Words};
-use super::framing::Said;
+use super::framing::RequestFraming;
 use super::key::{Key, PLACES};
 use super::refusal::Limits;
-use super::status::{Facts, Parsed};
+use super::request_head::{ParsedRequest, RequestHead, Words};
+use super::status::{Facts, ParsedResponse};
 use crate::Version;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -22,30 +22,30 @@ const LIMIT: usize = 1024;
 ///
 /// The connections of one thread share one: it stays in the nearest cache, where a thousand of their own would not.
 #[derive(Debug, Clone, Default)]
-pub struct Heads(Rc<RefCell<Memo>>);
+pub struct HeadCache(Rc<RefCell<CachedHead>>);
 
-impl Heads {
-    /// See [`Memo::recall`].
+impl HeadCache {
+    /// See [`CachedHead::recall`].
     #[inline]
     pub(crate) fn recall(&self, input: &[u8]) -> Option<(Facts, usize)> {
         self.0.borrow_mut().recall(input)
     }
 
-    /// See [`Memo::learn`].
-    pub(crate) fn learn(&self, input: &[u8], parsed: &Parsed) {
+    /// See [`CachedHead::learn`].
+    pub(crate) fn learn(&self, input: &[u8], parsed: &ParsedResponse) {
         self.0.borrow_mut().learn(input, parsed);
     }
 }
 
 /// What was read last.
 #[derive(Debug, Default)]
-struct Memo {
+struct CachedHead {
     bytes: Vec<u8>,
     facts: Facts,
     date: Range<usize>,
 }
 
-impl Memo {
+impl CachedHead {
     /// The meaning and the length of the head at the front of `input`, if it is the one that was read last.
     #[inline]
     fn recall(&mut self, input: &[u8]) -> Option<(Facts, usize)> {
@@ -59,7 +59,7 @@ impl Memo {
     }
 
     /// Remembers a head that was parsed at the front of `input`.
-    fn learn(&mut self, input: &[u8], parsed: &Parsed) {
+    fn learn(&mut self, input: &[u8], parsed: &ParsedResponse) {
         self.bytes.clear();
         if parsed.length <= LIMIT {
             self.bytes.extend_from_slice(&input[..parsed.length]);
@@ -86,38 +86,38 @@ impl Memo {
 /// The header lines of a request that were read last, blank line included. A client sends the same ones with whatever
 /// it asks for, so they are remembered by themselves, too.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineCache {
     /// Empty: none.
     bytes: Vec<u8>,
     version: Version,
-    said: Said,
+    framing: RequestFraming,
 }
 
-impl Lines {
+impl LineCache {
     /// The meaning and the length of the lines at the front of `input`, if they are the ones that were read last.
     #[inline]
-    pub(crate) fn recall(&self, input: &[u8], version: Version) -> Option<(Said, usize)> {
+    pub(crate) fn recall(&self, input: &[u8], version: Version) -> Option<(RequestFraming, usize)> {
         let is_known =
             !self.bytes.is_empty() && version == self.version && input.starts_with(&self.bytes);
-        is_known.then_some((self.said, self.bytes.len()))
+        is_known.then_some((self.framing, self.bytes.len()))
     }
 
     /// Remembers lines that were read in a request of this version.
-    pub(crate) fn learn(&mut self, lines: &[u8], version: Version, said: Said) {
+    pub(crate) fn learn(&mut self, lines: &[u8], version: Version, framing: RequestFraming) {
         self.bytes.clear();
         if lines.len() <= LIMIT {
             self.bytes.extend_from_slice(lines);
-            (self.version, self.said) = (version, said);
+            (self.version, self.framing) = (version, framing);
         }
     }
 }
 
 /// What the server's connections of one worker have in common: limits, and the heads that were read last.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub struct RequestCache {
     limits: Limits,
-    lines: Lines,
-    known: [Known; PLACES],
+    lines: LineCache,
+    known: [CachedRequest; PLACES],
     /// Heads that were learned so far.
     learned: u64,
     /// Where the last one was found or put; it is the likeliest.
@@ -126,7 +126,7 @@ pub struct Requests {
 
 /// A request's head that was read before.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct CachedRequest {
     /// Empty: none.
     bytes: Vec<u8>,
     /// Eight of the bytes, from `marked` on: the target's last ones. Other heads mostly differ there, and it is known
@@ -136,12 +136,12 @@ pub(crate) struct Known {
     method: String,
     target: Vec<u8>,
     /// The path, if it is no part of the target.
-    unsaid: Vec<u8>,
-    request: Request,
+    implied: Vec<u8>,
+    request: ParsedRequest,
     key: Key,
 }
 
-impl Known {
+impl CachedRequest {
     /// Bytes of the head.
     #[inline]
     pub(crate) fn length(&self) -> usize {
@@ -149,13 +149,13 @@ impl Known {
     }
 
     #[inline]
-    pub(crate) fn asked(&self) -> Asked<'_> {
+    pub(crate) fn asked(&self) -> RequestHead<'_> {
         let words = Words {
             method: &self.method,
             target: &self.target,
         };
         self.request
-            .asked(&self.bytes, words, &self.unsaid, Some(self.key))
+            .asked(&self.bytes, words, &self.implied, Some(self.key))
     }
 
     #[inline]
@@ -168,7 +168,7 @@ impl Known {
         mark(input, self.marked) == Some(self.mark)
     }
 
-    fn become_one(&mut self, bytes: &[u8], request: &Request, key: Key) {
+    fn become_one(&mut self, bytes: &[u8], request: &ParsedRequest, key: Key) {
         let words = request.words(bytes);
         self.bytes.clear();
         self.bytes.extend_from_slice(&bytes[..request.length]);
@@ -176,7 +176,7 @@ impl Known {
         self.method.push_str(words.method);
         self.target.clear();
         self.target.extend_from_slice(words.target);
-        self.unsaid = request.unsaid(words);
+        self.implied = request.implied(words);
         self.marked = (request.method + 1 + words.target.len()).saturating_sub(8);
         self.mark = mark(bytes, self.marked).unwrap_or_default();
         self.request = *request;
@@ -190,15 +190,15 @@ fn mark(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*mark))
 }
 
-impl Requests {
+impl RequestCache {
     /// Keys have places below this.
     pub const PLACES: usize = PLACES;
 
     /// For connections on which requests may be as large as `limits` says.
     pub fn new(limits: Limits) -> Self {
-        Requests {
+        RequestCache {
             limits,
-            ..Requests::default()
+            ..RequestCache::default()
         }
     }
 
@@ -206,13 +206,13 @@ impl Requests {
         &self.limits
     }
 
-    pub(crate) fn lines(&mut self) -> &mut Lines {
+    pub(crate) fn lines(&mut self) -> &mut LineCache {
         &mut self.lines
     }
 
     /// The head at the front of `input`, if it is one of those that were read last.
     #[inline]
-    pub(crate) fn recall(&mut self, input: &[u8]) -> Option<&Known> {
+    pub(crate) fn recall(&mut self, input: &[u8]) -> Option<&CachedRequest> {
         if !self.known[self.last].is_at_front(input) {
             self.last = self.search(input)?;
         }
@@ -226,7 +226,11 @@ impl Requests {
     }
 
     /// Remembers a head that was read at the front of `input`; none: it is too long for that.
-    pub(crate) fn learn(&mut self, input: &[u8], request: &Request) -> Option<&Known> {
+    pub(crate) fn learn(
+        &mut self,
+        input: &[u8],
+        request: &ParsedRequest,
+    ) -> Option<&CachedRequest> {
         if request.length > LIMIT {
             return None;
         }
@@ -250,7 +254,7 @@ mod tests {
             format!("HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 {date} GMT\r\nContent-Length: {length}\r\n\r\n")
                 .into_bytes()
         };
-        let (one, first) = (Heads::default(), head("06:20:22", 100));
+        let (one, first) = (HeadCache::default(), head("06:20:22", 100));
         let other = one.clone();
         let parsed = parse(&first).unwrap().unwrap();
         one.learn(&first, &parsed);
@@ -265,6 +269,6 @@ mod tests {
         for (input, wanted) in cases {
             assert_eq!(other.recall(&input), wanted, "{}", input.escape_ascii());
         }
-        assert_eq!(Heads::default().recall(&first), None);
+        assert_eq!(HeadCache::default().recall(&first), None);
     }
 }
