@@ -1,16 +1,16 @@
 //! What a campaign is carried out on: a generator, and a server under test.
 //!
 //! The campaign decides what is measured next, and keeps what came of it; a bench measures. There are two: the
-//! [`Lab`](crate::lab::Lab), with sockets, processes and clocks, and in tests one that says what it is told to say. So
+//! [`LocalBench`](crate::local_bench::LocalBench), with sockets, processes and clocks, and in tests one that says what it is told to say. So
 //! the order of things, resuming, searching and breaking off are tested without a socket, in milliseconds.
 
-use crate::cells::Cell;
 use crate::error::CampaignError;
+use crate::observer::Lost;
+use crate::planned_rounds::PlannedRound;
 use crate::selftest::SelfTestError;
 use crate::server::Ready;
-use crate::twin::TwinError;
+use crate::split_generators::SplitError;
 use crate::view::{Follower, View};
-use crate::witness::Lost;
 use engine::RoundError;
 use plan::{Endpoint, Plan};
 use record::{Floor, Machine, Observed, Round};
@@ -36,10 +36,10 @@ pub(crate) trait Bench {
     /// Finds the server at `endpoint` that is to be observed.
     fn observe(&mut self, plan: &Plan, endpoint: &Endpoint) -> Result<Observed, CampaignError>;
 
-    /// Returns why the round of `cell` cannot begin, if it cannot.
-    fn lost(&mut self, cell: &Cell) -> Option<Lost>;
+    /// Returns why the round of `planned` cannot begin, if it cannot.
+    fn lost(&mut self, planned: &PlannedRound) -> Option<Lost>;
 
-    /// Measures the round of the follower's cell, which is cut short if the follower says so. Returns it with the first
+    /// Measures the round of the follower's planned, which is cut short if the follower says so. Returns it with the first
     /// `{seq}`, from `seq` on, that was not used; and why no other round can be measured, if none can.
     fn round(
         &mut self,
@@ -59,5 +59,5 @@ pub(crate) enum Unmeasured {
     One(#[from] RoundError),
     /// By two generators: those by one can still be measured.
     #[error(transparent)]
-    Two(#[from] TwinError),
+    Two(#[from] SplitError),
 }

@@ -1,10 +1,10 @@
 //! Why a campaign measured nothing, or broke off.
 
-use crate::foresight::Shortage;
+use crate::observer::{Lost, ObserveError};
+use crate::preflight::ResourceLimit;
 use crate::selftest::BeyondReach;
 use crate::server::ServerError;
 use crate::unexpected::UnexpectedError;
-use crate::witness::{Lost, ObserveError};
 use engine::{JobError, ProbeError, RoundError};
 use kernel::Errno;
 use plan::PlanError;
@@ -20,7 +20,7 @@ pub enum CampaignError {
     Plan(#[from] PlanError),
     /// The machine does not have what the plan needs.
     #[error(transparent)]
-    Shortage(#[from] Shortage),
+    ResourceLimit(#[from] ResourceLimit),
     /// The generator cannot offer the rate.
     #[error(transparent)]
     BeyondReach(#[from] BeyondReach),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   campaign                          generator
-//!   Order          ------------->     makes the plan ready, opens its connections
+//!   Assignment     ------------->     makes the plan ready, opens its connections
 //!                  <-------------     Arrived(ready)
 //!   Open(ready)    ------------->     (once both have said so) the load begins in both at that instant
 //!                  <-------------     Opened, Progress ..., Closed: what an onlooker sees of the window
@@ -28,7 +28,7 @@ pub(crate) const LONGEST: u64 = 1 << 28;
 
 /// What a generator is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct Assignment {
     /// The plan for both.
     pub(crate) plan: Plan,
     /// The address that the campaign uses.
@@ -45,10 +45,10 @@ pub(crate) struct Order {
     pub(crate) of: u32,
 }
 
-/// What a generator is told after its order.
+/// What a generator is told after its assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Told {
-    /// The stage of this number opens at that instant.
+pub(crate) enum Command {
+    /// The point of this number opens at that instant.
     Open(usize, Instant),
     /// The round is to be cut short.
     Stop,
@@ -56,8 +56,8 @@ pub(crate) enum Told {
 
 /// What a generator says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Said {
-    /// All of its threads have come to the stage of this number.
+pub(crate) enum Event {
+    /// All of its threads have come to the point of this number.
     Arrived(usize),
     /// Its window has just opened.
     Opened,
@@ -81,7 +81,7 @@ pub(crate) enum Said {
 pub enum GenerateError {
     /// It was not told anything that it understands.
     #[error("this command is for weigh itself, which tells it what to do: {0}")]
-    NoOrder(io::Error),
+    NoAssignment(io::Error),
     /// No thread to listen with.
     #[error("no thread could be started: {0}")]
     NoThread(io::Error),
@@ -91,7 +91,7 @@ pub enum GenerateError {
 /// called, from another thread, when the campaign is not there any more.
 ///
 /// # Errors
-/// There was no order. Whatever happens after that is told to the campaign.
+/// There was no assignment. Whatever happens after that is told to the campaign.
 pub fn generate(
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
@@ -99,26 +99,26 @@ pub fn generate(
     forsaken: impl FnOnce() + Send + 'static,
 ) -> Result<(), GenerateError> {
     let mut input = BufReader::new(input);
-    let order: Order = next(&mut input).map_err(GenerateError::NoOrder)?;
+    let assignment: Assignment = next(&mut input).map_err(GenerateError::NoAssignment)?;
     let start_signal = Arc::new(StartSignal::default());
-    let heard = Arc::clone(&start_signal);
+    let signal = Arc::clone(&start_signal);
     let listen = move || {
-        while let Ok(told) = next(&mut input) {
-            match told {
-                Told::Open(stage, at) => {
-                    let stage = SyncPoint::ALL.get(stage);
-                    stage.into_iter().for_each(|stage| heard.open(*stage, at));
+        while let Ok(command) = next(&mut input) {
+            match command {
+                Command::Open(point, at) => {
+                    let point = SyncPoint::ALL.get(point);
+                    point.into_iter().for_each(|point| signal.open(*point, at));
                 }
-                Told::Stop => stop.store(true, Ordering::Relaxed),
+                Command::Stop => stop.store(true, Ordering::Relaxed),
             }
         }
         forsaken();
     };
     let thread = std::thread::Builder::new().name("weigh-ears".to_owned());
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
-    let mut voice = Voice(output);
-    let said = measure(order, &start_signal, stop, &mut voice);
-    voice.say(&said);
+    let mut writer = EventWriter(output);
+    let event = measure(assignment, &start_signal, stop, &mut writer);
+    writer.write(&event);
     Ok(())
 }
 
@@ -130,12 +130,12 @@ fn next<T: for<'a> Deserialize<'a>>(input: &mut impl BufRead) -> io::Result<T> {
 }
 
 fn measure(
-    order: Order,
+    assignment: Assignment,
     start_signal: &StartSignal,
     stop: &AtomicBool,
-    voice: &mut Voice<'_>,
-) -> Said {
-    let Order {
+    writer: &mut EventWriter<'_>,
+) -> Event {
+    let Assignment {
         plan,
         endpoint,
         awake,
@@ -143,46 +143,46 @@ fn measure(
         seq,
         part: place,
         of,
-    } = order;
+    } = assignment;
     let job = match Job::new(plan, endpoint) {
         Ok(job) => job.waiting(awake),
-        Err(error) => return Said::Failed(error.to_string()),
+        Err(error) => return Event::Failed(error.to_string()),
     };
     let part = Part { index: place, of };
     let rep = Rep { index, seq };
-    match engine::round_in_part(&job, part, rep, start_signal, stop, voice) {
-        Ok((round, seq)) => Said::Done(Box::new(round), seq),
-        Err(error) => Said::Failed(error.to_string()),
+    match engine::round_in_part(&job, part, rep, start_signal, stop, writer) {
+        Ok((round, seq)) => Event::Done(Box::new(round), seq),
+        Err(error) => Event::Failed(error.to_string()),
     }
 }
 
 /// Tells the campaign what an onlooker sees.
-struct Voice<'a>(&'a mut dyn Write);
+struct EventWriter<'a>(&'a mut dyn Write);
 
-impl Voice<'_> {
+impl EventWriter<'_> {
     /// A campaign that has gone does not hear it; that is found out by listening.
-    fn say(&mut self, said: &Said) {
-        let mut line = serde_json::to_vec(said).expect("what is said is plain JSON");
+    fn write(&mut self, event: &Event) {
+        let mut line = serde_json::to_vec(event).expect("an event is plain JSON");
         line.push(b'\n');
         let _ = self.0.write_all(&line).and_then(|()| self.0.flush());
     }
 }
 
-impl Observer for Voice<'_> {
-    fn arrived(&mut self, stage: SyncPoint) {
-        self.say(&Said::Arrived(stage as usize));
+impl Observer for EventWriter<'_> {
+    fn arrived(&mut self, point: SyncPoint) {
+        self.write(&Event::Arrived(point as usize));
     }
 
     fn opened(&mut self) {
-        self.say(&Said::Opened);
+        self.write(&Event::Opened);
     }
 
     fn closed(&mut self) {
-        self.say(&Said::Closed);
+        self.write(&Event::Closed);
     }
 
     fn tick(&mut self, progress: Progress) {
-        self.say(&Said::Progress {
+        self.write(&Event::Progress {
             ok: progress.ok,
             errors: progress.errors,
             due: progress.due,
@@ -206,7 +206,7 @@ mod tests {
             connections: 3,
         };
         plan.two_generators = true;
-        let order = Order {
+        let assignment = Assignment {
             endpoint: plan.target.endpoints[0].clone(),
             plan,
             awake: Awake::Near(Nanos::from_micros(100)),
@@ -215,19 +215,22 @@ mod tests {
             part: 1,
             of: 2,
         };
-        let line = serde_json::to_string(&order).unwrap();
+        let line = serde_json::to_string(&assignment).unwrap();
         assert!(!line.contains('\n'));
-        assert_eq!(next::<Order>(&mut line.as_bytes()).unwrap(), order);
+        assert_eq!(
+            next::<Assignment>(&mut line.as_bytes()).unwrap(),
+            assignment
+        );
         let round = record::example::errors().points[0].rounds[0].clone();
-        for said in [
-            Said::Arrived(1),
-            Said::Done(Box::new(round), 7),
-            Said::Failed("two\nlines".into()),
+        for event in [
+            Event::Arrived(1),
+            Event::Done(Box::new(round), 7),
+            Event::Failed("two\nlines".into()),
         ] {
             let mut line = Vec::new();
-            Voice(&mut line).say(&said);
+            EventWriter(&mut line).write(&event);
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-            assert_eq!(next::<Said>(&mut &line[..]).unwrap(), said);
+            assert_eq!(next::<Event>(&mut &line[..]).unwrap(), event);
         }
     }
 
@@ -237,7 +240,10 @@ mod tests {
         for input in ["", "hello\n", "{}\n"] {
             let mut output = Vec::new();
             let result = generate(input.as_bytes(), &mut output, &STOP, || ());
-            assert!(matches!(result, Err(GenerateError::NoOrder(_))), "{input}");
+            assert!(
+                matches!(result, Err(GenerateError::NoAssignment(_))),
+                "{input}"
+            );
             assert_eq!(output, b"");
         }
     }

@@ -1,4 +1,4 @@
-//! Walks the cells of a campaign: finds out what the instrument itself takes, starts the server if that is asked, finds out whether it answers, measures round
+//! Walks the rounds of a campaign: finds out what the instrument itself takes, starts the server if that is asked, finds out whether it answers, measures round
 //! after round, and has every round on disk as soon as it is over.
 //!
 //! In scope: the order of things, what must be known before the load, what is kept when something goes wrong. Out of
@@ -18,38 +18,38 @@
 #![forbid(unsafe_code)]
 
 // What is measured, in which order:
-mod cells;
-mod course;
+mod planned_rounds;
+mod schedule;
 // what must hold before, what is told meanwhile, and what ends it early;
 mod early;
-mod foresight;
+mod preflight;
 mod selftest;
 mod view;
 // the server, and who looks at it;
+mod observer;
 mod server;
 mod unexpected;
-mod witness;
 // generators that are processes of their own;
 mod generator;
-mod twin;
+mod split_generators;
 // all of that as something to measure on;
 mod bench;
 mod error;
-mod lab;
+mod local_bench;
 // and the campaign itself, and what it leaves.
 mod reading;
 mod walk;
 
 pub use audit::{check, comply, contradiction, judgement, value};
-pub use cells::{Cell, Generators, cells};
-pub use course::left;
 pub use error::CampaignError;
-pub use foresight::{Foresight, foresee};
 pub use generator::{GenerateError, generate};
+pub use observer::ObserveError;
+pub use planned_rounds::{Generators, PlannedRound, planned_rounds};
+pub use preflight::{AvailableResources, check_resources};
 pub use reading::{load, load_from};
+pub use schedule::left;
 pub use selftest::{BeyondReach, SelfTestError};
 pub use server::{Ready, Running, ServerError};
 pub use unexpected::UnexpectedError;
 pub use view::{Quiet, View};
 pub use walk::{Outcome, carry_out, resume};
-pub use witness::ObserveError;

@@ -1,6 +1,6 @@
 //! A server that is started for the campaign, and stopped after it with everything it started.
 
-use crate::cells::Cell;
+use crate::planned_rounds::PlannedRound;
 use engine::{PROBED, ProbeError, Shown};
 use kernel::process::{Child, Start};
 use kernel::{Epoll, Errno, signals};
@@ -233,14 +233,14 @@ impl Running {
         })
     }
 
-    /// How it has ended, if it has, `during` a part of the round of `cell`.
-    pub(crate) fn end(&mut self, cell: &Cell, during: During) -> Option<ServerEnd> {
+    /// How it has ended, if it has, `during` a part of the round of `planned`.
+    pub(crate) fn end(&mut self, planned: &PlannedRound, during: During) -> Option<ServerEnd> {
         let status = self.child.exited()?;
         Some(ServerEnd {
             status: status.code(),
             signal: status.signal().map(signals::name),
-            level: cell.level,
-            round: cell.round,
+            level: planned.level,
+            round: planned.round,
             during,
             left: self.child.pids().len() as u32,
             printed: ServerEnd::last_lines(&self.output()),

@@ -1,7 +1,7 @@
 //! What a campaign tells while it goes on.
 
-use crate::cells::Cell;
 use crate::early::EarlyStop;
+use crate::planned_rounds::PlannedRound;
 use crate::selftest::SelfTestError;
 use engine::{Observer, Progress};
 use record::{Finding, Round, Run, SaveError};
@@ -17,9 +17,9 @@ pub trait View {
     /// The target answered; the load begins.
     fn begins(&mut self, _run: &Run) {}
     /// A round begins.
-    fn round(&mut self, _cell: &Cell) {}
+    fn round(&mut self, _cell: &PlannedRound) {}
     /// Ten times a second.
-    fn progress(&mut self, _cell: &Cell, _progress: Progress) {}
+    fn progress(&mut self, _cell: &PlannedRound, _progress: Progress) {}
     /// Returns whether progress is to tell the percentiles of the last second.
     fn wants_latency(&self) -> bool {
         false
@@ -44,7 +44,7 @@ impl View for Quiet {}
 
 /// What follows a round: the view, and what may end the campaign early.
 pub(crate) struct Follower<'a> {
-    pub(crate) cell: Cell,
+    pub(crate) planned: PlannedRound,
     pub(crate) view: &'a mut dyn View,
     pub(crate) early: &'a EarlyStop,
 }
@@ -52,15 +52,15 @@ pub(crate) struct Follower<'a> {
 impl Follower<'_> {
     /// Passes on how far the round has come. Returns why the campaign is to end now, if it is.
     pub(crate) fn progress(&mut self, progress: Progress) -> Option<String> {
-        self.view.progress(&self.cell, progress);
+        self.view.progress(&self.planned, progress);
         self.early.during(progress, kernel::clock::now())
     }
 }
 
 /// Observes the self-test for a view.
-pub(crate) struct Onlooker<'a>(pub(crate) &'a mut dyn View);
+pub(crate) struct SelfTestObserver<'a>(pub(crate) &'a mut dyn View);
 
-impl Observer for Onlooker<'_> {
+impl Observer for SelfTestObserver<'_> {
     fn tick(&mut self, _: Progress) {
         self.0.self_test();
     }

@@ -2,16 +2,16 @@
 //! is kept, whatever happens later.
 
 use crate::bench::{Bench, Unmeasured};
-use crate::cells::{Cell, Generators};
-use crate::course::Course;
 use crate::early::EarlyStop;
 use crate::error::CampaignError;
-use crate::foresight::{Foresight, foresee, foresee_search};
-use crate::lab::Lab;
+use crate::local_bench::LocalBench;
+use crate::observer::Lost;
+use crate::planned_rounds::{Generators, PlannedRound};
+use crate::preflight::{AvailableResources, check_resources, check_search};
+use crate::schedule::Schedule;
 use crate::selftest::SelfTestError;
 use crate::unexpected::UnexpectedError;
 use crate::view::{Follower, View};
-use crate::witness::Lost;
 use audit::Evidence;
 use plan::Plan;
 use record::{Cost, Floor, Journal, Machine, Point, Round, Run, SaveError, Summary, Twin};
@@ -43,8 +43,8 @@ pub fn carry_out(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
-    let mut lab = Lab::new(generator, stop);
-    Campaign::of(&plan, &mut lab, stop, view).begin(output)
+    let mut bench = LocalBench::new(generator, stop);
+    Campaign::of(&plan, &mut bench, stop, view).begin(output)
 }
 
 /// Goes on with `earlier`, the record of a campaign at `output` that was stopped: what it lacks of `plan` is measured.
@@ -59,26 +59,26 @@ pub fn resume(
     stop: &AtomicBool,
     view: &mut dyn View,
 ) -> Result<Outcome, CampaignError> {
-    let mut lab = Lab::new(generator, stop);
-    Campaign::of(&plan, &mut lab, stop, view).resume(earlier, output)
+    let mut bench = LocalBench::new(generator, stop);
+    Campaign::of(&plan, &mut bench, stop, view).resume(earlier, output)
 }
 
 /// What must hold before anything is begun.
 fn check(plan: &Plan) -> Result<(), CampaignError> {
     plan.check()?;
-    foresee_search(plan)?;
+    check_search(plan)?;
     let (first, last) = kernel::limits::local_port_range();
     let open_files = match kernel::limits::raise_open_files() {
         Ok(before) => before.hard,
         Err(_) => kernel::limits::open_files().soft,
     };
-    let there_is = Foresight {
+    let there_is = AvailableResources {
         open_files,
         ports: u64::from(last - first) + 1,
     };
     if let Some(endpoint) = plan.target.endpoints.first() {
         for level in plan.levels() {
-            foresee(&plan.at(&level), endpoint, there_is)?;
+            check_resources(&plan.at(&level), endpoint, there_is)?;
         }
     }
     Ok(())
@@ -182,7 +182,7 @@ impl<'a> Campaign<'a> {
             probe.response_head = response.map(|head| secrets.head(head));
         }
         earlier.reopen(kernel::clock::realtime().as_secs());
-        if Course::of(self.plan, &earlier).next(&earlier).is_none() {
+        if Schedule::of(self.plan, &earlier).next(&earlier).is_none() {
             return Err(CampaignError::Complete(output.into()));
         }
         self.seq = earlier.unused_seq();
@@ -215,9 +215,9 @@ impl<'a> Campaign<'a> {
 
     /// Prepares and measures. A round that cannot be journaled is still in the run, and so in the finished record.
     fn walk(&mut self, journal: Keeping) -> Result<Journal, CampaignError> {
-        let mut course = Course::of(self.plan, &self.run);
-        let mut next = course.next(&self.run);
-        let first = next.expect("a plan that was checked has cells");
+        let mut schedule = Schedule::of(self.plan, &self.run);
+        let mut next = schedule.next(&self.run);
+        let first = next.expect("a plan that was checked has rounds");
         let level = self.plan.at(&first.level);
         if let Err(error) = self
             .floor(&first, &level)
@@ -232,8 +232,8 @@ impl<'a> Campaign<'a> {
         let mut journal = journal.begin(&mut self.run)?;
         self.view.begins(&self.run);
         (0..self.run.points.len()).for_each(|point| self.tell_point(point));
-        while let Some(cell) = next.filter(|_| !self.is_stopped()) {
-            match self.step(&cell, &mut journal) {
+        while let Some(planned) = next.filter(|_| !self.is_stopped()) {
+            match self.step(&planned, &mut journal) {
                 Ok(()) => {}
                 Err(CampaignError::ServerEnded(end)) => {
                     self.run.server_end = Some(*end);
@@ -253,7 +253,7 @@ impl<'a> Campaign<'a> {
                     break;
                 }
             }
-            next = course.next(&self.run);
+            next = schedule.next(&self.run);
         }
         self.run.interrupted |= self.is_stopped();
         self.run.drop_unmeasured();
@@ -264,23 +264,23 @@ impl<'a> Campaign<'a> {
         self.run.points.iter().all(|point| point.rounds.is_empty())
     }
 
-    /// Measures one cell, and keeps what came of it.
-    fn step(&mut self, cell: &Cell, journal: &mut Journal) -> Result<(), CampaignError> {
-        if cell.by == Generators::Two && self.has_given_up_two(cell) {
+    /// Measures one planned, and keeps what came of it.
+    fn step(&mut self, planned: &PlannedRound, journal: &mut Journal) -> Result<(), CampaignError> {
+        if planned.by == Generators::Two && self.has_given_up_two(planned) {
             return Ok(());
         }
-        self.view.round(cell);
-        let level = self.plan.at(&cell.level);
-        let floor = match cell.by {
-            Generators::One => self.floor(cell, &level)?,
+        self.view.round(planned);
+        let level = self.plan.at(&planned.level);
+        let floor = match planned.by {
+            Generators::One => self.floor(planned, &level)?,
             Generators::Two => None,
         };
         self.prepare(&level)?;
-        if let Some(lost) = self.bench.lost(cell) {
+        if let Some(lost) = self.bench.lost(planned) {
             return Err(lost.into());
         }
         let mut follower = Follower {
-            cell: *cell,
+            planned: *planned,
             view: self.view,
             early: &self.early,
         };
@@ -293,36 +293,40 @@ impl<'a> Campaign<'a> {
             Err(Unmeasured::One(error)) => return Err(error.into()),
             Err(Unmeasured::Two(error)) => Err(error.to_string()),
         };
-        self.keep(cell, floor, measured, journal);
-        let early = match cell.by {
-            Generators::One => self.early.after(&self.run, cell.point),
+        self.keep(planned, floor, measured, journal);
+        let early = match planned.by {
+            Generators::One => self.early.after(&self.run, planned.point),
             Generators::Two => None,
         };
-        self.tell_point(cell.point);
+        self.tell_point(planned.point);
         match lost.or(early.map(Lost::Aborted)) {
             Some(lost) => Err(lost.into()),
             None => Ok(()),
         }
     }
 
-    /// Whether no more rounds by two generators are tried at the point of `cell`, because one could not be measured.
-    fn has_given_up_two(&self, cell: &Cell) -> bool {
-        let point = self.run.points.get(cell.point);
+    /// Whether no more rounds by two generators are tried at the point of `planned`, because one could not be measured.
+    fn has_given_up_two(&self, planned: &PlannedRound) -> bool {
+        let point = self.run.points.get(planned.point);
         let twin = point.and_then(|point| point.twin.as_ref());
         twin.is_some_and(|twin| twin.failed.is_some())
     }
 
-    /// Returns the floor at the point of `cell`, whose plan is `plan`: measured before its first round, unless an earlier
+    /// Returns the floor at the point of `planned`, whose plan is `plan`: measured before its first round, unless an earlier
     /// run has begun the point. None where the load is no open loop, or the floor cannot be had, which is no reason not to
     /// measure.
     ///
     /// A rate beyond reach is refused as long as nothing is measured. Later, what there is shall not be lost for it: the
     /// load is tried, and judged by what comes of it.
-    fn floor(&mut self, cell: &Cell, plan: &Plan) -> Result<Option<Floor>, CampaignError> {
-        if let Some(known) = self.floors.get(&cell.point) {
+    fn floor(
+        &mut self,
+        planned: &PlannedRound,
+        plan: &Plan,
+    ) -> Result<Option<Floor>, CampaignError> {
+        if let Some(known) = self.floors.get(&planned.point) {
             return Ok(known.clone());
         }
-        let point = self.run.points.get(cell.point);
+        let point = self.run.points.get(planned.point);
         let mut floor = point.and_then(|point| point.floor.clone());
         if floor.is_none() && plan.load.is_open() {
             floor = match self.bench.floor(plan, self.view) {
@@ -337,7 +341,7 @@ impl<'a> Campaign<'a> {
                 }
             };
         }
-        self.floors.insert(cell.point, floor.clone());
+        self.floors.insert(planned.point, floor.clone());
         Ok(floor)
     }
 
@@ -361,17 +365,17 @@ impl<'a> Campaign<'a> {
         Ok(())
     }
 
-    /// Keeps what came of `cell`: a round, of which one that was cut off before its window opened holds nothing; or why
+    /// Keeps what came of `planned`: a round, of which one that was cut off before its window opened holds nothing; or why
     /// there is none by two generators.
     fn keep(
         &mut self,
-        cell: &Cell,
+        planned: &PlannedRound,
         floor: Option<Floor>,
         measured: Result<Round, String>,
         journal: &mut Journal,
     ) {
-        let (place, level) = (cell.point, &cell.level);
-        let written = match (cell.by, &measured) {
+        let (place, level) = (planned.point, &planned.level);
+        let written = match (planned.by, &measured) {
             (Generators::One, Ok(round)) => {
                 journal.append_round(place, level, floor.as_ref(), round)
             }
@@ -387,17 +391,17 @@ impl<'a> Campaign<'a> {
             Err(why) => self.view.twin_failed(why),
         }
         if self.run.points.len() <= place {
-            self.run.points.push(Point::new(cell.level));
+            self.run.points.push(Point::new(planned.level));
         }
         let point = &mut self.run.points[place];
-        if cell.by == Generators::One {
+        if planned.by == Generators::One {
             point.floor = floor;
         }
         match measured {
             Ok(round) if round.window.span() == Nanos::ZERO => {
                 self.run.sent_total.unopened += round.sent_total.sum();
             }
-            Ok(round) if cell.by == Generators::One => point.rounds.push(round),
+            Ok(round) if planned.by == Generators::One => point.rounds.push(round),
             Ok(round) => point.twin_mut().rounds.push(round),
             Err(why) => point.twin_mut().failed = Some(why),
         }

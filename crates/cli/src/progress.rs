@@ -1,7 +1,7 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
-use campaign::{Cell, Generators, SelfTestError, View};
+use campaign::{Generators, PlannedRound, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
@@ -75,17 +75,17 @@ impl Bar {
     }
 
     /// Which round of which point it is.
-    fn place(&self, cell: &Cell) -> String {
+    fn place(&self, planned: &PlannedRound) -> String {
         let point = match self.points {
-            _ if self.is_search => format!("rate {}, ", cell.point + 1),
+            _ if self.is_search => format!("rate {}, ", planned.point + 1),
             0 | 1 => String::new(),
-            several => format!("point {}/{several}, ", cell.point + 1),
+            several => format!("point {}/{several}, ", planned.point + 1),
         };
-        let generators = match cell.by {
+        let generators = match planned.by {
             Generators::One => "",
             Generators::Two => ", two generators",
         };
-        let round = cell.round + 1;
+        let round = planned.round + 1;
         match self.is_search {
             true => format!("{point}round {round}{generators}"), // as many as it takes
             false => format!("{point}round {round}/{}{generators}", self.rounds),
@@ -155,7 +155,7 @@ impl View for Bar {
         }
     }
 
-    fn round(&mut self, _: &Cell) {
+    fn round(&mut self, _: &PlannedRound) {
         self.after = self.after.saturating_sub(1);
         self.rate = Rate {
             at: kernel::clock::now(),
@@ -163,12 +163,12 @@ impl View for Bar {
         };
     }
 
-    fn progress(&mut self, cell: &Cell, progress: Progress) {
+    fn progress(&mut self, planned: &PlannedRound, progress: Progress) {
         let now = kernel::clock::now();
         let start = progress.window_start.unwrap_or(now);
         self.rate.note(now, start, progress.ok);
         self.round_errors = progress.errors;
-        let mut parts = vec![self.place(cell)];
+        let mut parts = vec![self.place(planned)];
         if progress.window_start.is_none_or(|start| now < start) {
             parts.push("warming up".to_owned());
         }

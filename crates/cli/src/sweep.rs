@@ -6,7 +6,7 @@ use crate::progress::Bar;
 use crate::settings::Given;
 use crate::{generate, output, run};
 use anyhow::{Error, Result, bail};
-use campaign::{Cell, View};
+use campaign::{PlannedRound, View};
 use engine::Progress;
 use plan::Plan;
 use record::{Finding, Round, Run, SaveError};
@@ -171,12 +171,12 @@ impl View for Lines {
         self.print(&report::sweep::head(run, &self.look));
     }
 
-    fn round(&mut self, cell: &Cell) {
-        self.bar.round(cell);
+    fn round(&mut self, planned: &PlannedRound) {
+        self.bar.round(planned);
     }
 
-    fn progress(&mut self, cell: &Cell, progress: Progress) {
-        self.bar.progress(cell, progress);
+    fn progress(&mut self, planned: &PlannedRound, progress: Progress) {
+        self.bar.progress(planned, progress);
     }
 
     fn wants_latency(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::selftest::BeyondReach;
 use crate::server::Ready;
-use crate::twin::TwinError;
+use crate::split_generators::SplitError;
 use crate::view::Quiet;
 use engine::{Progress, RoundError};
 use plan::{Arrivals, Axis, Endpoint, Level, Load, Nesting, ServerCommand, Stop, Sweep};
@@ -11,8 +11,8 @@ use record::{During, Observed, ServerEnd, example};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Rate;
 
-/// What comes of the round of a cell.
-type Answer = Box<dyn FnMut(&Cell) -> (Result<Round, Unmeasured>, Option<Lost>)>;
+/// What comes of the round of a planned.
+type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<Lost>)>;
 
 /// What comes of the self-test of a plan.
 type FloorOf = Box<dyn Fn(&Plan) -> Result<Floor, SelfTestError>>;
@@ -22,8 +22,8 @@ struct Fake {
     machine: Machine,
     answer: Answer,
     floor: FloorOf,
-    /// The cells that were measured.
-    measured: Vec<Cell>,
+    /// The rounds that were measured.
+    measured: Vec<PlannedRound>,
     /// The first `{seq}` of each round.
     seqs: Vec<u64>,
     /// Errors of each round that the campaign is told while it goes on.
@@ -37,11 +37,11 @@ const SENT: u64 = 100;
 
 impl Fake {
     fn new() -> Fake {
-        Fake::answering(|cell| (Ok(round(cell)), None))
+        Fake::answering(|planned| (Ok(round(planned)), None))
     }
 
     fn answering(
-        answer: impl FnMut(&Cell) -> (Result<Round, Unmeasured>, Option<Lost>) + 'static,
+        answer: impl FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<Lost>) + 'static,
     ) -> Fake {
         Fake {
             machine: example::machine(),
@@ -55,9 +55,9 @@ impl Fake {
         }
     }
 
-    /// Point and round of each cell that was measured.
+    /// Point and round of each planned that was measured.
     fn places(&self) -> Vec<(usize, u32)> {
-        let place = |cell: &Cell| (cell.point, cell.round);
+        let place = |planned: &PlannedRound| (planned.point, planned.round);
         self.measured.iter().map(place).collect()
     }
 }
@@ -91,7 +91,7 @@ impl Bench for Fake {
         Ok(Observed::none("there is no server"))
     }
 
-    fn lost(&mut self, _: &Cell) -> Option<Lost> {
+    fn lost(&mut self, _: &PlannedRound) -> Option<Lost> {
         None
     }
 
@@ -100,14 +100,14 @@ impl Bench for Fake {
         seq: u64,
         follower: &mut Follower<'_>,
     ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>) {
-        self.measured.push(follower.cell);
+        self.measured.push(follower.planned);
         self.seqs.push(seq);
         let early = follower.progress(Progress {
             errors: self.errors,
             window_start: Some(kernel::clock::now()),
             ..Progress::default()
         });
-        let (round, lost) = (self.answer)(&follower.cell);
+        let (round, lost) = (self.answer)(&follower.planned);
         let lost = lost.or(early.map(Lost::Aborted));
         (round.map(|round| (round, seq + SENT)), lost)
     }
@@ -117,10 +117,10 @@ impl Bench for Fake {
     }
 }
 
-/// A whole round of a closed loop, as that of `cell`.
-fn round(cell: &Cell) -> Round {
+/// A whole round of a closed loop, as that of `planned`.
+fn round(planned: &PlannedRound) -> Round {
     let mut round = example::ok().points[0].rounds[0].clone();
-    round.index = cell.round;
+    round.index = planned.round;
     round
 }
 
@@ -265,9 +265,9 @@ fn a_sweep_that_was_interrupted_goes_on_where_it_stopped_and_keeps_what_it_had()
 fn a_sweep_that_was_killed_goes_on_from_its_journal() {
     let (desk, plan) = (Desk::new(), sweep());
     let killed = catch_unwind(AssertUnwindSafe(|| {
-        let mut bench = Fake::answering(|cell| {
-            assert!(cell.point == 0, "killed");
-            (Ok(round(cell)), None)
+        let mut bench = Fake::answering(|planned| {
+            assert!(planned.point == 0, "killed");
+            (Ok(round(planned)), None)
         });
         desk.begin(&plan, &mut bench)
     }));
@@ -352,10 +352,10 @@ fn search() -> Plan {
 
 /// A server that does 500 requests a second.
 fn limited() -> Fake {
-    Fake::answering(|cell| {
+    Fake::answering(|planned| {
         let mut round = example::open_loop().points[0].rounds[0].clone();
-        round.index = cell.round;
-        let is_kept_up = rate_of(&cell.level) <= 500.0;
+        round.index = planned.round;
+        let is_kept_up = rate_of(&planned.level) <= 500.0;
         round.tally.ok_in_window = round.tally.due / if is_kept_up { 1 } else { 2 };
         (Ok(round), None)
     })
@@ -404,13 +404,13 @@ fn two_generators_that_fail_cost_no_round_by_one() {
         rounds: 4,
         ..sweep()
     };
-    let mut bench = Fake::answering(|cell| match (cell.by, cell.round) {
-        (Two, 1) => (Err(TwinError::Garbled("hm".into()).into()), None),
-        _ => (Ok(round(cell)), None),
+    let mut bench = Fake::answering(|planned| match (planned.by, planned.round) {
+        (Two, 1) => (Err(SplitError::Garbled("hm".into()).into()), None),
+        _ => (Ok(round(planned)), None),
     });
     let desk = Desk::new();
     desk.begin(&plan, &mut bench).unwrap();
-    let by: Vec<Generators> = bench.measured.iter().map(|cell| cell.by).collect();
+    let by: Vec<Generators> = bench.measured.iter().map(|planned| planned.by).collect();
     assert_eq!(by, [One, Two, Two, One, One, One], "no more are tried");
     let run = desk.load();
     let twin = run.points[0].twin.as_ref().unwrap();
@@ -420,18 +420,18 @@ fn two_generators_that_fail_cost_no_round_by_one() {
 
 #[test]
 fn when_the_server_ends_what_was_measured_stands() {
-    let mut bench = Fake::answering(|cell| {
+    let mut bench = Fake::answering(|planned| {
         let end = ServerEnd {
             status: Some(3),
             signal: None,
-            level: cell.level,
-            round: cell.round,
+            level: planned.level,
+            round: planned.round,
             during: During::Window,
             left: 0,
             printed: String::new(),
         };
-        let lost = (cell.point == 1).then(|| Lost::Server(Box::new(end)));
-        (Ok(round(cell)), lost)
+        let lost = (planned.point == 1).then(|| Lost::Server(Box::new(end)));
+        (Ok(round(planned)), lost)
     });
     let desk = Desk::new();
     desk.begin(&sweep(), &mut bench).unwrap();
@@ -466,13 +466,13 @@ fn an_error_that_breaks_a_campaign_off_is_recorded_without_secrets() {
         ready_within: Nanos::from_secs(1),
         counterweight: false,
     });
-    let mut bench = Fake::answering(|cell| {
+    let mut bench = Fake::answering(|planned| {
         let gone = RoundError::Setup {
             threads: 1,
             error: "`srv --token=s3cret` is gone".into(),
         };
-        match cell.point {
-            0 => (Ok(round(cell)), None),
+        match planned.point {
+            0 => (Ok(round(planned)), None),
             _ => (Err(gone.into()), None),
         }
     });

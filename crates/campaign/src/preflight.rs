@@ -15,7 +15,7 @@ const DESCRIPTORS_ASIDE: u64 = 32;
 
 /// What there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Foresight {
+pub struct AvailableResources {
     /// The most open files this process may have.
     pub open_files: u64,
     /// Local ports of one address.
@@ -24,7 +24,7 @@ pub struct Foresight {
 
 /// Why a plan cannot be carried out on this machine.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum Shortage {
+pub enum ResourceLimit {
     /// More connections than files may be open.
     #[error(
         "--connections {asked} needs {needed} open files, and this process may have {limit}; {}",
@@ -108,8 +108,8 @@ fn descriptors_remedy(most: u64) -> String {
 /// Whether the rates that a search begins with can be told to hold or to fail.
 ///
 /// # Errors
-/// [`Shortage::Samples`].
-pub fn foresee_search(plan: &Plan) -> Result<(), Shortage> {
+/// [`ResourceLimit::Samples`].
+pub fn check_search(plan: &Plan) -> Result<(), ResourceLimit> {
     let levels = plan.levels();
     let loads = levels.iter().map(|level| level.load);
     let rates = loads.filter_map(|load| match load {
@@ -121,7 +121,7 @@ pub fn foresee_search(plan: &Plan) -> Result<(), Shortage> {
         (Some(slo), Some((rate, load)))
             if Capacity::rounds_a_vote(&load, plan) > Capacity::MOST_ROUNDS_A_VOTE =>
         {
-            Err(Shortage::Samples {
+            Err(ResourceLimit::Samples {
                 slo: slo.clone(),
                 needed: Capacity::exchanges_a_vote(plan),
                 rate,
@@ -135,13 +135,17 @@ pub fn foresee_search(plan: &Plan) -> Result<(), Shortage> {
 ///
 /// # Errors
 /// The first shortage.
-pub fn foresee(plan: &Plan, endpoint: &Endpoint, there_is: Foresight) -> Result<(), Shortage> {
+pub fn check_resources(
+    plan: &Plan,
+    endpoint: &Endpoint,
+    there_is: AvailableResources,
+) -> Result<(), ResourceLimit> {
     let asked = u64::from(plan.connections());
     let aside = DESCRIPTORS_ASIDE + 2 * u64::from(plan.threads());
     let needed = asked + aside;
     if needed > there_is.open_files {
         let most = there_is.open_files.saturating_sub(aside);
-        return Err(Shortage::Descriptors {
+        return Err(ResourceLimit::Descriptors {
             asked,
             needed,
             limit: there_is.open_files,
@@ -159,7 +163,7 @@ pub fn foresee(plan: &Plan, endpoint: &Endpoint, there_is: Foresight) -> Result<
     };
     let most = there_is.ports * addresses;
     if asked > most {
-        return Err(Shortage::Ports {
+        return Err(ResourceLimit::Ports {
             asked,
             addresses,
             most,
@@ -172,7 +176,7 @@ pub fn foresee(plan: &Plan, endpoint: &Endpoint, there_is: Foresight) -> Result<
 const PORT_RESTS: Nanos = Nanos::from_secs(60);
 
 /// Whether connections of few exchanges each take more ports than come free again.
-fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
+fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), ResourceLimit> {
     let Load::Open { rate, of, .. } = plan.load else {
         return Ok(());
     };
@@ -197,7 +201,7 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
     let needed = rate.as_f64() / each * span.min(PORT_RESTS.as_secs_f64());
     if needed > ports as f64 {
         let most = (ports as f64 / PORT_RESTS.as_secs_f64() * each) as u64;
-        return Err(Shortage::Rate {
+        return Err(ResourceLimit::Rate {
             rate,
             of,
             addresses,
@@ -211,12 +215,12 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), Shortage> {
 mod tests {
     use super::*;
 
-    const THERE_IS: Foresight = Foresight {
+    const THERE_IS: AvailableResources = AvailableResources {
         open_files: 1000,
         ports: 500,
     };
 
-    fn foreseen(connections: u32, at: &str, sources: &[&str]) -> Result<(), Shortage> {
+    fn foreseen(connections: u32, at: &str, sources: &[&str]) -> Result<(), ResourceLimit> {
         let mut plan = Plan::example(at.parse().unwrap());
         plan.load = Load::Closed { connections };
         plan.sources = sources
@@ -224,13 +228,13 @@ mod tests {
             .map(|source| source.parse().unwrap())
             .collect();
         let endpoint = plan.target.endpoints[0].clone();
-        foresee(&plan, &endpoint, THERE_IS)
+        check_resources(&plan, &endpoint, THERE_IS)
     }
 
     #[test]
     fn the_largest_number_that_is_named_works_and_one_more_does_not() {
         let error = foreseen(5000, "127.0.0.1:80", &[]).unwrap_err();
-        let Shortage::Descriptors { most, .. } = error else {
+        let ResourceLimit::Descriptors { most, .. } = error else {
             panic!("{error}")
         };
         assert_eq!(foreseen(most as u32, "127.0.0.1:80", &[]), Ok(()));
@@ -240,7 +244,7 @@ mod tests {
     #[test]
     fn ports_count_for_each_local_address_and_not_on_ipv4_loopback() {
         let short = |most, addresses, asked| {
-            Err(Shortage::Ports {
+            Err(ResourceLimit::Ports {
                 asked,
                 addresses,
                 most,
@@ -285,8 +289,8 @@ mod tests {
             plan.stop = Stop::Duration(Nanos::from_secs(*secs));
             plan.rounds = 1;
             let endpoint = plan.target.endpoints[0].clone();
-            let most = match foresee(&plan, &endpoint, THERE_IS) {
-                Err(Shortage::Rate { most, .. }) => Some(most),
+            let most = match check_resources(&plan, &endpoint, THERE_IS) {
+                Err(ResourceLimit::Rate { most, .. }) => Some(most),
                 other => other.map(|()| None).unwrap(),
             };
             assert_eq!(most, *wanted, "{rate} {each} {secs} {at}");
@@ -318,7 +322,7 @@ mod tests {
             };
             plan.protocol.requests_per_connection = Some(each);
             (plan.stop, plan.rounds) = (stop, 1);
-            let foreseen = foresee(&plan, &plan.target.endpoints[0], THERE_IS);
+            let foreseen = check_resources(&plan, &plan.target.endpoints[0], THERE_IS);
             let said = foreseen.err().map(|error| error.to_string());
             let wanted = wanted.map(|most| {
                 format!(
@@ -333,9 +337,9 @@ mod tests {
     #[test]
     fn no_advice_names_zero() {
         let mut plan = Plan::example("[::1]:80".parse().unwrap());
-        let few = |open_files, ports| Foresight { open_files, ports };
+        let few = |open_files, ports| AvailableResources { open_files, ports };
         let said = |plan: &Plan, there_is| {
-            let foreseen = foresee(plan, &plan.target.endpoints[0], there_is);
+            let foreseen = check_resources(plan, &plan.target.endpoints[0], there_is);
             foreseen.unwrap_err().to_string()
         };
         for open_files in [1, 32, 34] {
@@ -378,7 +382,7 @@ mod tests {
             ..Plan::example("[::1]:1".parse().unwrap())
         };
         assert_eq!(
-            foresee(&plan, &Endpoint::Unix("/s".into()), THERE_IS),
+            check_resources(&plan, &Endpoint::Unix("/s".into()), THERE_IS),
             Ok(())
         );
     }

@@ -1,13 +1,13 @@
 //! The bench in use: this machine, with real sockets, processes and clocks.
 
 use crate::bench::{Bench, Unmeasured};
-use crate::cells::{Cell, Generators};
 use crate::error::CampaignError;
+use crate::observer::{Lost, ObservedServer, RoundObserver};
+use crate::planned_rounds::{Generators, PlannedRound};
 use crate::selftest::{self, SelfTestError};
 use crate::server::{Ready, Running};
-use crate::twin;
-use crate::view::{Follower, Onlooker, View};
-use crate::witness::{Lost, Subject, Witness};
+use crate::split_generators;
+use crate::view::{Follower, SelfTestObserver, View};
 use engine::{Job, PROBED, Rep};
 use kernel::Epoll;
 use plan::{Endpoint, Plan};
@@ -16,30 +16,30 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 /// This machine.
-pub(crate) struct Lab<'a> {
+pub(crate) struct LocalBench<'a> {
     /// The command that starts a generator process.
     generator: &'a [OsString],
     /// When it becomes true the campaign ends.
     stop: &'a AtomicBool,
     /// A server that was started, until it is known who is observed.
     started: Option<Running>,
-    stage: Option<Stage>,
+    prepared: Option<Prepared>,
 }
 
 /// What the rounds of a point are measured with.
-struct Stage {
-    subject: Subject,
+struct Prepared {
+    server: ObservedServer,
     job: Job,
 }
 
-impl<'a> Lab<'a> {
+impl<'a> LocalBench<'a> {
     /// Nothing is started.
-    pub(crate) fn new(generator: &'a [OsString], stop: &'a AtomicBool) -> Lab<'a> {
-        Lab {
+    pub(crate) fn new(generator: &'a [OsString], stop: &'a AtomicBool) -> LocalBench<'a> {
+        LocalBench {
             generator,
             stop,
             started: None,
-            stage: None,
+            prepared: None,
         }
     }
 
@@ -67,13 +67,13 @@ impl<'a> Lab<'a> {
     }
 }
 
-impl Bench for Lab<'_> {
+impl Bench for LocalBench<'_> {
     fn machine(&self) -> Machine {
         host::machine()
     }
 
     fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Floor, SelfTestError> {
-        selftest::floor(plan, self.stop, &mut Onlooker(view))
+        selftest::floor(plan, self.stop, &mut SelfTestObserver(view))
     }
 
     /// A server that was started with the same command goes on.
@@ -83,11 +83,11 @@ impl Bench for Lab<'_> {
         seq: u64,
         view: &mut dyn View,
     ) -> Result<Option<Ready>, CampaignError> {
-        match self.stage.take() {
-            Some(kept) if kept.job.plan() == plan => self.stage = Some(kept),
-            Some(Stage { subject, job }) if job.plan().server == plan.server => {
+        match self.prepared.take() {
+            Some(kept) if kept.job.plan() == plan => self.prepared = Some(kept),
+            Some(Prepared { server, job }) if job.plan().server == plan.server => {
                 let job = Job::new(plan.clone(), job.endpoint().clone())?;
-                self.stage = Some(Stage { subject, job });
+                self.prepared = Some(Prepared { server, job });
             }
             other => {
                 drop(other); // its server has to be gone before the next is started
@@ -98,15 +98,15 @@ impl Bench for Lab<'_> {
     }
 
     fn observe(&mut self, plan: &Plan, endpoint: &Endpoint) -> Result<Observed, CampaignError> {
-        let (subject, observed) = Subject::of(plan, self.started.take(), endpoint)?;
+        let (server, observed) = ObservedServer::of(plan, self.started.take(), endpoint)?;
         let job = Job::new(plan.clone(), endpoint.clone())?;
-        self.stage = Some(Stage { subject, job });
+        self.prepared = Some(Prepared { server, job });
         Ok(observed)
     }
 
-    fn lost(&mut self, cell: &Cell) -> Option<Lost> {
-        let stage = self.stage.as_mut()?;
-        stage.subject.lost(cell, During::Before)
+    fn lost(&mut self, planned: &PlannedRound) -> Option<Lost> {
+        let prepared = self.prepared.as_mut()?;
+        prepared.server.lost(planned, During::Before)
     }
 
     fn round(
@@ -114,26 +114,31 @@ impl Bench for Lab<'_> {
         seq: u64,
         follower: &mut Follower<'_>,
     ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>) {
-        let cell = follower.cell;
-        let stage = self.stage.as_mut().expect("a round comes after `observe`");
+        let planned = follower.planned;
+        let prepared = self
+            .prepared
+            .as_mut()
+            .expect("a round comes after `observe`");
         let cut = AtomicBool::new(false);
-        let mut witness = Witness::of(&mut stage.subject, follower, self.stop, &cut);
-        let measured = match cell.by {
-            Generators::One => engine::round(&stage.job, cell.round, seq, &cut, &mut witness)
-                .map_err(Unmeasured::One),
+        let mut observer = RoundObserver::of(&mut prepared.server, follower, self.stop, &cut);
+        let measured = match planned.by {
+            Generators::One => {
+                engine::round(&prepared.job, planned.round, seq, &cut, &mut observer)
+                    .map_err(Unmeasured::One)
+            }
             Generators::Two => {
                 let rep = Rep {
-                    index: cell.round,
+                    index: planned.round,
                     seq,
                 };
-                twin::round(self.generator, &stage.job, rep, &cut, &mut witness)
+                split_generators::round(self.generator, &prepared.job, rep, &cut, &mut observer)
                     .map_err(Unmeasured::Two)
             }
         };
-        let lost = witness.lost();
+        let lost = observer.lost();
         let measured = measured.map(|(mut round, next)| {
-            witness.tell(&mut round);
-            if cell.by == Generators::Two {
+            observer.tell(&mut round);
+            if planned.by == Generators::Two {
                 charge_generators(&mut round);
             }
             (round, next)
@@ -142,7 +147,7 @@ impl Bench for Lab<'_> {
     }
 
     fn clear(&mut self) {
-        (self.started, self.stage) = (None, None);
+        (self.started, self.prepared) = (None, None);
     }
 }
 

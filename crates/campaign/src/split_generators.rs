@@ -3,7 +3,7 @@
 //! Processes and not only more threads, because what a process's threads share (its address space, its descriptors, the
 //! allocator, a mistake of ours) may be the limit too. What became of them is told in lines, see `generator`.
 
-use crate::generator::{LONGEST, Order, Said, Told};
+use crate::generator::{Assignment, Command, Event, LONGEST};
 use engine::{Job, Observer, Progress, Rep};
 use kernel::process::{Heard, Piped};
 use record::Round;
@@ -28,7 +28,7 @@ const GRACE: Nanos = Nanos::from_secs(1);
 
 /// Why there was no round by two generators.
 #[derive(Debug, Error)]
-pub(crate) enum TwinError {
+pub(crate) enum SplitError {
     #[error("a generator process could not be started: {0}")]
     Start(std::io::Error),
     #[error("a generator process ended ({0}) before it had handed over its round")]
@@ -49,16 +49,16 @@ pub(crate) fn round(
     rep: Rep,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<(Round, u64), TwinError> {
+) -> Result<(Round, u64), SplitError> {
     let (tell, heard) = channel();
     let mut helpers = Vec::new();
     for part in 0..GENERATORS {
         let helper = Piped::start(command, LONGEST, part, tell.clone());
-        helpers.push(helper.map_err(TwinError::Start)?);
+        helpers.push(helper.map_err(SplitError::Start)?);
     }
     let plan = job.plan().for_two_generators();
     for (part, helper) in helpers.iter().enumerate() {
-        helper.say(line(&Order {
+        helper.say(line(&Assignment {
             plan: plan.clone(),
             endpoint: job.endpoint().clone(),
             awake: job.awake(),
@@ -115,11 +115,11 @@ impl Pair {
         mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(Round, u64), TwinError> {
+    ) -> Result<(Round, u64), SplitError> {
         while self.each.iter().any(|half| half.done.is_none()) {
             if stop.load(Ordering::Relaxed) && !self.is_told_to_stop {
                 self.is_told_to_stop = true;
-                self.tell(&Told::Stop);
+                self.tell(&Command::Stop);
             }
             match self.heard.recv_timeout(LOOK) {
                 Ok((part, Heard::Line(line))) => self.hear(part, &line, observer)?,
@@ -129,7 +129,7 @@ impl Pair {
             let now = kernel::clock::now();
             let is_silent = |half: &Half| half.done.is_none() && now - half.heard_at > SILENCE;
             if self.each.iter().any(is_silent) {
-                return Err(TwinError::Silent);
+                return Err(SplitError::Silent);
             }
         }
         for helper in &mut self.helpers {
@@ -144,14 +144,14 @@ impl Pair {
         Ok((*round, seq))
     }
 
-    fn tell(&self, told: &Told) {
+    fn tell(&self, command: &Command) {
         self.helpers
             .iter()
-            .for_each(|helper| helper.say(line(told)));
+            .for_each(|helper| helper.say(line(command)));
     }
 
     /// One of them has ended, which is well only when it has handed over its half.
-    fn ended(&mut self, part: usize) -> Result<(), TwinError> {
+    fn ended(&mut self, part: usize) -> Result<(), SplitError> {
         if self.each[part].done.is_some() {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl Pair {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        Err(TwinError::Ended(status))
+        Err(SplitError::Ended(status))
     }
 
     fn hear(
@@ -167,32 +167,32 @@ impl Pair {
         part: usize,
         line: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<(), TwinError> {
-        let said: Said =
-            serde_json::from_slice(line).map_err(|error| TwinError::Garbled(error.to_string()))?;
+    ) -> Result<(), SplitError> {
+        let event: Event =
+            serde_json::from_slice(line).map_err(|error| SplitError::Garbled(error.to_string()))?;
         let half = &mut self.each[part];
         half.heard_at = kernel::clock::now();
-        match said {
-            Said::Arrived(stage) => {
+        match event {
+            Event::Arrived(stage) => {
                 half.arrived = stage + 1;
                 if self.each.iter().all(|half| half.arrived > stage) {
-                    self.tell(&Told::Open(stage, kernel::clock::now() + LEAD));
+                    self.tell(&Command::Open(stage, kernel::clock::now() + LEAD));
                 }
             }
-            Said::Opened => {
+            Event::Opened => {
                 half.is_opened = true;
                 let opened = self.each.iter().filter(|half| half.is_opened).count();
                 if opened == 1 {
                     observer.opened();
                 }
             }
-            Said::Closed => {
+            Event::Closed => {
                 half.is_closed = true;
                 if self.each.iter().all(|half| half.is_closed) {
                     observer.closed();
                 }
             }
-            Said::Progress {
+            Event::Progress {
                 ok,
                 errors,
                 due,
@@ -207,8 +207,8 @@ impl Pair {
                 };
                 observer.tick(self.progress());
             }
-            Said::Done(round, seq) => half.done = Some((round, seq)),
-            Said::Failed(why) => return Err(TwinError::Failed(why)),
+            Event::Done(round, seq) => half.done = Some((round, seq)),
+            Event::Failed(why) => return Err(SplitError::Failed(why)),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! is known, and of any other whoever listens where the target is; if that cannot be told, the measurement stands
 //! without it, and the record says why.
 
-use crate::cells::Cell;
+use crate::planned_rounds::PlannedRound;
 use crate::server::Running;
 use crate::view::Follower;
 use engine::{Observer, Progress};
@@ -35,7 +35,7 @@ pub(crate) enum Lost {
 
 /// The server of some rounds, and whose footprint is taken.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct ObservedServer {
     running: Option<Running>,
     /// Somebody whom we did not start.
     found: Option<Found>,
@@ -45,14 +45,14 @@ pub(crate) struct Subject {
     rest: Option<u64>,
 }
 
-impl Subject {
+impl ObservedServer {
     /// Whose footprint is taken under `plan`, where the target is at `endpoint`; with what the record says of it.
     pub(crate) fn of(
         plan: &Plan,
         running: Option<Running>,
         endpoint: &Endpoint,
-    ) -> Result<(Subject, Observed), ObserveError> {
-        let mut subject = Subject {
+    ) -> Result<(ObservedServer, Observed), ObserveError> {
+        let mut server = ObservedServer {
             running,
             found: None,
             is_left_alone: false,
@@ -60,39 +60,39 @@ impl Subject {
         };
         let known = match &plan.observe {
             Some(Observe::Off) => {
-                subject.is_left_alone = true;
-                return Ok((subject, Observed::none("--server none leaves it alone")));
+                server.is_left_alone = true;
+                return Ok((server, Observed::none("--server none leaves it alone")));
             }
             Some(named) => {
-                subject.found = Some(find(named)?);
+                server.found = Some(find(named)?);
                 Known::Named
             }
-            None if subject.running.is_some() => Known::Started,
+            None if server.running.is_some() => Known::Started,
             None => match listener(endpoint) {
                 Ok(found) => {
-                    subject.found = Some(found);
+                    server.found = Some(found);
                     Known::Listens
                 }
-                Err(why) => return Ok((subject, Observed::none(why))),
+                Err(why) => return Ok((server, Observed::none(why))),
             },
         };
-        let observed = subject.server().map(|mut server| server.observed(known));
-        subject.rest = subject.server().and_then(|mut server| server.memory());
-        Ok((subject, observed.unwrap_or_default()))
+        let observed = server.monitored().map(|mut server| server.observed(known));
+        server.rest = server.monitored().and_then(|mut server| server.memory());
+        Ok((server, observed.unwrap_or_default()))
     }
 
-    /// Why nothing more can be measured in the round of `cell`, or after it: the server that we started has ended, or
+    /// Why nothing more can be measured in the round of `planned`, or after it: the server that we started has ended, or
     /// would live on if we were killed.
-    pub(crate) fn lost(&mut self, cell: &Cell, during: During) -> Option<Lost> {
+    pub(crate) fn lost(&mut self, planned: &PlannedRound, during: During) -> Option<Lost> {
         let running = self.running.as_mut()?;
-        if let Some(end) = running.end(cell, during) {
+        if let Some(end) = running.end(planned, during) {
             return Some(Lost::Server(Box::new(end)));
         }
         (!running.child().is_guarded()).then_some(Lost::Guardian)
     }
 
     /// Whose footprint is taken, if anybody's.
-    fn server(&mut self) -> Option<Server<'_>> {
+    fn monitored(&mut self) -> Option<Server<'_>> {
         match (&mut self.found, &mut self.running) {
             _ if self.is_left_alone => None,
             (Some(found), _) => Some(Server::Found(found)),
@@ -131,8 +131,8 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
 }
 
 /// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.
-pub(crate) struct Witness<'a, 'f> {
-    subject: &'a mut Subject,
+pub(crate) struct RoundObserver<'a, 'f> {
+    server: &'a mut ObservedServer,
     follower: &'a mut Follower<'f>,
     watch: Watch,
     /// When it becomes true the campaign ends.
@@ -143,19 +143,19 @@ pub(crate) struct Witness<'a, 'f> {
     lost: Option<Lost>,
 }
 
-impl<'a, 'f> Witness<'a, 'f> {
-    /// Looks on at the round of the follower's cell, which has not begun. The round is cut short by `cut`: when `stop`
+impl<'a, 'f> RoundObserver<'a, 'f> {
+    /// Looks on at the round of the follower's planned, which has not begun. The round is cut short by `cut`: when `stop`
     /// becomes true, and when nothing more can or is to be measured.
     pub(crate) fn of(
-        subject: &'a mut Subject,
+        server: &'a mut ObservedServer,
         follower: &'a mut Follower<'f>,
         stop: &'a AtomicBool,
         cut: &'a AtomicBool,
     ) -> Self {
-        let rest = subject.rest;
-        Witness {
-            watch: Watch::before(subject.server(), rest),
-            subject,
+        let rest = server.rest;
+        RoundObserver {
+            watch: Watch::before(server.monitored(), rest),
+            server,
             follower,
             stop,
             cut,
@@ -171,7 +171,7 @@ impl<'a, 'f> Witness<'a, 'f> {
         }
         let is_stopped = self.stop.load(Ordering::Relaxed);
         if !is_stopped {
-            self.lost = self.subject.lost(&self.follower.cell, self.during);
+            self.lost = self.server.lost(&self.follower.planned, self.during);
         }
         let is_cut = is_stopped || self.lost.is_some();
         self.cut.store(is_cut, Ordering::Relaxed);
@@ -192,21 +192,21 @@ impl<'a, 'f> Witness<'a, 'f> {
     }
 }
 
-impl Observer for Witness<'_, '_> {
+impl Observer for RoundObserver<'_, '_> {
     fn opened(&mut self) {
         self.look();
         self.during = During::Window;
-        self.watch.opened(self.subject.server());
+        self.watch.opened(self.server.monitored());
     }
 
     fn closed(&mut self) {
-        self.watch.closed(self.subject.server());
+        self.watch.closed(self.server.monitored());
         self.look();
         self.during = During::Drain;
     }
 
     fn drained(&mut self, open: u64) {
-        self.watch.drained(self.subject.server(), open);
+        self.watch.drained(self.server.monitored(), open);
     }
 
     fn wants_latency(&self) -> bool {
@@ -215,7 +215,7 @@ impl Observer for Witness<'_, '_> {
 
     fn tick(&mut self, progress: Progress) {
         self.look();
-        self.watch.tick(self.subject.server());
+        self.watch.tick(self.server.monitored());
         let early = self.follower.progress(progress);
         if !self.cut.load(Ordering::Relaxed) {
             self.lost = early.map(Lost::Aborted);
@@ -230,15 +230,15 @@ mod tests {
     use crate::early::EarlyStop;
     use record::Run;
 
-    fn of(plan: &Plan) -> Result<(Subject, Observed), ObserveError> {
-        Subject::of(plan, None, &plan.target.endpoints[0])
+    fn of(plan: &Plan) -> Result<(ObservedServer, Observed), ObserveError> {
+        ObservedServer::of(plan, None, &plan.target.endpoints[0])
     }
 
     #[test]
     fn a_target_elsewhere_is_not_observed_and_that_is_said() {
         let plan = Plan::example("192.0.2.1:80".parse().unwrap());
-        let (mut subject, observed) = of(&plan).unwrap();
-        assert!(subject.server().is_none());
+        let (mut server, observed) = of(&plan).unwrap();
+        assert!(server.monitored().is_none());
         assert_eq!(
             observed.why_not.as_deref(),
             Some("192.0.2.1:80 is not on this machine, as far as weigh can tell")
@@ -250,8 +250,8 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut plan = Plan::example(listener.local_addr().unwrap());
         plan.observe = Some(Observe::Off);
-        let (mut subject, observed) = of(&plan).unwrap();
-        assert!(subject.server().is_none() && subject.rest.is_none());
+        let (mut server, observed) = of(&plan).unwrap();
+        assert!(server.monitored().is_none() && server.rest.is_none());
         let why = observed.why_not.as_deref();
         assert_eq!(why, Some("--server none leaves it alone"));
     }
@@ -270,27 +270,29 @@ mod tests {
         let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
         plan.observe = Some(Observe::Off);
         plan.abort_if = plan::requirement::requirements("errors>=5").unwrap();
-        let (mut subject, _) = of(&plan).unwrap();
+        let (mut server, _) = of(&plan).unwrap();
         let (stop, cut) = (AtomicBool::new(false), AtomicBool::new(false));
         let run = Run {
             points: Vec::new(),
             ..record::example::ok()
         };
         let mut follower = Follower {
-            cell: crate::cells(&plan)[0],
+            planned: crate::planned_rounds(&plan)[0],
             view: &mut crate::Quiet,
             early: &EarlyStop::of(&plan, &run),
         };
-        let mut witness = Witness::of(&mut subject, &mut follower, &stop, &cut);
+        let mut observer = RoundObserver::of(&mut server, &mut follower, &stop, &cut);
         for (errors, is_cut) in [(4, false), (5, true), (6, true)] {
-            witness.tick(Progress {
+            observer.tick(Progress {
                 errors,
                 window_start: Some(kernel::clock::now()),
                 ..Progress::default()
             });
             assert_eq!(cut.load(Ordering::Relaxed), is_cut);
         }
-        assert!(matches!(witness.lost(), Some(Lost::Aborted(why)) if why.contains("errors are 5")));
+        assert!(
+            matches!(observer.lost(), Some(Lost::Aborted(why)) if why.contains("errors are 5"))
+        );
     }
 
     #[test]
@@ -301,7 +303,7 @@ mod tests {
             .unwrap();
         let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
         plan.observe = Some(Observe::Pid(other.id()));
-        let (subject, observed) = of(&plan).unwrap();
+        let (server, observed) = of(&plan).unwrap();
         other.kill().unwrap();
         other.wait().unwrap();
         assert_eq!(
@@ -309,6 +311,6 @@ mod tests {
             (Known::Named, 1, None)
         );
         assert_eq!(observed.processes[0].pid, other.id());
-        assert!(subject.rest > Some(0) && observed.processes[0].pss_bytes > Some(0));
+        assert!(server.rest > Some(0) && observed.processes[0].pss_bytes > Some(0));
     }
 }

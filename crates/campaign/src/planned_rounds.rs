@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// One (point, round) of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub struct PlannedRound {
     /// The point's place in the record.
     pub point: usize,
     /// What holds at the point.
@@ -25,22 +25,22 @@ pub enum Generators {
     Two,
 }
 
-/// The cells of `plan` in the order in which they are measured.
+/// The rounds of `plan` in the order in which they are measured.
 ///
 /// ```
 /// let plan = plan::Plan::example("127.0.0.1:80".parse().unwrap());
-/// let rounds: Vec<u32> = campaign::cells(&plan).iter().map(|cell| cell.round).collect();
+/// let rounds: Vec<u32> = campaign::planned_rounds(&plan).iter().map(|planned| planned.round).collect();
 /// assert_eq!(rounds, [0, 1, 2, 3, 4]);
 /// ```
-pub fn cells(plan: &Plan) -> Vec<Cell> {
+pub fn planned_rounds(plan: &Plan) -> Vec<PlannedRound> {
     let levels = plan.levels();
     let sweep = plan.sweep.clone().unwrap_or_default();
     let pass = |number: u32, rounds: Range<u32>| {
         let places = places(levels.len(), sweep.order, plan.seed, number);
-        let cells = places
+        let rounds = places
             .into_iter()
             .flat_map(move |point| rounds.clone().map(move |round| (point, round)));
-        cells.collect::<Vec<_>>()
+        rounds.collect::<Vec<_>>()
     };
     let order = match sweep.rounds {
         Nesting::Nested => pass(0, 0..plan.rounds),
@@ -50,12 +50,14 @@ pub fn cells(plan: &Plan) -> Vec<Cell> {
     };
     let cells = |(point, round): (usize, u32)| {
         let level = levels[point];
-        by(plan.two_generators, round).iter().map(move |&by| Cell {
-            point,
-            level,
-            round,
-            by,
-        })
+        by(plan.two_generators, round)
+            .iter()
+            .map(move |&by| PlannedRound {
+                point,
+                level,
+                round,
+                by,
+            })
     };
     order.into_iter().flat_map(cells).collect()
 }
@@ -98,15 +100,15 @@ mod tests {
             order,
             rounds,
         });
-        let cells = cells(&plan);
+        let cells = planned_rounds(&plan);
         assert!(
             cells
                 .iter()
-                .all(|cell| cell.level == plan.levels()[cell.point])
+                .all(|planned| planned.level == plan.levels()[planned.point])
         );
         cells
             .iter()
-            .map(|cell| (cell.level.load.connections(), cell.round))
+            .map(|planned| (planned.level.load.connections(), planned.round))
             .collect()
     }
 
@@ -158,9 +160,9 @@ mod tests {
         let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
         plan.rounds = 4;
         plan.two_generators = true;
-        let order: Vec<(u32, Generators)> = cells(&plan)
+        let order: Vec<(u32, Generators)> = planned_rounds(&plan)
             .iter()
-            .map(|cell| (cell.round, cell.by))
+            .map(|planned| (planned.round, planned.by))
             .collect();
         let wanted = [
             (0, One),

@@ -1,8 +1,8 @@
-//! What is measured next: the next cell of a list, or what a search for the capacity needs to know.
+//! What is measured next: the next planned of a list, or what a search for the capacity needs to know.
 //!
 //! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
 
-use crate::cells::{Cell, Generators, cells};
+use crate::planned_rounds::{Generators, PlannedRound, planned_rounds};
 use plan::{Arrivals, Axis, Level, Load, Plan, Stop};
 use record::{Capacity, Point, Run, Verdict};
 use units::Rate;
@@ -16,29 +16,29 @@ const MOST_RATES: usize = 64;
 /// How far below the first rate a search goes where that does not hold.
 const LOWEST: f64 = 1.0 / 64.0;
 
-/// The cells of a campaign, one after the other.
+/// The rounds of a campaign, one after the other.
 #[derive(Debug)]
-pub(crate) struct Course<'a> {
+pub(crate) struct Schedule<'a> {
     plan: &'a Plan,
-    listed: std::vec::IntoIter<Cell>,
+    listed: std::vec::IntoIter<PlannedRound>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Schedule<'a> {
     /// What `plan` still asks for, where `run` is measured already.
-    pub(crate) fn of(plan: &'a Plan, run: &Run) -> Course<'a> {
+    pub(crate) fn of(plan: &'a Plan, run: &Run) -> Schedule<'a> {
         let mut listed = match plan.slo {
-            None => cells(plan),
+            None => planned_rounds(plan),
             Some(_) => Vec::new(),
         };
-        listed.retain(|cell| !is_measured(run, cell));
-        Course {
+        listed.retain(|planned| !is_measured(run, planned));
+        Schedule {
             plan,
             listed: listed.into_iter(),
         }
     }
 
-    /// The next cell, now that `run` is measured.
-    pub(crate) fn next(&mut self, run: &Run) -> Option<Cell> {
+    /// The next planned, now that `run` is measured.
+    pub(crate) fn next(&mut self, run: &Run) -> Option<PlannedRound> {
         match self.plan.slo {
             None => self.listed.next(),
             Some(_) => wanted(self.plan, run),
@@ -48,27 +48,27 @@ impl<'a> Course<'a> {
 
 /// Rounds that `plan` still asks for, where `run` is measured already; none are foreseen of a search.
 pub fn left(plan: &Plan, run: &Run) -> usize {
-    Course::of(plan, run).listed.len()
+    Schedule::of(plan, run).listed.len()
 }
 
 /// Whether `run` has this round, whole.
-fn is_measured(run: &Run, cell: &Cell) -> bool {
-    let point = run.points.iter().find(|point| point.level == cell.level);
-    let mut rounds = point.iter().flat_map(|point| match cell.by {
+fn is_measured(run: &Run, planned: &PlannedRound) -> bool {
+    let point = run.points.iter().find(|point| point.level == planned.level);
+    let mut rounds = point.iter().flat_map(|point| match planned.by {
         Generators::One => point.rounds.as_slice(),
         Generators::Two => point.twin.as_ref().map_or(&[][..], |twin| &twin.rounds),
     });
-    rounds.any(|round| round.index == cell.round && !round.partial)
+    rounds.any(|round| round.index == planned.round && !round.partial)
 }
 
 /// What a search measures next. A rate that its rounds do not agree on, until they do. Then the rates of the axis in
 /// turn, until one fails; then between the highest that held and the lowest that failed, until they are close; then both
 /// ends again, until each has as many rounds as were asked for. A verdict that changes with a further round only moves
 /// the ends.
-fn wanted(plan: &Plan, run: &Run) -> Option<Cell> {
+fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
     let is_open = |point: &&Point| Verdict::of(point, plan) == Some(Verdict::Open);
     if let Some(rate) = run.points.iter().find(is_open).and_then(rate_of) {
-        return cell(plan, run, rate);
+        return round_at(plan, run, rate);
     }
     let capacity = Capacity::of(&run.points, plan);
     let own = run.points.iter().filter_map(rate_of);
@@ -78,7 +78,7 @@ fn wanted(plan: &Plan, run: &Run) -> Option<Cell> {
     let rate = |place: Option<usize>| place.and_then(|place| rate_of(&run.points[place]));
     match (rate(capacity.holds), rate(capacity.fails)) {
         (low, None) => match next_listed(plan, low) {
-            Some(rate) => cell(plan, run, rate),
+            Some(rate) => round_at(plan, run, rate),
             None => again(plan, run, &[capacity.holds?]),
         },
         (None, Some(high)) => {
@@ -87,14 +87,14 @@ fn wanted(plan: &Plan, run: &Run) -> Option<Cell> {
             let is_worth = lower.as_f64() >= first * LOWEST && lower < high;
             let is_told = rounds_a_vote(plan, lower) <= Capacity::MOST_ROUNDS_A_VOTE;
             (is_worth && is_told)
-                .then(|| cell(plan, run, lower))
+                .then(|| round_at(plan, run, lower))
                 .flatten()
         }
         (Some(low), Some(high)) => {
             let between = rounded((low.as_f64() * high.as_f64()).sqrt());
             let is_apart = high.as_f64() > low.as_f64() * (1.0 + precision(plan, low));
             match between.filter(|rate| is_apart && *rate > low && *rate < high) {
-                Some(rate) => cell(plan, run, rate),
+                Some(rate) => round_at(plan, run, rate),
                 None => again(plan, run, &[capacity.holds?, capacity.fails?]),
             }
         }
@@ -145,23 +145,23 @@ fn rounded(rate: f64) -> Option<Rate> {
 }
 
 /// The next round of the first of these points that has fewer than were asked for.
-fn again(plan: &Plan, run: &Run, ends: &[usize]) -> Option<Cell> {
+fn again(plan: &Plan, run: &Run, ends: &[usize]) -> Option<PlannedRound> {
     let mut ends = ends.iter().filter_map(|place| {
         let rate = rate_of(&run.points[*place])?;
         let rounds = run.points[*place].rounds.iter();
         let fewer = rounds.filter(|round| !round.partial).count() < plan.rounds as usize;
-        fewer.then(|| cell(plan, run, rate)).flatten()
+        fewer.then(|| round_at(plan, run, rate)).flatten()
     });
     ends.next()
 }
 
 /// The next round at `rate`.
-fn cell(plan: &Plan, run: &Run, rate: Rate) -> Option<Cell> {
+fn round_at(plan: &Plan, run: &Run, rate: Rate) -> Option<PlannedRound> {
     let level = Level::of(plan.load.with_rate(rate));
     let known = run.points.iter().position(|point| point.level == level);
     let rounds = known.map_or(&[][..], |place| &run.points[place].rounds);
     let next = rounds.iter().map(|round| round.index + 1).max();
-    Some(Cell {
+    Some(PlannedRound {
         point: known.unwrap_or(run.points.len()),
         level,
         round: next.unwrap_or(0),
@@ -208,19 +208,19 @@ mod tests {
             plan: plan.clone(),
             ..pattern.clone()
         };
-        let mut course = Course::of(plan, &run);
+        let mut schedule = Schedule::of(plan, &run);
         let mut seen = Vec::new();
-        while let Some(cell) = course.next(&run) {
-            let rate = Axis::Rate(Vec::new()).value_at(&cell.level).unwrap();
+        while let Some(planned) = schedule.next(&run) {
+            let rate = Axis::Rate(Vec::new()).value_at(&planned.level).unwrap();
             seen.push(rate);
-            if cell.point == run.points.len() {
-                run.points.push(Point::new(cell.level));
+            if planned.point == run.points.len() {
+                run.points.push(Point::new(planned.level));
             }
             let mut round = pattern.points[0].rounds[0].clone();
-            round.index = cell.round;
-            let share = if holds(rate, cell.round) { 1.0 } else { 0.5 };
+            round.index = planned.round;
+            let share = if holds(rate, planned.round) { 1.0 } else { 0.5 };
             round.tally.ok_in_window = (round.tally.due as f64 * share) as u64;
-            run.points[cell.point].rounds.push(round);
+            run.points[planned.point].rounds.push(round);
         }
         (seen, run)
     }
@@ -337,7 +337,7 @@ mod tests {
         for point in &mut stopped.points {
             point.rounds.truncate(2);
         }
-        let next = Course::of(&plan, &stopped).next(&stopped).unwrap();
+        let next = Schedule::of(&plan, &stopped).next(&stopped).unwrap();
         assert_eq!(
             next.level.load,
             plan.load.with_rate(rate_of(&run.points[5]).unwrap())
