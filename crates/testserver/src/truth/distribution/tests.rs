@@ -224,7 +224,7 @@ fn a_law_is_read_as_it_is_shown() {
 }
 
 #[test]
-fn what_is_no_law_is_told_in_one_sentence() {
+fn an_unknown_distribution_is_refused_in_one_sentence() {
     let cases: &[(&str, &str)] = &[
         (
             "",
@@ -232,7 +232,7 @@ fn what_is_no_law_is_told_in_one_sentence() {
         ),
         (
             "law=gamma",
-            "given: `gamma` is not a given; write constant, uniform, exponential, lognormal, pareto or bimodal",
+            "law: `gamma` is not a law; write constant, uniform, exponential, lognormal, pareto or bimodal",
         ),
         (
             "law=constant",
