@@ -3,7 +3,10 @@
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
 use plan::{Load, Plan, Stop};
-use record::{Floor, Machine, Observed, Point, Probe, Round, Run, ServerEnd, Summary, Tally, Twin};
+use record::{
+    Baseline, Machine, Observed, Point, Probe, Round, Run, ServerEnd, SplitGenerators, Summary,
+    Tally,
+};
 use std::borrow::Cow;
 
 /// What is known of one load level.
@@ -18,13 +21,13 @@ pub struct Evidence<'a> {
     /// What the server answered before the load.
     pub probe: Option<&'a Probe>,
     /// The instrument's own floor, where it was measured.
-    pub floor: Option<&'a Floor>,
+    pub floor: Option<&'a Baseline>,
     /// Processes whose footprint was taken, or why there are none.
     pub observed: Option<&'a Observed>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,
     /// The same load by two generators, where that was measured.
-    pub twin: Option<&'a Twin>,
+    pub twin: Option<&'a SplitGenerators>,
     /// The rounds' tallies added up.
     pub tally: Option<Cow<'a, Tally>>,
     /// The figures: computed from the rounds where they are known, else as stated.
@@ -52,10 +55,10 @@ impl<'a> Evidence<'a> {
             load: Some(point.level.load),
             machine: Some(&run.machine),
             probe: run.probe.as_ref(),
-            floor: point.floor.as_ref(),
+            floor: point.baseline.as_ref(),
             observed: run.observed.as_ref(),
             rounds: Some(&point.rounds),
-            twin: point.twin.as_deref(),
+            twin: point.split_generators.as_deref(),
             summary: (tally.as_ref())
                 .map(|tally| Summary::with(&point.rounds, tally, &run.percentiles())),
             tally,

@@ -2,8 +2,8 @@
 
 use plan::{Arrivals, Arriving, Level, Load, Plan, Stop};
 use record::{
-    Blame, Exchange, Fault, Floor, FloorTimes, Footprint, Kind, Machine, Outcome, Point, Round,
-    Run, SentTotal, Step, Tally, ThreadAccounts, Window,
+    Baseline, BaselineTimes, Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point,
+    Round, Run, SentTotal, Step, Tally, ThreadAccounts, Window,
 };
 use units::{Instant, Nanos, Rate};
 
@@ -44,7 +44,7 @@ pub(crate) fn open_loop() -> Run {
         connections: CONNECTIONS,
     };
     run.points[0].level.load = run.plan.load;
-    run.points[0].floor = Some(floor());
+    run.points[0].baseline = Some(floor());
     for round in &mut run.points[0].rounds {
         let mut tally = Tally {
             open: Some(Box::default()),
@@ -60,22 +60,22 @@ pub(crate) fn open_loop() -> Run {
 }
 
 /// What the self-test of the healthy open loop found: an instrument that hardly shows.
-fn floor() -> Floor {
-    Floor {
+fn floor() -> Baseline {
+    Baseline {
         rate: Rate::per_second(1_000),
         window: Nanos::from_millis(500),
-        exchanges: 500,
+        requests: 500,
         rps: 1_000.0,
         threads: 1,
-        response_us: FloorTimes {
+        response_us: BaselineTimes {
             p50: Some(20.0),
             p99: None,
         },
-        generator_late_us: FloorTimes {
+        generator_late_us: BaselineTimes {
             p50: Some(5.0),
             p99: None,
         },
-        cpu_per_exchange: Some(Nanos::from_micros(10)),
+        cpu_per_request: Some(Nanos::from_micros(10)),
         generator_busy: Some(0.01),
     }
 }
@@ -133,13 +133,13 @@ pub(crate) fn busy_server(share: f64) -> Footprint {
 
 /// Adds one ok exchange answered with `status`.
 pub(crate) fn answer(tally: &mut Tally, number: u64, status: u16) {
-    tally.due += 1;
+    tally.scheduled += 1;
     tally.observe(&exchange(number), Outcome::Ok, status);
 }
 
 /// Adds one exchange that ended badly.
 pub(crate) fn fail(tally: &mut Tally, kind: Kind, status: u16) {
-    tally.due += 1;
+    tally.scheduled += 1;
     let fault = Fault {
         step: Step::Head,
         kind,
@@ -157,7 +157,7 @@ pub(crate) fn carry_over(tally: &mut Tally, number: u64) {
     };
     let sent = Instant::from_nanos(2_000_000_000);
     let cut = Exchange {
-        due: sent,
+        scheduled: sent,
         sent,
         first: Instant::ZERO,
         done: sent + Nanos::from_secs(2),
@@ -168,7 +168,7 @@ pub(crate) fn carry_over(tally: &mut Tally, number: u64) {
 fn exchange(number: u64) -> Exchange {
     let sent = Instant::from_nanos(2_000_000_000 + number);
     Exchange {
-        due: sent,
+        scheduled: sent,
         sent,
         first: sent + Nanos::from_micros(100),
         done: sent + Nanos::from_micros(100 + number % 100),

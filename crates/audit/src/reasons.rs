@@ -104,7 +104,7 @@ mod tests {
         let mut tally = Tally::default();
         (0..3).for_each(|_| fail(&mut tally, Kind::Reset, 0));
         for blame in [Blame::Server, Blame::Generator] {
-            tally.due += 2;
+            tally.scheduled += 2;
             tally.observe_never_sent(2, Nanos::from_secs(1), blame);
         }
         assert_eq!(

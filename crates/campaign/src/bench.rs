@@ -13,7 +13,7 @@ use crate::split_generators::SplitError;
 use crate::view::{Follower, View};
 use engine::RoundError;
 use plan::{Endpoint, Plan};
-use record::{Floor, Machine, Observed, Round};
+use record::{Baseline, Machine, Observed, Round};
 use thiserror::Error;
 
 /// Measures rounds. The plans that it is given are those of single points.
@@ -22,7 +22,7 @@ pub(crate) trait Bench {
     fn machine(&self) -> Machine;
 
     /// Measures the instrument's own floor for `plan`.
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Floor, SelfTestError>;
+    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError>;
 
     /// Makes ready for the rounds of `plan`, if what is there cannot go on with it: starts its server, and probes with
     /// the `{seq}` from `seq` on. Returns the response, if that was necessary; then [`Bench::observe`] comes next.

@@ -15,7 +15,7 @@
 
 use engine::{Job, Observer, Part, Progress, Rep, StartSignal, SyncPoint};
 use plan::{Endpoint, Plan};
-use record::{Awake, Round};
+use record::{BusyPoll, Round};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct Assignment {
     /// The address that the campaign uses.
     pub(crate) endpoint: Endpoint,
     /// How its threads wait: as those of the one generator that it is compared with.
-    pub(crate) awake: Awake,
+    pub(crate) awake: BusyPoll,
     /// The round's number.
     pub(crate) round: u32,
     /// The first `{seq}` that no earlier round has used.
@@ -209,7 +209,7 @@ mod tests {
         let assignment = Assignment {
             endpoint: plan.target.endpoints[0].clone(),
             plan,
-            awake: Awake::Near(Nanos::from_micros(100)),
+            awake: BusyPoll::Near(Nanos::from_micros(100)),
             round: 3,
             seq: u64::MAX,
             part: 1,

@@ -11,7 +11,7 @@ use crate::view::{Follower, SelfTestObserver, View};
 use engine::{Job, PROBED, Rep};
 use kernel::Epoll;
 use plan::{Endpoint, Plan};
-use record::{During, Floor, Machine, Observed, Round};
+use record::{Baseline, During, Machine, Observed, Round};
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
@@ -72,7 +72,7 @@ impl Bench for LocalBench<'_> {
         host::machine()
     }
 
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Floor, SelfTestError> {
+    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
         selftest::floor(plan, self.stop, &mut SelfTestObserver(view))
     }
 

@@ -56,7 +56,10 @@ fn is_measured(run: &Run, planned: &PlannedRound) -> bool {
     let point = run.points.iter().find(|point| point.level == planned.level);
     let mut rounds = point.iter().flat_map(|point| match planned.by {
         Generators::One => point.rounds.as_slice(),
-        Generators::Two => point.twin.as_ref().map_or(&[][..], |twin| &twin.rounds),
+        Generators::Two => point
+            .split_generators
+            .as_ref()
+            .map_or(&[][..], |twin| &twin.rounds),
     });
     rounds.any(|round| round.index == planned.round && !round.partial)
 }
@@ -219,7 +222,7 @@ mod tests {
             let mut round = pattern.points[0].rounds[0].clone();
             round.index = planned.round;
             let share = if holds(rate, planned.round) { 1.0 } else { 0.5 };
-            round.tally.ok_in_window = (round.tally.due as f64 * share) as u64;
+            round.tally.ok_in_window = (round.tally.scheduled as f64 * share) as u64;
             run.points[planned.point].rounds.push(round);
         }
         (seen, run)

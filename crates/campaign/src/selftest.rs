@@ -17,7 +17,7 @@ use counterweight::{Config, Limits, ServeError, Server};
 use engine::{Job, JobError, Observer, RoundError};
 use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
-use record::{Awake, Floor, Round};
+use record::{Baseline, BusyPoll, Round};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -99,7 +99,7 @@ pub(crate) fn floor(
     plan: &Plan,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<Floor, SelfTestError> {
+) -> Result<Baseline, SelfTestError> {
     let cpus = cpus();
     let is_unix = matches!(plan.target.endpoints.first(), Some(Endpoint::Unix(_)));
     let folder = is_unix.then(tempfile::tempdir).transpose();
@@ -126,7 +126,7 @@ pub(crate) fn floor(
 /// free for them that our server then takes its part of, but asleep they would have another floor than the load.
 fn job(plan: &Plan, at: Endpoint) -> Result<Job, JobError> {
     let load = plan.target.endpoints.first();
-    let awake = load.map_or(Awake::Never, |load| engine::awake(plan, load));
+    let awake = load.map_or(BusyPoll::Never, |load| engine::awake(plan, load));
     Ok(Job::new(plan_of(plan, at.clone()), at)?.waiting(awake))
 }
 
@@ -246,7 +246,7 @@ fn attempt(
     number: u32,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<Floor, SelfTestError> {
+) -> Result<Baseline, SelfTestError> {
     let measured = engine::round(job, number, 0, stop, observer);
     if stop.load(Ordering::Relaxed) {
         return Err(SelfTestError::Interrupted);
@@ -254,9 +254,9 @@ fn attempt(
     floor_of(&measured?.0, job.plan())
 }
 
-fn floor_of(round: &Round, plan: &Plan) -> Result<Floor, SelfTestError> {
+fn floor_of(round: &Round, plan: &Plan) -> Result<Baseline, SelfTestError> {
     match round.tally.connects.failed.total() {
-        0 => Floor::of(round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
+        0 => Baseline::of(round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
         failed => Err(SelfTestError::Connections(failed)),
     }
 }
@@ -267,9 +267,9 @@ fn floor_of(round: &Round, plan: &Plan) -> Result<Floor, SelfTestError> {
 fn best(
     plan: &Plan,
     cpus: f64,
-    mut attempt: impl FnMut(u32) -> Result<Floor, SelfTestError>,
-) -> Result<Floor, SelfTestError> {
-    let mut behind: Option<Floor> = None;
+    mut attempt: impl FnMut(u32) -> Result<Baseline, SelfTestError>,
+) -> Result<Baseline, SelfTestError> {
+    let mut behind: Option<Baseline> = None;
     let mut beyond: Option<BeyondReach> = None;
     for number in 0..TRIES {
         let floor = attempt(number)?;
@@ -291,12 +291,12 @@ fn best(
 }
 
 /// Whether the rate is clearly more than threads that take so long for an exchange could offer.
-fn beyond_reach(plan: &Plan, floor: &Floor, cpus: f64) -> Option<BeyondReach> {
+fn beyond_reach(plan: &Plan, floor: &Baseline, cpus: f64) -> Option<BeyondReach> {
     let Load::Open { rate, of, .. } = plan.load else {
         return None;
     };
     let at_once = f64::from(floor.threads).min(cpus);
-    let cpu_per_exchange = floor.cpu_per_exchange?;
+    let cpu_per_exchange = floor.cpu_per_request?;
     let most = at_once * 1e9 / cpu_per_exchange.as_nanos() as f64 / each(plan);
     (rate.as_f64() > BEYOND * most).then_some(BeyondReach {
         rate,
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use engine::{Progress, Silent};
     use plan::{Arrivals, Arriving, Protocol, ServerCommand};
-    use record::FloorTimes;
+    use record::BaselineTimes;
 
     fn open(rate: &str, connections: u32) -> Plan {
         Plan {
@@ -327,19 +327,19 @@ mod tests {
         }
     }
 
-    fn costing(micros: u64, threads: u32) -> Floor {
-        Floor {
+    fn costing(micros: u64, threads: u32) -> Baseline {
+        Baseline {
             rate: Rate::per_second(1_000),
             window: SPAN_MOST,
-            exchanges: 500,
+            requests: 500,
             rps: 1_000.0,
             threads,
-            response_us: FloorTimes {
+            response_us: BaselineTimes {
                 p50: Some(50.0),
                 p99: None,
             },
-            generator_late_us: FloorTimes::default(),
-            cpu_per_exchange: Some(Nanos::from_micros(micros)),
+            generator_late_us: BaselineTimes::default(),
+            cpu_per_request: Some(Nanos::from_micros(micros)),
             generator_busy: None,
         }
     }
@@ -488,7 +488,7 @@ mod tests {
                 Ok(costing(costs[number as usize], 1))
             });
             let found = match found {
-                Ok(floor) => Ok(floor.cpu_per_exchange.unwrap().as_nanos() / 1_000),
+                Ok(floor) => Ok(floor.cpu_per_request.unwrap().as_nanos() / 1_000),
                 Err(SelfTestError::BeyondReach(beyond)) => Err(beyond.most),
                 Err(other) => panic!("{other}"),
             };
@@ -517,7 +517,7 @@ mod tests {
             });
             let floor = floor.unwrap();
             let came = (
-                floor.cpu_per_exchange.unwrap().as_nanos() / 1_000,
+                floor.cpu_per_request.unwrap().as_nanos() / 1_000,
                 floor.kept_up(),
             );
             assert_eq!((attempts, came), (tried, wanted), "{found:?}");
@@ -556,7 +556,7 @@ mod tests {
         assert_eq!(own.plan().target.authority, "localhost");
         let stop = AtomicBool::new(false);
         let floor = floor(&plan, &stop, &mut Silent).unwrap();
-        assert_eq!(floor.exchanges, 200);
+        assert_eq!(floor.requests, 200);
     }
 
     #[test]
@@ -566,12 +566,12 @@ mod tests {
         plan.rounds = 1;
         let stop = AtomicBool::new(false);
         let floor = floor(&plan, &stop, &mut Silent).unwrap();
-        assert_eq!((floor.exchanges, floor.threads), (200, 1));
+        assert_eq!((floor.requests, floor.threads), (200, 1));
         assert_eq!(
             (floor.rate, floor.window),
             (Rate::per_second(2_000), SPAN_LEAST)
         );
-        assert!(floor.rps > 0.0 && floor.cpu_per_exchange > Some(Nanos::ZERO));
+        assert!(floor.rps > 0.0 && floor.cpu_per_request > Some(Nanos::ZERO));
     }
 
     /// Raises a flag as soon as it is told that something goes on.

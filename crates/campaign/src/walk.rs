@@ -14,7 +14,9 @@ use crate::unexpected::UnexpectedError;
 use crate::view::{Follower, View};
 use audit::Evidence;
 use plan::Plan;
-use record::{Cost, Floor, Journal, Machine, Point, Round, Run, SaveError, Summary, Twin};
+use record::{
+    Baseline, Cost, Journal, Machine, Point, Round, Run, SaveError, SplitGenerators, Summary,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -119,7 +121,7 @@ struct Campaign<'a> {
     /// All that was measured.
     run: Run,
     /// The instrument's own floor at each point that was begun, by the point's place in the record.
-    floors: BTreeMap<usize, Option<Floor>>,
+    floors: BTreeMap<usize, Option<Baseline>>,
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
     early: EarlyStop,
@@ -308,7 +310,7 @@ impl<'a> Campaign<'a> {
     /// Whether no more rounds by two generators are tried at the point of `planned`, because one could not be measured.
     fn has_given_up_two(&self, planned: &PlannedRound) -> bool {
         let point = self.run.points.get(planned.point);
-        let twin = point.and_then(|point| point.twin.as_ref());
+        let twin = point.and_then(|point| point.split_generators.as_ref());
         twin.is_some_and(|twin| twin.failed.is_some())
     }
 
@@ -322,12 +324,12 @@ impl<'a> Campaign<'a> {
         &mut self,
         planned: &PlannedRound,
         plan: &Plan,
-    ) -> Result<Option<Floor>, CampaignError> {
+    ) -> Result<Option<Baseline>, CampaignError> {
         if let Some(known) = self.floors.get(&planned.point) {
             return Ok(known.clone());
         }
         let point = self.run.points.get(planned.point);
-        let mut floor = point.and_then(|point| point.floor.clone());
+        let mut floor = point.and_then(|point| point.baseline.clone());
         if floor.is_none() && plan.load.is_open() {
             floor = match self.bench.floor(plan, self.view) {
                 Ok(floor) => Some(floor),
@@ -370,7 +372,7 @@ impl<'a> Campaign<'a> {
     fn keep(
         &mut self,
         planned: &PlannedRound,
-        floor: Option<Floor>,
+        floor: Option<Baseline>,
         measured: Result<Round, String>,
         journal: &mut Journal,
     ) {
@@ -380,7 +382,7 @@ impl<'a> Campaign<'a> {
                 journal.append_round(place, level, floor.as_ref(), round)
             }
             (_, measured) => {
-                journal.append_twin(place, level, measured.as_ref().map_err(String::as_str))
+                journal.append_split(place, level, measured.as_ref().map_err(String::as_str))
             }
         };
         if let Err(error) = written {
@@ -395,15 +397,15 @@ impl<'a> Campaign<'a> {
         }
         let point = &mut self.run.points[place];
         if planned.by == Generators::One {
-            point.floor = floor;
+            point.baseline = floor;
         }
         match measured {
             Ok(round) if round.window.span() == Nanos::ZERO => {
                 self.run.sent_total.unopened += round.sent_total.sum();
             }
             Ok(round) if planned.by == Generators::One => point.rounds.push(round),
-            Ok(round) => point.twin_mut().rounds.push(round),
-            Err(why) => point.twin_mut().failed = Some(why),
+            Ok(round) => point.split_mut().rounds.push(round),
+            Err(why) => point.split_mut().failed = Some(why),
         }
     }
 
@@ -413,9 +415,12 @@ impl<'a> Campaign<'a> {
         let point = &mut run.points[index];
         let rounds = point.rounds.len();
         let all = run.plan.rounds as usize;
-        let has_twins = |twin: &Twin| twin.failed.is_some() || twin.rounds.len() == all;
+        let has_twins = |twin: &SplitGenerators| twin.failed.is_some() || twin.rounds.len() == all;
         let is_whole = rounds == all || rounds > 0 && run.plan.is_search();
-        if is_whole && (!run.plan.two_generators || point.twin.as_deref().is_some_and(has_twins)) {
+        if is_whole
+            && (!run.plan.two_generators
+                || point.split_generators.as_deref().is_some_and(has_twins))
+        {
             point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
             point.summary = Summary::of(&point.rounds);
             point.footprint = Cost::of(&point.rounds);

@@ -289,7 +289,7 @@ fn a_server_that_is_killed_midway_is_faults_and_an_end_in_time() {
                     .all(|fault| fault.fault.blame == Blame::Server)
             );
             let requested = stop == number;
-            assert_eq!(tally.due == 10_000_000, requested);
+            assert_eq!(tally.scheduled == 10_000_000, requested);
             assert_eq!(weighing.faults(FaultKind::NeverSent) > 0, requested);
             assert_eq!(weighing.status, 1, "{}", weighing.printed);
             assert!(

@@ -70,7 +70,7 @@ fn an_answer_before_the_load_is_a_stray_each_and_answers_no_request() {
         let plan = plan(connections, 1000, Connect::Eager);
         let round = round(&plan, every, Options::default());
         let tally = &round.tally;
-        assert_eq!((tally.due, tally.ok, tally.errors()), (1000, 1000, 0));
+        assert_eq!((tally.scheduled, tally.ok, tally.errors()), (1000, 1000, 0));
         let stray = tally.strays.sorted();
         assert_eq!(stray.len(), 1, "{stray:?}");
         assert_eq!(stray[0].count, strays, "{connections} {every}");
@@ -91,7 +91,7 @@ fn an_answer_that_overtakes_the_one_asked_for_cannot_be_told_from_it() {
     let plan = plan(4, 40, Connect::Lazy);
     let round = round(&plan, 4, Options::default());
     let tally = &round.tally;
-    assert_eq!((tally.due, tally.ok, tally.errors()), (40, 40, 0));
+    assert_eq!((tally.scheduled, tally.ok, tally.errors()), (40, 40, 0));
     assert_eq!(tally.strays.total(), 0, "{:?}", tally.strays);
     let least = tally.service.min().unwrap();
     assert!(least < SERVICE.as_nanos(), "{least} ns");
@@ -109,7 +109,7 @@ fn a_slow_clock_loses_no_exchange_and_its_cost_is_in_the_service_times() {
     assert_eq!(second - first, reading);
     let round = round(&plan(10, 1000, Connect::Eager), 0, slow);
     let tally = &round.tally;
-    assert_eq!((tally.due, tally.ok, tally.errors()), (1000, 1000, 0));
+    assert_eq!((tally.scheduled, tally.ok, tally.errors()), (1000, 1000, 0));
     assert!(tally.conserved());
     let (least, most) = (tally.service.min().unwrap(), tally.service.max().unwrap());
     assert!(least >= (SERVICE + reading).as_nanos(), "{least} ns");

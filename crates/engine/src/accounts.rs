@@ -1,7 +1,7 @@
 //! Where a thread's time goes: read when the window opens and when it closes, so that an exchange pays nothing for it.
 
 use kernel::accounts::{ThreadAccounts as Reading, ThreadMeter};
-use record::{Awake, Round, ThreadAccounts, Turns};
+use record::{BusyPoll, Round, ThreadAccounts, Turns};
 use std::rc::Rc;
 use units::{Instant, Nanos};
 
@@ -23,7 +23,7 @@ pub(crate) struct Accounts {
     /// Time spent awake for nothing, on purpose, since the thread began.
     pub(crate) spun: Nanos,
     /// When the thread is to wait awake.
-    pub(crate) awake: Awake,
+    pub(crate) awake: BusyPoll,
 }
 
 /// What the accounts were at one moment.
@@ -47,7 +47,7 @@ impl Accounts {
             closing: None,
             turns: Turns::default(),
             spun: Nanos::ZERO,
-            awake: Awake::Never,
+            awake: BusyPoll::Never,
         }
     }
 
@@ -113,7 +113,7 @@ impl Accounts {
         let (Some(opening), Some(closing)) = (self.opening, self.closing) else {
             return ThreadAccounts {
                 thread: self.index,
-                awake: self.awake,
+                busy_poll: self.awake,
                 ..ThreadAccounts::default()
             };
         };
@@ -126,8 +126,8 @@ impl Accounts {
             system: spent.system,
             cpu: spent.cpu,
             run_queue_wait: spent.run_queue_wait,
-            spun: closing.spun.saturating_sub(opening.spun),
-            awake: self.awake,
+            busy_polled: closing.spun.saturating_sub(opening.spun),
+            busy_poll: self.awake,
             turns: Turns {
                 waits: closing.turns.waits - opening.turns.waits,
                 completions: closing.turns.completions - opening.turns.completions,

@@ -197,7 +197,7 @@ impl<'a> Barrier<'a> {
         let pulse = &self.pulses[thread as usize];
         pulse.ok.store(tally.ok, Ordering::Relaxed);
         pulse.errors.store(tally.errors(), Ordering::Relaxed);
-        pulse.due.store(tally.due, Ordering::Relaxed);
+        pulse.due.store(tally.scheduled, Ordering::Relaxed);
         if pulse.wants_latency.load(Ordering::Relaxed) {
             *locked(&pulse.latency) = tally.latency().packed();
             pulse.wants_latency.store(false, Ordering::Relaxed);
@@ -354,7 +354,7 @@ mod tests {
         let tally = |ok, errors, due| {
             let mut tally = Tally {
                 ok,
-                due,
+                scheduled: due,
                 ..Tally::default()
             };
             tally.observe_never_sent(errors, Nanos::ZERO, Blame::Server);

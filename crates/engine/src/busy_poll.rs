@@ -4,7 +4,7 @@
 //! many CPUs there are and who else needs one, and written into the record.
 
 use plan::{Endpoint, Plan, Spin};
-use record::Awake;
+use record::BusyPoll;
 use units::Nanos;
 
 /// How long before a due, and after a send, a thread is awake. Of 2000 waits each of 50 us to 0.9 ms on a 2-core virtual
@@ -14,12 +14,12 @@ const STRETCH: Nanos = Nanos::from_micros(100);
 
 /// How threads wait on this machine that carry out `plan` against `endpoint`. With two generators it is the same for one
 /// and for both, so that nothing else differs between them: as the threads of both can.
-pub fn awake(plan: &Plan, endpoint: &Endpoint) -> Awake {
+pub fn awake(plan: &Plan, endpoint: &Endpoint) -> BusyPoll {
     decide(plan, endpoint, cpus())
 }
 
 /// The same where this process may use `cpus` whole CPUs.
-fn decide(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
+fn decide(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> BusyPoll {
     let server = u32::from(endpoint.is_local());
     let threads = match plan.two_generators {
         true => plan.for_two_generators().threads(),
@@ -27,11 +27,11 @@ fn decide(plan: &Plan, endpoint: &Endpoint, cpus: u32) -> Awake {
     };
     let is_free = cpus >= threads.saturating_add(server);
     match plan.spin {
-        Spin::Never => Awake::Never,
-        Spin::Always => Awake::Always,
+        Spin::Never => BusyPoll::Never,
+        Spin::Always => BusyPoll::Always,
         // A closed loop has no dues, and what its exchanges cost is what it is there to tell.
-        Spin::Auto if is_free && plan.load.is_open() => Awake::Near(STRETCH),
-        Spin::Auto => Awake::Never,
+        Spin::Auto if is_free && plan.load.is_open() => BusyPoll::Near(STRETCH),
+        Spin::Auto => BusyPoll::Never,
     }
 }
 
@@ -69,16 +69,16 @@ mod tests {
 
     #[test]
     fn auto_is_awake_in_an_open_loop_that_has_a_cpu_for_each_thread_and_for_a_local_server() {
-        let near = Awake::Near(STRETCH);
+        let near = BusyPoll::Near(STRETCH);
         let cases = [
             (Spin::Auto, true, "192.0.2.1:80", 2, near),
-            (Spin::Auto, true, "192.0.2.1:80", 1, Awake::Never),
+            (Spin::Auto, true, "192.0.2.1:80", 1, BusyPoll::Never),
             (Spin::Auto, true, "127.0.0.1:80", 3, near),
-            (Spin::Auto, true, "127.0.0.1:80", 2, Awake::Never),
-            (Spin::Auto, false, "192.0.2.1:80", 64, Awake::Never),
-            (Spin::Always, true, "127.0.0.1:80", 1, Awake::Always),
-            (Spin::Always, false, "127.0.0.1:80", 1, Awake::Always),
-            (Spin::Never, true, "192.0.2.1:80", 64, Awake::Never),
+            (Spin::Auto, true, "127.0.0.1:80", 2, BusyPoll::Never),
+            (Spin::Auto, false, "192.0.2.1:80", 64, BusyPoll::Never),
+            (Spin::Always, true, "127.0.0.1:80", 1, BusyPoll::Always),
+            (Spin::Always, false, "127.0.0.1:80", 1, BusyPoll::Always),
+            (Spin::Never, true, "192.0.2.1:80", 64, BusyPoll::Never),
         ];
         for (spin, is_open, address, cpus, wanted) in cases {
             let endpoint = Endpoint::Ip(address.parse().unwrap());
@@ -89,13 +89,13 @@ mod tests {
 
     #[test]
     fn with_two_generators_there_is_a_cpu_for_each_thread_of_both_or_all_sleep() {
-        let near = Awake::Near(STRETCH);
+        let near = BusyPoll::Near(STRETCH);
         for (spin, address, cpus, wanted) in [
             (Spin::Auto, "192.0.2.1:80", 4, near),
-            (Spin::Auto, "192.0.2.1:80", 3, Awake::Never),
+            (Spin::Auto, "192.0.2.1:80", 3, BusyPoll::Never),
             (Spin::Auto, "127.0.0.1:80", 5, near),
-            (Spin::Auto, "127.0.0.1:80", 4, Awake::Never),
-            (Spin::Always, "127.0.0.1:80", 1, Awake::Always),
+            (Spin::Auto, "127.0.0.1:80", 4, BusyPoll::Never),
+            (Spin::Always, "127.0.0.1:80", 1, BusyPoll::Always),
         ] {
             let mut plan = plan(spin, true);
             plan.two_generators = true;

@@ -2,7 +2,7 @@
 
 use crate::{busy_poll, lines};
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
-use record::{Awake, Requested};
+use record::{BusyPoll, Requested};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Job {
     pub(crate) common_body: Vec<u8>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
-    pub(crate) awake: Awake,
+    pub(crate) awake: BusyPoll,
 }
 
 impl Job {
@@ -88,13 +88,13 @@ impl Job {
 
     /// The same job, whose threads wait as `awake` says: where it stands for another, or is a part of it, they are to wait
     /// as those of the other.
-    pub fn waiting(mut self, awake: Awake) -> Job {
+    pub fn waiting(mut self, awake: BusyPoll) -> Job {
         self.awake = awake;
         self
     }
 
     /// How its threads wait.
-    pub fn awake(&self) -> Awake {
+    pub fn awake(&self) -> BusyPoll {
         self.awake
     }
 
@@ -141,7 +141,7 @@ fn body_bytes(request: &Request) -> Result<Vec<u8>, JobError> {
 
 /// Which of the listed requests one is.
 ///
-/// A number below [`Answers::MOST`](record::Answers::MOST) is the only request of a run and nothing else: of all others the
+/// A number below [`Bodies::MOST`](record::Bodies::MOST) is the only request of a run and nothing else: of all others the
 /// number lies beyond what is looked up for every response, so that telling them apart costs such a run nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestIndex(u32);

@@ -10,7 +10,7 @@ use crate::verdict;
 use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
 use kernel::Errno;
-use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Step, Tally, Visits};
+use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Sessions, Step, Tally};
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, ExchangeId, Head, InlineDeque, Sink, Violation};
 
@@ -54,9 +54,9 @@ struct Bin {
 impl<'p> Recorder<'p> {
     pub(crate) fn new(job: &'p Job, stalls: StallDetector, watchdog: Watchdog) -> Recorder<'p> {
         let load = job.plan.load;
-        let visits = load.is_of_connections().then(Visits::default);
+        let visits = load.is_of_connections().then(Sessions::default);
         let open = OpenTimes {
-            visits,
+            sessions: visits,
             ..OpenTimes::default()
         };
         Recorder {
@@ -101,7 +101,7 @@ impl<'p> Recorder<'p> {
             };
             self.enter(&mut flight, end);
         } else if flight.belongs {
-            self.close_cut(flight.exchange.due, Some(cut), false, at);
+            self.close_cut(flight.exchange.scheduled, Some(cut), false, at);
         }
     }
 
@@ -176,7 +176,7 @@ impl<'p> Recorder<'p> {
 
     /// Writes down an exchange of the window that was due at `due`, was never sent, and is given up.
     pub(crate) fn never_sent(&mut self, due: Instant, now: Instant, blame: Blame) {
-        self.tally.due += 1;
+        self.tally.scheduled += 1;
         self.tally.observe_never_sent(1, now - due, blame);
         if let Some(open) = &mut self.tally.open {
             open.growth.add(due, now - due);
@@ -186,13 +186,13 @@ impl<'p> Recorder<'p> {
     /// Counts an arrival, where it is a connection that arrived in the window.
     pub(crate) fn note_arrival(&mut self, belongs: bool) {
         if let Some(visits) = self.visits() {
-            visits.due += u64::from(belongs);
+            visits.scheduled += u64::from(belongs);
         }
     }
 
     /// What is written down of connections that arrive; none where they do not.
-    pub(crate) fn visits(&mut self) -> Option<&mut Visits> {
-        self.tally.open.as_mut()?.visits.as_mut()
+    pub(crate) fn visits(&mut self) -> Option<&mut Sessions> {
+        self.tally.open.as_mut()?.sessions.as_mut()
     }
 
     /// Counts exchanges whose first byte was sent.
@@ -223,7 +223,7 @@ impl<'p> Recorder<'p> {
     fn note_stall(&mut self, sent: Instant, end: Instant, now: Instant) {
         self.watchdog.look(now);
         let own = self.watchdog.own_delay();
-        let due = self.tally.due;
+        let due = self.tally.scheduled;
         self.stalls.note(self.last_done, sent, end, due, own);
     }
 
@@ -276,7 +276,7 @@ impl<'p> Recorder<'p> {
     /// What was counted, with a window that ended at `end`.
     pub(crate) fn finish(&mut self, end: Instant) -> Tally {
         self.flush_bin();
-        self.tally.gaps = self.stalls.finish(end - self.start);
+        self.tally.stalls = self.stalls.finish(end - self.start);
         std::mem::take(&mut self.tally)
     }
 
@@ -284,7 +284,7 @@ impl<'p> Recorder<'p> {
     pub(crate) fn close_unsent(&mut self, due: Instant, fault: Fault, now: Instant) {
         let exchange = Exchange {
             done: now,
-            ..Exchange::due(due)
+            ..Exchange::scheduled(due)
         };
         self.note_ending(now, now, false);
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
@@ -303,7 +303,7 @@ impl<'p> Recorder<'p> {
         self.answered += u64::from(end.ending.result.is_ok());
         match outcome {
             Outcome::Ok if flight.belongs => {
-                let answers = &mut self.tally.answers;
+                let answers = &mut self.tally.bodies;
                 if !answers.observe_known(flight.asked.number(), flight.length, end.crc) {
                     self.note_listed(flight, end.crc);
                 }
@@ -321,7 +321,7 @@ impl<'p> Recorder<'p> {
         let place = flight.asked.place();
         if flight.asked.is_compared() {
             let request = place.unwrap_or(flight.asked.number());
-            self.tally.answers.observe(request, flight.length, crc);
+            self.tally.bodies.observe(request, flight.length, crc);
         }
         if let Some(place) = place {
             self.tally
@@ -562,7 +562,7 @@ impl Sink for ResponseSink<'_, '_> {
             self.recorder.enter(flight, end);
             self.is_first = false;
         } else if flight.belongs {
-            let due = flight.exchange.due;
+            let due = flight.exchange.scheduled;
             let is_oldest = self.ended == 1;
             self.recorder.close_cut(due, self.cut, is_oldest, self.at);
         }

@@ -61,7 +61,7 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new(due: Pending, request_bytes: u64, asked: RequestIndex) -> Flight {
         Flight {
-            exchange: Exchange::due(due.due),
+            exchange: Exchange::scheduled(due.due),
             unsent: request_bytes,
             request_bytes,
             length: 0,
@@ -86,7 +86,7 @@ impl Flight {
         if self.exchange.is_sent() {
             self.exchange.sent
         } else {
-            self.exchange.due
+            self.exchange.scheduled
         }
     }
 

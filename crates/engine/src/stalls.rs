@@ -4,7 +4,7 @@
 //! much of it lies inside the window, and how much of it this thread itself did not run. An open loop, whose schedule asks
 //! on meanwhile, notes nothing.
 
-use record::Gaps;
+use record::Stalls;
 use units::{Instant, Nanos};
 
 /// What one thread notes of its stalls.
@@ -16,7 +16,7 @@ pub(crate) struct StallDetector {
     capacity: u64,
     /// Exchanges of the window after which nothing is left to be asked.
     pub(crate) number: u64,
-    stalls: Option<Box<Gaps>>,
+    stalls: Option<Box<Stalls>>,
     /// How long this thread had not run when something had just ended. Delays before a gap that are younger are taken for
     /// part of it: at most those since the watchdog's last look.
     reading: Nanos,
@@ -26,7 +26,7 @@ impl StallDetector {
     /// What a thread of a closed loop notes on which `capacity` exchanges can be in flight.
     pub(crate) fn closed(capacity: u64) -> StallDetector {
         StallDetector {
-            from: Gaps::SHORTEST,
+            from: Stalls::SHORTEST,
             capacity,
             stalls: Some(Box::default()),
             ..StallDetector::open()
@@ -59,7 +59,7 @@ impl StallDetector {
         self.reading = own;
         let length = done - last.max(sent);
         if let Some(stalls) = &mut self.stalls
-            && length > Gaps::SHORTEST
+            && length > Stalls::SHORTEST
             && due < self.number
         {
             stalls.add(length, own_delay, self.capacity);
@@ -79,7 +79,7 @@ impl StallDetector {
     }
 
     /// What was noted, over a window of `time`.
-    pub(crate) fn finish(&mut self, time: Nanos) -> Option<Box<Gaps>> {
+    pub(crate) fn finish(&mut self, time: Nanos) -> Option<Box<Stalls>> {
         let mut stalls = self.stalls.take()?;
         stalls.time = time;
         Some(stalls)

@@ -34,7 +34,7 @@ use crate::stalls::StallDetector;
 use crate::watchdog::Watchdog;
 use kernel::{Completion, Event, Ring};
 use plan::{Connect, Endpoint, Stop, Stretch, share, share_in_lots};
-use record::{Awake, Blame, SentTotal, Tally, ThreadAccounts};
+use record::{Blame, BusyPoll, SentTotal, Tally, ThreadAccounts};
 use resending::Resend;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -188,7 +188,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// The same thread, which waits awake when `awake` says so; otherwise it sleeps whenever it waits.
-    pub fn awake(mut self, awake: Awake) -> Self {
+    pub fn awake(mut self, awake: BusyPoll) -> Self {
         self.accounts.awake = awake;
         self
     }
@@ -419,7 +419,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.quota.give_up(); // what was not due yet never will be
         } else {
             let never = self.quota.give_up();
-            self.recorder.tally.due += never;
+            self.recorder.tally.scheduled += never;
             let tally = &mut self.recorder.tally;
             tally.observe_never_sent(never, waited, Blame::Server);
         }

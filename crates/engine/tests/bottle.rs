@@ -211,7 +211,11 @@ fn a_window_holds_exactly_what_was_due_in_it() {
     let (round, seen, _) = bottle(&plan, constant(MS), Options::default());
     // Each connection asks at 0, 1, ... 999 ms; the one asked at 999 ms ends with the window, so not inside it.
     assert_eq!(
-        (round.tally.due, round.tally.ok, round.tally.ok_in_window),
+        (
+            round.tally.scheduled,
+            round.tally.ok,
+            round.tally.ok_in_window
+        ),
         (4000, 4000, 3996)
     );
     assert_eq!(round.window.span(), Nanos::from_secs(1));
@@ -261,7 +265,7 @@ fn warm_up_is_counted_apart() {
         (round.sent_total.warmup, round.sent_total.measure),
         (100, 200)
     );
-    assert_eq!((round.tally.due, seen), (200, 300));
+    assert_eq!((round.tally.scheduled, seen), (200, 300));
     // What was due in the warm-up and ended at the very start of the window counts for requests per second.
     assert_eq!(round.tally.ok_in_window, 200);
 }
@@ -272,7 +276,11 @@ fn with_a_number_the_warm_up_is_drained_first() {
     plan.warmup = MS * 5;
     let (round, seen, _) = bottle(&plan, constant(MS * 2), Options::default());
     assert_eq!(
-        (round.tally.due, round.tally.ok, round.tally.ok_in_window),
+        (
+            round.tally.scheduled,
+            round.tally.ok,
+            round.tally.ok_in_window
+        ),
         (7, 7, 7)
     );
     assert_eq!(round.sent_total.warmup + 7, seen);
@@ -328,7 +336,7 @@ fn a_number_of_requests_is_exact_for_every_way_to_spread_it() {
                             "n {requests} c {connections} t {threads} P {pipeline} K {most:?}"
                         );
                         assert_eq!(
-                            (round.tally.due, round.tally.ok, seen),
+                            (round.tally.scheduled, round.tally.ok, seen),
                             (requests, requests, requests),
                             "{what}"
                         );
@@ -361,7 +369,10 @@ fn a_dropped_exchange_is_a_fault_of_the_servers_and_load_goes_on() {
         ..constant(MS)
     };
     let (round, seen, _) = bottle(&plan, script, Options::default());
-    assert_eq!((round.tally.due, round.tally.ok, seen), (100, 90, 100));
+    assert_eq!(
+        (round.tally.scheduled, round.tally.ok, seen),
+        (100, 90, 100)
+    );
     assert_eq!(faults(&round.tally, Kind::ClosedBeforeResponse), 10);
     assert!(
         round
@@ -403,7 +414,7 @@ fn a_server_that_refuses_everybody_fails_exchanges_without_a_spin() {
     );
     let refused = faults(&round.tally, Kind::ConnectRefused);
     assert_eq!(
-        (round.tally.due, round.tally.started, round.tally.ok),
+        (round.tally.scheduled, round.tally.started, round.tally.ok),
         (refused, refused, 0)
     );
     // Waits of 1, 2, 4 ... 512 ms, then 1 s: eleven or twelve tries each in three seconds.
@@ -438,7 +449,7 @@ fn a_server_that_dies_midway_ends_a_number_in_time() {
         ..constant(MS)
     };
     let (round, _, _) = bottle(&plan, script, Options::default());
-    assert_eq!((round.tally.due, round.tally.ok), (1_000_000, 1000));
+    assert_eq!((round.tally.scheduled, round.tally.ok), (1_000_000, 1000));
     assert!(faults(&round.tally, Kind::NeverSent) > 990_000);
     assert!(faults(&round.tally, Kind::Reset) >= 1);
     assert!(
@@ -456,7 +467,7 @@ fn a_service_time_is_counted_from_the_send_and_not_from_the_connect() {
     let (round, _, _) = bottle(&plan, constant(MS), Options::default());
     assert_eq!(round.tally.service.max(), Some(1_000_000));
     assert_eq!(round.tally.connects.time.max(), Some(50_000));
-    assert_eq!(round.tally.lateness.max(), Some(50_000));
+    assert_eq!(round.tally.send_delay.max(), Some(50_000));
     assert_eq!(round.tally.connects.in_window, 10);
 }
 
@@ -514,7 +525,7 @@ fn what_waits_behind_a_timeout_is_censored_and_not_omitted() {
 fn every_bodys_likeness_is_counted() {
     let plan = closed(2, Stop::Requests(300));
     let (round, _, _) = bottle(&plan, constant(MS), Options::default());
-    let answers: Vec<_> = round.tally.answers.iter().collect();
+    let answers: Vec<_> = round.tally.bodies.iter().collect();
     assert_eq!(answers.len(), 1);
     assert_eq!(round.tally.bytes_received, 300 * 43);
 }
@@ -545,7 +556,7 @@ proptest! {
         let options = Options { faults, ..Options::default() };
         let (round, seen, _) = bottle(&plan, script, options);
         prop_assert!(round.tally.conserved());
-        prop_assert_eq!(round.tally.due, requests);
+        prop_assert_eq!(round.tally.scheduled, requests);
         prop_assert_eq!(round.tally.ok_in_window, round.tally.ok);
         prop_assert!(seen <= round.sent_total.sum() + round.tally.resent);
         prop_assert!(round.tally.ok <= seen);

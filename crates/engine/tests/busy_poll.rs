@@ -4,7 +4,7 @@
 use engine::{Barrier, Job, Thread, assemble};
 use kernel::sim::{Options, Peer, Sim, World};
 use plan::{Arrivals, Load, Plan, Stop};
-use record::{Awake, OpenTimes, Round};
+use record::{BusyPoll, OpenTimes, Round};
 use std::sync::atomic::AtomicBool;
 use units::{Instant, Nanos};
 
@@ -17,7 +17,7 @@ const SERVICE: Nanos = Nanos::from_micros(20);
 const STRETCH: Nanos = Nanos::from_micros(100);
 /// What asking for nothing takes on the simulated ring: nobody is more punctual than that.
 const POLL: u64 = 500;
-const NEAR: Awake = Awake::Near(STRETCH);
+const NEAR: BusyPoll = BusyPoll::Near(STRETCH);
 
 /// Answers each request after [`SERVICE`].
 struct Server;
@@ -54,7 +54,7 @@ fn open_loop(rate: &str) -> Plan {
 }
 
 /// `plan` on one thread that waits as `awake` says.
-fn bottle(plan: &Plan, awake: Awake) -> Round {
+fn bottle(plan: &Plan, awake: BusyPoll) -> Round {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(1, &stop);
@@ -73,21 +73,24 @@ fn open(round: &Round) -> &OpenTimes {
 
 #[test]
 fn who_sleeps_sends_late_and_sees_answers_late() {
-    let round = bottle(&open_loop("1k"), Awake::Never);
+    let round = bottle(&open_loop("1k"), BusyPoll::Never);
     let late = LATE.as_nanos();
     assert_eq!(round.tally.ok, 1000);
     assert_eq!(open(&round).generator_late.min(), Some(late));
     assert_eq!(round.tally.service.min(), Some(SERVICE.as_nanos() + late));
     let accounts = &round.threads[0];
-    assert_eq!((accounts.spun, accounts.awake), (Nanos::ZERO, Awake::Never));
+    assert_eq!(
+        (accounts.busy_polled, accounts.busy_poll),
+        (Nanos::ZERO, BusyPoll::Never)
+    );
 }
 
 #[test]
 fn who_is_awake_for_the_last_stretch_does_neither() {
     for (rate, number) in [("1k", 1000), ("9k", 9000), ("30k", 30_000)] {
-        for awake in [NEAR, Awake::Always] {
+        for awake in [NEAR, BusyPoll::Always] {
             let round = bottle(&open_loop(rate), awake);
-            assert_eq!((round.tally.due, round.tally.ok), (number, number));
+            assert_eq!((round.tally.scheduled, round.tally.ok), (number, number));
             let late = open(&round).generator_late.max().unwrap();
             let service = round.tally.service.max().unwrap();
             assert!(late <= POLL, "{rate} {awake:?}: sent {late} ns late");
@@ -95,14 +98,14 @@ fn who_is_awake_for_the_last_stretch_does_neither() {
                 service <= SERVICE.as_nanos() + 2 * POLL,
                 "{rate} {awake:?}: the answer was seen after {service} ns"
             );
-            assert_eq!(round.threads[0].awake, awake);
+            assert_eq!(round.threads[0].busy_poll, awake);
         }
     }
 }
 
 #[test]
 fn a_stretch_too_short_for_waking_up_is_late_by_the_rest() {
-    let round = bottle(&open_loop("1k"), Awake::Near(US * 30));
+    let round = bottle(&open_loop("1k"), BusyPoll::Near(US * 30));
     let late = open(&round).generator_late.max().unwrap();
     assert!((10_000..=10_000 + POLL).contains(&late), "{late}");
 }
@@ -111,14 +114,14 @@ fn a_stretch_too_short_for_waking_up_is_late_by_the_rest() {
 fn what_is_spun_is_the_stretches_and_the_waits_for_answers_and_nothing_else() {
     // Each exchange: the stretch before it, less waking up, and its answer.
     let round = bottle(&open_loop("1k"), NEAR);
-    let each = round.threads[0].spun / 1000;
+    let each = round.threads[0].busy_polled / 1000;
     let wanted = STRETCH.saturating_sub(LATE) + SERVICE;
     let off = each.as_nanos().abs_diff(wanted.as_nanos());
     assert!(off <= 2 * POLL, "{each:?} instead of {wanted:?}");
     // In virtual time only waiting takes any.
-    let always = bottle(&open_loop("1k"), Awake::Always);
+    let always = bottle(&open_loop("1k"), BusyPoll::Always);
     let accounts = &always.threads[0];
-    let rest = accounts.wall.saturating_sub(accounts.spun);
+    let rest = accounts.wall.saturating_sub(accounts.busy_polled);
     assert!(rest < MS * 21, "{rest:?} beside spinning");
 }
 
@@ -135,8 +138,8 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
         assemble(0, vec![thread.run()])
     };
     let round = silent(NEAR);
-    assert_eq!((round.tally.due, round.tally.ok), (100, 0));
-    let each = round.threads[0].spun / 100;
+    assert_eq!((round.tally.scheduled, round.tally.ok), (100, 0));
+    let each = round.threads[0].busy_polled / 100;
     // The stretch before the first lies before the window.
     let off = each.as_nanos().abs_diff((STRETCH * 2).as_nanos());
     assert!(off <= 2000, "{each:?}");
@@ -145,11 +148,11 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
 #[test]
 fn while_what_is_due_waits_for_a_connection_auto_sleeps_so_that_the_server_has_the_cpu() {
     // Four connections carry 200,000 a second at most.
-    let spun = |rate, awake| bottle(&open_loop(rate), awake).threads[0].spun;
+    let spun = |rate, awake| bottle(&open_loop(rate), awake).threads[0].busy_polled;
     assert!(spun("100k", NEAR) > MS * 100);
     let behind = spun("400k", NEAR);
     assert!(behind < MS, "{behind:?}");
-    assert!(spun("400k", Awake::Always) > MS * 100);
+    assert!(spun("400k", BusyPoll::Always) > MS * 100);
 }
 
 /// Accepts, and never says anything.
@@ -163,20 +166,26 @@ impl Peer for Silent {
 fn a_closed_loop_that_never_sleeps_counts_the_same_and_sees_answers_at_once() {
     let mut plan = plan(Load::Closed { connections: 3 });
     plan.stop = Stop::Requests(5000);
-    for (awake, service) in [(Awake::Never, SERVICE + LATE), (Awake::Always, SERVICE)] {
+    for (awake, service) in [
+        (BusyPoll::Never, SERVICE + LATE),
+        (BusyPoll::Always, SERVICE),
+    ] {
         let round = bottle(&plan, awake);
-        assert_eq!((round.tally.due, round.tally.ok), (5000, 5000));
+        assert_eq!((round.tally.scheduled, round.tally.ok), (5000, 5000));
         let seen = round.tally.service.quantile(0.5).unwrap();
         let off = seen.abs_diff(service.as_nanos());
         assert!(off <= 2 * POLL, "{awake:?}: {seen}");
-        assert_eq!(round.threads[0].spun > Nanos::ZERO, awake == Awake::Always);
+        assert_eq!(
+            round.threads[0].busy_polled > Nanos::ZERO,
+            awake == BusyPoll::Always
+        );
     }
 }
 
 #[test]
 fn turns_that_only_asked_are_not_counted_among_those_that_waited() {
     let turns = |awake| bottle(&open_loop("1k"), awake).threads[0].turns;
-    let (asleep, awake) = (turns(Awake::Never), turns(Awake::Always));
+    let (asleep, awake) = (turns(BusyPoll::Never), turns(BusyPoll::Always));
     assert_eq!(awake.completions, asleep.completions);
     assert!(awake.waits <= asleep.waits, "{awake:?}, asleep {asleep:?}");
 }

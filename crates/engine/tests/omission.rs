@@ -4,7 +4,7 @@
 use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::sim::{ConnectAnswer, Options, Peer, Sim, World};
 use plan::{Arrivals, Connect, Load, Plan, Stop};
-use record::{Blame, Gaps, Kind, Omission, Round, Summary};
+use record::{Blame, CoordinatedOmission, Kind, Round, Stalls, Summary};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use units::{Instant, Nanos, Percentile};
@@ -114,13 +114,13 @@ fn bottle(plan: &Plan, server: &Server) -> Round {
     assemble(0, vec![thread(plan, server)])
 }
 
-fn gaps(round: &Round) -> &Gaps {
-    round.tally.gaps.as_ref().expect("it is a closed loop")
+fn gaps(round: &Round) -> &Stalls {
+    round.tally.stalls.as_ref().expect("it is a closed loop")
 }
 
-fn summary(round: Round) -> (Summary, Omission) {
+fn summary(round: Round) -> (Summary, CoordinatedOmission) {
     let summary = Summary::of(&[round]).unwrap();
-    let omission = summary.omission.clone().unwrap();
+    let omission = summary.coordinated_omission.clone().unwrap();
     (summary, omission)
 }
 
@@ -157,12 +157,12 @@ fn index_and_blind_range_are_those_of_the_closed_form() {
         let (summary, omission) = summary(round);
         // What was in flight when the stall began took 1 ms more than the stall, and so did the gap.
         let beyond = stalls * (0.101 - time / endings);
-        assert_eq!(omission.gaps, stalls as u64);
+        assert_eq!(omission.stalls, stalls as u64);
         near(omission.longest_us.unwrap(), 101_000.0, 1e-9);
         near(omission.index, beyond / time, 1e-6);
-        near(omission.blind_from.unwrap(), 1.0 - omission.index, 1e-12);
+        near(omission.affected_from.unwrap(), 1.0 - omission.index, 1e-12);
         // T2: b k / (T - k D) of all samples are of stalls, on any number of connections.
-        let caught = 1.0 - omission.blind_to.unwrap();
+        let caught = 1.0 - omission.affected_to.unwrap();
         near(
             caught,
             20.0 * f64::from(connections) / summary.latency_us.count as f64,
@@ -205,8 +205,8 @@ fn without_a_standstill_nothing_is_omitted_however_slow_the_server_is() {
         let round = bottle(&plan, &Server::new(service));
         assert_eq!(gaps(&round).length.count() > 0, noted, "{service:?}");
         let (_, omission) = summary(round);
-        assert_eq!((omission.index, omission.gaps), (0.0, 0), "{service:?}");
-        assert_eq!((omission.longest_us, omission.blind_to), (None, None));
+        assert_eq!((omission.index, omission.stalls), (0.0, 0), "{service:?}");
+        assert_eq!((omission.longest_us, omission.affected_to), (None, None));
         assert!(omission.affected.is_empty());
     }
 }
@@ -217,7 +217,7 @@ fn a_gap_counts_above_five_times_the_median_and_not_at_it() {
         let mut server = Server::new(MS * 20);
         server.slow = Some((50, extra));
         let (_, omission) = summary(bottle(&plan(1, Stop::Duration(MS * 4_000)), &server));
-        assert_eq!(omission.gaps, counted, "{extra:?}");
+        assert_eq!(omission.stalls, counted, "{extra:?}");
     }
 }
 
@@ -283,8 +283,8 @@ fn an_open_loop_omits_nothing() {
     };
     let server = Server::new(MS).stalling(4, MS * 100, MS * 250, MS * 500);
     let round = bottle(&plan, &server);
-    assert_eq!(round.tally.gaps, None);
-    assert_eq!(Summary::of(&[round]).unwrap().omission, None);
+    assert_eq!(round.tally.stalls, None);
+    assert_eq!(Summary::of(&[round]).unwrap().coordinated_omission, None);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_thread_that_was_stopped_is_no_standstill_of_the_server() {
     assert_eq!(paused.longest, paused.total);
     assert_eq!(gaps(&round).length.count(), 0);
     assert!(gaps(&round).own_wait >= MS * 499);
-    assert_eq!(summary(round).1.gaps, 0);
+    assert_eq!(summary(round).1.stalls, 0);
 }
 
 #[test]

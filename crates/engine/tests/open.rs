@@ -256,7 +256,7 @@ fn response_times_are_those_of_the_queue_that_the_schedule_makes() {
         assert_eq!(open(&round).queued.sum(), queued);
         assert_eq!(open(&round).connecting.max(), Some(0));
         assert_eq!(open(&round).generator_late.max(), Some(0));
-        assert_eq!(round.tally.lateness.sum(), queued);
+        assert_eq!(round.tally.send_delay.sum(), queued);
     }
 }
 
@@ -272,7 +272,7 @@ fn a_window_holds_exactly_what_was_due_in_it_and_what_warm_up_sent_is_apart() {
             let before = schedule(&plan).take_while(|due| *due < start).count() as u64;
             let all = schedule(&plan).take_while(|due| *due < end).count() as u64;
             assert_eq!(
-                (round.tally.due, round.tally.ok),
+                (round.tally.scheduled, round.tally.ok),
                 (all - before, all - before)
             );
             assert_eq!(
@@ -303,7 +303,11 @@ fn a_number_of_requests_is_exact_for_every_way_to_spread_it() {
                     let what =
                         format!("n {requests} c {connections} t {threads} {arrivals} K {most:?}");
                     assert_eq!(
-                        (round.tally.due, round.tally.ok, round.tally.ok_in_window),
+                        (
+                            round.tally.scheduled,
+                            round.tally.ok,
+                            round.tally.ok_in_window
+                        ),
                         (requests, requests, requests),
                         "{what}"
                     );
@@ -329,7 +333,7 @@ fn what_hangs_since_warm_up_is_carried_over_at_its_age_since_it_was_due() {
         plan.timeouts.exchange = MS * 160;
         let (round, _) = bottle_with(&plan, &server, &Options::default());
         let tally = &round.tally;
-        assert_eq!((tally.carried_over, tally.due), (3, 50));
+        assert_eq!((tally.carried_over, tally.scheduled), (3, 50));
         assert_eq!((tally.requests(), tally.errors(), tally.ok), (53, 53, 0));
         assert_eq!(faults(tally, Kind::CarriedOver), 3);
         // Each was sent when its connection was there, 50 us after its due.
@@ -353,12 +357,12 @@ fn what_a_late_generator_sends_late_has_not_waited_for_a_connection_while_one_wa
         plan.connect = connect;
         let round = bottle_with(&plan, &Server::default(), &options).0;
         let (tally, open) = (&round.tally, open(&round));
-        assert_eq!(tally.ok, tally.due);
+        assert_eq!(tally.ok, tally.scheduled);
         assert!(open.generator_late.max() > Some(90_000_000));
         assert_eq!(open.queued.max(), Some(0), "{connect:?}");
         let parts = [&open.queued, &open.connecting, &open.generator_late];
         let sum: u64 = parts.iter().map(|part| part.sum()).sum();
-        assert_eq!(sum, tally.lateness.sum());
+        assert_eq!(sum, tally.send_delay.sum());
     }
 }
 
@@ -371,7 +375,7 @@ fn a_stall_is_in_response_time_and_a_closed_loop_hardly_sees_it() {
     let ten_seconds = Stop::Duration(Nanos::from_secs(10));
     let mut plan = plan("1k", Arrivals::Constant, 1000, ten_seconds);
     let round = bottle(&plan, &server);
-    assert_eq!((round.tally.due, round.tally.ok), (10_000, 10_000));
+    assert_eq!((round.tally.scheduled, round.tally.ok), (10_000, 10_000));
     // A tenth of all is due in stalls, evenly over their length: half of those wait for 50 ms and longer.
     for (p, wanted) in [(0.90, 2.0), (0.95, 51.0), (0.99, 91.0)] {
         let got = open(&round).response.quantile(p).unwrap() as f64 / 1e6;
@@ -441,7 +445,7 @@ fn a_round_keeps_its_histograms_packed() {
     let kept = [
         &tally.service,
         &tally.first_byte,
-        &tally.lateness,
+        &tally.send_delay,
         &tally.connects.time,
         &open.response,
         &open.queued,
@@ -476,7 +480,7 @@ fn lateness_is_made_of_waiting_connecting_and_our_own_doing() {
     let parts = [&open.queued, &open.connecting, &open.generator_late];
     assert!(parts.iter().all(|part| part.count() == 2_000));
     let sum: u64 = parts.iter().map(|part| part.sum()).sum();
-    assert_eq!(sum, round.tally.lateness.sum());
+    assert_eq!(sum, round.tally.send_delay.sum());
     // A fifth of them were connected for, at 700 us and what the calls cost.
     let connected = open.connecting.sum() as f64 / 400.0;
     assert!((700_000.0..=703_000.0).contains(&connected), "{connected}");
@@ -533,7 +537,7 @@ fn answers_do_not_wait_for_their_stamp_until_all_that_is_late_is_sent() {
     plan.connect = Connect::Eager;
     let (round, _) = bottle_with(&plan, &server, &options);
     assert_eq!(round.tally.ok, 1_000);
-    let late = round.tally.lateness.max();
+    let late = round.tally.send_delay.max();
     assert!(late > Some(2_000_000), "{late:?}");
     // Some forty calls: what is sent and taken in a turn or two.
     let service = round.tally.service.max().unwrap();
@@ -557,7 +561,10 @@ fn what_was_due_is_still_sent_after_the_window_and_the_rest_is_censored_at_its_a
     let round = bottle(&plan, &server);
     let tally = &round.tally;
     // One every 100 ms from 0 to 1.4 s; at 1.45 s the rest is given up, of which the last is due at 999 ms.
-    assert_eq!((tally.due, tally.ok, tally.never_sent), (1000, 15, 985));
+    assert_eq!(
+        (tally.scheduled, tally.ok, tally.never_sent),
+        (1000, 15, 985)
+    );
     assert_eq!(
         (faults(tally, Kind::NeverSent), tally.censored()),
         (985, 985)
@@ -607,7 +614,7 @@ fn what_is_never_answered_is_in_response_time_at_its_age_since_due() {
     let tally = &round.tally;
     let cut = faults(tally, Kind::Timeout);
     assert_eq!(
-        (tally.due, tally.ok, tally.ok + tally.errors()),
+        (tally.scheduled, tally.ok, tally.ok + tally.errors()),
         (1000, 500, 1000)
     );
     assert!(cut >= 100 && faults(tally, Kind::NeverSent) > 0, "{cut}");
@@ -632,7 +639,7 @@ fn a_server_that_refuses_everybody_costs_each_exchange_its_own_connect() {
     let round = bottle(&plan, &server);
     let refused = faults(&round.tally, Kind::ConnectRefused);
     assert_eq!(
-        (round.tally.due, round.tally.started, refused),
+        (round.tally.scheduled, round.tally.started, refused),
         (100, 100, 100)
     );
 }
@@ -647,7 +654,7 @@ fn a_server_that_dies_ends_a_number_in_time() {
     plan.timeouts.exchange = MS * 100;
     plan.timeouts.connect = MS * 100;
     let round = bottle(&plan, &server);
-    assert_eq!((round.tally.due, round.tally.ok), (2_000, 100));
+    assert_eq!((round.tally.scheduled, round.tally.ok), (2_000, 100));
     assert!(faults(&round.tally, Kind::NeverSent) > 1_800);
     assert!(round.window.span() < Nanos::from_secs(1));
 }
@@ -658,7 +665,7 @@ fn a_rate_of_hours_between_two_is_not_taken_for_a_dead_server() {
         &plan("0.001", Arrivals::Constant, 2, Stop::Requests(5)),
         &Server::default(),
     );
-    assert_eq!((round.tally.due, round.tally.ok), (5, 5));
+    assert_eq!((round.tally.scheduled, round.tally.ok), (5, 5));
     assert!(round.window.span() > Nanos::from_secs(4_000));
 }
 
@@ -707,8 +714,8 @@ proptest! {
             Stop::Requests(number) => number,
             Stop::Duration(span) => schedule(&plan).take_while(|due| *due < span).count() as u64,
         };
-        prop_assert!(tally.due <= due);
-        prop_assert!(tally.due == due || requests.is_some());
+        prop_assert!(tally.scheduled <= due);
+        prop_assert!(tally.scheduled == due || requests.is_some());
         prop_assert!(seen <= round.sent_total.sum());
         prop_assert!(tally.ok <= seen);
         let open = open(&round);

@@ -2,8 +2,8 @@
 
 use plan::Plan;
 use record::{
-    Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run, Statistic, Summary, Tally,
-    VisitFigures,
+    Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run, SessionFigures, Statistic,
+    Summary, Tally,
 };
 use stats::Histogram;
 use std::borrow::Cow;
@@ -79,7 +79,11 @@ impl<'a> Figures<'a> {
 
     /// Returns each round of the point by itself; at last those that two generators measured.
     pub fn each_round(&self) -> impl Iterator<Item = Figures<'_>> {
-        let pairs = self.point.twin.iter().flat_map(|twin| &twin.rounds);
+        let pairs = self
+            .point
+            .split_generators
+            .iter()
+            .flat_map(|twin| &twin.rounds);
         let singles = self.point.rounds.iter().map(|round| (round, 1));
         let all = singles.chain(pairs.map(|round| (round, 2)));
         all.filter_map(|(round, generators)| {
@@ -121,7 +125,7 @@ impl<'a> Figures<'a> {
                 latency_us: one.latency_us.clone(),
                 by_request: Vec::new(),
                 open: None,
-                omission: None,
+                coordinated_omission: None,
                 per_request: None,
                 rps: self.summary.rps.clone(),
                 ..*self.summary
@@ -182,7 +186,7 @@ impl<'a> Figures<'a> {
 
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
     pub fn is_affected(&self, p: Percentile) -> bool {
-        let omission = self.summary.omission.as_ref();
+        let omission = self.summary.coordinated_omission.as_ref();
         omission.is_some_and(|omission| omission.affects(self.tally(), p))
     }
 
@@ -210,8 +214,8 @@ impl<'a> Figures<'a> {
     }
 
     /// Returns what only connections that arrive by a schedule have.
-    pub(crate) fn sessions(&self) -> Option<&VisitFigures> {
-        self.open()?.visits.as_ref()
+    pub(crate) fn sessions(&self) -> Option<&SessionFigures> {
+        self.open()?.sessions.as_ref()
     }
 
     /// Returns the CPU time of the generator's threads, without busy-polling, per request that ended, in microseconds.

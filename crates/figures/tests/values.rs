@@ -108,7 +108,7 @@ fn cpu_time_per_request_counts_only_what_ended_inside_the_windows() {
     let before = shown(&run);
     assert_eq!(before, ["42.927", "167.621"]);
     let tally = &mut run.points[0].rounds[4].tally;
-    tally.due += 1_000_000;
+    tally.scheduled += 1_000_000;
     tally.never_sent += 1_000_000;
     assert_eq!(shown(&run), before);
     for round in &mut run.points[0].rounds {

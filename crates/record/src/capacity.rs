@@ -1,4 +1,4 @@
-//! The sustained capacity: the highest rate at which what was demanded still held.
+//! The sustained capacity: the highest rate at which the conditions still held.
 
 use crate::{Point, Round, Tally};
 use plan::{Arrivals, Axis, Condition, Conditions, Load, Plan, Stop};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Under this share of what was due a rate was not sustained.
+/// Under this share of what was scheduled a rate was not sustained.
 const SUSTAINED_LEAST: f64 = 0.99;
 
 /// Votes after which a rate that held as often as not has failed.
@@ -136,17 +136,17 @@ fn shortfall(
 /// Exchanges a second that were asked for, and by which share of them chance may have had fewer: of a number that arrives
 /// at random only the mean of the rate is known.
 fn offered(load: &Load, tally: &Tally, span: f64, plan: &Plan) -> (f64, f64) {
-    let demanded = tally.demanded(load, &plan.protocol) as f64;
+    let offered_load = tally.offered_load(load, &plan.protocol) as f64;
     match (load, plan.stop) {
         (Load::Open { rate, arrivals, .. }, Stop::Requests(_)) => {
             let each = load.exchanges_per_arrival(&plan.protocol) as f64;
             let chance = match arrivals {
-                Arrivals::Poisson => DEVIATIONS / (demanded / each).sqrt(),
+                Arrivals::Poisson => DEVIATIONS / (offered_load / each).sqrt(),
                 Arrivals::Constant => 0.0,
             };
             (rate.as_f64() * each, chance)
         }
-        _ => (demanded / span, 0.0),
+        _ => (offered_load / span, 0.0),
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
                 *asked = Rate::per_second(*rate);
             }
             for round in &mut point.rounds {
-                round.tally.ok_in_window = round.tally.due * share / 1000;
+                round.tally.ok_in_window = round.tally.scheduled * share / 1000;
             }
             point
         };
@@ -257,7 +257,7 @@ mod tests {
             let pattern = &points[0].rounds[0];
             let round = |share: &u64| {
                 let mut round = pattern.clone();
-                round.tally.ok_in_window = round.tally.due * share / 1000;
+                round.tally.ok_in_window = round.tally.scheduled * share / 1000;
                 round
             };
             let point = Point {
@@ -287,7 +287,7 @@ mod tests {
     fn who_allows_errors_is_not_told_that_the_rate_was_not_sustained() {
         let (mut points, plan) = points("errors<5%", &[(1_000, 960)]);
         for round in &mut points[0].rounds {
-            let failed = round.tally.due - round.tally.due * 960 / 1000;
+            let failed = round.tally.scheduled - round.tally.scheduled * 960 / 1000;
             round.tally.ok -= failed;
             let reset = Fault {
                 kind: Kind::Reset,
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(held, Some(Verdict::Holds));
         assert_eq!(Verdict::of(&points[0], &strict), Some(Verdict::Fails));
         for round in &mut points[0].rounds {
-            round.tally.ok = round.tally.due; // the rest came, but too late
+            round.tally.ok = round.tally.scheduled; // the rest came, but too late
             round.tally.faults = Default::default();
         }
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
@@ -323,7 +323,7 @@ mod tests {
         plan.stop = Stop::Requests(100);
         let set = |points: &mut Vec<Point>, rate: u64| {
             for round in &mut points[0].rounds {
-                round.tally.due = 100;
+                round.tally.scheduled = 100;
                 round.tally.ok_in_window = 100;
                 let span = Nanos::from_nanos(100 * 1_000_000_000 / rate);
                 round.window.end = round.window.start + span;

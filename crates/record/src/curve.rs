@@ -11,7 +11,7 @@ use stats::{CurvePoint, scalability};
 /// The figures of a whole sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// Exchanges that were due in the windows of all points.
+    /// Exchanges that were scheduled in the windows of all points.
     pub requests: u64,
     /// Those that ended well.
     pub ok: u64,

@@ -5,8 +5,8 @@
 //! call gives the same Run. Machine and versions are made up, and say so.
 
 use crate::{
-    Blame, Cause, Effect, Effects, Exchange, Fault, Figure, Finding, Footprint, Gaps, Kind,
-    Machine, Outcome, Point, Probe, Round, Run, SentTotal, Step, Tally, ThreadAccounts, Turns,
+    Blame, Cause, Effect, Effects, Exchange, Fault, Figure, Finding, Footprint, Kind, Machine,
+    Outcome, Point, Probe, Round, Run, SentTotal, Stalls, Step, Tally, ThreadAccounts, Turns,
     Window,
 };
 use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
@@ -15,7 +15,7 @@ use units::{Instant, Nanos};
 mod open;
 mod sweep;
 
-pub use open::{open_loop, overloaded, visits};
+pub use open::{open_loop, overloaded, sessions};
 pub use sweep::sweep;
 
 const HEAD_BYTES: u64 = 238;
@@ -134,7 +134,7 @@ pub fn two_generators() -> Run {
         round.window.end = round.window.start + shorter;
         round.threads.extend_from_within(..);
     }
-    run.points[0].twin_mut().rounds = rounds;
+    run.points[0].split_mut().rounds = rounds;
     run.summarise();
     run
 }
@@ -153,7 +153,7 @@ pub fn all() -> [Run; 13] {
         stalled(),
         open_loop(),
         overloaded(),
-        visits(),
+        sessions(),
         two_generators(),
     ]
 }
@@ -212,7 +212,7 @@ struct Script {
     act: fn(&mut Draw, u64) -> Act,
     /// How long each takes, as a share of what `act` says, in percent.
     percent: u64,
-    /// Exchanges of each thread's round that are due but never sent.
+    /// Exchanges of each thread's round that are scheduled but never sent.
     unsent: u64,
     /// The server does nothing for the first, at the middle of every second.
     stall: Option<(Nanos, Nanos)>,
@@ -446,8 +446,8 @@ impl Stage<'_> {
         let mut tally = Tally::default();
         let connections = self.script.connections / self.script.threads;
         (0..connections).for_each(|_| self.connection(&mut tally));
-        tally.gaps = Some(Box::new(self.gaps(u64::from(connections))));
-        tally.due += self.script.unsent;
+        tally.stalls = Some(Box::new(self.stalls(u64::from(connections))));
+        tally.scheduled += self.script.unsent;
         tally.observe_never_sent(self.script.unsent, TIMEOUT, Blame::Generator);
         tally.connects.open_at_start = u64::from(connections);
         tally.connects.open_peak = u64::from(connections);
@@ -464,35 +464,35 @@ impl Stage<'_> {
             .script
             .requests
             .map_or(u64::MAX, |all| all / u64::from(self.script.connections));
-        let (mut due, mut fresh) = (self.start, true);
+        let (mut scheduled, mut fresh) = (self.start, true);
         connected(tally);
         for _ in 0..most {
-            if due >= self.close {
+            if scheduled >= self.close {
                 break;
             }
-            let act = (self.script.act)(&mut self.draw, tally.due);
-            tally.due += 1;
-            let done = self.exchange(tally, due, &act, fresh);
+            let act = (self.script.act)(&mut self.draw, tally.scheduled);
+            tally.scheduled += 1;
+            let done = self.exchange(tally, scheduled, &act, fresh);
             fresh = act.ends_the_connection();
             if fresh {
                 connected(tally);
             }
-            due = done;
+            scheduled = done;
         }
     }
 
-    /// The gaps of one thread: every stall of the window, and nothing else is as long.
-    fn gaps(&self, capacity: u64) -> Gaps {
+    /// The stalls of one thread: every stall of the window, and nothing else is as long.
+    fn stalls(&self, capacity: u64) -> Stalls {
         let close = self.close.min(self.last);
-        let mut gaps = Gaps {
+        let mut stalls = Stalls {
             time: close - self.start,
-            ..Gaps::default()
+            ..Stalls::default()
         };
         if let Some((length, every)) = self.script.stall {
-            let stalls = (close - self.start).as_nanos() / every.as_nanos();
-            (0..stalls).for_each(|_| gaps.add(length, Nanos::ZERO, capacity));
+            let count = (close - self.start).as_nanos() / every.as_nanos();
+            (0..count).for_each(|_| stalls.add(length, Nanos::ZERO, capacity));
         }
-        gaps
+        stalls
     }
 
     /// How long what was sent at `sent` has to wait for a stall, if one begins before it is done.
@@ -507,14 +507,20 @@ impl Stage<'_> {
     }
 
     /// Plays one exchange and returns when it was over.
-    fn exchange(&mut self, tally: &mut Tally, due: Instant, act: &Act, fresh: bool) -> Instant {
-        let sent = due + TURNAROUND;
+    fn exchange(
+        &mut self,
+        tally: &mut Tally,
+        scheduled: Instant,
+        act: &Act,
+        fresh: bool,
+    ) -> Instant {
+        let sent = scheduled + TURNAROUND;
         let service = act.service * self.script.percent / 100;
         let done = sent + service + self.stalled(sent, service);
         let first = if act.status == 0 { Instant::ZERO } else { done };
         tally.observe(
             &Exchange {
-                due,
+                scheduled,
                 sent,
                 first,
                 done,
@@ -528,9 +534,7 @@ impl Stage<'_> {
         }
         let ok = act.outcome == Outcome::Ok;
         if ok {
-            tally
-                .answers
-                .observe(0, act.body, fresh.then_some(BODY_CRC));
+            tally.bodies.observe(0, act.body, fresh.then_some(BODY_CRC));
         }
         if done < self.close {
             tally.ok_in_window += u64::from(ok);
@@ -618,7 +622,7 @@ mod tests {
         assert!(empty().summary.is_none() && empty().interrupted);
         assert_eq!(summary(partial()).rps.rounds, 2);
         let stalled = summary(stalled());
-        let affected = &stalled.omission.as_ref().unwrap().affected;
+        let affected = &stalled.coordinated_omission.as_ref().unwrap().affected;
         assert_eq!(
             affected,
             &[Percentile::P95, Percentile::P99, Percentile::P999]

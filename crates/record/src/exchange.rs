@@ -4,13 +4,13 @@ use units::{Instant, Nanos};
 
 /// One request and its response, as four moments on the monotonic clock.
 ///
-/// *due*: in an open loop, when its schedule says; in a closed loop, when capacity became free for it. *sent*: just before the system call that carried its
-/// first byte. *first*, *done*: just after the receive that brought its first and its last byte. A stamp that never
-/// came is [`Instant::ZERO`]; for an exchange that was cut off, *done* is when it was given up.
+/// *scheduled*: its intended start: in an open loop by its schedule; in a closed loop, when capacity became free for it.
+/// *sent*: just before the system call that carried its first byte. *first*, *done*: just after the receive that brought its
+/// first and its last byte. A stamp that never came is [`Instant::ZERO`]; for an exchange that was cut off, *done* is when it was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was due.
-    pub due: Instant,
+    /// Its intended start.
+    pub scheduled: Instant,
     /// When it was sent.
     pub sent: Instant,
     /// When its first byte came back.
@@ -20,10 +20,10 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange that is due and not yet sent.
-    pub fn due(due: Instant) -> Exchange {
+    /// Returns an exchange that is scheduled and not yet sent.
+    pub fn scheduled(scheduled: Instant) -> Exchange {
         Exchange {
-            due,
+            scheduled,
             sent: Instant::ZERO,
             first: Instant::ZERO,
             done: Instant::ZERO,
@@ -40,19 +40,24 @@ impl Exchange {
         self.done - self.sent
     }
 
-    /// done - due.
+    /// done - scheduled.
     pub fn response(&self) -> Nanos {
-        self.done - self.due
+        self.done - self.scheduled
     }
 
-    /// How long it had been under way when it was over: from its sending, or from its due if it was never sent.
+    /// How long it had been under way when it was over: from its sending, or from its intended start if it was never sent.
     pub fn age(&self) -> Nanos {
-        self.done - if self.is_sent() { self.sent } else { self.due }
+        self.done
+            - if self.is_sent() {
+                self.sent
+            } else {
+                self.scheduled
+            }
     }
 
-    /// sent - due.
-    pub fn lateness(&self) -> Nanos {
-        self.sent - self.due
+    /// sent - scheduled.
+    pub fn send_delay(&self) -> Nanos {
+        self.sent - self.scheduled
     }
 
     /// first - sent.

@@ -271,8 +271,8 @@ struct Stored {
     /// The severity, which is that of the strongest effect.
     grade: Grade,
     /// The figures that are affected.
-    #[serde(rename = "figures", alias = "touches")]
-    touches: Vec<Figure>,
+    #[serde(alias = "touches")]
+    figures: Vec<Figure>,
     /// What it does to each of them; older records do not say it.
     #[serde(default)]
     effects: BTreeMap<Figure, Effect>,
@@ -282,7 +282,7 @@ impl From<Effects> for Stored {
     fn from(effects: Effects) -> Stored {
         Stored {
             grade: effects.grade(),
-            touches: effects.figures(),
+            figures: effects.figures(),
             effects: effects.0,
         }
     }
@@ -297,7 +297,7 @@ impl From<Stored> for Effects {
             Grade::Invalid => Some(Effect::Void),
         };
         if let Some(effect) = older.filter(|_| effects.0.is_empty()) {
-            effects.add(effect, &stored.touches);
+            effects.add(effect, &stored.figures);
         }
         effects
     }

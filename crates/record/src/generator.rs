@@ -21,15 +21,15 @@ pub struct ThreadAccounts {
     pub cpu: Nanos,
     /// Time in which it could have run but had to wait for a CPU (schedstat); none where Linux does not tell.
     pub run_queue_wait: Option<Nanos>,
-    /// Time in which it asked the kernel again and again for nothing, instead of sleeping, because it was to be awake:
+    /// Time in which it asked the kernel again and again for nothing, instead of sleeping, because it busy-polled:
     /// part of `cpu` and `run_queue_wait`.
     #[serde(default, skip_serializing_if = "is_none")]
-    #[serde(rename = "busy_polled", alias = "spun")]
-    pub spun: Nanos,
-    /// When it was to be awake.
-    #[serde(default, skip_serializing_if = "Awake::is_never")]
-    #[serde(rename = "busy_poll", alias = "awake")]
-    pub awake: Awake,
+    #[serde(alias = "spun")]
+    pub busy_polled: Nanos,
+    /// When it busy-polls.
+    #[serde(default, skip_serializing_if = "BusyPoll::is_never")]
+    #[serde(alias = "awake")]
+    pub busy_poll: BusyPoll,
     /// Turns of its loop.
     pub turns: Turns,
     /// When it did not run though it could have.
@@ -66,23 +66,23 @@ impl Paused {
     }
 }
 
-/// When a thread waits awake instead of asleep: what `--spin` came to on that machine.
+/// When a thread busy-polls instead of sleeping: what `--spin` comes to on that machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Awake {
+pub enum BusyPoll {
     /// It sleeps whenever it waits.
     #[default]
     Never,
-    /// For so long before an exchange is due, and after one was sent that is not answered yet.
+    /// For so long before an exchange is scheduled, and after one was sent that is not answered yet.
     Near(Nanos),
     /// While the load runs.
     Always,
 }
 
-impl Awake {
+impl BusyPoll {
     /// Whether it sleeps whenever it waits.
     pub fn is_never(&self) -> bool {
-        *self == Awake::Never
+        *self == BusyPoll::Never
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn is_none(span: &Nanos) -> bool {
     *span == Nanos::ZERO
 }
 
-/// Turns of a thread's loop, without those that only found nothing because it was to be awake.
+/// Turns of a thread's loop, without those that only found nothing because it busy-polled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Turns {
     /// Times it waited for the kernel.
@@ -100,15 +100,15 @@ pub struct Turns {
     pub completions: u64,
 }
 
-/// Of a thread that spun nearly always the rest is a small difference of large times, and tells nothing.
+/// Of a thread that busy-polled nearly always the rest is a small difference of large times, and tells nothing.
 const WORKED_LEAST: f64 = 0.01;
 
 impl ThreadAccounts {
     /// The share of the window in which the thread was running or wanted to, deliberate spinning excluded: (CPU +
-    /// run-queue wait - spun) / wall; 0 over no time.
+    /// run-queue wait - busy-polled) / wall; 0 over no time.
     pub fn busy(&self) -> f64 {
         let ran = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
-        let wanted = ran.saturating_sub(self.spun);
+        let wanted = ran.saturating_sub(self.busy_polled);
         if self.wall > Nanos::ZERO {
             wanted.as_secs_f64() / self.wall.as_secs_f64()
         } else {
@@ -116,17 +116,17 @@ impl ThreadAccounts {
         }
     }
 
-    /// CPU time without what it spun on purpose; none where hardly anything else is left of it.
+    /// CPU time without busy-polling; none where hardly anything else is left of it.
     ///
     /// With spinning it is an estimate: spinning is measured by the clock, and others had the CPU in a part of that,
     /// which is taken to be the part in which they had it while the thread wanted to run.
     pub fn worked(&self) -> Option<Nanos> {
-        if self.spun == Nanos::ZERO {
+        if self.busy_polled == Nanos::ZERO {
             return Some(self.cpu);
         }
         let cpu = self.cpu.as_nanos() as f64;
         let wanted = cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO).as_nanos() as f64;
-        let worked = cpu - self.spun.as_nanos() as f64 * cpu / wanted.max(1.0);
+        let worked = cpu - self.busy_polled.as_nanos() as f64 * cpu / wanted.max(1.0);
         (worked > 0.0 && worked >= WORKED_LEAST * cpu).then(|| Nanos::from_nanos(worked as u64))
     }
 
@@ -143,23 +143,30 @@ mod tests {
 
     #[test]
     fn spinning_on_purpose_is_not_being_busy() {
-        let thread = |spun| ThreadAccounts {
+        let thread = |busy_polled| ThreadAccounts {
             wall: Nanos::from_millis(100),
             cpu: Nanos::from_millis(80),
             run_queue_wait: Some(Nanos::from_millis(10)),
-            spun: Nanos::from_millis(spun),
+            busy_polled: Nanos::from_millis(busy_polled),
             ..ThreadAccounts::default()
         };
-        for (spun, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
-            assert!((thread(spun).busy() - busy).abs() < 1e-12, "{spun}");
-            assert_eq!(thread(spun).waiting(), Nanos::from_millis(10), "{spun}");
+        for (busy_polled, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
+            assert!(
+                (thread(busy_polled).busy() - busy).abs() < 1e-12,
+                "{busy_polled}"
+            );
+            assert_eq!(
+                thread(busy_polled).waiting(),
+                Nanos::from_millis(10),
+                "{busy_polled}"
+            );
         }
     }
 
     #[test]
     fn of_spinning_only_what_ran_is_taken_off_and_a_rest_of_nothing_is_unknown() {
         let ms = Nanos::from_millis;
-        for (cpu, wait, spun, worked) in [
+        for (cpu, wait, busy_polled, worked) in [
             (80, Some(20), 0, Some(80)),
             (80, Some(0), 60, Some(20)),
             (80, None, 60, Some(20)),
@@ -175,14 +182,14 @@ mod tests {
             let thread = ThreadAccounts {
                 cpu: ms(cpu),
                 run_queue_wait: wait.map(ms),
-                spun: ms(spun),
+                busy_polled: ms(busy_polled),
                 ..ThreadAccounts::default()
             };
             let near = |nanos: Nanos| Nanos::from_millis((nanos.as_nanos() + 500_000) / 1_000_000);
             assert_eq!(
                 thread.worked().map(near),
                 worked.map(ms),
-                "{cpu} {wait:?} {spun}"
+                "{cpu} {wait:?} {busy_polled}"
             );
         }
     }
@@ -194,19 +201,19 @@ mod tests {
             !text.contains("busy_polled") && !text.contains("busy_poll"),
             "{text}"
         );
-        let awake = ThreadAccounts {
-            spun: Nanos::from_nanos(7),
-            awake: Awake::Near(Nanos::from_micros(100)),
+        let busy_poll = ThreadAccounts {
+            busy_polled: Nanos::from_nanos(7),
+            busy_poll: BusyPoll::Near(Nanos::from_micros(100)),
             ..ThreadAccounts::default()
         };
-        let text = serde_json::to_string(&awake).unwrap();
+        let text = serde_json::to_string(&busy_poll).unwrap();
         assert!(
             text.contains(r#""busy_polled":7,"busy_poll":{"near":100000}"#),
             "{text}"
         );
         assert_eq!(
             serde_json::from_str::<ThreadAccounts>(&text).unwrap(),
-            awake
+            busy_poll
         );
     }
 }

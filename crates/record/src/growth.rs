@@ -1,10 +1,10 @@
-//! Response times by when exchanges were due: whether they grow with the length of the run.
+//! Response times by when exchanges were scheduled: whether they grow with the length of the run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Nanos};
 
-/// Sums of response times, in bins of equal width from the start of the window, by when exchanges were due.
+/// Sums of response times, in bins of equal width from the start of the window, by when exchanges were scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
     /// When the first bin begins: the start of the window; of rounds that were added up, that of the first.
@@ -34,9 +34,9 @@ impl Growth {
     /// The most bins, enough for a straight line through them; a longer window doubles their width instead.
     pub const MOST_BINS: usize = 64;
 
-    /// Counts an exchange that was due at `due`.
-    pub fn add(&mut self, due: Instant, response: Nanos) {
-        self.put(due - self.start, 1, response);
+    /// Counts an exchange that was scheduled at `scheduled`.
+    pub fn add(&mut self, scheduled: Instant, response: Nanos) {
+        self.put(scheduled - self.start, 1, response);
     }
 
     fn put(&mut self, offset: Nanos, count: u64, sum: Nanos) {
@@ -71,7 +71,7 @@ impl Growth {
         }
     }
 
-    /// By how much response time grew for each second that exchanges were due later, in seconds: the slope of the least
+    /// By how much response time grew for each second that exchanges were scheduled later, in seconds: the slope of the least
     /// squares through the exchanges, each in the middle of its bin. None where all are in one bin.
     pub fn slope(&self) -> Option<f64> {
         self.slope_of(self.count.len())

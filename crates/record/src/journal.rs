@@ -3,9 +3,9 @@
 //! ```text
 //! {"journal":1,"run":{...}}                        the Run as far as it is known before the load, without points
 //! {"point":0,"load":{...},"round":{...}}           one line a round, in the order in which they were measured
-//!                                                  (in an open loop with the "floor" of its point before the round)
-//! {"point":0,"load":{...},"twin":{"round":{...}}}  likewise, of a round with two generators
-//! {"point":0,"load":{...},"twin":{"failed":"..."}} why there are no more of those
+//!                                                  (in an open loop with the "baseline" of its point before the round)
+//! {"point":0,"load":{...},"split_generators":{"round":{...}}}  likewise, of a round with two generators
+//! {"point":0,"load":{...},"split_generators":{"failed":"..."}} why there are no more of those
 //! ```
 //!
 //! It lies beside the finished record as `<file>.journal` and goes when that is written. Lines, because the only damage
@@ -13,7 +13,7 @@
 //! easily told. (A database would survive more, but could not be read with `less`.)
 
 use crate::save::{self, Destination, SaveError};
-use crate::{Floor, Round, Run};
+use crate::{Baseline, Round, Run};
 use plan::Level;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -42,18 +42,18 @@ struct Entry<'a> {
     level: &'a Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "baseline")]
-    floor: Option<&'a Floor>,
+    baseline: Option<&'a Baseline>,
     round: Option<&'a Round>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "split_generators")]
-    twin: Option<TwinEntry<&'a Round>>,
+    split_generators: Option<SplitEntry<&'a Round>>,
 }
 
 /// What a line says of two generators. It stands under a name of its own, so that a reader that does not know of them
 /// refuses the line instead of taking it for a round of the point.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum TwinEntry<R = Box<Round>> {
+pub(crate) enum SplitEntry<R = Box<Round>> {
     /// A round of theirs.
     Round(R),
     /// Why there are no more.
@@ -68,15 +68,15 @@ pub(crate) struct EntryRead {
     /// What held at the point.
     #[serde(flatten)]
     pub(crate) level: Level,
-    /// The point's floor: in each of its lines, so that no line is needed to read another.
+    /// The point's baseline: in each of its lines, so that no line is needed to read another.
     #[serde(default)]
-    #[serde(rename = "baseline", alias = "floor")]
-    pub(crate) floor: Option<Floor>,
+    #[serde(alias = "floor")]
+    pub(crate) baseline: Option<Baseline>,
     /// A round of the point; or else
     pub(crate) round: Option<Round>,
     /// what there is of two generators.
-    #[serde(rename = "split_generators", alias = "twin")]
-    pub(crate) twin: Option<TwinEntry>,
+    #[serde(alias = "twin")]
+    pub(crate) split_generators: Option<SplitEntry>,
 }
 
 /// A journal that is being written.
@@ -153,10 +153,14 @@ impl Journal {
         resumed.begin(run)?;
         for (place, point) in run.points.iter().enumerate() {
             for round in &point.rounds {
-                resumed.append_round(place, &point.level, point.floor.as_ref(), round)?;
+                resumed.append_round(place, &point.level, point.baseline.as_ref(), round)?;
             }
-            for round in point.twin.iter().flat_map(|twin| &twin.rounds) {
-                resumed.append_twin(place, &point.level, Ok(round))?;
+            for round in point
+                .split_generators
+                .iter()
+                .flat_map(|split| &split.rounds)
+            {
+                resumed.append_split(place, &point.level, Ok(round))?;
             }
         }
         fs::rename(&next, &journal).map_err(begin)?;
@@ -195,7 +199,7 @@ impl Journal {
         &self.path
     }
 
-    /// Adds a round of the point at place `point`, which has this load and floor; it is on disk when this returns.
+    /// Adds a round of the point at place `point`, which has this load and baseline; it is on disk when this returns.
     ///
     /// # Errors
     /// [`SaveError::Append`]; the earlier rounds stay in the journal, and further ones can still be tried.
@@ -203,15 +207,15 @@ impl Journal {
         &mut self,
         point: usize,
         level: &Level,
-        floor: Option<&Floor>,
+        baseline: Option<&Baseline>,
         round: &Round,
     ) -> Result<(), SaveError> {
         self.append_entry(&Entry {
             point,
             level,
-            floor,
+            baseline,
             round: Some(round),
-            twin: None,
+            split_generators: None,
         })
     }
 
@@ -219,22 +223,22 @@ impl Journal {
     ///
     /// # Errors
     /// As of [`Journal::append_round`].
-    pub fn append_twin(
+    pub fn append_split(
         &mut self,
         point: usize,
         level: &Level,
-        twin: Result<&Round, &str>,
+        split: Result<&Round, &str>,
     ) -> Result<(), SaveError> {
-        let twin = match twin {
-            Ok(round) => TwinEntry::Round(round),
-            Err(why) => TwinEntry::Failed(why.to_owned()),
+        let split = match split {
+            Ok(round) => SplitEntry::Round(round),
+            Err(why) => SplitEntry::Failed(why.to_owned()),
         };
         self.append_entry(&Entry {
             point,
             level,
-            floor: None,
+            baseline: None,
             round: None,
-            twin: Some(twin),
+            split_generators: Some(split),
         })
     }
 
@@ -353,7 +357,7 @@ fn is_ours(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Twin, example, load};
+    use crate::{SplitGenerators, example, load};
 
     fn begin(folder: &Path, run: &Run) -> Journal {
         Journal::create(&folder.join("run.json"), run).unwrap()
@@ -362,15 +366,17 @@ mod tests {
     fn append_all(journal: &mut Journal, run: &Run) {
         for (place, point) in run.points.iter().enumerate() {
             for round in &point.rounds {
-                let floor = point.floor.as_ref();
+                let baseline = point.baseline.as_ref();
                 journal
-                    .append_round(place, &point.level, floor, round)
+                    .append_round(place, &point.level, baseline, round)
                     .unwrap();
             }
-            let Some(twin) = &point.twin else { continue };
-            let rounds = twin.rounds.iter().map(Ok);
-            for each in rounds.chain(twin.failed.as_deref().map(Err)) {
-                journal.append_twin(place, &point.level, each).unwrap();
+            let Some(split) = &point.split_generators else {
+                continue;
+            };
+            let rounds = split.rounds.iter().map(Ok);
+            for each in rounds.chain(split.failed.as_deref().map(Err)) {
+                journal.append_split(place, &point.level, each).unwrap();
             }
         }
     }
@@ -465,16 +471,19 @@ mod tests {
     fn a_killed_open_loop_keeps_its_floor_with_its_first_round() {
         let folder = tempfile::tempdir().unwrap();
         let run = example::open_loop();
-        let (point, floor) = (&run.points[0], run.points[0].floor.as_ref());
-        assert!(floor.is_some());
+        let (point, baseline) = (&run.points[0], run.points[0].baseline.as_ref());
+        assert!(baseline.is_some());
         let mut journal = begin(folder.path(), &run);
         journal
-            .append_round(0, &point.level, floor, &point.rounds[0])
+            .append_round(0, &point.level, baseline, &point.rounds[0])
             .unwrap();
         let read = load(journal.path()).unwrap();
         assert_eq!(
-            (read.points[0].floor.as_ref(), read.points[0].rounds.len()),
-            (floor, 1)
+            (
+                read.points[0].baseline.as_ref(),
+                read.points[0].rounds.len()
+            ),
+            (baseline, 1)
         );
     }
 
@@ -483,13 +492,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut run = example::few_samples();
         let rounds = run.points[0].rounds.clone();
-        *run.points[0].twin_mut() = Twin {
+        *run.points[0].split_mut() = SplitGenerators {
             rounds,
             failed: Some("one of them died".into()),
-            ..Twin::default()
+            ..SplitGenerators::default()
         };
         run.summarise();
-        assert_eq!(run.sent_total.twin, run.sent_total.measure);
+        assert_eq!(run.sent_total.split_generators, run.sent_total.measure);
         let mut journal = begin(folder.path(), &run);
         append_all(&mut journal, &run);
         let read = load(journal.path()).unwrap();

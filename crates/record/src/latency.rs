@@ -47,7 +47,7 @@ pub enum Statistic {
 
 impl Latency {
     /// Returns the figures of what is called latency in `tally`, with the usual percentiles.
-    /// [`Omission::affected`](crate::Omission::affected) names those that coordinated omission makes smaller than what
+    /// [`CoordinatedOmission::affected`](crate::CoordinatedOmission::affected) names those that coordinated omission makes smaller than what
     /// randomly arriving requests would have seen.
     pub fn of(tally: &Tally) -> Latency {
         Latency::with(tally, &Percentile::DEFAULT)
@@ -238,16 +238,16 @@ mod tests {
     /// A tally of ok exchanges of 1 to `ok` us, and of `cut` that timed out after `age`.
     fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {
         let mut tally = Tally {
-            due: ok + cut,
+            scheduled: ok + cut,
             ..Tally::default()
         };
-        let due = Instant::from_nanos(1_000);
+        let scheduled = Instant::from_nanos(1_000);
         let mut observe = |service: Nanos, outcome| {
             let exchange = Exchange {
-                due,
-                sent: due,
-                first: due,
-                done: due + service,
+                scheduled,
+                sent: scheduled,
+                first: scheduled,
+                done: scheduled + service,
             };
             tally.observe(&exchange, outcome, 200);
         };

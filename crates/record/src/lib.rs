@@ -11,12 +11,12 @@
 //!
 //! let mut tally = Tally::default();
 //! let exchange = Exchange {
-//!     due: Instant::from_nanos(100),
+//!     scheduled: Instant::from_nanos(100),
 //!     sent: Instant::from_nanos(110),
 //!     first: Instant::from_nanos(150),
 //!     done: Instant::from_nanos(160),
 //! };
-//! tally.due += 1;
+//! tally.scheduled += 1;
 //! tally.observe(&exchange, Outcome::Ok, 200);
 //! assert_eq!(tally.ok, 1);
 //! assert_eq!(tally.service.max(), Some(50));
@@ -28,13 +28,13 @@
 mod exchange;
 mod outcome;
 // What a thread counts,
-mod answers;
+mod bodies;
 mod few;
-mod gaps;
 mod growth;
 mod open;
 mod requested;
 mod series;
+mod stalls;
 mod tally;
 // what it and the server cost,
 mod budget;
@@ -43,23 +43,23 @@ mod footprint;
 mod generator;
 mod observed;
 mod quota;
-// and the generator at the least,
-mod floor;
+// and the generator against our own server,
+mod baseline;
 // on which machine;
 mod machine;
 // what is made of it,
 mod capacity;
+mod coordinated_omission;
 mod curve;
 mod exit;
 mod finding;
 mod judged;
 mod latency;
-mod omission;
 mod round;
 mod run;
 mod server_end;
+mod split;
 mod summary;
-mod twin;
 // and how that comes to a file and back.
 mod journal;
 mod library;
@@ -70,19 +70,19 @@ mod state;
 // Runs to look at.
 pub mod example;
 
-pub use answers::{Answer, Answers};
+pub use baseline::{Baseline, BaselineTimes};
+pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Shortfall, Verdict};
+pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Kneedle, Model, Peak, Scaling};
 pub use exchange::Exchange;
 pub use exit::Exit;
 pub use few::Few;
 pub use finding::{Cause, Effect, Effects, Figure, Finding, Grade, effect_on};
-pub use floor::{Floor, FloorTimes};
 pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
-pub use gaps::Gaps;
-pub use generator::{Awake, Paused, ThreadAccounts, Turns};
+pub use generator::{BusyPoll, Paused, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::Journal;
 pub use judged::{Compliance, Judged};
@@ -91,8 +91,7 @@ pub use library::{Library, RecordName, RecordNameError, Saved};
 pub use load::{LoadError, load, load_from};
 pub use machine::Machine;
 pub use observed::{Known, Observed, Process};
-pub use omission::Omission;
-pub use open::{OpenTimes, Visits, Waits};
+pub use open::{OpenTimes, Sessions, Waits};
 pub use outcome::{Blame, Fault, FaultCount, Faults, Kind, Outcome, Step};
 pub use quota::Quota;
 pub use requested::{RequestTally, Requested};
@@ -102,7 +101,8 @@ pub use save::SaveError;
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
 pub use server_end::{During, ServerEnd};
+pub use split::{Ratio, SplitGenerators};
+pub use stalls::Stalls;
 pub use state::default_path;
-pub use summary::{Errors, OpenFigures, RequestFigures, Rps, Summary, VisitFigures};
+pub use summary::{Errors, OpenFigures, RequestFigures, Rps, SessionFigures, Summary};
 pub use tally::{Connects, Statuses, Tally};
-pub use twin::{Ratio, Twin};

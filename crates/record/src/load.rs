@@ -3,7 +3,7 @@
 //! A record is handed around: mailed, edited, cut off, made by a later version. So nothing in it is believed that later
 //! arithmetic relies on, and every refusal says what is wrong with which file.
 
-use crate::journal::{self, EntryRead, Header, TwinEntry};
+use crate::journal::{self, EntryRead, Header, SplitEntry};
 use crate::{Point, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
@@ -219,11 +219,11 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
     }
     match run.points.get_mut(entry.point) {
         Some(point) if point.level == entry.level => {
-            point.floor = point.floor.take().or(entry.floor);
-            match (entry.round, entry.twin) {
+            point.baseline = point.baseline.take().or(entry.baseline);
+            match (entry.round, entry.split_generators) {
                 (Some(round), None) => point.rounds.push(round),
-                (None, Some(TwinEntry::Round(round))) => point.twin_mut().rounds.push(*round),
-                (None, Some(TwinEntry::Failed(why))) => point.twin_mut().failed = Some(why),
+                (None, Some(SplitEntry::Round(round))) => point.split_mut().rounds.push(*round),
+                (None, Some(SplitEntry::Failed(why))) => point.split_mut().failed = Some(why),
                 _ => return Err(Flaw::Other("a line of the journal holds no round".into())),
             }
         }
@@ -242,8 +242,11 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
 fn sound(run: &Run) -> Result<(), Flaw> {
     let rounds = || {
         run.points.iter().flat_map(|point| {
-            let twins = point.twin.iter().flat_map(|twin| &twin.rounds);
-            point.rounds.iter().chain(twins)
+            let splits = point
+                .split_generators
+                .iter()
+                .flat_map(|split| &split.rounds);
+            point.rounds.iter().chain(splits)
         })
     };
     let checks = [
@@ -267,7 +270,7 @@ fn sound(run: &Run) -> Result<(), Flaw> {
             "response times over the run have impossible bins",
         ),
         (
-            rounds().all(|round| round.tally.answers.is_sound()),
+            rounds().all(|round| round.tally.bodies.is_sound()),
             "response counts are impossible",
         ),
     ];
@@ -381,10 +384,10 @@ mod tests {
         for mut run in example::all() {
             run.findings = vec![example::finding(&[])];
             run.points[0].rounds.iter_mut().for_each(|round| {
-                round.threads[0].spun = units::Nanos::from_millis(1);
-                round.threads[0].awake = crate::Awake::Always;
+                round.threads[0].busy_polled = units::Nanos::from_millis(1);
+                round.threads[0].busy_poll = crate::BusyPoll::Always;
             });
-            run.sent_total.twin = 1;
+            run.sent_total.split_generators = 1;
             let mut value = serde_json::to_value(&run).unwrap();
             as_schema_1(&mut value, "", &mut met);
             value["schema"] = 1.into();

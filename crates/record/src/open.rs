@@ -1,4 +1,4 @@
-//! What an open loop has beside: times from when exchanges were due, and whose doing it was that they were sent later.
+//! What an open loop has beside: times from when exchanges were scheduled, and whose doing it was that they were sent later.
 
 use crate::{Exchange, Growth};
 use schemars::JsonSchema;
@@ -6,55 +6,55 @@ use serde::{Deserialize, Serialize};
 use stats::Histogram;
 use units::Nanos;
 
-/// Times of exchanges that a schedule made due in the window.
+/// Times of exchanges that were scheduled in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenTimes {
-    /// Response time (done - due) of the `ok` exchanges, and of all censored ones, never sent or not, at their age.
+    /// Response time (done - scheduled) of the `ok` exchanges, and of all censored ones, never sent or not, at their age.
     pub response: Histogram,
-    /// The smallest age since its due at which an exchange was censored; percentiles above it are lower bounds.
+    /// The smallest age since its intended start at which an exchange was censored; percentiles above it are lower bounds.
     pub censored_from: Option<Nanos>,
-    /// Of the exchanges that were sent: how long of the time since due no connection was free.
+    /// Of the exchanges that were sent: how long of the time since their intended start no connection was free.
     pub queued: Histogram,
     /// Of the exchanges that were sent: how long their connection took to be opened; 0 where it was there.
     pub connecting: Histogram,
-    /// Of the exchanges that were sent: the rest of the time from due to sent, which is the generator's own doing.
+    /// Of the exchanges that were sent: the rest of the send delay, which is the generator's own doing.
     pub generator_late: Histogram,
-    /// Response times by when exchanges were due.
+    /// Response times by when exchanges were scheduled.
     pub growth: Growth,
     /// What became of the connections, where those arrive by the schedule, and not exchanges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "sessions", alias = "visits")]
-    pub visits: Option<Visits>,
+    #[serde(alias = "visits")]
+    pub sessions: Option<Sessions>,
 }
 
-/// The connections that a schedule made due in the window.
+/// The connections that were scheduled in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Visits {
+pub struct Sessions {
     /// Connections that arrived in the window.
-    #[serde(rename = "scheduled", alias = "due")]
-    pub due: u64,
-    /// Those of `due` that were over while exchanges of theirs were still to become due: the server closed them, a fault
+    #[serde(alias = "due")]
+    pub scheduled: u64,
+    /// Those of `scheduled` that were over while exchanges of theirs were still to be scheduled: the server closed them, a fault
     /// ended them, or they could not be opened.
-    #[serde(rename = "aborted", alias = "ended_early")]
-    pub ended_early: u64,
-    /// The exchanges that those did not come to ask; they were never due.
-    #[serde(rename = "skipped", alias = "forgone")]
-    pub forgone: u64,
-    /// Of those of `due` that asked all they were to ask: from arrival until closed. The rest is `ended_early`, cut off by
+    #[serde(alias = "ended_early")]
+    pub aborted: u64,
+    /// The exchanges that those did not send; they were never scheduled.
+    #[serde(alias = "forgone")]
+    pub skipped: u64,
+    /// Of those of `scheduled` that sent all their requests: from arrival until closed. The rest is `aborted`, cut off by
     /// the end of the load, or was never opened.
     pub time: Histogram,
 }
 
-impl Visits {
-    fn merge(&mut self, other: &Visits) {
-        self.due = self.due.saturating_add(other.due);
-        self.ended_early = self.ended_early.saturating_add(other.ended_early);
-        self.forgone = self.forgone.saturating_add(other.forgone);
+impl Sessions {
+    fn merge(&mut self, other: &Sessions) {
+        self.scheduled = self.scheduled.saturating_add(other.scheduled);
+        self.aborted = self.aborted.saturating_add(other.aborted);
+        self.skipped = self.skipped.saturating_add(other.skipped);
         self.time.merge(&other.time);
     }
 }
 
-/// What an exchange waited for between due and sent: the parts add up to its lateness.
+/// What an exchange waited for between its intended start and its sending: the parts add up to its send delay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
     /// For a connection to be free: the time in which none was.
@@ -64,10 +64,10 @@ pub struct Waits {
 }
 
 impl OpenTimes {
-    /// Counts what an exchange that has just been sent, `lateness` after its due, has waited for.
+    /// Counts what an exchange that has just been sent, `send_delay` after its intended start, has waited for.
     #[inline]
-    pub fn observe_sent(&mut self, lateness: Nanos, waits: Waits) {
-        let own = lateness.saturating_sub(waits.queued + waits.connecting);
+    pub fn observe_sent(&mut self, send_delay: Nanos, waits: Waits) {
+        let own = send_delay.saturating_sub(waits.queued + waits.connecting);
         self.queued.record(waits.queued.as_nanos());
         self.connecting.record(waits.connecting.as_nanos());
         self.generator_late.record(own.as_nanos());
@@ -78,10 +78,10 @@ impl OpenTimes {
     pub(crate) fn observe_ok(&mut self, exchange: &Exchange) {
         let response = exchange.response();
         self.response.record(response.as_nanos());
-        self.growth.add(exchange.due, response);
+        self.growth.add(exchange.scheduled, response);
     }
 
-    /// Counts an exchange that was cut off at `age` since it was due.
+    /// Counts an exchange that was cut off at `age` since it was scheduled.
     pub(crate) fn censor(&mut self, age: Nanos) {
         self.response.record(age.as_nanos());
         self.censored_from = Some(self.censored_from.map_or(age, |known| known.min(age)));
@@ -98,8 +98,8 @@ impl OpenTimes {
         self.connecting.merge(&other.connecting);
         self.generator_late.merge(&other.generator_late);
         self.growth.merge(&other.growth);
-        if let Some(visits) = &other.visits {
-            self.visits.get_or_insert_default().merge(visits);
+        if let Some(sessions) = &other.sessions {
+            self.sessions.get_or_insert_default().merge(sessions);
         }
     }
 }

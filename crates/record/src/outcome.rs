@@ -31,7 +31,7 @@ pub struct Fault {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// It was due, but never came as far as a connection.
+    /// It was scheduled, but never came as far as a connection.
     Queue,
     /// Opening the connection.
     Connect,

@@ -126,19 +126,19 @@ mod tests {
     use units::{Instant, Percentile};
 
     fn exchange(micros: u64) -> Exchange {
-        let due = Instant::from_nanos(1_000);
+        let scheduled = Instant::from_nanos(1_000);
         Exchange {
-            due,
-            sent: due,
-            first: due,
-            done: due + Nanos::from_micros(micros),
+            scheduled,
+            sent: scheduled,
+            first: scheduled,
+            done: scheduled + Nanos::from_micros(micros),
         }
     }
 
     /// Three requests of which the first ended ok twice, the second timed out, and one beyond the limit ended ok.
     fn tally() -> Tally {
         let mut tally = Tally {
-            due: 5,
+            scheduled: 5,
             requested: Some(Box::default()),
             ..Tally::default()
         };

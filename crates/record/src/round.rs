@@ -2,15 +2,15 @@
 
 use crate::generator::is_none;
 use crate::{
-    Budget, Cost, Floor, Footprint, KernelCounters, Paused, Quota, Summary, Tally, ThreadAccounts,
-    Twin,
+    Baseline, Budget, Cost, Footprint, KernelCounters, Paused, Quota, SplitGenerators, Summary,
+    Tally, ThreadAccounts,
 };
 use plan::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Instant, Nanos};
 
-/// The span that all threads measure: exchanges due in `[start, end)` belong to it (with a number of requests, the
+/// The span that all threads measure: exchanges scheduled in `[start, end)` belong to it (with a number of requests, the
 /// last ending is included).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
@@ -158,8 +158,8 @@ pub struct SentTotal {
     pub unopened: u64,
     /// By the rounds with two generators, in all of their phases; 0 in a round's own counts.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[serde(rename = "split_generators", alias = "twin")]
-    pub twin: u64,
+    #[serde(alias = "twin")]
+    pub split_generators: u64,
 }
 
 /// Whether there is nothing to write down: counts that are rare stand in a record only where there are any.
@@ -174,7 +174,7 @@ impl SentTotal {
             .saturating_add(self.warmup)
             .saturating_add(self.measure)
             .saturating_add(self.unopened)
-            .saturating_add(self.twin)
+            .saturating_add(self.split_generators)
     }
 
     /// Adds another's counts.
@@ -183,7 +183,7 @@ impl SentTotal {
         self.warmup = self.warmup.saturating_add(other.warmup);
         self.measure = self.measure.saturating_add(other.measure);
         self.unopened = self.unopened.saturating_add(other.unopened);
-        self.twin = self.twin.saturating_add(other.twin);
+        self.split_generators = self.split_generators.saturating_add(other.split_generators);
     }
 }
 
@@ -197,17 +197,17 @@ pub struct Point {
     pub rounds: Vec<Round>,
     /// What follows from them.
     pub summary: Option<Summary>,
-    /// In an open loop: the instrument's own floor, measured before the first round; none where it was not.
+    /// In an open loop: the instrument's own baseline, measured before the first round; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "baseline", alias = "floor")]
-    pub floor: Option<Floor>,
+    #[serde(alias = "floor")]
+    pub baseline: Option<Baseline>,
     /// What the server cost over these rounds, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Cost>,
     /// The same load by two generators, where that was asked for; never mixed into the point's own figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "split_generators", alias = "twin")]
-    pub twin: Option<Box<Twin>>,
+    #[serde(alias = "twin")]
+    pub split_generators: Option<Box<SplitGenerators>>,
 }
 
 impl Point {
@@ -217,14 +217,14 @@ impl Point {
             level,
             rounds: Vec::new(),
             summary: None,
-            floor: None,
+            baseline: None,
             footprint: None,
-            twin: None,
+            split_generators: None,
         }
     }
 
     /// What is known of the same load by two generators, to be added to.
-    pub fn twin_mut(&mut self) -> &mut Twin {
-        self.twin.get_or_insert_default()
+    pub fn split_mut(&mut self) -> &mut SplitGenerators {
+        self.split_generators.get_or_insert_default()
     }
 }

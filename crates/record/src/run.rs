@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use units::{Nanos, Percentile};
 
-/// Everything that was asked, found and counted in one campaign.
+/// Everything that was planned, found and counted in one campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Version of this form.
@@ -153,9 +153,9 @@ impl Run {
         self.expect_points();
         for mut point in measured {
             point.rounds.retain(|round| !round.partial);
-            if let Some(twin) = &mut point.twin {
-                twin.rounds.retain(|round| !round.partial);
-                twin.failed = None;
+            if let Some(split) = &mut point.split_generators {
+                split.rounds.retain(|round| !round.partial);
+                split.failed = None;
             }
             let place = self
                 .points
@@ -179,13 +179,16 @@ impl Run {
     /// A `{seq}` that neither a probe nor a round has used: each exchange took one at most, and each thread left a gap of fewer than there
     /// are threads.
     pub fn unused_seq(&self) -> u64 {
-        let twins = self.points.iter().filter_map(|point| point.twin.as_ref());
-        let twins = twins.flat_map(|twin| &twin.rounds);
+        let splits = self
+            .points
+            .iter()
+            .filter_map(|point| point.split_generators.as_ref());
+        let splits = splits.flat_map(|split| &split.rounds);
         let rounds = self.points.iter().flat_map(|point| &point.rounds);
-        let rounds = rounds.chain(twins);
+        let rounds = rounds.chain(splits);
         let used = rounds.map(|round| {
             let threads = round.threads.len() as u64;
-            let sent = round.sent_total.sum().saturating_add(round.tally.due);
+            let sent = round.sent_total.sum().saturating_add(round.tally.scheduled);
             sent.saturating_add(threads * threads)
         });
         let apart = self
@@ -209,8 +212,8 @@ impl Run {
 
     /// Returns the percentiles that every summary of the record lists, ascending: the usual ones and those of the plan.
     pub fn percentiles(&self) -> Vec<Percentile> {
-        let asked = self.plan.percentiles.iter();
-        let all = asked.chain(&Percentile::DEFAULT).copied();
+        let planned = self.plan.percentiles.iter();
+        let all = planned.chain(&Percentile::DEFAULT).copied();
         BTreeSet::from_iter(all).into_iter().collect()
     }
 
@@ -229,8 +232,8 @@ impl Run {
         for (point, summary) in self.points.iter_mut().zip(summaries) {
             point.summary = summary;
             point.footprint = Cost::of(&point.rounds);
-            if let Some(twin) = &mut point.twin {
-                twin.compare(&point.rounds);
+            if let Some(split) = &mut point.split_generators {
+                split.compare(&point.rounds);
             }
         }
         self.summary = match &self.points[..] {
@@ -251,10 +254,15 @@ impl Run {
             sum
         });
         (sent.probe, sent.unopened) = (probe, unopened); // so that summarising twice counts them once
-        let twins = self.points.iter().filter_map(|point| point.twin.as_ref());
-        sent.twin = twins.flat_map(|twin| &twin.rounds).fold(0, |sum, round| {
-            u64::saturating_add(sum, round.sent_total.sum())
-        });
+        let splits = self
+            .points
+            .iter()
+            .filter_map(|point| point.split_generators.as_ref());
+        sent.split_generators = splits
+            .flat_map(|split| &split.rounds)
+            .fold(0, |sum, round| {
+                u64::saturating_add(sum, round.sent_total.sum())
+            });
         self.sent_total = sent;
     }
 }

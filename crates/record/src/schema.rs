@@ -20,7 +20,7 @@ pub fn schema() -> Value {
     schema.to_value()
 }
 
-const DESCRIPTION: &str = "Everything that was asked, found and counted in one campaign. Spans and instants are whole \
+const DESCRIPTION: &str = "Everything that was planned, found and counted in one campaign. Spans and instants are whole \
     nanoseconds, instants on a monotonic clock; histograms are in HdrHistogram's V2 compressed form, as base64. A \
     figure that the samples do not carry is null.";
 

@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Kind, Latency, Omission, PerRequest, Round, Tally};
+use crate::{CoordinatedOmission, Kind, Latency, PerRequest, Round, Tally};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use units::Percentile;
 /// The figures of one point over all its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Exchanges that were due in the windows, and those carried over into them: `ok` + `errors.total`.
+    /// Exchanges that were scheduled in the windows, and those carried over into them: `ok` + `errors.total`.
     pub requests: u64,
     /// Those that ended well.
     pub ok: u64,
@@ -32,8 +32,8 @@ pub struct Summary {
     pub open: Option<OpenFigures>,
     /// What a closed loop did not see, and which percentiles are withheld for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "coordinated_omission", alias = "omission")]
-    pub omission: Option<Omission>,
+    #[serde(alias = "omission")]
+    pub coordinated_omission: Option<CoordinatedOmission>,
     /// What a request cost the server, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_request: Option<PerRequest>,
@@ -46,15 +46,15 @@ pub struct Summary {
     pub bytes_sent: u64,
 }
 
-/// Service time, and what lateness consists of, of an open loop; each in microseconds.
+/// Service time, and what send_delay consists of, of an open loop; each in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenFigures {
     /// From sent to done, of the exchanges that were sent and are ok or censored.
     pub service_us: Latency,
-    /// From due to sent, of the ok exchanges.
-    #[serde(rename = "send_delay_us", alias = "lateness_us")]
-    pub lateness_us: Latency,
-    /// How long after due no connection was free, of the exchanges that were sent.
+    /// From scheduled to sent, of the ok exchanges.
+    #[serde(alias = "lateness_us")]
+    pub send_delay_us: Latency,
+    /// How long after the intended start no connection was free, of the exchanges that were sent.
     pub queued_us: Latency,
     /// While a connection was opened for it, likewise.
     pub connecting_us: Latency,
@@ -62,48 +62,53 @@ pub struct OpenFigures {
     pub generator_late_us: Latency,
     /// The connections, where those arrive by the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "sessions", alias = "visits")]
-    pub visits: Option<VisitFigures>,
+    #[serde(alias = "visits")]
+    pub sessions: Option<SessionFigures>,
 }
 
 /// What became of connections that arrive by a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct VisitFigures {
+pub struct SessionFigures {
     /// Connections that arrived in the windows.
-    #[serde(rename = "scheduled", alias = "due")]
-    pub due: u64,
-    /// Connections that were established inside the windows, whenever they were due.
+    #[serde(alias = "due")]
+    pub scheduled: u64,
+    /// Connections that were established inside the windows, whenever they were scheduled.
     pub opened: u64,
     /// `opened` over the sum of the windows.
     pub per_second: f64,
-    /// Those of `due` that were over before all their exchanges were due: closed by the server, ended by a fault, or
+    /// Those of `scheduled` that were over before all their exchanges were scheduled: closed by the server, ended by a fault, or
     /// never opened because the connect failed.
-    #[serde(rename = "aborted", alias = "ended_early")]
-    pub ended_early: u64,
+    #[serde(alias = "ended_early")]
+    pub aborted: u64,
     /// The exchanges that those did not come to ask.
-    #[serde(rename = "skipped", alias = "forgone")]
-    pub forgone: u64,
-    /// From arrival until closed, of those of `due` that asked all they were to ask.
+    #[serde(alias = "forgone")]
+    pub skipped: u64,
+    /// From arrival until closed, of those of `scheduled` that asked all they were to ask.
     pub time_us: Latency,
 }
 
-/// Exchanges that were asked for, of which `due` came to be due; `arrived` connections stand for theirs.
-pub(crate) fn demanded(due: u64, arrived: Option<u64>, load: &Load, protocol: &Protocol) -> u64 {
+/// Offered load: exchanges that were to be sent, of which `scheduled` were scheduled; `arrived` connections stand for theirs.
+pub(crate) fn offered_load(
+    scheduled: u64,
+    arrived: Option<u64>,
+    load: &Load,
+    protocol: &Protocol,
+) -> u64 {
     let each = load.exchanges_per_arrival(protocol);
-    arrived.map_or(due, |arrived| arrived.saturating_mul(each))
+    arrived.map_or(scheduled, |arrived| arrived.saturating_mul(each))
 }
 
-impl VisitFigures {
-    fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<VisitFigures> {
-        let visits = tally.open.as_ref()?.visits.as_ref()?;
+impl SessionFigures {
+    fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<SessionFigures> {
+        let sessions = tally.open.as_ref()?.sessions.as_ref()?;
         let opened = tally.connects.in_window;
-        Some(VisitFigures {
-            due: visits.due,
+        Some(SessionFigures {
+            scheduled: sessions.scheduled,
             opened,
             per_second: per_second(opened, duration_s),
-            ended_early: visits.ended_early,
-            forgone: visits.forgone,
-            time_us: Latency::from(&visits.time, None, list),
+            aborted: sessions.aborted,
+            skipped: sessions.skipped,
+            time_us: Latency::from(&sessions.time, None, list),
         })
     }
 }
@@ -113,11 +118,11 @@ impl OpenFigures {
         let open = tally.open.as_ref()?;
         Some(OpenFigures {
             service_us: Latency::from(&tally.service, tally.censored_from, list),
-            lateness_us: Latency::from(&tally.lateness, None, list),
+            send_delay_us: Latency::from(&tally.send_delay, None, list),
             queued_us: Latency::from(&open.queued, None, list),
             connecting_us: Latency::from(&open.connecting, None, list),
             generator_late_us: Latency::from(&open.generator_late, None, list),
-            visits: VisitFigures::of(tally, duration_s, list),
+            sessions: SessionFigures::of(tally, duration_s, list),
         })
     }
 
@@ -125,7 +130,7 @@ impl OpenFigures {
     pub fn named(&self) -> [(&'static str, &Latency); 5] {
         [
             ("service", &self.service_us),
-            ("lateness", &self.lateness_us),
+            ("send_delay", &self.send_delay_us),
             ("queued", &self.queued_us),
             ("connecting", &self.connecting_us),
             ("generator late", &self.generator_late_us),
@@ -173,7 +178,7 @@ pub struct Errors {
     pub by_kind: BTreeMap<String, u64>,
 }
 
-/// Ok endings inside the windows per second, whenever they were due.
+/// Ok endings inside the windows per second, whenever they were scheduled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rps {
     /// All endings over the sum of all windows.
@@ -230,10 +235,10 @@ impl Round {
 impl Summary {
     /// Exchanges that were asked for a second, also those that a connection did not live to ask; none in a closed loop,
     /// and of no time.
-    pub fn rps_demanded(&self, load: &Load, protocol: &Protocol) -> Option<f64> {
-        let visits = self.open.as_ref().and_then(|open| open.visits.as_ref());
-        let arrived = visits.map(|visits| visits.due);
-        let asked = demanded(self.due(), arrived, load, protocol) as f64;
+    pub fn rps_offered(&self, load: &Load, protocol: &Protocol) -> Option<f64> {
+        let sessions = self.open.as_ref().and_then(|open| open.sessions.as_ref());
+        let arrived = sessions.map(|sessions| sessions.scheduled);
+        let asked = offered_load(self.scheduled(), arrived, load, protocol) as f64;
         (load.is_open() && self.duration_s > 0.0).then(|| asked / self.duration_s)
     }
 
@@ -243,8 +248,8 @@ impl Summary {
         by_kind.get(Kind::CarriedOver.name()).copied().unwrap_or(0)
     }
 
-    /// Those of `requests` that were due in the windows.
-    pub fn due(&self) -> u64 {
+    /// Those of `requests` that were scheduled in the windows.
+    pub fn scheduled(&self) -> u64 {
         self.requests.saturating_sub(self.carried_over())
     }
 
@@ -279,7 +284,7 @@ impl Summary {
             rps: Rps::of(rounds, tally.ok_in_window, duration_s),
             latency_us: Latency::with(tally, list),
             open: OpenFigures::of(tally, duration_s, list),
-            omission: Omission::with(tally, list),
+            coordinated_omission: CoordinatedOmission::with(tally, list),
             per_request: PerRequest::of(rounds),
             by_request: RequestFigures::of(tally, list),
             bytes_received: tally.bytes_received,

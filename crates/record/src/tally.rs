@@ -1,8 +1,8 @@
 //! What a thread accumulates; merges by addition.
 
-use crate::summary::demanded;
+use crate::summary::offered_load;
 use crate::{
-    Answers, Blame, Exchange, Fault, Faults, Gaps, Kind, OpenTimes, Outcome, Requested, Series,
+    Blame, Bodies, Exchange, Fault, Faults, Kind, OpenTimes, Outcome, Requested, Series, Stalls,
     Step,
 };
 use plan::{Load, Protocol};
@@ -11,32 +11,32 @@ use serde::{Deserialize, Serialize};
 use stats::Histogram;
 use units::Nanos;
 
-/// Counts and distributions of the exchanges that were due in the window (and, where it says so, of others).
+/// Counts and distributions of the exchanges that were scheduled in the window (and, where it says so, of others).
 ///
-/// Conservation: `due` = `started` + `never_sent`; `started` = `ok` + ended faults + censored ones; and
-/// [`Tally::requests`] = `due` + `carried_over` = `ok` + `faults`. A censored exchange is in `faults` too, under a kind
+/// Conservation: `scheduled` = `started` + `never_sent`; `started` = `ok` + ended faults + censored ones; and
+/// [`Tally::requests`] = `scheduled` + `carried_over` = `ok` + `faults`. A censored exchange is in `faults` too, under a kind
 /// that [`Kind::is_censored`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Exchanges that were due in the window.
-    #[serde(rename = "scheduled", alias = "due")]
-    pub due: u64,
-    /// Those of `due` that were given up before a byte of them was sent, because time ran out.
+    /// Exchanges that were scheduled in the window.
+    #[serde(alias = "due")]
+    pub scheduled: u64,
+    /// Those of `scheduled` that were given up before a byte of them was sent, because time ran out.
     pub never_sent: u64,
     /// Those of `started` that were sent once more, on a new connection, because they were pipelined behind a response that
     /// closed theirs. Each counts once, from its first sending.
     #[serde(default, skip_serializing_if = "crate::round::is_zero")]
     pub resent: u64,
-    /// Those of `due` that were sent, or failed before: while their connection was being opened, when the send was
+    /// Those of `scheduled` that were sent, or failed before: while their connection was being opened, when the send was
     /// refused, or because their connection ended before their turn came.
     pub started: u64,
     /// Exchanges that were sent before the window's start, had not ended at its end, and did not end ok in the drain.
-    /// They are not in `due`; they are in `faults` as [`Kind::CarriedOver`], and in the latencies at their age.
+    /// They are not in `scheduled`; they are in `faults` as [`Kind::CarriedOver`], and in the latencies at their age.
     #[serde(default, skip_serializing_if = "crate::round::is_zero")]
     pub carried_over: u64,
     /// Those of `started` that ended well.
     pub ok: u64,
-    /// Those of `due` that did not, and those of `carried_over`, by fault.
+    /// Those of `scheduled` that did not, and those of `carried_over`, by fault.
     pub faults: Faults,
     /// What ended connections while no exchange was open on them, in any phase: no exchange can be charged with it.
     pub strays: Faults,
@@ -55,9 +55,9 @@ pub struct Tally {
     pub censored_from: Option<Nanos>,
     /// First byte - sent, of the `ok` exchanges.
     pub first_byte: Histogram,
-    /// Sent - due, of the `ok` exchanges: queueing, connecting, and the generator's own doing.
-    #[serde(rename = "send_delay", alias = "lateness")]
-    pub lateness: Histogram,
+    /// Sent - scheduled, of the `ok` exchanges: queueing, connecting, and the generator's own doing.
+    #[serde(alias = "lateness")]
+    pub send_delay: Histogram,
     /// Service time of complete responses with status 4xx that were not expected.
     pub service_4xx: Histogram,
     /// Service time of complete responses with status 5xx that were not expected.
@@ -67,15 +67,15 @@ pub struct Tally {
     /// Endings over the window in bins of 100 ms.
     pub series: Series,
     /// What was answered to each listed request that is no template: the bodies' likeness.
-    #[serde(rename = "bodies", alias = "answers")]
-    pub answers: Answers,
-    /// Response times, and what lateness consists of; of an open loop only.
+    #[serde(alias = "answers")]
+    pub bodies: Bodies,
+    /// Response times, and what send_delay consists of; of an open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenTimes>>,
     /// Spans of the window in which nothing ended; of a closed loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "stalls", alias = "gaps")]
-    pub gaps: Option<Box<Gaps>>,
+    #[serde(alias = "gaps")]
+    pub stalls: Option<Box<Stalls>>,
     /// Each request by itself, where several different ones are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Box<Requested>>,
@@ -83,14 +83,19 @@ pub struct Tally {
 
 impl Tally {
     /// Exchanges that were asked for in the window: all that connections which arrive in it stand for, also those that
-    /// a connection did not live to ask; else the same as `due`.
-    pub fn demanded(&self, load: &Load, protocol: &Protocol) -> u64 {
-        let visits = self.open.as_ref().and_then(|open| open.visits.as_ref());
-        demanded(self.due, visits.map(|visits| visits.due), load, protocol)
+    /// a connection did not live to ask; else the same as `scheduled`.
+    pub fn offered_load(&self, load: &Load, protocol: &Protocol) -> u64 {
+        let sessions = self.open.as_ref().and_then(|open| open.sessions.as_ref());
+        offered_load(
+            self.scheduled,
+            sessions.map(|sessions| sessions.scheduled),
+            load,
+            protocol,
+        )
     }
 
-    /// Counts one ended exchange that was due in the window: `started`, its outcome, and what distributions it enters.
-    /// `due` itself is counted when it becomes due. `status` is that of a complete response; 0 where none came.
+    /// Counts one ended exchange that was scheduled in the window: `started`, its outcome, and what distributions it enters.
+    /// `scheduled` itself is counted when it becomes scheduled. `status` is that of a complete response; 0 where none came.
     #[inline]
     pub fn observe(&mut self, exchange: &Exchange, outcome: Outcome, status: u16) {
         self.started += 1;
@@ -100,7 +105,7 @@ impl Tally {
                 self.statuses.add(status, 1);
                 self.service.record(exchange.service().as_nanos());
                 self.first_byte.record(exchange.to_first_byte().as_nanos());
-                self.lateness.record(exchange.lateness().as_nanos());
+                self.send_delay.record(exchange.send_delay().as_nanos());
                 if let Some(open) = &mut self.open {
                     open.observe_ok(exchange);
                 }
@@ -123,11 +128,11 @@ impl Tally {
         }
     }
 
-    /// An open loop knows two ages: since its due, and since it was sent, where it was.
+    /// An open loop knows two ages: since its intended start, and since it was sent, where it was.
     fn observe_cut(&mut self, exchange: &Exchange) {
         if let Some(open) = &mut self.open {
             open.censor(exchange.response());
-            open.growth.add(exchange.due, exchange.response());
+            open.growth.add(exchange.scheduled, exchange.response());
             if !exchange.is_sent() {
                 return;
             }
@@ -135,7 +140,7 @@ impl Tally {
         self.censor(1, exchange.age());
     }
 
-    /// Counts `count` exchanges that were due in the window and of which nothing was ever sent, given up at `age`;
+    /// Counts `count` exchanges that were scheduled in the window and of which nothing was ever sent, given up at `age`;
     /// `blame` is whose doing it was that no connection could take them.
     pub fn observe_never_sent(&mut self, count: u64, age: Nanos, blame: Blame) {
         plus(&mut self.never_sent, count);
@@ -180,9 +185,9 @@ impl Tally {
         }
     }
 
-    /// Exchanges that the window answers for: those due in it and those carried over into it. Error shares are of these.
+    /// Exchanges that the window answers for: those scheduled in it and those carried over into it. Error shares are of these.
     pub fn requests(&self) -> u64 {
-        self.due.saturating_add(self.carried_over)
+        self.scheduled.saturating_add(self.carried_over)
     }
 
     /// What is called latency: response times in an open loop, else service times; ok and censored exchanges.
@@ -215,12 +220,12 @@ impl Tally {
         self.faults.count(|fault| fault.kind.is_censored())
     }
 
-    /// Whether every exchange that was due or carried over is accounted for exactly once.
+    /// Whether every exchange that was scheduled or carried over is accounted for exactly once.
     pub fn conserved(&self) -> bool {
         let sum = |a: u64, b: u64| a.checked_add(b); // a count read from a file may be anything
         let of = |kind: Kind| self.faults.count(|fault| fault.kind == kind);
-        let requests = sum(self.due, self.carried_over);
-        sum(self.started, self.never_sent) == Some(self.due)
+        let requests = sum(self.scheduled, self.carried_over);
+        sum(self.started, self.never_sent) == Some(self.scheduled)
             && requests.is_some()
             && sum(self.ok, self.faults.total()) == requests
             && self.never_sent == of(Kind::NeverSent)
@@ -234,7 +239,7 @@ impl Tally {
 
     /// Adds another thread's tally. ([`crate::Summary::tally`] adds rounds, in which connections do not add up.)
     pub fn merge(&mut self, other: &Tally) {
-        plus(&mut self.due, other.due);
+        plus(&mut self.scheduled, other.scheduled);
         plus(&mut self.never_sent, other.never_sent);
         plus(&mut self.resent, other.resent);
         plus(&mut self.carried_over, other.carried_over);
@@ -252,17 +257,17 @@ impl Tally {
             (a, b) => a.or(b),
         };
         self.first_byte.merge(&other.first_byte);
-        self.lateness.merge(&other.lateness);
+        self.send_delay.merge(&other.send_delay);
         self.service_4xx.merge(&other.service_4xx);
         self.service_5xx.merge(&other.service_5xx);
         self.connects.merge(&other.connects);
         self.series.merge(&other.series);
-        self.answers.merge(&other.answers);
+        self.bodies.merge(&other.bodies);
         if let Some(open) = &other.open {
             self.open.get_or_insert_default().merge(open);
         }
-        if let Some(gaps) = &other.gaps {
-            self.gaps.get_or_insert_default().merge(gaps);
+        if let Some(stalls) = &other.stalls {
+            self.stalls.get_or_insert_default().merge(stalls);
         }
         if let Some(requested) = &other.requested {
             self.requested.get_or_insert_default().merge(requested);
@@ -280,7 +285,7 @@ impl Tally {
         let mut all = vec![
             &mut self.service,
             &mut self.first_byte,
-            &mut self.lateness,
+            &mut self.send_delay,
             &mut self.service_4xx,
             &mut self.service_5xx,
             &mut self.connects.time,
@@ -288,10 +293,10 @@ impl Tally {
         if let Some(open) = self.open.as_deref_mut() {
             all.extend([&mut open.response, &mut open.queued]);
             all.extend([&mut open.connecting, &mut open.generator_late]);
-            all.extend(open.visits.as_mut().map(|visits| &mut visits.time));
+            all.extend(open.sessions.as_mut().map(|sessions| &mut sessions.time));
         }
-        if let Some(gaps) = self.gaps.as_deref_mut() {
-            all.extend([&mut gaps.length, &mut gaps.caught]);
+        if let Some(stalls) = self.stalls.as_deref_mut() {
+            all.extend([&mut stalls.length, &mut stalls.caught]);
         }
         if let Some(requested) = self.requested.as_deref_mut() {
             all.extend(requested.each.iter_mut().map(|one| &mut one.latency));
@@ -401,11 +406,11 @@ mod tests {
 
     const START: Instant = Instant::from_nanos(5_000_000_000);
 
-    /// One ended exchange, small enough to draw: when it was due, how late and how long it was, and how it ended.
+    /// One ended exchange, small enough to draw: when it was scheduled, how late and how long it was, and how it ended.
     #[derive(Debug, Clone)]
     struct Drawn {
-        due: u64,
-        lateness: u64,
+        scheduled: u64,
+        send_delay: u64,
         service: u64,
         ending: usize,
         crc: Option<u32>,
@@ -430,11 +435,11 @@ mod tests {
         ]
     }
 
-    /// Adds one that was sent 10 ns after its due and cut off at `age` while its body was being read.
+    /// Adds one that was sent 10 ns after its intended start and cut off at `age` while its body was being read.
     fn carry_over(tally: &mut Tally, age: Nanos) {
-        let (due, sent) = (START, START + Nanos::from_nanos(10));
+        let (scheduled, sent) = (START, START + Nanos::from_nanos(10));
         let exchange = Exchange {
-            due,
+            scheduled,
             sent,
             first: Instant::ZERO,
             done: sent + age,
@@ -448,24 +453,26 @@ mod tests {
     fn drawn() -> impl Strategy<Value = Drawn> {
         let stamps = (0_u64..1_000_000_000, 0_u64..10_000, 1_u64..100_000_000_000);
         let crc = proptest::option::of(0_u32..3);
-        (stamps, 0_usize..8, crc).prop_map(|((due, lateness, service), ending, crc)| Drawn {
-            due,
-            lateness,
-            service,
-            ending,
-            crc,
+        (stamps, 0_usize..8, crc).prop_map(|((scheduled, send_delay, service), ending, crc)| {
+            Drawn {
+                scheduled,
+                send_delay,
+                service,
+                ending,
+                crc,
+            }
         })
     }
 
     fn observe(tally: &mut Tally, drawn: &Drawn) {
-        let due = START + Nanos::from_nanos(drawn.due);
-        let sent = due + Nanos::from_nanos(drawn.lateness);
+        let scheduled = START + Nanos::from_nanos(drawn.scheduled);
+        let sent = scheduled + Nanos::from_nanos(drawn.send_delay);
         let done = sent + Nanos::from_nanos(drawn.service);
         let (outcome, status) = endings()[drawn.ending];
-        tally.due += 1;
+        tally.scheduled += 1;
         tally.observe(
             &Exchange {
-                due,
+                scheduled,
                 sent,
                 first: done,
                 done,
@@ -474,11 +481,11 @@ mod tests {
             status,
         );
         if outcome == Outcome::Ok {
-            tally.answers.observe(0, drawn.service % 12, drawn.crc);
+            tally.bodies.observe(0, drawn.service % 12, drawn.crc);
         }
         tally.series.add(done - START, 1, 0);
         tally.connects.attempted += 1;
-        tally.connects.time.record(drawn.lateness);
+        tally.connects.time.record(drawn.send_delay);
         tally.bytes_received += drawn.service;
     }
 
@@ -509,14 +516,14 @@ mod tests {
     /// The names in a record tell whether a histogram was left out.
     #[test]
     fn every_histogram_of_a_tally_is_packed() {
-        let visits = Some(Default::default());
+        let sessions = Some(Default::default());
         let open = OpenTimes {
-            visits,
+            sessions,
             ..Default::default()
         };
         let mut tally = Tally {
             open: Some(Box::new(open)),
-            gaps: Some(Box::default()),
+            stalls: Some(Box::default()),
             ..Tally::default()
         };
         let written = serde_json::to_string(&tally).unwrap();
@@ -539,12 +546,12 @@ mod tests {
     #[test]
     fn every_count_that_is_off_by_one_breaks_conservation() {
         let mut sound = Tally {
-            due: 5,
+            scheduled: 5,
             ..Tally::default()
         };
         let drawn = Drawn {
-            due: 0,
-            lateness: 1,
+            scheduled: 0,
+            send_delay: 1,
             service: 9,
             ending: 0,
             crc: None,
@@ -561,14 +568,14 @@ mod tests {
             blame: Blame::Network,
         };
         let cases: &[Spoil] = &[
-            |tally| tally.due += 1,
+            |tally| tally.scheduled += 1,
             |tally| tally.never_sent += 1,
             |tally| tally.carried_over += 1,
             |tally| tally.carried_over -= 1,
             |tally| tally.started -= 1,
             |tally| tally.ok += 1,
             |tally| tally.service.record(1),
-            |tally| (tally.due, tally.started) = (u64::MAX, u64::MAX),
+            |tally| (tally.scheduled, tally.started) = (u64::MAX, u64::MAX),
         ];
         for (index, spoil) in cases.iter().enumerate() {
             let mut tally = sound.clone();
@@ -582,15 +589,18 @@ mod tests {
     #[test]
     fn a_censored_exchange_enters_at_its_age_from_when_it_was_sent_or_else_due() {
         let mut tally = Tally {
-            due: 2,
+            scheduled: 2,
             ..Tally::default()
         };
         let (outcome, _) = endings()[7];
-        let due = START;
-        let (sent, done) = (due + Nanos::from_nanos(10), due + Nanos::from_nanos(110));
+        let scheduled = START;
+        let (sent, done) = (
+            scheduled + Nanos::from_nanos(10),
+            scheduled + Nanos::from_nanos(110),
+        );
         tally.observe(
             &Exchange {
-                due,
+                scheduled,
                 sent,
                 first: Instant::ZERO,
                 done,
@@ -602,7 +612,7 @@ mod tests {
         tally.observe(
             &Exchange {
                 done,
-                ..Exchange::due(due)
+                ..Exchange::scheduled(scheduled)
             },
             outcome,
             0,
@@ -624,7 +634,10 @@ mod tests {
         let age = Nanos::from_secs(2);
         let mut closed = Tally::default();
         carry_over(&mut closed, age);
-        assert_eq!((closed.due, closed.started, closed.carried_over), (0, 0, 1));
+        assert_eq!(
+            (closed.scheduled, closed.started, closed.carried_over),
+            (0, 0, 1)
+        );
         assert_eq!(
             (closed.requests(), closed.errors(), closed.censored()),
             (1, 1, 1)
@@ -653,12 +666,12 @@ mod tests {
     #[test]
     fn a_fault_without_a_complete_response_has_no_status_and_enters_no_distribution() {
         let mut tally = Tally {
-            due: 1,
+            scheduled: 1,
             ..Tally::default()
         };
         let exchange = Exchange {
             done: START,
-            ..Exchange::due(START)
+            ..Exchange::scheduled(START)
         };
         tally.observe(
             &exchange,
@@ -683,8 +696,8 @@ mod tests {
             observe(
                 &mut tally,
                 &Drawn {
-                    due: 0,
-                    lateness: 0,
+                    scheduled: 0,
+                    send_delay: 0,
                     service: 70,
                     ending,
                     crc: None,

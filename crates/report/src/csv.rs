@@ -68,7 +68,7 @@ mod tests {
         ];
         let points = runs.iter().flat_map(|run| &run.points);
         let measured = points.clone().filter(|point| !point.rounds.is_empty());
-        let twins = points.clone().flat_map(|point| &point.twin);
+        let twins = points.clone().flat_map(|point| &point.split_generators);
         let rounds = points.map(|point| point.rounds.len()).sum::<usize>();
         let rounds = rounds + twins.map(|twin| twin.rounds.len()).sum::<usize>();
         let text = render(&runs, &Look::default());

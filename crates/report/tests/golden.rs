@@ -64,7 +64,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("stalled", example::stalled()),
         ("open_loop", example::open_loop()),
         ("overloaded", example::overloaded()),
-        ("visits", example::visits()),
+        ("visits", example::sessions()),
         ("two_generators", example::two_generators()),
     ];
     for (name, run) in &mut runs {
@@ -92,7 +92,7 @@ fn died() -> Run {
     let round = &mut run.points[0].rounds[1];
     let (unsent, age) = (1_000_000, Nanos::from_millis(200));
     round.tally = Tally::default();
-    round.tally.due = unsent;
+    round.tally.scheduled = unsent;
     round.tally.observe_never_sent(unsent, age, Blame::Server);
     round.window.end = round.window.start + Nanos::from_millis(4);
     for thread in &mut round.threads {
@@ -268,7 +268,7 @@ fn search() -> Run {
             let open = round.tally.open.as_mut().unwrap();
             open.response.record_n(slow, many);
             let due = rate as f64 * round.window.span().as_secs_f64();
-            round.tally.due = due as u64;
+            round.tally.scheduled = due as u64;
             round.tally.ok_in_window = (due * share) as u64;
         }
         run.points.push(point);

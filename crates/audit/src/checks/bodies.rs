@@ -4,7 +4,7 @@ use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use plan::{Plan, Requests};
-use record::{Answer, Cause, Figure, Finding};
+use record::{Cause, Figure, Finding, RequestBodies};
 
 pub(super) const CHECK: Check = Check {
     name: "bodies",
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
 const LISTED: usize = 3;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let answers = evidence.tally.iter().flat_map(|tally| tally.answers.iter());
+    let answers = evidence.tally.iter().flat_map(|tally| tally.bodies.iter());
     let differing = answers.filter(|(_, answer)| differs(answer));
     let (dynamic, outliers): (Vec<Place<'_>>, Vec<Place<'_>>) =
         differing.partition(|(_, answer)| is_dynamic(answer));
@@ -57,7 +57,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// A request's place in the plan's list, and the responses to it.
-type Place<'a> = (usize, &'a Answer);
+type Place<'a> = (usize, &'a RequestBodies);
 
 fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
     let listed = places.iter().take(LISTED);
@@ -71,11 +71,12 @@ fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
 }
 
 fn counted(places: &[Place<'_>]) -> [(&'static str, f64); 3] {
-    let sum = |count: fn(&Answer) -> u64| places.iter().map(|(_, each)| count(each) as f64).sum();
+    let sum =
+        |count: fn(&RequestBodies) -> u64| places.iter().map(|(_, each)| count(each) as f64).sum();
     [
         ("requests", places.len() as f64),
-        ("lengths that differ", sum(Answer::length_differs)),
-        ("checksums that differ", sum(Answer::crc_differs)),
+        ("lengths that differ", sum(RequestBodies::length_differs)),
+        ("checksums that differ", sum(RequestBodies::crc_differs)),
     ]
 }
 
@@ -86,17 +87,17 @@ const SAMPLES_MIN: u64 = 3;
 
 /// Whether nearly all bodies of which a checksum was taken differ from one another. (Where more than eight different
 /// ones came, those of the smallest checksums stand for all.)
-fn is_dynamic(answer: &Answer) -> bool {
+fn is_dynamic(answer: &RequestBodies) -> bool {
     let alike = answer.crc_taken() - answer.crc_differs();
     let share = alike as f64 / answer.crc_taken() as f64;
     answer.crc_taken() >= SAMPLES_MIN && (alike == 1 || share <= ALIKE_MAX)
 }
 
-fn differs(answer: &Answer) -> bool {
+fn differs(answer: &RequestBodies) -> bool {
     answer.length_differs() > 0 || answer.crc_differs() > 0
 }
 
-fn describe(plan: Option<&Plan>, place: usize, answer: &Answer) -> String {
+fn describe(plan: Option<&Plan>, place: usize, answer: &RequestBodies) -> String {
     let length = (answer.length_differs() > 0).then(|| {
         let usual = answer.lengths.usual().map_or(0, |(length, _)| length);
         format!(
@@ -131,13 +132,13 @@ fn request(plan: Option<&Plan>, place: usize) -> String {
 mod tests {
     use super::*;
     use crate::fixture::healthy;
-    use record::{Answers, Grade};
+    use record::{Bodies, Grade};
 
     /// A hundred answers of 612 bytes, all compared, to request 0; and `others` of which each is its request, its
     /// length and its checksum.
     fn found(others: &[(u32, u64, u32)]) -> Vec<Finding> {
         let mut run = healthy();
-        let answers: &mut Answers = &mut run.points[0].rounds[0].tally.answers;
+        let answers: &mut Bodies = &mut run.points[0].rounds[0].tally.bodies;
         (0..100).for_each(|_| answers.observe(0, 612, Some(7)));
         others
             .iter()
@@ -174,7 +175,7 @@ mod tests {
     /// What is found of answers to one request, each of this length and checksum.
     fn found_of(answers: impl Iterator<Item = (u64, u32)>) -> Vec<Finding> {
         let mut run = healthy();
-        let known: &mut Answers = &mut run.points[0].rounds[0].tally.answers;
+        let known: &mut Bodies = &mut run.points[0].rounds[0].tally.bodies;
         answers.for_each(|(length, crc)| known.observe(0, length, Some(crc)));
         judge(&Evidence::of(&run, &run.points[0]))
     }

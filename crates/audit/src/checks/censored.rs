@@ -122,7 +122,7 @@ mod tests {
         let mut run = healthy();
         let tally = &mut run.points[0].rounds[0].tally;
         for _ in 0..count {
-            tally.due += 1;
+            tally.scheduled += 1;
             tally.observe_never_sent(1, age, Blame::Server);
         }
         run.summarise();

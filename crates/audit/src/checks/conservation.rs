@@ -5,8 +5,8 @@ use crate::Evidence;
 use crate::builders::{ALL, Substantiate, list, void};
 use crate::reasons;
 use record::{
-    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal, Statistic,
-    Summary, Tally, VisitFigures,
+    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal,
+    SessionFigures, Statistic, Summary, Tally,
 };
 use units::count;
 
@@ -69,7 +69,7 @@ fn unaccounted(round: &Round) -> Finding {
     );
     let sentence = format!(
         "{headline}: {} scheduled, {} started, {} never sent, {} carried over; {} ok, {} errors",
-        count(tally.due),
+        count(tally.scheduled),
         count(tally.started),
         count(tally.never_sent),
         count(tally.carried_over),
@@ -77,7 +77,7 @@ fn unaccounted(round: &Round) -> Finding {
         count(tally.errors()),
     );
     void(ALL, headline, sentence).evidence([
-        ("due", tally.due as f64),
+        ("due", tally.scheduled as f64),
         ("carried over", tally.carried_over as f64),
         ("ended", ended as f64),
     ])
@@ -126,7 +126,7 @@ fn torn(round: &Round) -> Option<Finding> {
     let rows = [
         ("service", cut.is_some_and(|cut| cut <= tally.censored())),
         ("first_byte", tally.first_byte.count() == tally.ok),
-        ("lateness", tally.lateness.count() == tally.ok),
+        ("lateness", tally.send_delay.count() == tally.ok),
         (
             "service_4xx",
             tally.service_4xx.count() == of(Kind::Status4xx),
@@ -264,15 +264,15 @@ fn open_differences(
     let times = pairs
         .filter(|((_, one), (_, other))| differ(one, other))
         .map(|((name, _), _)| name);
-    let visits = match (&stated.visits, &computed.visits) {
+    let visits = match (&stated.sessions, &computed.sessions) {
         (None, None) => false,
         (Some(one), Some(other)) => {
-            let counts = |each: &VisitFigures| {
-                let VisitFigures {
-                    due,
+            let counts = |each: &SessionFigures| {
+                let SessionFigures {
+                    scheduled: due,
                     opened,
-                    ended_early,
-                    forgone,
+                    aborted: ended_early,
+                    skipped: forgone,
                     ..
                 } = *each;
                 [due, opened, ended_early, forgone]
@@ -345,8 +345,8 @@ mod tests {
     fn one_exchange_too_many_or_too_few_voids_everything() {
         type Spoil = fn(&mut Tally);
         let cases: &[(&str, Spoil)] = &[
-            ("one due was lost", |tally| tally.due += 1),
-            ("one was never due", |tally| tally.due -= 1),
+            ("one due was lost", |tally| tally.scheduled += 1),
+            ("one was never due", |tally| tally.scheduled -= 1),
             ("one started twice", |tally| tally.started += 1),
             ("one ended twice", |tally| tally.ok += 1),
             ("one ending was dropped", |tally| tally.ok -= 1),
@@ -379,8 +379,8 @@ mod tests {
     fn rounds_of_two_generators_must_add_up_too() {
         let mut run = healthy();
         let mut round = run.points[0].rounds[1].clone();
-        round.tally.due += 1;
-        run.points[0].twin_mut().rounds = vec![round];
+        round.tally.scheduled += 1;
+        run.points[0].split_mut().rounds = vec![round];
         let found = found(&run);
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
         let sentence = &found[0].sentence;

@@ -3,7 +3,7 @@
 use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note};
-use record::{Cause, Figure, Finding, Floor, Latency, Statistic};
+use record::{Baseline, Cause, Figure, Finding, Latency, Statistic};
 use units::{Nanos, Percentile, span};
 
 pub(super) const CHECK: Check = Check {
@@ -54,7 +54,7 @@ struct Near {
     floor: f64,
 }
 
-fn near(floor: &Floor, latency: &Latency) -> Option<Finding> {
+fn near(floor: &Baseline, latency: &Latency) -> Option<Finding> {
     let pairs = [
         (Percentile::P50, floor.response_us.p50),
         (Percentile::P99, floor.response_us.p99),
@@ -100,20 +100,20 @@ fn micros(micros: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{healthy, open_loop};
-    use record::{FloorTimes, Grade, Run};
+    use record::{BaselineTimes, Grade, Run};
 
     /// The open loop (p50 150 us, p99 199 us) over a floor with these percentiles.
     fn run(p50: f64, p99: f64) -> Run {
         let mut run = open_loop();
-        floor(&mut run).response_us = FloorTimes {
+        floor(&mut run).response_us = BaselineTimes {
             p50: Some(p50),
             p99: Some(p99),
         };
         run
     }
 
-    fn floor(run: &mut Run) -> &mut Floor {
-        run.points[0].floor.as_mut().unwrap()
+    fn floor(run: &mut Run) -> &mut Baseline {
+        run.points[0].baseline.as_mut().unwrap()
     }
 
     fn found(run: &Run) -> Vec<Finding> {
@@ -176,9 +176,9 @@ mod tests {
     fn an_unknown_floor_is_a_note_and_a_closed_loop_has_none() {
         let mut run = run(10.0, 20.0);
         assert_eq!(found(&run), []);
-        floor(&mut run).response_us = FloorTimes::default();
+        floor(&mut run).response_us = BaselineTimes::default();
         assert_eq!(found(&run)[0].grade(), Grade::Note);
-        run.points[0].floor = None;
+        run.points[0].baseline = None;
         let said = found(&run);
         assert_eq!((said.len(), said[0].grade()), (1, Grade::Note));
         assert!(said[0].sentence.contains("was not measured"));

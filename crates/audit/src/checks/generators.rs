@@ -3,7 +3,7 @@
 use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, lower_bound, note, number};
-use record::{Cause, Figure, Finding, Ratio, Twin};
+use record::{Cause, Figure, Finding, Ratio, SplitGenerators};
 
 pub(super) const CHECK: Check = Check {
     name: "generators",
@@ -145,7 +145,7 @@ fn quicker(ratio: &Ratio) -> Option<Finding> {
     })
 }
 
-fn failed(twin: &Twin) -> Option<Finding> {
+fn failed(twin: &SplitGenerators) -> Option<Finding> {
     let why = twin.failed.as_ref()?;
     Some(note(format!(
         "only {} could be measured with two generators: {why}; requests of the failed round are not counted",
@@ -172,7 +172,7 @@ mod tests {
             .zip(ratios)
             .map(scaled)
             .collect();
-        run.points[0].twin_mut().rounds = rounds;
+        run.points[0].split_mut().rounds = rounds;
         run.plan.two_generators = true;
         run.summarise();
         run
@@ -279,7 +279,7 @@ mod tests {
     fn in_an_open_loop_a_part_of_p99_that_two_generators_do_not_have_is_ones_own() {
         for (shrink, findings) in [(100, 1), (91, 1), (90, 2), (50, 2)] {
             let mut run = doubled(open_loop(), &[1.0; 5]);
-            for round in &mut run.points[0].twin_mut().rounds {
+            for round in &mut run.points[0].split_mut().rounds {
                 let open = round.tally.open.as_mut().unwrap();
                 let mut shrunk = stats::Histogram::new();
                 (0..1_000).for_each(|_| shrunk.record(199_000 * shrink / 100));
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn what_failed_is_said_and_what_was_measured_before_it_is_compared() {
         let mut run = doubled(healthy(), &[1.0, 1.0, 1.0]);
-        run.points[0].twin_mut().failed = Some("one of them died".into());
+        run.points[0].split_mut().failed = Some("one of them died".into());
         let found = found(&run);
         assert_eq!(found.len(), 2);
         assert_eq!(
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn rounds_in_which_nothing_ended_well_have_no_ratio() {
         let mut run = doubled(healthy(), &[1.0; 5]);
-        run.points[0].twin_mut().rounds[2].tally.ok_in_window = 0;
+        run.points[0].split_mut().rounds[2].tally.ok_in_window = 0;
         let found = found(&run);
         assert_eq!(found.len(), 1);
         assert!(

@@ -585,7 +585,7 @@ mod tests {
         for (spun, grade) in [(109, Some(Effect::LowerBound)), (111, None)] {
             let mut run = run(0.96, Some(0.40));
             for round in &mut run.points[0].rounds {
-                round.threads[1].spun = Nanos::from_millis(spun);
+                round.threads[1].busy_polled = Nanos::from_millis(spun);
             }
             assert_eq!(found(&run)[0].effects.strongest(), grade, "{spun} ms spun");
         }

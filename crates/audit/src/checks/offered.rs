@@ -92,8 +92,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Option<Finding> {
     let sent = round.sent_total.measure;
     let (due, of) = match (stop, visits(&round.tally)) {
-        (Stop::Duration(_), Some(visits)) => (visits.due, "connection"),
-        _ => (round.tally.due, "request"),
+        (Stop::Duration(_), Some(visits)) => (visits.scheduled, "connection"),
+        _ => (round.tally.scheduled, "request"),
     };
     let wanted = match stop {
         Stop::Duration(_) => rate.number_in(round.window.span()),
@@ -104,7 +104,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         Arrivals::Poisson => 1.0 + DEVIATIONS * wanted.sqrt(),
     };
     let is_off = (due as f64 - wanted).abs() > off;
-    (is_off || sent > round.tally.due).then(|| {
+    (is_off || sent > round.tally.scheduled).then(|| {
         let number_of_round = u64::from(round.index) + 1;
         let sentence = format!(
             "in round {number_of_round}, {} scheduled where the rate gives about {}, and {} sent",
@@ -124,8 +124,8 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
 }
 
 /// The connections, where those arrive.
-fn visits(tally: &Tally) -> Option<&record::Visits> {
-    tally.open.as_ref()?.visits.as_ref()
+fn visits(tally: &Tally) -> Option<&record::Sessions> {
+    tally.open.as_ref()?.sessions.as_ref()
 }
 
 /// Requests that the generator never sent.
@@ -134,7 +134,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
         let each = rounds.iter().map(|round| of(&round.tally));
         each.fold(0, u64::saturating_add)
     };
-    let due = sum(&|tally| tally.due);
+    let due = sum(&|tally| tally.scheduled);
     let ours = sum(&|tally| {
         let is_ours =
             |fault: record::Fault| fault.kind == Kind::NeverSent && fault.blame == Blame::Generator;
@@ -157,13 +157,14 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
 /// Connections that ended before all their requests were scheduled, so that fewer were offered.
 fn forgone(tally: &Tally) -> Option<Finding> {
     let visits = visits(tally)?;
-    let share = visits.forgone as f64 / tally.due.saturating_add(visits.forgone).max(1) as f64;
+    let share =
+        visits.skipped as f64 / tally.scheduled.saturating_add(visits.skipped).max(1) as f64;
     (share > FORGONE_MOST).then(|| {
         let skipped = percent(share);
         let sentence = format!(
             "{skipped} of the requests were skipped, because {} of {} ended early",
-            units::count(visits.ended_early),
-            number(visits.due, "connection", "connections"),
+            units::count(visits.aborted),
+            number(visits.scheduled, "connection", "connections"),
         );
         let headline = format!("{skipped} of the requests were skipped");
         caveat(&[Figure::Rps], headline, sentence)
@@ -172,15 +173,15 @@ fn forgone(tally: &Tally) -> Option<Finding> {
             "Look at the error table, and give --requests-per-connection within the server's limit",
         )
         .evidence([
-            ("ended early", visits.ended_early as f64),
-            ("never due", visits.forgone as f64),
+            ("ended early", visits.aborted as f64),
+            ("never due", visits.skipped as f64),
         ])
     })
 }
 
 /// A number of requests of which the rest was never scheduled.
 fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
-    let due = round.tally.due;
+    let due = round.tally.scheduled;
     match stop {
         Stop::Requests(asked) if due < asked => {
             let headline = format!("round {} was aborted", u64::from(round.index) + 1);
@@ -290,7 +291,7 @@ mod tests {
     fn a_rate_that_was_offered_passes_and_a_closed_loop_is_not_asked() {
         assert_eq!(found(&open_loop()), []);
         let mut closed = open_loop();
-        tally(&mut closed).due += 1_000;
+        tally(&mut closed).scheduled += 1_000;
         closed.points[0].level.load = Load::Closed { connections: 10 };
         assert_eq!(found(&closed), []);
     }
@@ -309,7 +310,7 @@ mod tests {
                 panic!("it is an open loop")
             };
             *law = arrivals;
-            tally(&mut run).due += more;
+            tally(&mut run).scheduled += more;
             let found = found(&run);
             assert_eq!(found.len(), findings, "{arrivals} {more}: {found:?}");
             assert!(
@@ -353,18 +354,18 @@ mod tests {
         *of = plan::Arriving::Connections;
         for round in &mut run.points[0].rounds {
             let open = round.tally.open.as_mut().unwrap();
-            open.visits = Some(record::Visits {
-                due: 1_000,
-                ..record::Visits::default()
+            open.sessions = Some(record::Sessions {
+                scheduled: 1_000,
+                ..record::Sessions::default()
             });
         }
-        let visits = |run: &mut Run, change: &dyn Fn(&mut record::Visits)| {
+        let visits = |run: &mut Run, change: &dyn Fn(&mut record::Sessions)| {
             let tally = &mut run.points[0].rounds[0].tally;
-            change(tally.open.as_mut().unwrap().visits.as_mut().unwrap());
+            change(tally.open.as_mut().unwrap().sessions.as_mut().unwrap());
         };
         visits(&mut run, &|visits| {
-            visits.ended_early = ended_early;
-            visits.forgone = forgone;
+            visits.aborted = ended_early;
+            visits.skipped = forgone;
         });
         run
     }
@@ -374,7 +375,7 @@ mod tests {
         for (never, findings) in [(50, 0), (51, 1)] {
             let mut run = of_visits(0, 0);
             for round in &mut run.points[0].rounds {
-                round.tally.due = 10_000; // of ten exchanges on each connection
+                round.tally.scheduled = 10_000; // of ten exchanges on each connection
             }
             tally(&mut run).observe_never_sent(never, Nanos::from_millis(1), Blame::Generator);
             let found = found(&run);
@@ -391,16 +392,16 @@ mod tests {
     fn where_connections_arrive_it_is_they_that_must_be_as_many_as_the_rate_says() {
         assert_eq!(found(&of_visits(0, 0)), []);
         let mut fewer = of_visits(0, 0);
-        tally(&mut fewer).due += 500; // exchanges may be any number
+        tally(&mut fewer).scheduled += 500; // exchanges may be any number
         assert_eq!(found(&fewer), []);
         tally(&mut fewer)
             .open
             .as_mut()
             .unwrap()
-            .visits
+            .sessions
             .as_mut()
             .unwrap()
-            .due -= 2;
+            .scheduled -= 2;
         assert!(found(&fewer)[0].sentence.starts_with(
             "in round 2, 998 connections were scheduled where the rate gives about 1,000"
         ));

@@ -3,7 +3,7 @@
 use super::{Check, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list};
-use record::{Cause, Figure, Finding, Gaps, Omission, Summary};
+use record::{Cause, CoordinatedOmission, Figure, Finding, Stalls, Summary};
 use units::{Nanos, Percentile, count, percent};
 
 pub(super) const CHECK: Check = Check {
@@ -18,12 +18,12 @@ pub(super) const CHECK: Check = Check {
     thresholds: &[
         threshold(
             "a stall is longer than",
-            || units::span(Gaps::SHORTEST),
+            || units::span(Stalls::SHORTEST),
             "a guess",
         ),
         threshold(
             "and than the median service time, times",
-            || Omission::USUAL.to_string(),
+            || CoordinatedOmission::USUAL.to_string(),
             "a guess",
         ),
         threshold(
@@ -52,19 +52,23 @@ const OWN_WAIT_SAID: f64 = 0.1;
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let summary = evidence.summary.as_ref();
     summary
-        .and_then(|summary| omitted(evidence, summary, summary.omission.as_ref()?))
+        .and_then(|summary| omitted(evidence, summary, summary.coordinated_omission.as_ref()?))
         .into_iter()
         .collect()
 }
 
-fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> Option<Finding> {
+fn omitted(
+    evidence: &Evidence<'_>,
+    summary: &Summary,
+    omission: &CoordinatedOmission,
+) -> Option<Finding> {
     let longest = omission.longest_us?;
     let doubtful = omission.index > INDEX_MOST && summary.latency_us.at(Percentile::P999).is_some();
     if omission.affected.is_empty() && !doubtful {
         return None;
     }
     let single = is_single(evidence);
-    let stalls = stalls(omission.gaps, Nanos::from_nanos((longest * 1e3) as u64));
+    let stalls = stalls(omission.stalls, Nanos::from_nanos((longest * 1e3) as u64));
     let index = percent(omission.index);
     let share = format!("{index} of randomly arriving requests would have hit one");
     let reason = if single {
@@ -88,10 +92,10 @@ fn omitted(evidence: &Evidence<'_>, summary: &Summary, omission: &Omission) -> O
     let finding = finding.options(format!("--rate {}", rate(summary)));
     Some(finding.remedy(remedy(summary, single)).evidence([
         ("omission index", omission.index),
-        ("gaps", omission.gaps as f64),
+        ("gaps", omission.stalls as f64),
         ("longest gap, ms", longest / 1e3),
-        ("blind from", omission.blind_from.unwrap_or(1.0)),
-        ("blind to", omission.blind_to.unwrap_or(1.0)),
+        ("blind from", omission.affected_from.unwrap_or(1.0)),
+        ("blind to", omission.affected_to.unwrap_or(1.0)),
     ]))
 }
 
@@ -110,7 +114,7 @@ fn stalls(stalls: u64, longest: Nanos) -> String {
 }
 
 /// The percentiles that are smaller than what randomly arriving requests would have seen; none where none is.
-fn too_low(omission: &Omission) -> Option<String> {
+fn too_low(omission: &CoordinatedOmission) -> Option<String> {
     let names: Vec<String> = omission.affected.iter().map(|p| p.to_string()).collect();
     match &names[..] {
         [] => None,
@@ -121,7 +125,7 @@ fn too_low(omission: &Omission) -> Option<String> {
 
 /// The generator's own waiting that was taken off gaps, where it is worth a word.
 fn own_wait(evidence: &Evidence<'_>) -> Option<Nanos> {
-    let gaps = evidence.tally.as_ref()?.gaps.as_ref()?;
+    let gaps = evidence.tally.as_ref()?.stalls.as_ref()?;
     let worth = OWN_WAIT_SAID * gaps.length.sum() as f64;
     (gaps.own_wait > Nanos::ZERO && gaps.own_wait.as_nanos() as f64 >= worth)
         .then_some(gaps.own_wait)
@@ -159,7 +163,7 @@ fn remedy(summary: &Summary, single: bool) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{healthy, open_loop};
-    use record::{Gaps, Grade, Run};
+    use record::{Grade, Run, Stalls};
 
     const MS: Nanos = Nanos::from_millis(1);
 
@@ -168,9 +172,9 @@ mod tests {
     fn run(gaps: u64, micros: u64) -> Run {
         let mut run = healthy();
         for (index, round) in run.points[0].rounds.iter_mut().enumerate() {
-            let mut noted = Gaps {
+            let mut noted = Stalls {
                 time: MS * 1_000,
-                ..Gaps::default()
+                ..Stalls::default()
             };
             let here = if index == 0 { gaps } else { 0 };
             (0..here).for_each(|_| {
@@ -178,7 +182,7 @@ mod tests {
                 noted.add(length, Nanos::ZERO, 10);
                 round.tally.service.record_n(length.as_nanos(), 10);
             });
-            round.tally.gaps = Some(Box::new(noted));
+            round.tally.stalls = Some(Box::new(noted));
             round.tally.series.add(Nanos::ZERO, 10_000, 0);
         }
         run.summarise();
@@ -279,7 +283,7 @@ mod tests {
     fn the_generators_own_waiting_is_told_where_it_is_a_tenth_of_the_gaps() {
         for (wait, told) in [(7, false), (8, true)] {
             let mut run = run(4, 20_000);
-            let gaps = run.points[0].rounds[1].tally.gaps.as_mut().unwrap();
+            let gaps = run.points[0].rounds[1].tally.stalls.as_mut().unwrap();
             gaps.own_wait = MS * wait;
             let found = found(&run);
             let said = found[0]

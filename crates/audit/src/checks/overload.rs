@@ -288,15 +288,15 @@ fn is_for_connections(evidence: &Evidence<'_>, connections: u32) -> bool {
 
 /// What arrived in the windows: connections or exchanges.
 fn arrived(tally: &Tally) -> u64 {
-    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
-    visits.map_or(tally.due, |visits| visits.due)
+    let visits = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
+    visits.map_or(tally.scheduled, |visits| visits.scheduled)
 }
 
 /// Exchanges that an arrival stood for, of `each` that it might have: a connection that ended early for fewer.
 fn brought(tally: &Tally, each: u64) -> f64 {
-    let visits = tally.open.as_ref().and_then(|open| open.visits.as_ref());
+    let visits = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
     let forgone = visits.map_or(0.0, |visits| {
-        visits.forgone as f64 / visits.due.max(1) as f64
+        visits.skipped as f64 / visits.scheduled.max(1) as f64
     });
     (each as f64 - forgone).max(1.0)
 }
@@ -449,10 +449,10 @@ mod tests {
         run.plan.load = run.points[0].level.load;
         run.plan.protocol.requests_per_connection = Some(10);
         for round in &mut run.points[0].rounds {
-            round.tally.open.as_mut().unwrap().visits = Some(record::Visits {
-                due: 100,
-                forgone,
-                ..record::Visits::default()
+            round.tally.open.as_mut().unwrap().sessions = Some(record::Sessions {
+                scheduled: 100,
+                skipped: forgone,
+                ..record::Sessions::default()
             });
         }
         run

@@ -171,7 +171,7 @@ mod tests {
     fn the_reason_is_that_of_those_rounds_alone() {
         let mut run = dead(&[1], Kind::Reset, 0);
         let tally = &mut run.points[0].rounds[0].tally;
-        tally.due += 9;
+        tally.scheduled += 9;
         tally.observe_never_sent(9, Nanos::from_secs(1), Blame::Server);
         assert!(
             found(&run)[0]

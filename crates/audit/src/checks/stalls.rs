@@ -52,7 +52,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         // Everything that was due meanwhile is in the percentiles, but not what came of it after the window.
         return overload::late_stall(evidence).into_iter().collect();
     }
-    let knows_gaps = |summary: &Summary| summary.omission.is_some();
+    let knows_gaps = |summary: &Summary| summary.coordinated_omission.is_some();
     if evidence.summary.as_ref().is_some_and(knows_gaps) {
         return Vec::new(); // they are judged by what they hide
     }
@@ -281,7 +281,7 @@ mod tests {
     fn where_the_gaps_themselves_are_known_another_check_judges_them() {
         let mut run = run(&[50, 0, 50]);
         for round in &mut run.points[0].rounds {
-            round.tally.gaps = Some(Box::default());
+            round.tally.stalls = Some(Box::default());
         }
         assert_eq!(found(&run), []);
     }

@@ -15,7 +15,7 @@ use units::Rate;
 type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<Lost>)>;
 
 /// What comes of the self-test of a plan.
-type FloorOf = Box<dyn Fn(&Plan) -> Result<Floor, SelfTestError>>;
+type FloorOf = Box<dyn Fn(&Plan) -> Result<Baseline, SelfTestError>>;
 
 /// A bench whose rounds are made up.
 struct Fake {
@@ -67,7 +67,7 @@ impl Bench for Fake {
         self.machine.clone()
     }
 
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Floor, SelfTestError> {
+    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
         view.self_test();
         (self.floor)(plan)
     }
@@ -356,7 +356,7 @@ fn limited() -> Fake {
         let mut round = example::open_loop().points[0].rounds[0].clone();
         round.index = planned.round;
         let is_kept_up = rate_of(&planned.level) <= 500.0;
-        round.tally.ok_in_window = round.tally.due / if is_kept_up { 1 } else { 2 };
+        round.tally.ok_in_window = round.tally.scheduled / if is_kept_up { 1 } else { 2 };
         (Ok(round), None)
     })
 }
@@ -413,7 +413,7 @@ fn two_generators_that_fail_cost_no_round_by_one() {
     let by: Vec<Generators> = bench.measured.iter().map(|planned| planned.by).collect();
     assert_eq!(by, [One, Two, Two, One, One, One], "no more are tried");
     let run = desk.load();
-    let twin = run.points[0].twin.as_ref().unwrap();
+    let twin = run.points[0].split_generators.as_ref().unwrap();
     assert_eq!((run.points[0].rounds.len(), twin.rounds.len()), (4, 1));
     assert!(twin.failed.as_ref().unwrap().contains("hm") && !run.interrupted);
 }

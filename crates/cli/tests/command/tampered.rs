@@ -9,7 +9,7 @@ fn journal(bench: &Bench, name: &str, run: &Run) {
     let mut journal = Journal::create(&bench.path(name), run).unwrap();
     for (place, point) in run.points.iter().enumerate() {
         for round in &point.rounds {
-            let floor = point.floor.as_ref();
+            let floor = point.baseline.as_ref();
             journal
                 .append_round(place, &point.level, floor, round)
                 .unwrap();

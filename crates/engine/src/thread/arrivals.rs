@@ -12,7 +12,7 @@ use crate::schedule::{Schedule, Session};
 use crate::slot::{Pending, State};
 use kernel::Ring;
 use plan::{Load, Plan, Stretch};
-use record::{Awake, Blame};
+use record::{Blame, BusyPoll};
 use units::{Instant, Nanos};
 
 /// A thread that was paused for more than one part in so many of the window left its backlog behind by itself.
@@ -42,7 +42,7 @@ impl Schedule {
 impl<'p, R: Ring> Thread<'p, R> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
     pub(super) fn begin(&mut self, at: Instant, stretch: Stretch) {
-        self.is_watchful = self.schedule.is_some() || self.accounts.awake == Awake::Always;
+        self.is_watchful = self.schedule.is_some() || self.accounts.awake == BusyPoll::Always;
         let Some(schedule) = &mut self.schedule else {
             return self.offer_all(at);
         };
@@ -203,7 +203,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     fn begun(&mut self, due: Instant, belongs: bool) -> Pending {
         self.under_way += 1;
-        self.recorder.tally.due += u64::from(belongs);
+        self.recorder.tally.scheduled += u64::from(belongs);
         Pending { due, belongs }
     }
 
@@ -222,8 +222,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             if session.left == 0 && ended {
                 visits.time.record((self.clock - session.due).as_nanos());
             } else if is_early {
-                visits.ended_early += 1;
-                visits.forgone += session.left;
+                visits.aborted += 1;
+                visits.skipped += session.left;
             }
         }
     }
@@ -245,7 +245,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         if flight.belongs
             && let Some(open) = &mut self.recorder.tally.open
         {
-            open.observe_sent(flight.exchange.lateness(), waits);
+            open.observe_sent(flight.exchange.send_delay(), waits);
         }
     }
 

@@ -137,7 +137,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn take(&mut self, at: Instant) -> Option<Pending> {
         let belongs = self.quota.take(at)?;
         self.under_way += 1;
-        self.recorder.tally.due += u64::from(belongs);
+        self.recorder.tally.scheduled += u64::from(belongs);
         Some(Pending { due: at, belongs })
     }
 
@@ -181,7 +181,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn run_dry(&mut self, due: Pending) {
         self.under_way -= 1;
         let never = self.quota.give_up();
-        self.recorder.tally.due += never;
+        self.recorder.tally.scheduled += never;
         let count = never + u64::from(due.belongs);
         let age = self.clock - due.due;
         self.recorder

@@ -7,7 +7,7 @@
 
 use super::Thread;
 use kernel::Ring;
-use record::Awake;
+use record::BusyPoll;
 use units::{Instant, Nanos};
 
 impl<'p, R: Ring> Thread<'p, R> {
@@ -22,12 +22,12 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
         };
         let sleep = match self.accounts.awake {
-            Awake::Never => Instant::NEVER,
-            Awake::Always => Instant::ZERO,
+            BusyPoll::Never => Instant::NEVER,
+            BusyPoll::Always => Instant::ZERO,
             // What is due waits for a slot: no due can be met, and the server is to have the CPU.
-            Awake::Near(_) if self.is_behind() => Instant::NEVER,
-            Awake::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
-            Awake::Near(stretch) => before(due, stretch),
+            BusyPoll::Near(_) if self.is_behind() => Instant::NEVER,
+            BusyPoll::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
+            BusyPoll::Near(stretch) => before(due, stretch),
         };
         self.is_polling = sleep <= self.clock;
         until.min(due).min(sleep)
@@ -36,9 +36,9 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Until when a thread may sleep for which the load begins at `start`.
     pub(super) fn wake_by(&self, start: Instant) -> Instant {
         match self.accounts.awake {
-            Awake::Never => start,
-            Awake::Near(stretch) => before(start, stretch),
-            Awake::Always => self.clock,
+            BusyPoll::Never => start,
+            BusyPoll::Near(stretch) => before(start, stretch),
+            BusyPoll::Always => self.clock,
         }
     }
 

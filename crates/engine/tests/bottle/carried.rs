@@ -28,7 +28,7 @@ fn what_hangs_from_before_the_window_until_after_it_is_carried_over() {
         let tally = &round.tally;
         let number = u64::from(4 * pipeline);
         assert_eq!(
-            (tally.carried_over, tally.due, tally.started),
+            (tally.carried_over, tally.scheduled, tally.started),
             (number, 0, 0)
         );
         assert_eq!((tally.requests(), tally.errors()), (number, number));
@@ -52,7 +52,7 @@ fn what_hangs_from_before_the_window_until_after_it_is_carried_over() {
 fn what_ends_inside_the_window_stays_warm_ups_and_what_comes_next_is_the_windows() {
     let (round, _, _) = bottle(&short_window(MS * 120), silent(), Options::default());
     let tally = &round.tally;
-    assert_eq!((tally.carried_over, tally.due), (0, 4));
+    assert_eq!((tally.carried_over, tally.scheduled), (0, 4));
     assert_eq!(faults(tally, Kind::Timeout), 4);
 }
 
@@ -83,7 +83,10 @@ fn with_a_number_of_requests_nothing_is_carried_over() {
     plan.timeouts.exchange = MS * 160;
     let (round, seen, _) = bottle(&plan, silent(), Options::default());
     let tally = &round.tally;
-    assert_eq!((tally.carried_over, tally.due, tally.errors()), (0, 20, 20));
+    assert_eq!(
+        (tally.carried_over, tally.scheduled, tally.errors()),
+        (0, 20, 20)
+    );
     assert_eq!((round.sent_total.warmup, round.sent_total.sum()), (4, seen));
 }
 
@@ -100,6 +103,6 @@ fn a_window_shorter_than_the_pause_between_connects_holds_attempts_on_every_slot
         let (round, _, _) = bottle(&plan, refuse.clone(), Options::default());
         let refused = faults(&round.tally, Kind::ConnectRefused);
         // Attempts on each at 0, 1, 3, 7, 15, 31 and 63 ms.
-        assert_eq!((round.tally.due, refused), (14, 14), "{warmup:?}");
+        assert_eq!((round.tally.scheduled, refused), (14, 14), "{warmup:?}");
     }
 }

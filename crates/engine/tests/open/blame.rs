@@ -31,7 +31,7 @@ fn what_waits_for_a_connection_at_the_end_is_the_servers_fault_unless_the_run_wa
         let barrier = Barrier::new(1, &stop);
         let sim = Sim::new(1, Deaf(&stop, interrupts));
         let tally = assemble(0, vec![Thread::new(sim, &job, &barrier, 0, 0).run()]).tally;
-        assert!(tally.never_sent > 0 && tally.never_sent == tally.due);
+        assert!(tally.never_sent > 0 && tally.never_sent == tally.scheduled);
         let blamed = |each: &FaultCount| each.fault.blame == blame;
         assert!(tally.faults.iter().all(blamed), "{:?}", tally.faults);
     }

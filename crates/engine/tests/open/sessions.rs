@@ -1,7 +1,7 @@
 //! Connections that arrive by a schedule, each with a number of exchanges to ask, as httperf's do.
 
 use super::*;
-use record::Visits;
+use record::Sessions;
 
 const CONNECTING: Nanos = Nanos::from_micros(50);
 
@@ -22,8 +22,8 @@ fn at_most(mut plan: Plan, most: u32) -> Plan {
     plan
 }
 
-fn visits(round: &Round) -> &Visits {
-    open(round).visits.as_ref().expect("connections arrive")
+fn visits(round: &Round) -> &Sessions {
+    open(round).sessions.as_ref().expect("connections arrive")
 }
 
 /// The round, and when connections were opened, from the start of the window.
@@ -46,7 +46,11 @@ fn each_connection_is_opened_when_it_is_due_and_asks_its_requests_one_after_the_
             let wanted: Vec<Nanos> = schedule(&plan).take(60).collect();
             assert_eq!(connected, wanted, "{what}");
             let (tally, open) = (&round.tally, open(&round));
-            assert_eq!((tally.due, tally.ok), (60 * each, 60 * each), "{what}");
+            assert_eq!(
+                (tally.scheduled, tally.ok),
+                (60 * each, 60 * each),
+                "{what}"
+            );
             assert_eq!(
                 (tally.connects.established, tally.connects.in_window),
                 (60, 60)
@@ -58,7 +62,10 @@ fn each_connection_is_opened_when_it_is_due_and_asks_its_requests_one_after_the_
             assert_eq!(open.queued.max(), Some(0), "{what}");
             assert_eq!(open.generator_late.max(), Some(0), "{what}");
             let visits = visits(&round);
-            assert_eq!((visits.due, visits.ended_early, visits.forgone), (60, 0, 0));
+            assert_eq!(
+                (visits.scheduled, visits.aborted, visits.skipped),
+                (60, 0, 0)
+            );
             let (time, whole) = (&visits.time, connecting + each * service);
             assert_eq!(
                 (time.count(), time.min(), time.max()),
@@ -86,7 +93,11 @@ fn a_number_of_requests_is_shared_out_in_whole_connections_but_for_the_last() {
             let (round, _) = arrive(&plan, &Server::default());
             let what = format!("{number} by {each} on {threads}");
             assert_eq!(
-                (round.tally.due, round.tally.ok, visits(&round).due),
+                (
+                    round.tally.scheduled,
+                    round.tally.ok,
+                    visits(&round).scheduled
+                ),
                 (number, number, connections),
                 "{what}"
             );
@@ -128,7 +139,7 @@ fn a_window_holds_what_was_due_in_it_and_nothing_is_asked_after_it() {
     let mut plan = visiting("50", 5, Arrivals::Constant, Stop::Duration(MS * 1000));
     plan.warmup = MS * 300;
     let (round, seen) = bottle_with(&plan, &Server::default(), &Options::default());
-    assert_eq!((visits(&round).due, round.tally.due), (50, 250));
+    assert_eq!((visits(&round).scheduled, round.tally.scheduled), (50, 250));
     assert_eq!((round.sent_total.warmup, seen), (75, 325));
     // Each takes a second and some for its ten, so that only the first asks all of them.
     let server = Server {
@@ -138,10 +149,10 @@ fn a_window_holds_what_was_due_in_it_and_nothing_is_asked_after_it() {
     let plan = visiting("10", 10, Arrivals::Constant, Stop::Duration(MS * 1000));
     let (round, connected) = arrive(&plan, &server);
     let asked: u64 = (1..=10).sum();
-    assert_eq!((round.tally.due, round.tally.ok), (asked, asked));
-    assert_eq!((connected.len(), visits(&round).due), (10, 10));
+    assert_eq!((round.tally.scheduled, round.tally.ok), (asked, asked));
+    assert_eq!((connected.len(), visits(&round).scheduled), (10, 10));
     assert_eq!(
-        (visits(&round).time.count(), visits(&round).ended_early),
+        (visits(&round).time.count(), visits(&round).aborted),
         (1, 0)
     );
 }
@@ -156,7 +167,7 @@ fn threads_share_out_the_connections_of_one_schedule() {
             let (round, _) = bottle_with(&plan, &Server::default(), &Options::default());
             let before = |end: Nanos| schedule(&plan).take_while(|due| *due < end).count() as u64;
             let wanted = before(MS * 1000) - before(MS * 300);
-            assert_eq!(visits(&round).due, wanted, "{arrivals} {threads}");
+            assert_eq!(visits(&round).scheduled, wanted, "{arrivals} {threads}");
         }
     }
 }
@@ -173,10 +184,10 @@ fn a_connection_that_the_server_closes_early_leaves_the_rest_unasked() {
         let (round, connected) = arrive(&plan, &server);
         let tally = &round.tally;
         assert_eq!((tally.ok, tally.errors()), (50 * ok, 50 * failed));
-        assert_eq!((connected.len(), tally.due), (50, 50 * (ok + failed)));
+        assert_eq!((connected.len(), tally.scheduled), (50, 50 * (ok + failed)));
         let visits = visits(&round);
         assert_eq!(
-            (visits.due, visits.ended_early, visits.forgone),
+            (visits.scheduled, visits.aborted, visits.skipped),
             (50, 50, 50 * (10 - ok - failed))
         );
         assert_eq!(visits.time.count(), 0);
@@ -194,8 +205,15 @@ fn a_number_of_requests_is_exact_also_where_connections_end_early() {
         let mut plan = visiting("200", 10, Arrivals::Poisson, Stop::Requests(100));
         plan.threads = threads;
         let (round, seen) = bottle_with(&plan, &server, &Options::default());
-        assert_eq!((round.tally.due, round.tally.ok, seen), (100, 100, 100));
-        assert!(visits(&round).due >= 25, "{}", visits(&round).due);
+        assert_eq!(
+            (round.tally.scheduled, round.tally.ok, seen),
+            (100, 100, 100)
+        );
+        assert!(
+            visits(&round).scheduled >= 25,
+            "{}",
+            visits(&round).scheduled
+        );
     }
 }
 
@@ -208,10 +226,10 @@ fn a_connect_that_fails_costs_one_exchange_and_the_others_are_never_due() {
     let plan = visiting("100", 10, Arrivals::Constant, Stop::Duration(MS * 1000));
     let (round, _) = arrive(&plan, &server);
     let refused = faults(&round.tally, Kind::ConnectRefused);
-    assert_eq!((round.tally.due, refused), (100, 100));
+    assert_eq!((round.tally.scheduled, refused), (100, 100));
     let visits = visits(&round);
     assert_eq!(
-        (visits.due, visits.ended_early, visits.forgone),
+        (visits.scheduled, visits.aborted, visits.skipped),
         (100, 100, 900)
     );
 }
@@ -228,10 +246,10 @@ fn a_timeout_ends_its_connection_and_what_never_got_one_is_censored_once() {
     let (round, _) = arrive(&plan, &server);
     let tally = &round.tally;
     let (cut, never) = (faults(tally, Kind::Timeout), faults(tally, Kind::NeverSent));
-    assert_eq!((tally.due, visits(&round).due), (100, 100));
+    assert_eq!((tally.scheduled, visits(&round).scheduled), (100, 100));
     assert_eq!((cut + never, tally.ok), (100, 0));
     assert!(cut >= 40 && never >= 10, "{cut} {never}");
-    assert!(visits(&round).ended_early <= cut && visits(&round).time.count() == 0);
+    assert!(visits(&round).aborted <= cut && visits(&round).time.count() == 0);
 }
 
 proptest! {
@@ -273,16 +291,16 @@ proptest! {
         prop_assert!(tally.conserved());
         let seen: u64 = servers.iter().map(|server| server.requests).sum();
         prop_assert!(tally.ok <= seen && seen <= round.sent_total.sum());
-        prop_assert!(visits.time.count() + visits.ended_early <= visits.due);
-        prop_assert!(visits.forgone <= visits.ended_early * (each - 1).max(1));
-        prop_assert!(tally.due <= visits.due * each);
-        prop_assert!(tally.due + visits.forgone <= visits.due * each);
+        prop_assert!(visits.time.count() + visits.aborted <= visits.scheduled);
+        prop_assert!(visits.skipped <= visits.aborted * (each - 1).max(1));
+        prop_assert!(tally.scheduled <= visits.scheduled * each);
+        prop_assert!(tally.scheduled + visits.skipped <= visits.scheduled * each);
         prop_assert!(tally.connects.open_peak <= u64::from(connections));
         match stop {
-            Stop::Requests(number) => prop_assert!(tally.due <= number),
+            Stop::Requests(number) => prop_assert!(tally.scheduled <= number),
             Stop::Duration(span) => {
                 let due = schedule(&plan).take_while(|due| *due < span).count() as u64;
-                prop_assert_eq!(visits.due, due);
+                prop_assert_eq!(visits.scheduled, due);
             }
         }
     }

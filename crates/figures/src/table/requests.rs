@@ -14,7 +14,7 @@ pub(super) const RATES: &[Figure] = &[
         .csv("connections_per_second").cell("connections/s", 6, Plain).of(Shown::Arriving),
     Figure::new("rps.demanded", Unit::PerSecond,
         "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
-        |f, _| number(f.summary.rps_demanded(&f.point.level.load, &f.plan.protocol)))
+        |f, _| number(f.summary.rps_offered(&f.point.level.load, &f.plan.protocol)))
         .csv("rps_demanded").cell("offered/s", 5, Plain).of(Shown::Arriving),
     Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
         |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()

@@ -1,14 +1,15 @@
-//! Runs of an open loop: one server that takes what is due in turn, and a schedule that does not wait for it.
+//! Runs of an open loop: one server that takes what is scheduled in turn, and a schedule that does not wait for it.
 
 use super::{Act, Draw, Script, connected};
 use crate::{
-    Exchange, Floor, FloorTimes, Outcome, Round, Run, SentTotal, Tally, Visits, Waits, Window,
+    Baseline, BaselineTimes, Exchange, Outcome, Round, Run, SentTotal, Sessions, Tally, Waits,
+    Window,
 };
 use plan::{Arrivals, Arriving, Connect, Load, Pacing, Plan, Stop, Stretch};
 use stats::Histogram;
 use units::{Instant, Nanos, Rate};
 
-/// How long the generator takes from due to sent.
+/// The send delay that is the generator's own.
 const LATE: Nanos = Nanos::from_micros(55);
 
 /// Three rounds of a second at 2000 requests/s, which the server has time for.
@@ -28,10 +29,10 @@ pub fn overloaded() -> Run {
 }
 
 /// Three rounds of a second at 200 connections/s of 10 requests each, evenly; the server ends one in fifty early.
-pub fn visits() -> Run {
+pub fn sessions() -> Run {
     const EACH: u64 = 10;
-    const FORGONE: u64 = 14;
-    let load = exchanges(200 * EACH - FORGONE, Arrivals::Constant, 1_000);
+    const SKIPPED: u64 = 14;
+    let load = exchanges(200 * EACH - SKIPPED, Arrivals::Constant, 1_000);
     let mut run = play(load, Nanos::from_micros(300));
     run.plan.load = Load::Open {
         rate: Rate::per_second(200),
@@ -41,7 +42,7 @@ pub fn visits() -> Run {
     };
     run.plan.protocol.requests_per_connection = Some(EACH);
     run.points[0].level.load = run.plan.load;
-    run.points[0].floor = Some(floor(Rate::per_second(200)));
+    run.points[0].baseline = Some(baseline(Rate::per_second(200)));
     for round in &mut run.points[0].rounds {
         let mut time = Histogram::default();
         (0..196).for_each(|number| time.record(3_100_000 + number * 10_000));
@@ -50,10 +51,10 @@ pub fn visits() -> Run {
         (connects.in_window, connects.open_peak) = (199, 3);
         connects.open_at_start = 0;
         if let Some(open) = &mut round.tally.open {
-            open.visits = Some(Visits {
-                due: 200,
-                ended_early: 4,
-                forgone: FORGONE,
+            open.sessions = Some(Sessions {
+                scheduled: 200,
+                aborted: 4,
+                skipped: SKIPPED,
                 time,
             });
         }
@@ -85,7 +86,7 @@ fn play(load: Load, service: Nanos) -> Run {
     run.plan.connect = Connect::Lazy;
     run.points[0].level.load = run.plan.load;
     if let Load::Open { rate, .. } = load {
-        run.points[0].floor = Some(floor(rate));
+        run.points[0].baseline = Some(baseline(rate));
     }
     for round in &mut run.points[0].rounds {
         refill(round, &run.plan, service);
@@ -95,22 +96,22 @@ fn play(load: Load, service: Nanos) -> Run {
 }
 
 /// What the self-test found: a thousand exchanges in half a second, each far quicker than the server is.
-fn floor(rate: Rate) -> Floor {
-    Floor {
+fn baseline(rate: Rate) -> Baseline {
+    Baseline {
         rate,
         window: Nanos::from_millis(500),
-        exchanges: 1_012,
+        requests: 1_012,
         rps: 2_024.0,
         threads: 1,
-        response_us: FloorTimes {
+        response_us: BaselineTimes {
             p50: Some(48.5),
             p99: Some(112.0),
         },
-        generator_late_us: FloorTimes {
+        generator_late_us: BaselineTimes {
             p50: Some(6.5),
             p99: Some(31.0),
         },
-        cpu_per_exchange: Some(Nanos::from_nanos(14_200)),
+        cpu_per_request: Some(Nanos::from_nanos(14_200)),
         generator_busy: Some(0.031),
     }
 }
@@ -121,7 +122,8 @@ fn refill(round: &mut Round, plan: &Plan, service: Nanos) {
         return;
     };
     let seed = Stretch::Window.seed(plan.seed, round.index);
-    let due = Pacing::new(arrivals, rate, seed, 0, 1).take_while(|due| *due < span);
+    let scheduled =
+        Pacing::new(arrivals, rate, seed, 0, 1).take_while(|scheduled| *scheduled < span);
     let mut queue = Queue {
         window: round.window,
         limit: round.window.end + plan.timeouts.exchange,
@@ -139,7 +141,7 @@ fn refill(round: &mut Round, plan: &Plan, service: Nanos) {
     connected(&mut queue.tally);
     queue.tally.connects.open_at_start = 1;
     queue.tally.connects.open_peak = 1;
-    due.for_each(|due| queue.exchange(round.window.start + due));
+    scheduled.for_each(|scheduled| queue.exchange(round.window.start + scheduled));
     round.tally = queue.tally;
     round.sent_total = SentTotal {
         measure: round.tally.started,
@@ -159,12 +161,14 @@ struct Queue {
 }
 
 impl Queue {
-    fn exchange(&mut self, due: Instant) {
-        self.tally.due += 1;
-        let assigned = self.free.max(due);
+    fn exchange(&mut self, scheduled: Instant) {
+        self.tally.scheduled += 1;
+        let assigned = self.free.max(scheduled);
         if assigned >= self.limit {
             let blame = crate::Blame::Server;
-            return self.tally.observe_never_sent(1, self.limit - due, blame);
+            return self
+                .tally
+                .observe_never_sent(1, self.limit - scheduled, blame);
         }
         let sent = assigned + LATE;
         let done = sent
@@ -172,7 +176,7 @@ impl Queue {
             + Nanos::from_nanos(Act::ok(&mut self.draw).service.as_nanos() / 50);
         self.free = done;
         let exchange = Exchange {
-            due,
+            scheduled,
             sent,
             first: done,
             done,
@@ -180,14 +184,14 @@ impl Queue {
         self.tally.observe(&exchange, Outcome::Ok, 200);
         if let Some(open) = &mut self.tally.open {
             let waits = Waits {
-                queued: assigned - due,
+                queued: assigned - scheduled,
                 connecting: Nanos::ZERO,
             };
-            open.observe_sent(exchange.lateness(), waits);
+            open.observe_sent(exchange.send_delay(), waits);
         }
         self.tally.bytes_sent += super::REQUEST_BYTES;
         self.tally.bytes_received += super::HEAD_BYTES + super::BODY_BYTES;
-        self.tally.answers.observe(0, super::BODY_BYTES, None);
+        self.tally.bodies.observe(0, super::BODY_BYTES, None);
         if done < self.window.end {
             self.tally.ok_in_window += 1;
             self.tally.series.add(done - self.window.start, 1, 0);

@@ -240,7 +240,7 @@ struct Aside {
 }
 
 fn aside(run: &Run, elapsed: Nanos) -> Option<Aside> {
-    let twins = run.points.iter().flat_map(|point| &point.twin);
+    let twins = run.points.iter().flat_map(|point| &point.split_generators);
     let rounds: Vec<&Round> = run
         .points
         .iter()

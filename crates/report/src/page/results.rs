@@ -7,7 +7,7 @@ use crate::phrase::{micros, number, rate as per_second};
 use figures::Figures;
 use plan::{Connect, Load};
 use record::{
-    Awake, Effect, Figure, Grade, Latency, Point, Round, Rps, Run, Statistic, Summary, Tally,
+    BusyPoll, Effect, Figure, Grade, Latency, Point, Round, Rps, Run, Statistic, Summary, Tally,
     ThreadAccounts,
 };
 use stats::Histogram;
@@ -142,7 +142,7 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
     items.push(Item::named(
         "scheduled",
         Role::Plain,
-        units::count(summary.due()),
+        units::count(summary.scheduled()),
     ));
     let sent = tally.open.as_ref().map(|open| open.generator_late.count());
     items.extend(sent.map(|sent| Item::named("sent", Role::Plain, units::count(sent))));
@@ -167,7 +167,7 @@ fn open(of: &Figures<'_>) -> Vec<Row> {
     let service = Some(&open.service_us).filter(is_some);
     let service = service.map(|latency| Row::new("service time", times(of, latency, |_| false)));
     let waits = [
-        ("send delay", &open.lateness_us),
+        ("send delay", &open.send_delay_us),
         ("  queued", &open.queued_us),
         ("  connecting", &open.connecting_us),
         ("  generator", &open.generator_late_us),
@@ -186,18 +186,18 @@ fn visits(of: &Figures<'_>) -> Vec<Row> {
         .summary
         .open
         .as_ref()
-        .and_then(|open| open.visits.as_ref())
+        .and_then(|open| open.sessions.as_ref())
     else {
         return Vec::new();
     };
     let mut items = vec![
         Item::strong(per_second(visits.per_second)),
-        Item::named("scheduled", Role::Plain, units::count(visits.due)),
+        Item::named("scheduled", Role::Plain, units::count(visits.scheduled)),
         Item::named("opened", Role::Plain, units::count(visits.opened)),
     ];
-    items.extend((visits.ended_early > 0).then(|| {
-        let forgone = number(visits.forgone, "request", "requests");
-        Item::wrong(format!("{} ended early", units::count(visits.ended_early)))
+    items.extend((visits.aborted > 0).then(|| {
+        let forgone = number(visits.skipped, "request", "requests");
+        Item::wrong(format!("{} ended early", units::count(visits.aborted)))
             .and(Role::Plain, format!(" ({forgone} skipped)"))
     }));
     let rate = demoted(run, Figure::Counts, "connections/s", items);
@@ -259,7 +259,7 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
 
 /// What the instrument itself took, before the load.
 fn floor(point: &Point) -> Option<Row> {
-    let floor = point.floor.as_ref()?;
+    let floor = point.baseline.as_ref()?;
     let figures = [
         ("p50", floor.response_us.p50),
         ("p99", floor.response_us.p99),
@@ -473,17 +473,20 @@ fn waited(round: &Round) -> Option<f64> {
 
 /// The share of all threads' time that they spun on purpose; none where they slept whenever they waited.
 fn spun(round: &Round) -> Option<f64> {
-    let awake =
-        |thread: &&ThreadAccounts| !thread.awake.is_never() && thread.wall >= Round::SHARES_FROM;
+    let awake = |thread: &&ThreadAccounts| {
+        !thread.busy_poll.is_never() && thread.wall >= Round::SHARES_FROM
+    };
     let threads: Vec<&ThreadAccounts> = round.threads.iter().filter(awake).collect();
     let wall = sum(&threads, |thread| thread.wall);
-    let spun = sum(&threads, |thread| thread.spun);
+    let spun = sum(&threads, |thread| thread.busy_polled);
     (!threads.is_empty()).then(|| spun.as_secs_f64() / wall.as_secs_f64())
 }
 
 fn spinning(threads: &[&ThreadAccounts], share: f64) -> Item {
     let share = percent(share);
-    let always = threads.iter().any(|thread| thread.awake == Awake::Always);
+    let always = threads
+        .iter()
+        .any(|thread| thread.busy_poll == BusyPoll::Always);
     Item::plain(match always {
         true => format!("busy-polling all the time, {share}"),
         false => format!("busy-polling {share}"),
@@ -501,7 +504,9 @@ fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
         sum(threads, |thread| thread.system),
     );
     // Of spinning's own share in each nothing is known.
-    let has_spun = threads.iter().any(|thread| thread.spun > Nanos::ZERO);
+    let has_spun = threads
+        .iter()
+        .any(|thread| thread.busy_polled > Nanos::ZERO);
     if user + system < DIVISIBLE || has_spun {
         return item;
     }
@@ -563,7 +568,7 @@ mod tests {
             .iter_mut()
             .flat_map(|round| &mut round.threads)
         {
-            (thread.awake, thread.spun) = (Awake::Always, thread.wall);
+            (thread.busy_poll, thread.busy_polled) = (BusyPoll::Always, thread.wall);
         }
         assert!(!shown(&run, "generator").contains("per exchange"));
     }
@@ -590,13 +595,13 @@ mod tests {
     #[test]
     fn spinning_is_told_and_is_neither_busy_nor_cost() {
         let cases = [
-            (Awake::Never, 0, "run-queue wait 1.0 %  42."),
+            (BusyPoll::Never, 0, "run-queue wait 1.0 %  42."),
             (
-                Awake::Near(Nanos::from_micros(100)),
+                BusyPoll::Near(Nanos::from_micros(100)),
                 10,
                 "busy-polling 10 %  ",
             ),
-            (Awake::Always, 20, "busy-polling all the time, 20 %  "),
+            (BusyPoll::Always, 20, "busy-polling all the time, 20 %  "),
         ];
         let asleep = shown(&example::ok(), "generator");
         for (awake, percent, wanted) in cases {
@@ -606,8 +611,8 @@ mod tests {
                 .iter_mut()
                 .flat_map(|round| &mut round.threads);
             for thread in threads {
-                (thread.awake, thread.spun) = (awake, thread.wall * percent / 100);
-                thread.cpu += thread.spun;
+                (thread.busy_poll, thread.busy_polled) = (awake, thread.wall * percent / 100);
+                thread.cpu += thread.busy_polled;
             }
             let row = shown(&run, "generator");
             assert!(row.contains(wanted), "{row}");

@@ -12,7 +12,7 @@ const LONGEST: usize = 300;
 
 /// What is to be said of two generators; nothing where there was one.
 pub(super) fn rows(point: &Point) -> Vec<Row> {
-    let Some(twin) = &point.twin else {
+    let Some(twin) = &point.split_generators else {
         return Vec::new();
     };
     let mut rows = Vec::new();

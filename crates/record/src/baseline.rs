@@ -1,4 +1,4 @@
-//! The instrument's own floor: what an exchange costs when next to nothing is weighed.
+//! The baseline: what the load generator measures against the built-in server, which costs next to nothing.
 
 use crate::{Round, ThreadAccounts};
 use schemars::JsonSchema;
@@ -10,48 +10,48 @@ use units::{Nanos, Rate};
 /// own small server on loopback. So its times are those of the generator, of the kernel's loopback path and of the least of
 /// servers together; its exchanges went nowhere else, and are in no other count of the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Floor {
+pub struct Baseline {
     /// The rate at which it was measured: the load's, but no less than 200/s and no more than any generator could offer.
     pub rate: Rate,
     /// How long was measured.
     pub window: Nanos,
-    /// Exchanges that were due in it.
-    #[serde(rename = "requests", alias = "exchanges")]
-    pub exchanges: u64,
+    /// Exchanges that were scheduled in it.
+    #[serde(alias = "exchanges")]
+    pub requests: u64,
     /// Those of them that ended well before it closed, per second of it: the rate that was offered and answered.
     pub rps: f64,
     /// Generator threads.
     pub threads: u32,
-    /// Response time (done - due), in microseconds; null where the self-test, or its server, could not keep up, so that it is
-    /// how long a backlog was, and not the floor of anything.
-    pub response_us: FloorTimes,
+    /// Response time (done - scheduled), in microseconds; null where the self-test, or its server, could not keep up, so that it is
+    /// the length of a backlog, and no baseline.
+    pub response_us: BaselineTimes,
     /// What the generator itself took to send, in microseconds; likewise.
-    pub generator_late_us: FloorTimes,
+    pub generator_late_us: BaselineTimes,
     /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded; null
     /// where they hardly did anything but spin.
     #[serde(default)]
-    #[serde(rename = "cpu_per_request", alias = "cpu_per_exchange")]
-    pub cpu_per_exchange: Option<Nanos>,
+    #[serde(alias = "cpu_per_exchange")]
+    pub cpu_per_request: Option<Nanos>,
     /// The busiest generator thread's share of the window; null where it was too short for shares of time.
     pub generator_busy: Option<f64>,
 }
 
 /// Two percentiles of the self-test, in microseconds; null where the samples do not carry them (ten must lie beyond).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FloorTimes {
+pub struct BaselineTimes {
     /// The median.
     pub p50: Option<f64>,
     /// The 99th percentile.
     pub p99: Option<f64>,
 }
 
-/// Of what was due in the self-test so much may be unanswered at the window's end, beside one exchange a connection:
+/// Of what was scheduled in the self-test so much may be unanswered at the window's end, beside one exchange a connection:
 /// otherwise generator or server could not keep up.
-const BEHIND_MOST: f64 = 0.01;
+const BEHIND_MAX: f64 = 0.01;
 
-impl Floor {
+impl Baseline {
     /// What follows from the self-test's only round, at `rate` over `connections`; none where no exchange ended well.
-    pub fn of(round: &Round, rate: Rate, connections: u32) -> Option<Floor> {
+    pub fn of(round: &Round, rate: Rate, connections: u32) -> Option<Baseline> {
         let ended = round.tally.ok_in_window;
         let open = round.tally.open.as_ref()?;
         if ended == 0 {
@@ -59,22 +59,22 @@ impl Floor {
         }
         let cpu: Option<Nanos> = round.threads.iter().map(ThreadAccounts::worked).sum();
         let busy = round.generator_busy();
-        let due = round.tally.due;
-        let behind = due.saturating_sub(ended) as f64;
-        let kept_up = behind <= BEHIND_MOST * due as f64 + f64::from(connections);
+        let scheduled = round.tally.scheduled;
+        let behind = scheduled.saturating_sub(ended) as f64;
+        let kept_up = behind <= BEHIND_MAX * scheduled as f64 + f64::from(connections);
         let times = |times: &Histogram| match kept_up {
-            true => FloorTimes::of(times),
-            false => FloorTimes::default(),
+            true => BaselineTimes::of(times),
+            false => BaselineTimes::default(),
         };
-        Some(Floor {
+        Some(Baseline {
             rate,
             window: round.window.span(),
-            exchanges: due,
+            requests: scheduled,
             rps: round.rps(),
             threads: round.threads.len() as u32,
             response_us: times(&open.response),
             generator_late_us: times(&open.generator_late),
-            cpu_per_exchange: cpu.map(|cpu| cpu / ended),
+            cpu_per_request: cpu.map(|cpu| cpu / ended),
             generator_busy: busy,
         })
     }
@@ -85,10 +85,10 @@ impl Floor {
     }
 }
 
-impl FloorTimes {
-    fn of(times: &Histogram) -> FloorTimes {
+impl BaselineTimes {
+    fn of(times: &Histogram) -> BaselineTimes {
         let micros = |p| Some(times.quantile_if_carried(p)? as f64 / 1e3);
-        FloorTimes {
+        BaselineTimes {
             p50: micros(0.5),
             p99: micros(0.99),
         }
@@ -101,7 +101,7 @@ mod tests {
     use crate::{OpenTimes, Window};
     use units::Instant;
 
-    /// A second at 2000/s on one thread that was this busy; `ended` of the 2000 due ended in it, each 50 us after its due.
+    /// A second at 2000/s on one thread that was this busy; `ended` of the 2000 due ended in it, each 50 us after its intended start.
     fn round(ended: u64, busy: f64) -> Round {
         let mut round = Round {
             window: Window {
@@ -118,75 +118,75 @@ mod tests {
         let mut open = OpenTimes::default();
         open.response.record_n(50_000, ended);
         open.generator_late.record_n(5_000, ended);
-        (round.tally.due, round.tally.ok_in_window) = (2_000, ended);
+        (round.tally.scheduled, round.tally.ok_in_window) = (2_000, ended);
         round.tally.open = Some(Box::new(open));
         round
     }
 
-    fn floor(round: &Round) -> Option<Floor> {
-        Floor::of(round, Rate::per_second(2_000), 10)
+    fn baseline(round: &Round) -> Option<Baseline> {
+        Baseline::of(round, Rate::per_second(2_000), 10)
     }
 
     #[test]
     fn times_cost_and_rate_follow_from_the_round() {
-        let floor = floor(&round(2_000, 0.02)).unwrap();
+        let baseline = baseline(&round(2_000, 0.02)).unwrap();
         assert_eq!(
-            (floor.exchanges, floor.rps, floor.threads),
+            (baseline.requests, baseline.rps, baseline.threads),
             (2_000, 2_000.0, 1)
         );
-        assert_eq!(floor.cpu_per_exchange, Some(Nanos::from_micros(10)));
-        assert_eq!(floor.generator_busy, Some(0.02));
+        assert_eq!(baseline.cpu_per_request, Some(Nanos::from_micros(10)));
+        assert_eq!(baseline.generator_busy, Some(0.02));
         let near = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
-        assert!(near(floor.response_us.p50, 50.0) && near(floor.response_us.p99, 50.0));
-        assert!(near(floor.generator_late_us.p99, 5.0));
+        assert!(near(baseline.response_us.p50, 50.0) && near(baseline.response_us.p99, 50.0));
+        assert!(near(baseline.generator_late_us.p99, 5.0));
     }
 
     #[test]
     fn spinning_on_purpose_costs_no_exchange_anything() {
         let mut round = round(2_000, 0.9);
-        round.threads[0].spun = Nanos::from_millis(880);
+        round.threads[0].busy_polled = Nanos::from_millis(880);
         assert_eq!(
-            floor(&round).unwrap().cpu_per_exchange,
+            baseline(&round).unwrap().cpu_per_request,
             Some(Nanos::from_micros(10))
         );
         // A rest of a hundredth and less is unknown, and not nothing.
-        round.threads[0].spun = Nanos::from_millis(892);
-        assert_eq!(floor(&round).unwrap().cpu_per_exchange, None);
+        round.threads[0].busy_polled = Nanos::from_millis(892);
+        assert_eq!(baseline(&round).unwrap().cpu_per_request, None);
     }
 
     #[test]
     fn a_percentile_that_the_samples_do_not_carry_is_none() {
         let mut round = round(999, 0.02);
-        round.tally.due = 999;
-        let times = floor(&round).unwrap().response_us;
+        round.tally.scheduled = 999;
+        let times = baseline(&round).unwrap().response_us;
         assert!(times.p50.is_some() && times.p99.is_none());
     }
 
     #[test]
     fn times_of_a_self_test_that_did_not_keep_up_are_no_floor_whatever_the_bottleneck() {
-        // Of 2000 due one in a hundred may be behind, and one for each of ten connections.
+        // Of 2000 scheduled one in a hundred may be behind, and one for each of ten connections.
         for (ended, busy, known) in [
             (1_970, 0.5, true),
             (1_969, 0.5, false),
             (1_969, 0.99, false),
             (5, 0.99, false), // too few samples
         ] {
-            let floor = floor(&round(ended, busy)).unwrap();
-            assert_eq!(floor.kept_up(), known, "{ended} {busy}");
+            let baseline = baseline(&round(ended, busy)).unwrap();
+            assert_eq!(baseline.kept_up(), known, "{ended} {busy}");
             assert_eq!(
-                floor.generator_late_us.p50.is_some(),
+                baseline.generator_late_us.p50.is_some(),
                 known,
                 "{ended} {busy}"
             );
-            assert!(floor.cpu_per_exchange > Some(Nanos::ZERO));
+            assert!(baseline.cpu_per_request > Some(Nanos::ZERO));
         }
     }
 
     #[test]
     fn nothing_follows_from_a_round_in_which_nothing_ended_well_or_of_a_closed_loop() {
-        assert_eq!(floor(&round(0, 0.5)), None);
+        assert_eq!(baseline(&round(0, 0.5)), None);
         let mut closed = round(2_000, 0.5);
         closed.tally.open = None;
-        assert_eq!(floor(&closed), None);
+        assert_eq!(baseline(&closed), None);
     }
 }

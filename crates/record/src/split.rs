@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// What two generators did with a point's load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Twin {
+pub struct SplitGenerators {
     /// Its rounds, each the twin of the point's round of the same number.
     pub rounds: Vec<Round>,
     /// What follows from them.
@@ -57,7 +57,7 @@ impl Ratio {
     }
 }
 
-impl Twin {
+impl SplitGenerators {
     /// Recomputes all that follows from the rounds: its own, and the point's.
     pub fn compare(&mut self, point: &[Round]) {
         self.summary = Summary::of(&self.rounds);
@@ -118,13 +118,13 @@ mod tests {
         }
     }
 
-    fn compared(two: Vec<Round>, one: &[Round]) -> Twin {
-        let mut twin = Twin {
+    fn compared(two: Vec<Round>, one: &[Round]) -> SplitGenerators {
+        let mut split = SplitGenerators {
             rounds: two,
-            ..Twin::default()
+            ..SplitGenerators::default()
         };
-        twin.compare(one);
-        twin
+        split.compare(one);
+        split
     }
 
     #[test]
@@ -171,11 +171,11 @@ mod tests {
     #[test]
     fn there_is_no_ratio_to_nothing_nor_of_a_percentile_that_is_not_carried() {
         for (two, one) in [(0, 100), (100, 0), (0, 0)] {
-            let twin = compared(vec![round(0, two)], &[round(0, one)]);
-            assert_eq!(twin.rps_ratio, None, "{two} to {one}");
+            let split = compared(vec![round(0, two)], &[round(0, one)]);
+            assert_eq!(split.rps_ratio, None, "{two} to {one}");
         }
-        let twin = compared(vec![round(0, 5)], &[round(0, 5)]);
-        assert!(twin.rps_ratio.is_some() && twin.latency_p99_ratio.is_none());
+        let split = compared(vec![round(0, 5)], &[round(0, 5)]);
+        assert!(split.rps_ratio.is_some() && split.latency_p99_ratio.is_none());
         assert_eq!(compared(Vec::new(), &[round(0, 5)]).rps_ratio, None);
     }
 }
