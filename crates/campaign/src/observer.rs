@@ -8,7 +8,7 @@ use crate::planned_rounds::PlannedRound;
 use crate::server::Running;
 use crate::view::Follower;
 use engine::{Observer, Progress};
-use host::{Door, Found, Server, Watch};
+use host::{Found, Listener, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
 use record::{During, Known, Observed, Round, ServerEnd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,10 +124,10 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
         ));
     }
     let door = match endpoint {
-        Endpoint::Ip(address) => Door::Tcp(*address),
-        Endpoint::Unix(path) => Door::Unix(path),
+        Endpoint::Ip(address) => Listener::Tcp(*address),
+        Endpoint::Unix(path) => Listener::Unix(path),
     };
-    Found::by_door(door).map_err(|why| format!("{endpoint} {why}"))
+    Found::by_listener(door).map_err(|why| format!("{endpoint} {why}"))
 }
 
 /// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.

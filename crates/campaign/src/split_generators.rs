@@ -5,7 +5,7 @@
 
 use crate::generator::{Assignment, Command, Event, LONGEST};
 use engine::{Job, Observer, Progress, Rep};
-use kernel::process::{Heard, Piped};
+use kernel::process::{Message, Piped};
 use record::Round;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ pub(crate) fn round(
     }
     let plan = job.plan().for_two_generators();
     for (part, helper) in helpers.iter().enumerate() {
-        helper.say(line(&Assignment {
+        helper.send(line(&Assignment {
             plan: plan.clone(),
             endpoint: job.endpoint().clone(),
             awake: job.awake(),
@@ -78,7 +78,7 @@ fn line(message: &impl serde::Serialize) -> Vec<u8> {
 /// Two generators at work on one round.
 struct Pair {
     helpers: Vec<Piped>,
-    heard: Receiver<(usize, Heard)>,
+    heard: Receiver<(usize, Message)>,
     each: [Half; GENERATORS],
     is_told_to_stop: bool,
 }
@@ -96,7 +96,7 @@ struct Half {
 }
 
 impl Pair {
-    fn new(helpers: Vec<Piped>, heard: Receiver<(usize, Heard)>) -> Pair {
+    fn new(helpers: Vec<Piped>, heard: Receiver<(usize, Message)>) -> Pair {
         let now = kernel::clock::now();
         let half = || Half {
             heard_at: now,
@@ -122,8 +122,8 @@ impl Pair {
                 self.tell(&Command::Stop);
             }
             match self.heard.recv_timeout(LOOK) {
-                Ok((part, Heard::Line(line))) => self.hear(part, &line, observer)?,
-                Ok((part, Heard::End)) => self.ended(part)?,
+                Ok((part, Message::Line(line))) => self.hear(part, &line, observer)?,
+                Ok((part, Message::End)) => self.ended(part)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let now = kernel::clock::now();
@@ -147,7 +147,7 @@ impl Pair {
     fn tell(&self, command: &Command) {
         self.helpers
             .iter()
-            .for_each(|helper| helper.say(line(command)));
+            .for_each(|helper| helper.send(line(command)));
     }
 
     /// One of them has ended, which is well only when it has handed over its half.

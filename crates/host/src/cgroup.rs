@@ -1,4 +1,4 @@
-//! Control groups: what they have cost, and who is in them.
+//! Control groups: what they have cost, and which processes are in them.
 //!
 //! A group's clock keeps what ended processes took, which no process's clock does. There are two kinds: version 2, with
 //! one tree for everything (`cpu.stat`), and version 1, with a tree for each matter (`cpuacct.usage`).
@@ -69,7 +69,7 @@ impl Cgroup {
             .find(|group| group.accounts(root).is_some())
     }
 
-    /// The group that process `pid` is in, unless that is the one of everybody.
+    /// The group that process `pid` is in, unless that is the root group.
     pub(crate) fn of(root: &Root, pid: u32) -> Option<Cgroup> {
         let text = root.text(format!("/proc/{pid}/cgroup"))?;
         text.lines().find_map(|line| {
@@ -109,7 +109,7 @@ impl Cgroup {
         })
     }
 
-    /// Everybody in it and in the groups below it.
+    /// All processes in it and in the groups below it.
     pub(crate) fn pids(&self, root: &Root) -> BTreeSet<u32> {
         let mut pids = BTreeSet::new();
         let mut folders = vec![self.folder.clone()];

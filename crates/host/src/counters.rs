@@ -40,7 +40,7 @@ impl Ticks {
             })
         };
         Some(Ticks {
-            user: number(0)?.saturating_add(number(1)?), // of virtual machines' guests too, who are in it already
+            user: number(0)?.saturating_add(number(1)?), // of virtual machines' guests too, which are in it already
             system: number(2)?,
             idle: number(3)?.saturating_add(number(4)?),
             irq: number(5)?,
@@ -160,7 +160,7 @@ fn gauge(text: &str, group: &str, name: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Between two looks at the machine.
+/// Between two samples of the machine.
 #[derive(Debug)]
 pub(crate) struct Span {
     at: Instant,
@@ -170,7 +170,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The first look.
+    /// The first sample.
     pub(crate) fn open(root: &Root) -> Span {
         Span {
             at: kernel::clock::now(),

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a file. The longest we look at, cpuinfo, has about 2 KB a CPU.
+/// The most that is read of a file. The longest that is read, cpuinfo, has about 2 KB a CPU.
 const MOST_BYTES: u64 = 4 << 20;
 /// The most names that are taken of a folder: more than a process may have descriptors by default, or a machine has
 /// processes.
@@ -47,7 +47,7 @@ impl Root {
         self.read(path).ok()
     }
 
-    /// The same, for whom it matters why not.
+    /// The same, with the reason why not.
     ///
     /// # Errors
     /// Why it cannot be read.

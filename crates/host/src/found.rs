@@ -1,4 +1,4 @@
-//! A server that somebody else started: found by its process, its name, its port or its control group.
+//! A server that weigh did not start: found by its process, its name, its port or its control group.
 //!
 //! What descends from its roots is its tree; what has once been seen in the tree stays part of it, so that a daemon that
 //! left its parent is not lost. We ourselves, and whatever we started, are never part of it.
@@ -22,13 +22,13 @@ pub struct Found {
     /// All that were seen to belong to it when it was last looked at.
     known: BTreeSet<Process>,
     census: Census,
-    /// The group that was named, if one was: whoever is in it is the server.
+    /// The group that was named, if one was: all processes in it are the server.
     group: Option<Cgroup>,
 }
 
 /// A listening socket of the target, by address or path.
 #[derive(Debug, Clone, Copy)]
-pub enum Door<'a> {
+pub enum Listener<'a> {
     /// TCP.
     Tcp(SocketAddr),
     /// A Unix-domain socket.
@@ -39,7 +39,7 @@ impl Found {
     /// The tree of process `pid`.
     ///
     /// # Errors
-    /// A sentence's end: why that is nobody's tree.
+    /// A sentence's end: why no tree was found.
     pub fn by_pid(pid: u32) -> Result<Found, String> {
         if pid == std::process::id() {
             return Err("is weigh itself".into());
@@ -57,7 +57,7 @@ impl Found {
         named(&Root::machine(), name, &kernel::process::all()).map(Found::of)
     }
 
-    /// The trees of whoever listens on TCP port `port` of this machine.
+    /// The trees of the processes that listen on TCP port `port` of this machine.
     ///
     /// # Errors
     /// As above.
@@ -66,20 +66,20 @@ impl Found {
         holding(&root, &sockets::listening_on_port(&root, port)).map(Found::of)
     }
 
-    /// The trees of whoever listens where the target is.
+    /// The trees of the processes that listen where the target is.
     ///
     /// # Errors
     /// As above.
-    pub fn by_door(door: Door<'_>) -> Result<Found, String> {
+    pub fn by_listener(at: Listener<'_>) -> Result<Found, String> {
         let root = Root::machine();
-        let sockets = match door {
-            Door::Tcp(address) => sockets::listening(&root, address),
-            Door::Unix(path) => unix_sockets(&root, path),
+        let sockets = match at {
+            Listener::Tcp(address) => sockets::listening(&root, address),
+            Listener::Unix(path) => unix_sockets(&root, path),
         };
         holding(&root, &sockets).map(Found::of)
     }
 
-    /// Whoever is in the control group that is called `path`.
+    /// All processes in the control group that is called `path`.
     ///
     /// # Errors
     /// As above.
@@ -116,7 +116,7 @@ impl Found {
     }
 
     /// The tree as it is now.
-    pub(crate) fn look(&mut self) -> Vec<Stat> {
+    pub(crate) fn sample(&mut self) -> Vec<Stat> {
         let tree = match &self.group {
             Some(group) => inside(group),
             None => tree(&self.census.all(), &self.known),
@@ -125,8 +125,8 @@ impl Found {
         tree
     }
 
-    /// The same with less effort, soon after a look: strangers are taken as they were.
-    pub(crate) fn glance(&mut self) -> Vec<Stat> {
+    /// The same with less effort, soon after a full sample: strangers are taken as they were.
+    pub(crate) fn sample_again(&mut self) -> Vec<Stat> {
         let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
         let tree = match &self.group {
             Some(group) => inside(group),
@@ -140,13 +140,13 @@ impl Found {
     }
 }
 
-/// Everybody in a group.
+/// All processes in a group.
 fn inside(group: &Cgroup) -> Vec<Stat> {
     let pids = group.pids(&Root::machine());
     pids.into_iter().filter_map(Stat::read).collect()
 }
 
-/// Everybody of `all` who is known or descends from somebody who is.
+/// The processes of `all` that are known or descend from one that is.
 fn tree(all: &[Stat], known: &BTreeSet<Process>) -> Vec<Stat> {
     let me = std::process::id();
     let mut pids = BTreeSet::new();
@@ -186,7 +186,7 @@ fn unix_sockets(root: &Root, path: &Path) -> BTreeSet<u64> {
     sockets.map(|(inode, _)| inode).collect()
 }
 
-/// The roots of those who hold one of `sockets`.
+/// The roots of the processes that hold one of `sockets`.
 fn holding(root: &Root, sockets: &BTreeSet<u64>) -> Result<BTreeSet<Process>, String> {
     if sockets.is_empty() {
         return Err(
@@ -197,7 +197,7 @@ fn holding(root: &Root, sockets: &BTreeSet<u64>) -> Result<BTreeSet<Process>, St
     let mut pids = owners.pids;
     let is_us = pids.remove(&std::process::id());
     if pids.len() > 1 {
-        pids.remove(&1); // who opened the door for a service, and holds everybody's
+        pids.remove(&1); // socket activation: init opened it for a service, and holds those of all
     }
     let all = kernel::process::all();
     let roots = roots(&all, &pids);
@@ -378,11 +378,11 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let refused = "is listened on by weigh itself";
-        assert_eq!(Found::by_door(Door::Tcp(at)).unwrap_err(), refused);
+        assert_eq!(Found::by_listener(Listener::Tcp(at)).unwrap_err(), refused);
         assert_eq!(Found::by_port(at.port()).unwrap_err(), refused);
         drop(listener);
         assert!(
-            Found::by_door(Door::Tcp(at))
+            Found::by_listener(Listener::Tcp(at))
                 .unwrap_err()
                 .starts_with("has no listener")
         );

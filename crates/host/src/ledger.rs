@@ -1,14 +1,14 @@
 //! What a tree of processes took between two moments, while some of them come and go.
 //!
-//! Two sums are kept, and the larger is the answer. The first is of the *edges*: everybody's own clock, what everybody
-//! keeps of the children it has waited for (in ticks), and what those took whom we have reaped ourselves, at the end
-//! less at the start. Whoever ends moves from its own clock into its parent's account, so that this sum loses nothing,
-//! as long as somebody of the tree waits for each that ends. The second is of the clocks *seen*: of everybody who was
-//! there at one of the looks, the last reading less the first. It needs nobody to wait for anybody, but what ended took
-//! after the last look is not in it.
+//! Two sums are kept, and the larger is the answer. The first is of the *edges*: each process's own clock, what it keeps of
+//! the children it has waited for (in ticks), and what the processes took that we have reaped ourselves, at the end less
+//! at the start. A process that ends moves from its own clock into its parent's account, so that this sum loses nothing,
+//! as long as a process of the tree waits for each that ends. The second is of the clocks *seen*: of each process that was
+//! there at one of the samples, the last reading less the first. It does not depend on waiting, but what a process took
+//! between its last sample and its end is not in it.
 //!
-//! Where an account can have been lost (whoever ended was left to somebody outside of the tree, or a parent does not
-//! want to know), the sum is a lower bound, and says so.
+//! Where an account can have been lost (an orphan was adopted by a process outside of the tree, or a parent ignores
+//! SIGCHLD), the sum is a lower bound, and says so.
 
 use kernel::accounts::Usage;
 use kernel::process::{Process, Stat, span_of};
@@ -21,25 +21,25 @@ const CUT_OFF_TICKS: u64 = 2;
 
 /// A process, with its exact clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sight {
+pub(crate) struct ProcessSample {
     pub(crate) stat: Stat,
     pub(crate) cpu: Nanos,
 }
 
-impl Sight {
-    pub(crate) fn of(stat: Stat) -> Sight {
-        Sight {
+impl ProcessSample {
+    pub(crate) fn of(stat: Stat) -> ProcessSample {
+        ProcessSample {
             stat,
             cpu: stat.own_cpu(),
         }
     }
 }
 
-/// Everybody at one moment.
+/// All processes of a tree at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Look {
-    pub(crate) sights: Vec<Sight>,
-    /// What those took whom we have reaped so far.
+pub(crate) struct TreeSample {
+    pub(crate) samples: Vec<ProcessSample>,
+    /// CPU time of the processes that we have reaped so far.
     pub(crate) reaped: Usage,
 }
 
@@ -64,31 +64,31 @@ struct Entry {
 /// A tree between two moments.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    first: Look,
-    /// When it was opened, in ticks since boot: whoever started later took nothing before.
+    first: TreeSample,
+    /// When it was opened, in ticks since boot: a process that started later took nothing before.
     opened_ticks: u64,
     entries: BTreeMap<u32, Entry>,
-    /// What those took whose number was given to another.
+    /// CPU time of processes whose number was given to another.
     buried: Nanos,
-    /// What those had taken before who are older than the window and joined in it.
+    /// CPU time before the window of older processes that joined the tree within it.
     brought: Nanos,
     is_changed: bool,
 }
 
 impl Ledger {
-    /// Opens the account of everybody in `first`, at `opened_ticks` since boot.
-    pub(crate) fn open(first: Look, opened_ticks: u64) -> Ledger {
-        let entry = |sight: &Sight| {
+    /// Opens the account of all processes in `first`, at `opened_ticks` since boot.
+    pub(crate) fn open(first: TreeSample, opened_ticks: u64) -> Ledger {
+        let entry = |sample: &ProcessSample| {
             let entry = Entry {
-                process: sight.stat.process,
-                base: sight.cpu,
-                last: sight.cpu,
+                process: sample.stat.process,
+                base: sample.cpu,
+                last: sample.cpu,
                 is_gone: false,
             };
             (entry.process.pid, entry)
         };
         Ledger {
-            entries: first.sights.iter().map(entry).collect(),
+            entries: first.samples.iter().map(entry).collect(),
             first,
             opened_ticks,
             buried: Nanos::ZERO,
@@ -118,12 +118,12 @@ impl Ledger {
         }
     }
 
-    /// Somebody is of the tree: known already, or come.
-    pub(crate) fn meet(&mut self, sight: &Sight) {
-        let Process { pid, start_ticks } = sight.stat.process;
+    /// Adds a process of the tree, or updates it if it is known already.
+    pub(crate) fn meet(&mut self, sample: &ProcessSample) {
+        let Process { pid, start_ticks } = sample.stat.process;
         match self.entries.get_mut(&pid) {
-            Some(entry) if entry.process == sight.stat.process => {
-                (entry.last, entry.is_gone) = (entry.last.max(sight.cpu), false);
+            Some(entry) if entry.process == sample.stat.process => {
+                (entry.last, entry.is_gone) = (entry.last.max(sample.cpu), false);
                 return;
             }
             Some(entry) => self.buried += entry.last.saturating_sub(entry.base),
@@ -131,28 +131,28 @@ impl Ledger {
         }
         let is_new = start_ticks >= self.opened_ticks;
         if !is_new {
-            self.brought += sight.cpu + sight.stat.children.cpu();
+            self.brought += sample.cpu + sample.stat.children.cpu();
         }
         let entry = Entry {
-            process: sight.stat.process,
-            base: if is_new { Nanos::ZERO } else { sight.cpu },
-            last: sight.cpu,
+            process: sample.stat.process,
+            base: if is_new { Nanos::ZERO } else { sample.cpu },
+            last: sample.cpu,
             is_gone: false,
         };
         self.entries.insert(pid, entry);
         self.is_changed = true;
     }
 
-    /// Closes the account: `last` is everybody now. `keeps_all` says that we reap whoever is left behind, and that nobody
-    /// of the tree refuses its children's accounts.
-    pub(crate) fn close(mut self, last: &Look, keeps_all: bool) -> Taken {
-        for sight in &last.sights {
-            self.meet(sight);
+    /// Closes the account: `last` has all processes now. `keeps_all` says that we reap all orphans, and that no process of
+    /// the tree ignores SIGCHLD.
+    pub(crate) fn close(mut self, last: &TreeSample, keeps_all: bool) -> Taken {
+        for sample in &last.samples {
+            self.meet(sample);
         }
         let is_there = |process: Process| {
-            last.sights
+            last.samples
                 .iter()
-                .any(|sight| sight.stat.process == process)
+                .any(|sample| sample.stat.process == process)
         };
         self.is_changed |= self.entries.values().any(|entry| !is_there(entry.process));
         let differences = self
@@ -178,28 +178,29 @@ impl Ledger {
 }
 
 /// The sum at an edge.
-fn edge(look: &Look) -> Nanos {
-    let sights = look.sights.iter();
-    let there: Nanos = sights
-        .map(|sight| sight.cpu + sight.stat.children.cpu())
+fn edge(tree: &TreeSample) -> Nanos {
+    let samples = tree.samples.iter();
+    let there: Nanos = samples
+        .map(|sample| sample.cpu + sample.stat.children.cpu())
         .sum();
-    there + look.reaped.cpu()
+    there + tree.reaped.cpu()
 }
 
 /// What parents keep of their children, in ticks.
-fn kept(look: &Look) -> u64 {
-    let each = |sight: &Sight| sight.stat.children.user + sight.stat.children.system;
-    look.sights.iter().map(each).sum()
+fn kept(tree: &TreeSample) -> u64 {
+    let each = |sample: &ProcessSample| sample.stat.children.user + sample.stat.children.system;
+    tree.samples.iter().map(each).sum()
 }
 
 /// User's and the kernel's parts at an edge.
-fn parts(look: &Look) -> Sampled {
-    let sum = |of: fn(&Stat) -> u64| span_of(look.sights.iter().map(|sight| of(&sight.stat)).sum());
+fn parts(tree: &TreeSample) -> Sampled {
+    let sum =
+        |of: fn(&Stat) -> u64| span_of(tree.samples.iter().map(|sample| of(&sample.stat)).sum());
     let user = sum(|stat| stat.own.user + stat.children.user);
     let system = sum(|stat| stat.own.system + stat.children.system);
     Sampled {
-        user: user + look.reaped.user,
-        kernel: system + look.reaped.system,
+        user: user + tree.reaped.user,
+        kernel: system + tree.reaped.system,
     }
 }
 
@@ -218,22 +219,22 @@ mod tests {
     use kernel::process::Ticks;
 
     /// A process that started at tick `start`, whose clock shows `cpu` ms and which keeps `kept` ticks of its children.
-    fn sight(pid: u32, start: u64, cpu: u64, kept: u64) -> Sight {
+    fn sample(pid: u32, start: u64, cpu: u64, kept: u64) -> ProcessSample {
         let text = format!(
             "{pid} (x) S 1 1 1 0 0 0 0 0 0 0 {} 0 0 {kept} 0 0 1 0 {start} 0",
             cpu / 10
         );
         let stat = Stat::parse(&text).unwrap();
-        Sight {
+        ProcessSample {
             stat,
             cpu: Nanos::from_millis(cpu),
         }
     }
 
-    fn look(sights: &[Sight]) -> Look {
-        Look {
-            sights: sights.to_vec(),
-            ..Look::default()
+    fn tree(samples: &[ProcessSample]) -> TreeSample {
+        TreeSample {
+            samples: samples.to_vec(),
+            ..TreeSample::default()
         }
     }
 
@@ -244,8 +245,8 @@ mod tests {
     #[test]
     fn those_that_stay_are_charged_the_difference_of_their_clocks() {
         for keeps_all in [true, false] {
-            let ledger = Ledger::open(look(&[sight(7, 1, 100, 50), sight(8, 1, 30, 0)]), 100);
-            let last = look(&[sight(7, 1, 350, 50), sight(8, 1, 90, 0)]);
+            let ledger = Ledger::open(tree(&[sample(7, 1, 100, 50), sample(8, 1, 30, 0)]), 100);
+            let last = tree(&[sample(7, 1, 350, 50), sample(8, 1, 90, 0)]);
             assert_eq!(millis(ledger.close(&last, keeps_all)), (310, false));
         }
     }
@@ -253,30 +254,30 @@ mod tests {
     #[test]
     fn a_child_that_came_and_went_is_in_what_its_parent_keeps() {
         for (keeps_all, lower_bound) in [(true, false), (false, true)] {
-            let ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
-            let last = look(&[sight(7, 1, 110, 20)]);
+            let ledger = Ledger::open(tree(&[sample(7, 1, 100, 0)]), 100);
+            let last = tree(&[sample(7, 1, 110, 20)]);
             assert_eq!(millis(ledger.close(&last, keeps_all)), (210, lower_bound));
         }
     }
 
     #[test]
     fn a_child_that_was_there_before_counts_from_then_on_even_when_it_is_reaped() {
-        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0), sight(8, 1, 900, 0)]), 100);
+        let mut ledger = Ledger::open(tree(&[sample(7, 1, 100, 0), sample(8, 1, 900, 0)]), 100);
         ledger.read(8, Some(Nanos::from_millis(950)));
         ledger.read(8, None);
         // 1000 ms were its whole life, of which 100 fell into the window.
-        let last = look(&[sight(7, 1, 110, 100)]);
+        let last = tree(&[sample(7, 1, 110, 100)]);
         assert_eq!(millis(ledger.close(&last, true)), (110, false));
     }
 
     #[test]
     fn what_nobody_kept_is_known_from_the_last_look_and_is_a_lower_bound() {
         for keeps_all in [true, false] {
-            let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
-            ledger.meet(&sight(9, 120, 40, 0));
+            let mut ledger = Ledger::open(tree(&[sample(7, 1, 100, 0)]), 100);
+            ledger.meet(&sample(9, 120, 40, 0));
             ledger.read(9, Some(Nanos::from_millis(300)));
             ledger.read(9, None);
-            let last = look(&[sight(7, 1, 150, 0)]);
+            let last = tree(&[sample(7, 1, 150, 0)]);
             assert_eq!(
                 millis(ledger.close(&last, keeps_all)),
                 (350, true),
@@ -287,26 +288,26 @@ mod tests {
 
     #[test]
     fn whoever_is_older_than_the_window_is_charged_from_when_it_was_met() {
-        let mut ledger = Ledger::open(look(&[]), 100);
-        ledger.meet(&sight(9, 99, 5_000, 0));
-        let last = look(&[sight(9, 99, 5_030, 0)]);
+        let mut ledger = Ledger::open(tree(&[]), 100);
+        ledger.meet(&sample(9, 99, 5_000, 0));
+        let last = tree(&[sample(9, 99, 5_030, 0)]);
         assert_eq!(millis(ledger.close(&last, false)), (30, true));
     }
 
     #[test]
     fn a_number_that_is_given_to_another_does_not_take_the_first_ones_time() {
-        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
+        let mut ledger = Ledger::open(tree(&[sample(7, 1, 100, 0)]), 100);
         ledger.read(7, Some(Nanos::from_millis(180)));
-        let last = look(&[sight(7, 150, 20, 0)]);
+        let last = tree(&[sample(7, 150, 20, 0)]);
         assert_eq!(millis(ledger.close(&last, false)), (100, true));
     }
 
     #[test]
     fn those_whom_we_reaped_are_charged_once() {
-        let mut ledger = Ledger::open(look(&[sight(7, 1, 100, 0)]), 100);
-        ledger.meet(&sight(9, 120, 60, 0));
+        let mut ledger = Ledger::open(tree(&[sample(7, 1, 100, 0)]), 100);
+        ledger.meet(&sample(9, 120, 60, 0));
         ledger.read(9, None);
-        let mut last = look(&[sight(7, 1, 150, 0)]);
+        let mut last = tree(&[sample(7, 1, 150, 0)]);
         last.reaped = Usage {
             user: Nanos::from_millis(50),
             system: Nanos::from_millis(20),

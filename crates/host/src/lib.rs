@@ -18,7 +18,7 @@ mod cpus;
 mod machine;
 // and what was counted on it;
 mod counters;
-// who is a server,
+// which processes are a server,
 mod cgroup;
 mod found;
 mod sockets;
@@ -28,7 +28,7 @@ mod memory;
 mod observer;
 mod quotas;
 
-pub use found::{Door, Found};
+pub use found::{Found, Listener};
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};
 

@@ -19,12 +19,12 @@ pub fn machine() -> Machine {
         clock_reading_ns: kernel::clock::reading_cost().as_nanos(),
         open_files: (found.soft, kernel::limits::open_files().soft),
         local_ports: kernel::limits::local_port_range(),
-        ..told(&Root::machine())
+        ..read_from(&Root::machine())
     }
 }
 
 /// What the files below `root` tell.
-fn told(root: &Root) -> Machine {
+fn read_from(root: &Root) -> Machine {
     let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
     let clocksource = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     Machine {
@@ -200,12 +200,12 @@ mod tests {
             load_average: Some(0.25),
             ..Machine::default()
         };
-        assert_eq!(told(&tree.root), wanted);
+        assert_eq!(read_from(&tree.root), wanted);
     }
 
     #[test]
     fn a_machine_that_tells_nothing_has_no_facts() {
-        assert_eq!(told(&fixture(&[]).root), Machine::default());
+        assert_eq!(read_from(&fixture(&[]).root), Machine::default());
     }
 
     #[test]

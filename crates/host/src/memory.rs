@@ -14,7 +14,7 @@ const MOST_THREADS: usize = 256;
 /// The most processes whose memory is read.
 const MOST_PROCESSES: usize = 4096;
 
-/// The PSS of `pids` together in bytes; none where one of them may not be read. Who has gone holds nothing.
+/// The PSS of `pids` together in bytes; none where one of them may not be read. A process that has ended holds nothing.
 pub(crate) fn pss(root: &Root, pids: &[u32]) -> Option<u64> {
     if pids.is_empty() || pids.len() > MOST_PROCESSES {
         return None;

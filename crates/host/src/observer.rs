@@ -1,15 +1,15 @@
 //! What a server costs over a round, and the machine beside it.
 //!
-//! Within the window it looks ten times a second, and then only at clocks that it knows and for processes that have
-//! come: what was there and has gone is then known to a tenth of a second, however its parents treat its account. At the
-//! window's edges it looks for everybody; what is dear to read, memory and descriptors, it reads around the round.
+//! Within the window it samples ten times a second, and then only clocks that it knows and processes that have come:
+//! what was there and has gone is then known to a tenth of a second, however its parents treat its account. At the
+//! window's edges it samples all processes; what is expensive to read, memory and descriptors, it reads around the round.
 
 use crate::cgroup::{Accounts, Cgroup};
 use crate::counters::{Span, irq_apart};
 use crate::cpus;
 use crate::files::Root;
 use crate::found::Found;
-use crate::ledger::{Ledger, Look, Sight, Taken, sampled_between};
+use crate::ledger::{Ledger, ProcessSample, Taken, TreeSample, sampled_between};
 use crate::memory;
 use crate::quotas::Quotas;
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
@@ -20,23 +20,23 @@ use record::{
 use std::collections::BTreeSet;
 use units::{Instant, Nanos};
 
-/// The signal that tells a parent of its child's end; whoever ignores it has no accounts of its children kept.
+/// The signal that tells a parent of its child's end; of a process that ignores it no accounts of its children are kept.
 const CHILD_SIGNAL: u32 = 17;
 
 /// Processes that are observed as one server.
 #[derive(Debug)]
 pub enum Server<'a> {
-    /// We started it: whoever is left behind, we reap.
+    /// We started it, and reap its orphans.
     Started(&'a mut Child),
-    /// Somebody else did.
+    /// We found it.
     Found(&'a mut Found),
 }
 
 impl Server<'_> {
     fn stats(&mut self) -> Vec<Stat> {
         match self {
-            Server::Started(child) => child.look(),
-            Server::Found(found) => found.look(),
+            Server::Started(child) => child.sample(),
+            Server::Found(found) => found.sample(),
         }
     }
 
@@ -47,14 +47,14 @@ impl Server<'_> {
         }
     }
 
-    /// Everybody now, soon after all of them were looked up: at the edges of a window each look is a disturbance.
-    fn glance(&mut self) -> Look {
+    /// All processes now, soon after a full sample: at the edges of a window each reading is a disturbance.
+    fn sample_again(&mut self) -> TreeSample {
         let stats = match self {
-            Server::Started(child) => child.glance(),
-            Server::Found(found) => found.glance(),
+            Server::Started(child) => child.sample_again(),
+            Server::Found(found) => found.sample_again(),
         };
-        Look {
-            sights: stats.into_iter().map(Sight::of).collect(),
+        TreeSample {
+            samples: stats.into_iter().map(ProcessSample::of).collect(),
             reaped: self.reaped(),
         }
     }
@@ -72,7 +72,7 @@ impl Server<'_> {
         stats.map(|stat| stat.process.pid).collect()
     }
 
-    /// The group whose clock is the server's: the one that was named, or one that holds nobody else.
+    /// The group whose clock is the server's: the one that was named, or one that holds no other process.
     fn group(&self, root: &Root, members: &[u32]) -> Option<Cgroup> {
         if let Server::Found(found) = self
             && let Some(group) = found.group()
@@ -86,7 +86,7 @@ impl Server<'_> {
         (is_alone && is_whole).then_some(group)
     }
 
-    /// Whose footprint this is, as it is now; `by` says how it was known.
+    /// The observed server as it is now; `by` says how it was known.
     pub fn observed(&mut self, by: Known) -> Observed {
         let root = Root::machine();
         let pids = self.pids();
@@ -113,7 +113,7 @@ impl Server<'_> {
 pub struct Watch {
     root: Root,
     memory: Memory,
-    /// Whether interrupts are in nobody's clock, where the kernel says.
+    /// Whether interrupts are in no process's clock, where the kernel says.
     irq_apart: Option<bool>,
     /// The CPU quotas of this process, and of the server.
     quotas: Quotas,
@@ -142,10 +142,10 @@ struct Open {
     /// The group whose clock is read, with what it showed at first.
     group: Option<(Cgroup, Accounts)>,
     switches: Option<Vec<(u32, Switches)>>,
-    /// Who was there at the last look, of all processes of the machine.
+    /// All processes of the machine at the last sample.
     strangers: BTreeSet<u32>,
     newest: Option<u32>,
-    /// Whoever was the newest at first: one with a lower number means that numbers have begun anew.
+    /// The newest process at first: one with a lower number means that numbers have begun anew.
     newest_at_first: Option<u32>,
 }
 
@@ -262,7 +262,7 @@ impl Watch {
         }
     }
 
-    /// Adds what this look took of the calling thread's time since `began`.
+    /// Adds what this sample took of the calling thread's time since `began`.
     fn charge(&mut self, began: Nanos) {
         if let Some(window) = &mut self.window {
             window.observing += thread_cpu().saturating_sub(began);
@@ -275,12 +275,12 @@ impl Open {
         let newest = newest();
         let strangers = pids().into_iter().collect();
         let uptime = ticks_of(uptime(root));
-        let look = server.glance();
-        let members = living(&look);
+        let tree = server.sample_again();
+        let members = living(&tree);
         let group = server.group(root, &members);
         let group = group.and_then(|group| group.accounts(root).map(|accounts| (group, accounts)));
         Open {
-            ledger: Ledger::open(look, uptime),
+            ledger: Ledger::open(tree, uptime),
             switches: memory::switches(root, &members),
             group,
             strangers,
@@ -304,14 +304,14 @@ impl Open {
         self.newest = newest;
         let there: BTreeSet<u32> = pids().into_iter().collect();
         let mut members: BTreeSet<u32> = self.ledger.living().into_iter().collect();
-        // A parent has the lower number, until numbers begin anew; what is missed so is found at the next look.
+        // A parent has the lower number, until numbers begin anew; what is missed so is found at the next sample.
         for pid in there.difference(&self.strangers) {
             let Some(stat) = Stat::read(*pid) else {
                 continue;
             };
             if server.owns(&stat, &members) {
                 members.insert(*pid);
-                self.ledger.meet(&Sight::of(stat));
+                self.ledger.meet(&ProcessSample::of(stat));
             }
         }
         self.strangers = there;
@@ -328,14 +328,14 @@ impl Open {
         if newest() < self.newest_at_first {
             server.stats(); // a stranger's number may be one of the server's now
         }
-        let look = server.glance();
+        let tree = server.sample_again();
         let read = record::Window {
             start: opened,
             end: kernel::clock::now(),
         };
-        let members = living(&look);
-        let threads = look.sights.iter().filter(|sight| !sight.stat.zombie);
-        let threads = threads.map(|sight| sight.stat.threads).sum();
+        let members = living(&tree);
+        let threads = tree.samples.iter().filter(|sample| !sample.stat.zombie);
+        let threads = threads.map(|sample| sample.stat.threads).sum();
         let last = memory::switches(root, &members);
         let switches = self.switches.as_ref().zip(last);
         let cpus = members.first().and_then(|pid| cpus::allowed(root, *pid));
@@ -347,7 +347,7 @@ impl Open {
             Some(_) => CpuClock::Cgroup,
             None => CpuClock::Processes,
         };
-        let taken = of_group.unwrap_or_else(|| self.ledger.close(&look, keeps_all));
+        let taken = of_group.unwrap_or_else(|| self.ledger.close(&tree, keeps_all));
         let allowed = cpus.len() as f64;
         Footprint {
             cpu: taken.cpu,
@@ -378,9 +378,9 @@ fn taken_by(root: &Root, (group, first): &(Cgroup, Accounts)) -> Option<Taken> {
     })
 }
 
-fn living(look: &Look) -> Vec<u32> {
-    let living = look.sights.iter().filter(|sight| !sight.stat.zombie);
-    living.map(|sight| sight.stat.process.pid).collect()
+fn living(tree: &TreeSample) -> Vec<u32> {
+    let living = tree.samples.iter().filter(|sample| !sample.stat.zombie);
+    living.map(|sample| sample.stat.process.pid).collect()
 }
 
 /// How long the machine has been up: what processes' starts are counted from.

@@ -1,4 +1,4 @@
-//! Who listens where: sockets by address, and processes by socket.
+//! Which process listens where: sockets by address, and processes by socket.
 //!
 //! /proc/net shows sockets with their numbers (inodes) and not their owners; /proc/PID/fd shows which process holds which
 //! numbers. Only the network namespace that we are in is seen: a server in a container of its own is not found by its
@@ -132,7 +132,7 @@ fn unix_line(line: &str) -> Option<(u64, &str)> {
     (flags & ACCEPTS != 0 && !path.is_empty()).then_some((fields[6].parse().ok()?, path))
 }
 
-/// Who holds some sockets.
+/// The processes that hold some sockets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owners {
     /// Processes that hold one of them.
@@ -141,8 +141,8 @@ pub(crate) struct Owners {
     pub(crate) hidden: usize,
 }
 
-/// Who holds one of `sockets`. A process shows the descriptors of its first thread; others may have tables of their own,
-/// which are looked at only where nobody is found, because there are many more of them.
+/// The processes that hold one of `sockets`. A process shows the descriptors of its first thread; others may have tables of
+/// their own, which are read only where no process is found, because there are many more of them.
 pub(crate) fn owners(root: &Root, sockets: &BTreeSet<u64>) -> Owners {
     let by_process = holders(root, sockets, |pid| vec![format!("/proc/{pid}/fd")]);
     if !by_process.pids.is_empty() {
@@ -160,7 +160,7 @@ pub(crate) fn owners(root: &Root, sockets: &BTreeSet<u64>) -> Owners {
     }
 }
 
-/// Who holds one of `sockets` in one of its `tables` of descriptors.
+/// The processes that hold one of `sockets` in one of their `tables` of descriptors.
 fn holders(root: &Root, sockets: &BTreeSet<u64>, tables: impl Fn(u32) -> Vec<String>) -> Owners {
     let names: BTreeSet<String> = sockets
         .iter()

@@ -179,7 +179,7 @@ fn fifty_processes_are_observed_for_less_than_a_two_hundredth_of_a_cpu() {
     let mut watch = Watch::before(None, None);
     let begin = kernel::clock::now();
     watch.opened(Some(Server::Started(&mut child)));
-    // Thirty looks are three seconds of a round; they are not waited for, only their cost is counted.
+    // Thirty samples are three seconds of a round; they are not waited for, only their cost is counted.
     (0..30).for_each(|_| watch.tick(Some(Server::Started(&mut child))));
     watch.closed(Some(Server::Started(&mut child)));
     let took = kernel::clock::now() - begin;

@@ -1,6 +1,6 @@
 //! What threads and processes have cost, in the kernel's own figures.
 //!
-//! It reads and subtracts; what share of a window that was, and who was the limit, is for `audit` to say.
+//! It reads and subtracts; what share of a window that was, and what the bottleneck was, is for `audit` to say.
 
 use crate::clock;
 use std::fs::File;
@@ -112,7 +112,7 @@ pub fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// CPU time of somebody, divided by the kernel as in [`ThreadAccounts::user`].
+/// CPU time of processes, divided by the kernel as in [`ThreadAccounts::user`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// In code of its own.

@@ -61,7 +61,7 @@ pub(crate) fn tighten_waits() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Sleeps until `deadline`, as exactly as the kernel wakes anybody: some microseconds late on a machine with nothing
+/// Sleeps until `deadline`, as exactly as the kernel wakes a thread: some microseconds late on a machine with nothing
 /// else to do. Not at all when that is over.
 pub fn sleep_until(deadline: Instant) {
     tighten_waits();

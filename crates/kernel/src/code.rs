@@ -18,7 +18,7 @@ pub fn forget() {
     };
     for (start, end) in maps.lines().filter_map(executed) {
         // SAFETY: the pages are a private mapping of a file without the right to write, so none of them can differ from
-        // the file, which nobody can write while it is executed (ETXTBSY); the next access maps the same bytes again.
+        // the file, which cannot be written while it is executed (ETXTBSY); the next access maps the same bytes again.
         unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_DONTNEED) };
     }
 }

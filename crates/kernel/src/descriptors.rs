@@ -1,9 +1,9 @@
-//! The table of descriptors, which threads share unless they say otherwise; and files that nobody waits for.
+//! The table of descriptors, which threads share unless they say otherwise; and files that no call waits for.
 //!
 //! Where a table is shared, every system call on a descriptor takes and gives back a reference to its file, with two
 //! atomic operations on memory that no other call needs. A thread that keeps its sockets to itself can do without. But
 //! `/proc/PID/fd` shows the table of the process's first thread only, and from there `ss -p`, `lsof` and monitors know
-//! whose a socket is. So what is to be seen is copied into that table, through a [`Showcase`].
+//! which process has a socket. So what is to be seen is copied into that table, through a [`Showcase`].
 
 use crate::Errno;
 use std::fs::File;
@@ -100,7 +100,7 @@ impl Entrance {
         let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         let answer = send(self.outside, &raw);
         for copy in [self.inside, self.outside] {
-            // SAFETY: in this thread's own table these are copies that nobody else knows of, and they are used no more.
+            // SAFETY: in this thread's own table these are copies that nothing else knows of, and they are used no more.
             unsafe { libc::close(copy) };
         }
         answer
@@ -158,7 +158,7 @@ fn receive(from: RawFd, all: &mut Vec<OwnedFd>) -> bool {
         return false;
     }
     // SAFETY: the kernel has filled `control` and said how far; the macros stay within that. What SCM_RIGHTS carries are
-    // descriptors that are new in this table, so nobody else owns them.
+    // descriptors that are new in this table, so nothing else owns them.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         if let Some(header) = header.as_ref()
@@ -175,8 +175,8 @@ fn receive(from: RawFd, all: &mut Vec<OwnedFd>) -> bool {
     true
 }
 
-/// Opens a file for appending, made if it is not there, such that neither opening nor writing ever waits for anybody: a
-/// pipe that nobody reads cannot be opened (ENXIO), and one whose reader has stopped takes no more (EAGAIN).
+/// Opens a file for appending, made if it is not there, such that neither opening nor writing ever waits: a
+/// pipe without a reader cannot be opened (ENXIO), and one whose reader has stopped takes no more (EAGAIN).
 ///
 /// # Errors
 /// What the system said.
@@ -188,8 +188,8 @@ pub fn append(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// As [`append`], but of what `path` itself names and nothing else does, so that whoever may write in its folder cannot
-/// have another file opened by linking to it.
+/// As [`append`], but of what `path` itself names and nothing else does, so that a user who may write in its folder
+/// cannot have another file opened by linking to it.
 ///
 /// # Errors
 /// ELOOP for a symbolic link, and for a regular file with several hard links; otherwise as [`append`].

@@ -24,14 +24,13 @@
 //! - An edge that comes while a socket is paused is remembered (`Withheld`), and resuming puts the socket into
 //!   `carried`. Pausing touches nothing in the kernel, so that it costs nothing.
 //!
-//! That a socket is paused, or has stamps, is a state and not a question, so that those who are neither are never
-//! asked.
+//! That a socket is paused, or has stamps, is a state, so that sockets that are neither cost no check.
 
 mod waiting;
 
-use crate::doors::Doors;
 use crate::errno::Errno;
 use crate::files::File;
+use crate::listeners::Listeners;
 use crate::socket::Waiting;
 use crate::stamps::{Control, WallClock};
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
@@ -81,7 +80,7 @@ pub struct Epoll {
     first: bool,
     /// Whether the kernel has epoll_pwait2; found out once.
     exact: bool,
-    doors: Doors,
+    listeners: Listeners,
 }
 
 /// One entry of the table: 16 bytes, so that four share a cache line.
@@ -175,7 +174,7 @@ impl Epoll {
         // SAFETY: takes no memory of ours.
         let fd = Errno::check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Epoll {
-            // SAFETY: the descriptor is new, so nobody else owns it.
+            // SAFETY: the descriptor is new, so nothing else owns it.
             epoll: unsafe { OwnedFd::from_raw_fd(fd) },
             sockets: Vec::new(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS].into_boxed_slice(),
@@ -191,7 +190,7 @@ impl Epoll {
             waits: 1,
             first: true,
             exact: true,
-            doors: Doors::default(),
+            listeners: Listeners::default(),
         })
     }
 
@@ -451,9 +450,9 @@ impl Ring for Epoll {
         options: &ListenOptions,
     ) -> Result<Address, Errno> {
         self.vacant(token)?;
-        let (fd, at) = self.doors.open(token, at, options)?;
+        let (fd, at) = self.listeners.open(token, at, options)?;
         self.settle(token, fd, State::Listening)
-            .inspect_err(|_| self.doors.close(token))?;
+            .inspect_err(|_| self.listeners.close(token))?;
         self.at(token).stamps = options.stamps;
         Ok(at)
     }
@@ -531,7 +530,7 @@ impl Ring for Epoll {
         }
         let fd = socket.fd;
         if socket.state == State::Listening {
-            // Whoever else has a copy of it: it listens no more.
+            // Other processes may have a copy of it, which listens no more either.
             socket::shutdown_both(fd);
         }
         *socket = Socket {
@@ -541,7 +540,7 @@ impl Ring for Epoll {
         if how == Closing::Reset {
             socket::abort_on_close(fd);
         }
-        self.doors.close(token);
+        self.listeners.close(token);
         socket::close(fd);
     }
 

@@ -1,10 +1,9 @@
 //! Files beneath a folder, and nothing else.
 //!
-//! Who asks for a file by a path that a stranger has written must not be led out of the folder: not by `..`, not by an
-//! absolute path, not by a symbolic link that somebody has put there. To look at the path first and open it then is
-//! wrong, since links change in between; so the kernel is asked to hold the border itself while it walks
-//! (openat2 with RESOLVE_BENEATH). Where that call is missing or forbidden [`Root::open`] fails: there is no second
-//! way that would be as safe.
+//! A path that a stranger has written must not lead out of the folder: not by `..`, not by being absolute, not by a
+//! symbolic link. To check the path first and open it then is wrong, since links change in between; so the kernel holds the
+//! border itself while it walks (openat2 with RESOLVE_BENEATH). Where that call is missing or forbidden [`Root::open`]
+//! fails: there is no second way that would be as safe.
 //!
 //! It does not know which files are wanted, or what is in them.
 //!
@@ -98,7 +97,7 @@ impl Root {
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: the path is a live C string.
         let fd = Errno::check(unsafe { libc::open(path.as_ptr(), flags) })?;
-        // SAFETY: the descriptor is new, so nobody else owns it.
+        // SAFETY: the descriptor is new, so nothing else owns it.
         let root = Root(unsafe { OwnedFd::from_raw_fd(fd) });
         // Tried once, so that it fails now and not at the first request.
         root.walk(c".".to_owned(), flags)?;
@@ -134,7 +133,7 @@ impl Root {
                 )
             };
             match Errno::check(answer as c_int) {
-                // SAFETY: the descriptor is new, so nobody else owns it.
+                // SAFETY: the descriptor is new, so nothing else owns it.
                 Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
                 Err(error) => return Err(error),
@@ -154,7 +153,7 @@ impl File {
     ///
     /// # Errors
     /// EIO or ESTALE, of file systems that are elsewhere.
-    pub fn look(&self) -> Result<Facts, Errno> {
+    pub fn facts_now(&self) -> Result<Facts, Errno> {
         facts(self.fd.as_raw_fd())
     }
 
@@ -179,9 +178,9 @@ impl File {
     /// can tell. Costs a system call.
     ///
     /// # Errors
-    /// ESTALE when they have changed, or what [`File::look`] says.
+    /// ESTALE when they have changed, or what [`File::facts_now`] says.
     pub fn check(&self) -> Result<(), Errno> {
-        match self.facts.has_same_contents(&self.look()?) {
+        match self.facts.has_same_contents(&self.facts_now()?) {
             true => Ok(()),
             false => Err(Errno::ESTALE),
         }

@@ -10,16 +10,16 @@
 //! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, ListenOptions, Ring, Token};
 //!
 //! let mut ring = Epoll::new()?;
-//! let (door, client, server) = (Token(0), Token(1), Token(2));
+//! let (listener, client, server) = (Token(0), Token(1), Token(2));
 //! let at: Address = "127.0.0.1:0".parse().unwrap();
-//! let at = ring.listen(door, &at, &ListenOptions::default())?;
+//! let at = ring.listen(listener, &at, &ListenOptions::default())?;
 //! ring.connect(client, &at, &ConnectOptions::default())?;
 //! let mut greeted = false;
 //! while !greeted {
 //!     ring.wait(None);
 //!     while let Some(completion) = ring.next() {
 //!         match completion.event {
-//!             Event::Incoming => assert!(ring.accept(door, server)?.is_some()),
+//!             Event::Incoming => assert!(ring.accept(listener, server)?.is_some()),
 //!             Event::Connected => assert_eq!(ring.send(client, &[std::io::IoSlice::new(b"hello")])?, 5),
 //!             Event::Received => greeted = ring.received() == b"hello",
 //!             other => panic!("{other:?}"),
@@ -45,7 +45,7 @@ mod socket;
 // with what the kernel says beside the bytes,
 mod stamps;
 // what all rings do to listen,
-mod doors;
+mod listeners;
 // and the rings on top of them.
 mod epoll;
 mod uring;
@@ -65,7 +65,7 @@ pub mod affinity;
 pub mod quota;
 // how much they may open,
 pub mod limits;
-// and in whose table,
+// and in which table,
 pub mod descriptors;
 // what of the program stands in memory,
 pub mod code;

@@ -6,7 +6,7 @@
 //! was once seen to belong to it.
 //!
 //! The mark is the soft RLIMIT_RSS. Linux has not looked at that limit since 2.4.30 (getrlimit(2)), but hands it down
-//! through fork, exec and setsid, and shows it to everybody. A variable in the environment would be the usual mark;
+//! through fork, exec and setsid, and shows it to every user. A variable in the environment would be the usual mark;
 //! servers overwrite theirs with their titles (nginx) or start workers without (env -i).
 //!
 //! Signals go to single processes, by pidfd and checked against the start time, never to a number that may have a new
@@ -19,7 +19,7 @@ mod piped;
 mod tree;
 
 pub use guardian::GUARDIAN;
-pub use piped::{Heard, Piped};
+pub use piped::{Message, Piped};
 
 use crate::accounts::Usage;
 use crate::limits;
@@ -102,7 +102,7 @@ impl Child {
         let stat = Stat::read(handle.id());
         let stat = stat.ok_or_else(|| io::Error::other("/proc does not show the new process"))?;
         let leader = stat.process;
-        guardian.told(leader);
+        guardian.set_leader(leader);
         Ok(Child {
             handle,
             leader,
@@ -121,22 +121,22 @@ impl Child {
 
     /// All living processes of the family.
     pub fn pids(&mut self) -> Vec<u32> {
-        living(&self.look())
+        living(&self.sample())
     }
 
     /// The CPU time of the whole family so far: of those that are there by their exact clocks, with what they have
     /// reaped themselves (that in ticks, of 10 ms as a rule), and of those that we have reaped.
     pub fn cpu(&mut self) -> Nanos {
-        let there: Nanos = self.look().iter().map(Stat::cpu).sum();
+        let there: Nanos = self.sample().iter().map(Stat::cpu).sum();
         there + self.reaped.cpu()
     }
 
-    /// What those took in all who were of the family and whom we have reaped; with all that they had waited for.
+    /// CPU time of all reaped descendants, including their own reaped children.
     pub fn reaped(&self) -> Usage {
         self.reaped
     }
 
-    /// Whether a process belongs to the family of which `members` are known: cheaper than [`Child::look`] for one that
+    /// Whether a process belongs to the family of which `members` are known: cheaper than [`Child::sample`] for one that
     /// has just come.
     pub fn owns(&self, stat: &Stat, members: &BTreeSet<u32>) -> bool {
         self.tree.owns(stat, members)
@@ -177,7 +177,7 @@ impl Child {
     fn end(&mut self, signal: libc::c_int, patience: Nanos) -> Vec<u32> {
         let leader = self.leader;
         let ended = |stat: &Stat| stat.zombie && stat.process == leader;
-        tree::end(|| self.look(), ended, signal, patience)
+        tree::end(|| self.sample(), ended, signal, patience)
     }
 
     fn finish(&mut self) {
@@ -190,20 +190,20 @@ impl Child {
     }
 
     /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
-    pub fn look(&mut self) -> Vec<Stat> {
+    pub fn sample(&mut self) -> Vec<Stat> {
         if self.stopped {
             return Vec::new();
         }
-        let members = self.tree.look();
+        let members = self.tree.sample();
         self.without_orphans(members)
     }
 
-    /// The same with less effort, soon after a look: strangers are taken as they were.
-    pub fn glance(&mut self) -> Vec<Stat> {
+    /// The same with less effort, soon after a full sample: strangers are taken as they were.
+    pub fn sample_again(&mut self) -> Vec<Stat> {
         if self.stopped {
             return Vec::new();
         }
-        let members = self.tree.glance();
+        let members = self.tree.sample_again();
         self.without_orphans(members)
     }
 

@@ -5,7 +5,7 @@
 //! shape natively; `sim` plays both the kernel and the peers in memory and in virtual time. Which one runs is a type
 //! parameter of the loop, so that nothing is dispatched per exchange.
 //!
-//! The rules that every ring keeps (the *ring laws*, one test suite for all):
+//! The rules that every ring keeps (the *ring invariants*, one test suite for all):
 //!
 //! 1. A [`Token`] names at most one socket at a time; after `close` the token is free at once, and no completion of
 //!    the old socket is ever delivered to the new one.
@@ -18,7 +18,7 @@
 //!    are pending. With no time at all it asks and does not sleep: asked again and again it finds all that comes.
 //! 7. Between `pause` and `resume` no `Received` and no `Ended` comes; afterwards all that came meanwhile does, in
 //!    order, the end too, without the peer having to do anything more.
-//! 8. `send_file` keeps law 4 as `send` does, and what it takes is what the file holds.
+//! 8. `send_file` keeps invariant 4 as `send` does, and what it takes is what the file holds.
 //! 9. `accept` takes or tells why not; a connection that could not be taken goes on waiting, and is taken when `accept`
 //!    is called again, although no second `Incoming` tells of it.
 //! 10. With stamps, [`Ring::received_at`] lies between the peer's sending and the owner's reading.
@@ -53,9 +53,9 @@ pub enum Event {
 /// One thing that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Whose.
+    /// The socket that it happened to.
     pub token: Token,
-    /// What.
+    /// What happened.
     pub event: Event,
 }
 
@@ -99,7 +99,7 @@ impl Default for ListenOptions {
 /// A connection that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
-    /// Who is at the other end; none for a Unix-domain socket.
+    /// The peer's address; none for a Unix-domain socket.
     pub peer: Option<SocketAddr>,
 }
 
@@ -112,7 +112,7 @@ pub enum Closing {
     Reset,
 }
 
-/// The kernel's interface as one thread sees it. See the module's text for the laws.
+/// The kernel's interface as one thread sees it. See the module's text for the invariants.
 pub trait Ring {
     /// The clock: CLOCK_MONOTONIC, or virtual time.
     fn now(&self) -> Instant;
@@ -144,12 +144,12 @@ pub trait Ring {
         options: &ListenOptions,
     ) -> Result<Address, Errno>;
 
-    /// Takes one waiting connection of `listener` as `token`, which must be free. None: nobody waits.
+    /// Takes one waiting connection of `listener` as `token`, which must be free. None: no connection waits.
     ///
     /// # Errors
-    /// What accept said (EMFILE, ENFILE, ENOBUFS, ...), other than "none" and "already gone again". Who waits goes on
-    /// waiting; no `Incoming` tells of it again, so it is the owner who tries again, later. (EMFILE may be said where
-    /// nobody waits, too: the kernel looks for a descriptor first.)
+    /// What accept said (EMFILE, ENFILE, ENOBUFS, ...), other than "none" and "already gone again". The connection goes on
+    /// waiting; no further `Incoming` tells of it, so the owner tries again later. (EMFILE may be said where no connection
+    /// waits, too: the kernel looks for a descriptor first.)
     fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno>;
 
     /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
@@ -173,13 +173,13 @@ pub trait Ring {
     ) -> Result<usize, Errno>;
 
     /// How much of what was sent the peer has not acknowledged: it lies in the kernel, and takes its memory. Zero where
-    /// that is not known. Costs a system call: for those who are slow, not for every exchange.
+    /// that is not known. Costs a system call: for slow connections, not for every exchange.
     fn unacknowledged(&self, _token: Token) -> usize {
         0
     }
 
-    /// Lifts the limit of [`ListenOptions::send_buffer`] from a connection: for those who take what they are sent. Costs
-    /// a system call. Nothing where there is no such limit.
+    /// Lifts the limit of [`ListenOptions::send_buffer`] from a connection whose peer reads what it is sent. Costs a
+    /// system call. Nothing where there is no such limit.
     fn widen(&mut self, _token: Token) {}
 
     /// Stops reading from `token`: what comes waits in the kernel, and so the peer in the end. `Writable` still comes;

@@ -1,11 +1,11 @@
-//! The ring without a kernel: sockets in memory, time that passes only when somebody waits.
+//! The ring without a kernel: sockets in memory, time that passes only in waits.
 //!
 //! A [`Sim`] plays the kernel for the owner of a ring and hands the other end of every connection to a [`Peer`], which
 //! answers through the [`World`]. Everything follows from the seed, so what once went wrong goes wrong again. The
 //! [`Faults`] are the rare things of real networks made common: short writes, single bytes, resets.
 //!
 //! It knows no bandwidth and no losses: bytes are late or not at all, as the peer says. (A model of TCP would be a
-//! second thing to be wrong; the laws of [`Ring`] are what the owners rely on.)
+//! second thing to be wrong; the invariants of [`Ring`] are what the owners rely on.)
 //!
 //! ```
 //! use kernel::sim::{Echo, Sim};

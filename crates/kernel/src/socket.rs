@@ -124,7 +124,7 @@ fn bind_with_mode(fd: RawFd, raw: &Raw, path: &Path, mode: u32) -> Result<(), Er
     )?)
 }
 
-/// Whether `path` is what a dead server left: a socket, and one that nobody listens on.
+/// Whether `path` is what a dead server left: a socket without a listener.
 fn is_stale(path: &Path, raw: &Raw) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
     let Ok(probe) = open(libc::AF_UNIX, Waiting::Never) else {
@@ -136,12 +136,11 @@ fn is_stale(path: &Path, raw: &Raw) -> bool {
     is_socket && answer == Err(Errno::ECONNREFUSED)
 }
 
-/// Says whether somebody listens at `at`, whom a listener of a ring might join: rings listen so that several of them
-/// can share a port, and then two servers would, too, each with a part of what comes. Whoever wants an address for
-/// himself asks before he listens.
+/// Succeeds if no socket listens at `at`. Listeners of rings can share a port, so two servers could, too, each with a part
+/// of the connections: a server that wants an address for itself calls this before it listens.
 ///
 /// # Errors
-/// EADDRINUSE when somebody does, or when there is a file at the path that no listener may replace; what else bind
+/// EADDRINUSE when one listens, or when there is a file at the path that no listener may replace; what else bind
 /// says (EADDRNOTAVAIL, EACCES, ...).
 pub fn is_free(at: &Address) -> Result<(), Errno> {
     let raw = Raw::new(at)?;
@@ -159,7 +158,7 @@ pub fn is_free(at: &Address) -> Result<(), Errno> {
     answer
 }
 
-/// One waiting connection of the listening socket `fd`, if there is one, and who is at its other end.
+/// One waiting connection of the listening socket `fd`, if there is one, and its peer's address.
 pub(crate) fn accept(
     fd: RawFd,
     waiting: Waiting,
@@ -584,7 +583,7 @@ mod tests {
         // Asking changes nothing, and another worker may still join.
         let (second, _) = listen(&at, &options).unwrap();
         close(second);
-        // A connection that is left over is nobody who listens.
+        // A connection that is left over is no listener.
         let client = connect(&at, &ConnectOptions::default()).unwrap();
         let server = accept_soon(listener);
         close(listener);

@@ -1,7 +1,7 @@
 //! When the kernel received bytes: what it says beside them, turned into the monotonic clock.
 //!
 //! The kernel stamps packets with CLOCK_REALTIME (SO_TIMESTAMPNS), and everything else here is on CLOCK_MONOTONIC.
-//! Both run at the same, slewed speed, so their difference only changes when somebody sets the wall clock. It is
+//! Both run at the same, slewed speed, so their difference only changes when the wall clock is set. It is
 //! sampled as tightly as it can be, monotonic before and after real time, the narrowest of several, and anew when a
 //! stamp comes [`FRESH`] later.
 //!

@@ -3,8 +3,8 @@
 //! A batch is one system call: `wait` hands over everything that was asked for since the last one, and comes back with
 //! what has happened. A socket's receive is asked for once and goes on until the end (multishot), into buffers that
 //! all sockets share. It is no readiness ring in disguise, with two exceptions: a listening socket is only watched, and
-//! `accept` is a plain call, so that no accepted connection waits in a list of ours and EMFILE is told to the one who
-//! asked; and where a plain call is rare and its answer wanted at once (shutdown), it is made.
+//! `accept` is a plain call, so that no accepted connection waits in a list of ours and EMFILE is told to its
+//! caller; and where a plain call is rare and its answer wanted at once (shutdown), it is made.
 //!
 //! Operations outlive the call that asked for them, and from that follows what is different here:
 //! - The kernel reads what is sent when it gets to it, so bytes are copied into a buffer of the ring's, a piece at a
@@ -18,7 +18,7 @@
 //! - Operations hold the socket open, whatever `close` says. So closing cancels them, then closes the descriptor, in
 //!   that order and both by operations: the descriptor stays taken until everything asked for before has reached the
 //!   right socket. A place in the table ([`link::Link`]) is not reused until the last completion has come; completions
-//!   of cancellations, which nobody waits for, carry the place's generation.
+//!   of cancellations, for which no caller waits, carry the place's generation.
 //! - Orderly closing sends what was taken first. What the kernel would do with an orphan, the ring does: bytes from
 //!   the peer reset it, and a peer that acknowledges nothing is given up after [`LINGER_MILLIS`].
 //!
@@ -33,9 +33,9 @@ mod receiving;
 mod sending;
 mod stamped;
 
-use crate::doors::Doors;
 use crate::errno::Errno;
 use crate::files::File;
+use crate::listeners::Listeners;
 use crate::socket::{self, Waiting};
 use crate::stamps::WallClock;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
@@ -94,7 +94,7 @@ pub struct Uring {
     /// When the kernel received what [`Ring::received`] shows; zero when it did not say.
     stamp: Instant,
     wall: WallClock,
-    doors: Doors,
+    listeners: Listeners,
 }
 
 impl Uring {
@@ -127,7 +127,7 @@ impl Uring {
             resumed: Vec::new(),
             stamp: Instant::ZERO,
             wall: WallClock::new(),
-            doors: Doors::default(),
+            listeners: Listeners::default(),
         })
     }
 
@@ -228,7 +228,7 @@ impl Uring {
             Operation::Poll => self.polled(index, event.result()),
         };
         self.free_if_done(index);
-        // A link without an owner has nobody to tell.
+        // A link without an owner has no token to tell it for.
         let (token, event) = (token?, what?);
         Some(Completion { token, event })
     }
@@ -278,7 +278,7 @@ impl Uring {
             self.cancel(index, operation);
         }
         let close = opcode::Close::new(types::Fd(fd)).build();
-        // SAFETY: it uses no memory of ours, and nobody else closes this descriptor.
+        // SAFETY: it uses no memory of ours, and nothing else closes this descriptor.
         unsafe { self.queue.push(close.flags(squeue::Flags::SKIP_SUCCESS)) };
     }
 
@@ -375,7 +375,7 @@ impl Ring for Uring {
         options: &ListenOptions,
     ) -> Result<Address, Errno> {
         self.vacant(token)?;
-        let (fd, at) = self.doors.open(token, at, options)?;
+        let (fd, at) = self.listeners.open(token, at, options)?;
         let index = self.settle(token, fd, Phase::Listening);
         self.at(index).stamps = options.stamps;
         self.begin_poll(index, libc::POLLIN as u32, true);
@@ -450,7 +450,7 @@ impl Ring for Uring {
             return;
         };
         self.tokens[token.0 as usize] = NONE;
-        self.doors.close(token);
+        self.listeners.close(token);
         let link = self.at(index);
         link.token = None;
         link.withheld = None;

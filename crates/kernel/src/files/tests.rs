@@ -250,11 +250,11 @@ fn facts_are_those_of_the_opening_until_one_looks_again() {
     assert_eq!(file.facts(), wanted);
     fs::write(&path, "longer than before").unwrap();
     assert_eq!(file.facts(), wanted);
-    assert_eq!(file.look().unwrap().size, 18);
+    assert_eq!(file.facts_now().unwrap().size, 18);
     // Replaced, the open one is still the old one.
     fs::write(path.with_extension("new"), "new").unwrap();
     fs::rename(path.with_extension("new"), &path).unwrap();
-    assert_eq!(file.look().unwrap().size, 18);
+    assert_eq!(file.facts_now().unwrap().size, 18);
     assert_eq!(root.file(b"plain").unwrap().facts().size, 3);
 }
 

@@ -31,7 +31,7 @@ impl Process {
             }
             return;
         }
-        // SAFETY: the descriptor is new, so nobody else owns it.
+        // SAFETY: the descriptor is new, so nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
         // From here on the number is bound; was it ours when it was bound?
         if self.is_there() {
@@ -59,13 +59,13 @@ impl Process {
 pub struct Stat {
     /// Which one it is.
     pub process: Process,
-    /// Whoever started it, or whoever it was left to.
+    /// The process that started it, or the one that adopted it as an orphan.
     pub parent: u32,
     /// Its process group.
     pub group: u32,
     /// Its session.
     pub session: u32,
-    /// It has ended, and nobody has asked how.
+    /// It has ended, and its parent has not waited for it yet.
     pub zombie: bool,
     /// Its threads; of a zombie one.
     pub threads: u32,
@@ -154,7 +154,7 @@ pub fn ticks_of(span: Nanos) -> u64 {
 }
 
 /// The process or thread that was started last, wherever on the machine (or in this namespace of processes): while it
-/// stays the same, nobody has come. None where the kernel does not tell.
+/// stays the same, no process or thread was started. None where the kernel does not tell.
 pub fn newest() -> Option<u32> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     let newest = text.split_ascii_whitespace().nth(4)?.parse().ok()?;
@@ -175,7 +175,7 @@ pub fn all() -> Vec<Stat> {
     pids().into_iter().filter_map(Stat::read).collect()
 }
 
-/// Everybody, as last read: so that a second look need not read again what cannot have changed.
+/// All processes as last read, so that a second sample need not read again what cannot have changed.
 #[derive(Debug, Default)]
 pub struct Census {
     stats: BTreeMap<u32, Stat>,
@@ -188,8 +188,8 @@ impl Census {
         self.again(|_| true)
     }
 
-    /// The same with less effort: whoever was there and is not `wanted` is taken as it was. (Should its number have been
-    /// given to another since, that one is taken for it until the next full look.)
+    /// The same with less effort: a process that was there and is not `wanted` is taken as it was. (Should its number have
+    /// been given to another since, that one is taken for it until the next full sample.)
     pub fn again(&mut self, wanted: impl Fn(u32) -> bool) -> Vec<Stat> {
         let stats = pids().into_iter().filter_map(|pid| {
             let known = self.stats.get(&pid).filter(|_| !wanted(pid)).copied();
@@ -209,7 +209,7 @@ pub(super) fn mark(pid: u32) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Gives the calling process its mark, unless a hard limit is in the way (then only its relations tell whose it is).
+/// Gives the calling process its mark, unless a hard limit is in the way (then only its relations show which server it belongs to).
 /// Safe between fork and exec: two system calls, no memory.
 pub(super) fn bear_mark(mark: u64) {
     let mut limit = libc::rlimit {
@@ -225,8 +225,8 @@ pub(super) fn bear_mark(mark: u64) {
     }
 }
 
-/// Makes us the parent of what our descendants leave behind, who is told how its children end: where whoever started us
-/// ignores SIGCHLD, so do we, and the kernel forgets them.
+/// Makes this process adopt its orphaned descendants, and makes the kernel report how its children end: where SIGCHLD was
+/// inherited as ignored, the kernel would reap them unseen.
 pub(super) fn become_reaper() {
     // SAFETY: takes numbers only. Kernels since 3.4 have it.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
@@ -308,7 +308,7 @@ mod tests {
         let mut census = Census::default();
         census.all();
         let me = std::process::id();
-        // What was read is replaced by what nobody could read.
+        // What was read is replaced by what no file says.
         for stat in census.stats.values_mut() {
             stat.threads = u32::MAX;
         }

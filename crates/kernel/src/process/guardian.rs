@@ -63,7 +63,7 @@ impl Guardian {
     }
 
     /// Tells it the server's first process: what does not bear the mark is known by its relation to that.
-    pub(super) fn told(&mut self, leader: Process) {
+    pub(super) fn set_leader(&mut self, leader: Process) {
         let mut line = leader.pid.to_ne_bytes().to_vec();
         line.extend(leader.start_ticks.to_ne_bytes());
         let _ = self.pipe.write_all(&line); // one that has ended is found by `lives`
@@ -83,7 +83,7 @@ impl Drop for Guardian {
 }
 
 /// Waits until the child says that it has a session of its own: what kills our group from now on does not reach it. One
-/// that was killed before has said nothing when the pipe ends.
+/// that was killed before has leader_bytes nothing when the pipe ends.
 fn begun(pid: libc::pid_t, mut ready: PipeReader) -> io::Result<Process> {
     let stat = ready.read_exact(&mut [0; 1]).and_then(|()| {
         let stat = Stat::read(pid as u32);
@@ -133,21 +133,21 @@ fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
     let _ = held.write_all(&[1]); // if the pipe has no reader any more, the other pipe has ended too
     let mut pipe = keep_only(reader.as_raw_fd());
     std::mem::forget((reader, held)); // they were closed
-    let mut said = Vec::new();
-    let _ = pipe.read_to_end(&mut said); // whatever ends it is the end
+    let mut leader_bytes = Vec::new();
+    let _ = pipe.read_to_end(&mut leader_bytes); // whatever ends it is the end
     let born = Stat::read(std::process::id()).map_or(0, |stat| stat.process.start_ticks);
-    let mut tree = Tree::new(leader(&said), mark, born);
+    let mut tree = Tree::new(leader(&leader_bytes), mark, born);
     let ended = |stat: &Stat| stat.zombie;
-    if !end(|| tree.look(), ended, libc::SIGTERM, GRACE).is_empty() {
-        end(|| tree.look(), ended, libc::SIGKILL, KILL_PATIENCE);
+    if !end(|| tree.sample(), ended, libc::SIGTERM, GRACE).is_empty() {
+        end(|| tree.sample(), ended, libc::SIGKILL, KILL_PATIENCE);
     }
     // SAFETY: ends this process; nothing of ours is to be run at its exit.
     unsafe { libc::_exit(0) }
 }
 
 /// The first process, if it was told.
-fn leader(said: &[u8]) -> Option<Process> {
-    let (pid, rest) = said.split_first_chunk()?;
+fn leader(leader_bytes: &[u8]) -> Option<Process> {
+    let (pid, rest) = leader_bytes.split_first_chunk()?;
     let (start_ticks, _) = rest.split_first_chunk()?;
     Some(Process {
         start_ticks: u64::from_ne_bytes(*start_ticks),

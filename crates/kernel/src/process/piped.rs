@@ -19,7 +19,7 @@ const LOOK: Nanos = Nanos::from_millis(2);
 
 /// What came from a helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum Message {
     /// A line, without its end.
     Line(Vec<u8>),
     /// Nothing more will come: it has ended, or said more in one line than it may.
@@ -44,7 +44,7 @@ impl Piped {
         command: &[OsString],
         longest: u64,
         name: T,
-        tell: Sender<(T, Heard)>,
+        tell: Sender<(T, Message)>,
     ) -> io::Result<Piped> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -76,9 +76,9 @@ impl Piped {
     }
 
     /// Says `line` to it; never waits. One that has ended does not hear it.
-    pub fn say(&self, line: Vec<u8>) {
+    pub fn send(&self, line: Vec<u8>) {
         if let Some(lines) = &self.lines {
-            let _ = lines.send(line); // nobody listens any more: that shows in what is heard of it
+            let _ = lines.send(line); // its thread has ended: that shows in what comes from it
         }
     }
 
@@ -116,7 +116,7 @@ fn write(mut input: ChildStdin, lines: &Receiver<Vec<u8>>) {
     }
 }
 
-fn read<T: Copy>(output: ChildStdout, longest: u64, name: T, tell: &Sender<(T, Heard)>) {
+fn read<T: Copy>(output: ChildStdout, longest: u64, name: T, tell: &Sender<(T, Message)>) {
     let mut output = BufReader::new(output);
     loop {
         let mut line = Vec::new();
@@ -125,12 +125,12 @@ fn read<T: Copy>(output: ChildStdout, longest: u64, name: T, tell: &Sender<(T, H
             .take(longest + 1)
             .read_until(b'\n', &mut line);
         let is_whole = length.is_ok() && line.pop() == Some(b'\n');
-        let heard = if is_whole {
-            Heard::Line(line)
+        let message = if is_whole {
+            Message::Line(line)
         } else {
-            Heard::End
+            Message::End
         };
-        if tell.send((name, heard)).is_err() || !is_whole {
+        if tell.send((name, message)).is_err() || !is_whole {
             return;
         }
     }
@@ -144,28 +144,28 @@ mod tests {
     /// Far more than ever needed.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str, longest: u64) -> (Piped, Receiver<(u8, Heard)>) {
-        let (tell, heard) = channel();
+    fn shell(script: &str, longest: u64) -> (Piped, Receiver<(u8, Message)>) {
+        let (tell, messages) = channel();
         let command = ["sh", "-c", script].map(OsString::from);
         let helper = Piped::start(&command, longest, 7, tell).unwrap();
-        (helper, heard)
+        (helper, messages)
     }
 
-    fn next(heard: &Receiver<(u8, Heard)>) -> Heard {
-        let (name, heard) = heard.recv_timeout(PATIENCE).unwrap();
+    fn next(messages: &Receiver<(u8, Message)>) -> Message {
+        let (name, message) = messages.recv_timeout(PATIENCE).unwrap();
         assert_eq!(name, 7);
-        heard
+        message
     }
 
     #[test]
     fn it_hears_lines_and_is_heard_and_ends_with_its_input() {
-        let (mut helper, heard) = shell("while read line; do echo got $line; done; exit 3", 100);
+        let (mut helper, messages) = shell("while read line; do echo got $line; done; exit 3", 100);
         for line in ["one", "two"] {
-            helper.say(line.into());
-            assert_eq!(next(&heard), Heard::Line(format!("got {line}").into()));
+            helper.send(line.into());
+            assert_eq!(next(&messages), Message::Line(format!("got {line}").into()));
         }
         let status = helper.end(Nanos::from_secs(60)).unwrap();
-        assert_eq!((status.code(), next(&heard)), (Some(3), Heard::End));
+        assert_eq!((status.code(), next(&messages)), (Some(3), Message::End));
     }
 
     #[test]
@@ -175,16 +175,16 @@ mod tests {
             ("echo 123456; read never", 6, false),
             ("printf 123", 6, false),
         ] {
-            let (_helper, heard) = shell(script, longest - 1);
-            let first = next(&heard);
-            assert_eq!(first != Heard::End, whole, "{script}: {first:?}");
+            let (_helper, messages) = shell(script, longest - 1);
+            let first = next(&messages);
+            assert_eq!(first != Message::End, whole, "{script}: {first:?}");
         }
     }
 
     #[test]
     fn one_that_neither_reads_nor_ends_is_killed_and_nobody_waits_for_it() {
         let (mut helper, _heard) = shell("kill -STOP $$", 10);
-        helper.say(vec![b'x'; 1 << 20]); // more than a pipe holds
+        helper.send(vec![b'x'; 1 << 20]); // more than a pipe holds
         let status = helper.end(Nanos::from_millis(5)).unwrap();
         assert_eq!(status.code(), None);
         assert!(Piped::start(&["/no/such/program".into()], 1, 0, channel().0).is_err());

@@ -18,7 +18,7 @@ pub(super) struct Tree {
     mark: u64,
     /// The start before which no process can belong to it, in ticks since boot.
     since: u64,
-    /// All that belonged to it at the last look.
+    /// All that belonged to it at the last sample.
     known: BTreeSet<Process>,
     census: Census,
 }
@@ -49,13 +49,13 @@ impl Tree {
     }
 
     /// All processes of the tree as they are now, the living and the ended.
-    pub(super) fn look(&mut self) -> Vec<Stat> {
+    pub(super) fn sample(&mut self) -> Vec<Stat> {
         let all = self.census.all();
         self.members(&all)
     }
 
-    /// The same with less effort, soon after a look: strangers are taken as they were.
-    pub(super) fn glance(&mut self) -> Vec<Stat> {
+    /// The same with less effort, soon after a full sample: strangers are taken as they were.
+    pub(super) fn sample_again(&mut self) -> Vec<Stat> {
         let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
         let all = self.census.again(|pid| known.contains(&pid));
         self.members(&all)
@@ -68,7 +68,7 @@ impl Tree {
             let mut processes = all.iter().map(|stat| stat.process);
             processes.any(|process| process.pid == leader.pid && process != *leader)
         };
-        // A number is given away again when its group and its session have nobody left: a namesake's are not ours.
+        // A number is given away again when its group and its session are empty: a namesake's are not ours.
         self.leader = self.leader.filter(|leader| !namesake(leader));
         let mut members: Vec<Stat> = Vec::new();
         let mut pids = BTreeSet::new();
@@ -89,10 +89,10 @@ impl Tree {
     }
 }
 
-/// Sends `signal` once to each process that `look` finds, newcomers too, until all that it finds have `ended` or
+/// Sends `signal` once to each process that `sample` finds, newcomers too, until all that it finds have `ended` or
 /// `patience` is over. Returns those that still live.
 pub(super) fn end(
-    mut look: impl FnMut() -> Vec<Stat>,
+    mut sample: impl FnMut() -> Vec<Stat>,
     ended: impl Fn(&Stat) -> bool,
     signal: libc::c_int,
     patience: Nanos,
@@ -100,7 +100,7 @@ pub(super) fn end(
     let deadline = clock::now() + patience;
     let mut told = BTreeSet::new();
     loop {
-        let there = look();
+        let there = sample();
         if there.iter().all(&ended) || (!told.is_empty() && clock::now() >= deadline) {
             return living(&there);
         }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::net::SocketAddr;
 use units::Instant;
 
-/// Something that happens to a connection, whose number comes first.
+/// Something that happens to a connection; the connection's number comes first.
 pub(super) enum Action {
     /// To the ring.
     Answer(u64, Result<(), Errno>),

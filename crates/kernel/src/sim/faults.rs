@@ -16,7 +16,7 @@ pub struct Faults {
     pub resets: f64,
     /// The chance that connect says this at once.
     pub connect_error: Option<(f64, Errno)>,
-    /// The chance that accept says this, and leaves who waits waiting.
+    /// The chance that accept says this, and leaves the connection waiting.
     pub accept_error: Option<(f64, Errno)>,
     /// The chance that send says this at once.
     pub send_error: Option<(f64, Errno)>,

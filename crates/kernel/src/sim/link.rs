@@ -11,7 +11,7 @@ pub(super) struct Link {
     pub(super) token: Option<Token>,
     /// Where it leads to: the peer's address, or the listener's.
     pub(super) address: Address,
-    /// Whom the peer says to be that entered a listener.
+    /// The address that a peer which connected to a listener claims to have.
     pub(super) peer: Option<SocketAddr>,
     pub(super) state: State,
     pub(super) answer: Option<Result<(), Errno>>,

@@ -1,4 +1,4 @@
-//! What is the simulation's own; the laws of all rings are in `tests/ring_laws.rs`.
+//! What is the simulation's own; the invariants of all rings are in `tests/ring_invariants.rs`.
 
 use super::*;
 

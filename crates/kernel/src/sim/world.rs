@@ -183,7 +183,7 @@ impl World {
         self.now.set(self.now().max(at));
     }
 
-    /// A wait of `timeout` that began at `begin` ends. Who slept wakes late; and who only asked and found nothing has
+    /// A wait of `timeout` that began at `begin` ends. A wait that slept ends late; one that only asked and found nothing has
     /// taken time for it, or asking until it is later would never end.
     pub(super) fn wake(&self, begin: Instant, timeout: Option<Nanos>) {
         let late = match timeout {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// A connection of the peer comes to a listener's door.
+    /// A connection of the peer reaches a listener.
     pub(super) fn enter(
         &mut self,
         conn: u64,

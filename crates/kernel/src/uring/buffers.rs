@@ -51,7 +51,7 @@ unsafe impl Send for Buffers {}
 impl Buffers {
     pub(super) fn new(kernel: &Submitter<'_>, size: Size) -> Result<Buffers, Errno> {
         // SAFETY: neither layout is empty. The list is zeroed, as the kernel wants it; the memory is written before
-        // it is read (`bytes` says by whom).
+        // it is read (see `bytes`).
         let (list, memory) = unsafe { (alloc_zeroed(size.list()), alloc(size.memory())) };
         let mut buffers = Buffers {
             size,

@@ -154,7 +154,7 @@ impl Link {
     }
 }
 
-/// Large buffers that are in nobody's use. Their number is bounded; more are made and freed as they are needed.
+/// Large buffers that are not in use. Their number is bounded; more are made and freed as they are needed.
 pub(super) struct Spare(Vec<Vec<u8>>);
 
 impl Spare {

@@ -3,7 +3,7 @@
 use super::link::Operation;
 
 /// What a completion is of, as io_uring carries it: operation (8 bits), whether it is of the operation's cancelling
-/// (1), generation (23), link (32). Zero is nobody's.
+/// (1), generation (23), link (32). Zero is of no operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name(pub u64);
 

@@ -13,7 +13,7 @@ use units::Nanos;
 pub(super) const SUBMISSIONS: u32 = 1024;
 /// Completions that the kernel keeps in the queue; more than that it keeps elsewhere, dearer.
 const COMPLETIONS: u32 = 4096;
-/// IORING_ENTER_GETEVENTS: the kernel gets to work that it has put off until somebody asks.
+/// IORING_ENTER_GETEVENTS: the kernel gets to work that it has put off until it is asked.
 const GET_EVENTS: u32 = 1;
 
 pub(super) struct Queue {
@@ -110,7 +110,7 @@ impl Queue {
     fn poll(&mut self) -> std::io::Result<usize> {
         let operations = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
-        // SAFETY: no argument is given, and who pushed the operations has promised what they need.
+        // SAFETY: no argument is given, and the callers of `push` have promised what the operations need.
         unsafe { submitter.enter::<libc::sigset_t>(operations, 0, GET_EVENTS, None) }
     }
 

@@ -51,7 +51,7 @@ impl Uring {
                     self.withhold(index, lent);
                 }
                 self.buffers.give_back(lent.name);
-                // Nobody is told of these bytes now.
+                // No `Received` tells of these bytes now.
                 self.stamp = Instant::ZERO;
             }
             (_, None) => {}

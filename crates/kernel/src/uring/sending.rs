@@ -90,7 +90,7 @@ impl Uring {
     }
 
     /// Sends what was gathered, if nothing is being sent. Quiet sends must be followed by a system call before
-    /// anything else is done, and are not for those who wait for their end.
+    /// anything else is done, and are not for links that wait for their end.
     #[inline]
     pub(super) fn send_gathered(&mut self, index: u32, quiet: bool) {
         let link = self.at(index);
@@ -124,7 +124,7 @@ impl Uring {
         } else {
             send.flags(whole).build()
         };
-        // SAFETY: nobody touches `sending` while a send is under way, and its memory stays when the link moves.
+        // SAFETY: nothing touches `sending` while a send is under way, and its memory stays when the link moves.
         unsafe { self.begin(index, Operation::Send, entry) };
     }
 

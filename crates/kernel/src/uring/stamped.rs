@@ -15,7 +15,7 @@ const CONTROL: usize = 32;
 /// What is asked for, of every socket. The kernel only reads it.
 struct Shape(libc::msghdr);
 
-// SAFETY: nobody writes to it, and its pointers are null.
+// SAFETY: nothing writes to it, and its pointers are null.
 unsafe impl Sync for Shape {}
 
 static SHAPE: Shape = Shape({

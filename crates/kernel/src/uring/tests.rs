@@ -1,4 +1,4 @@
-//! What is io_uring's own; the laws of all rings are in `tests/ring_laws.rs`. Where io_uring is not to be had nothing
+//! What is io_uring's own; the invariants of all rings are in `tests/ring_invariants.rs`. Where io_uring is not to be had nothing
 //! is tried, and a line says so.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Where the laws are tried: rings, and peers with the habits that the laws need.
+//! Where the invariants are tried: rings, and peers with the habits that the invariants need.
 
 use crate::{FLOOD, GOODBYE, Habit, pattern};
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Sim, World};
@@ -111,7 +111,7 @@ impl OnEpoll {
     pub fn unix() -> Option<OnEpoll> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("kernel-laws-{}-{number}", std::process::id());
+        let name = format!("kernel-invariants-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let places = present().iter().map(|&habit| {

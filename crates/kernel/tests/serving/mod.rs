@@ -10,7 +10,7 @@ use units::Instant;
 const TOKEN: Token = Token(7);
 const DOOR: Token = Token(0);
 
-pub fn law_7_what_comes_while_paused_is_told_after_it<B: Bench>(bench: &B) {
+pub fn invariant_7_what_comes_while_paused_is_told_after_it<B: Bench>(bench: &B) {
     pauses_of_a_turn_lose_nothing(bench);
     long_pauses_are_silent(bench, Habit::Flood, FLOOD, pattern);
     long_pauses_are_silent(bench, Habit::Goodbye, GOODBYE.len(), |index| GOODBYE[index]);
@@ -128,7 +128,7 @@ fn file(length: usize) -> File {
     file
 }
 
-pub fn law_8_a_file_is_sent_as_memory_is<B: Bench>(bench: &B) {
+pub fn invariant_8_a_file_is_sent_as_memory_is<B: Bench>(bench: &B) {
     let (head, skipped) = (b"head", 1001);
     let file = file(skipped + bench.long());
     let length = head.len() + bench.long();
@@ -176,7 +176,7 @@ pub fn law_8_a_file_is_sent_as_memory_is<B: Bench>(bench: &B) {
         false
     });
     assert_eq!((sent, got), (length, length));
-    assert!(shorts > 0, "the file was too short to try this law");
+    assert!(shorts > 0, "the file was too short to try this invariant");
     assert_eq!(silence(&mut ring), []);
     a_file_that_is_cut_short_is_told(bench);
 }
@@ -216,7 +216,7 @@ fn listen<B: Bench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Address {
     ring.listen(DOOR, &bench.door(), &options).unwrap()
 }
 
-pub fn law_9_accept_says_who_comes_and_loses_nobody<B: Bench>(bench: &B) {
+pub fn invariant_9_accept_says_who_comes_and_loses_nobody<B: Bench>(bench: &B) {
     const GUESTS: usize = 20;
     let mut ring = bench.ring();
     let at = listen(bench, &mut ring, false);
@@ -242,7 +242,7 @@ pub fn law_9_accept_says_who_comes_and_loses_nobody<B: Bench>(bench: &B) {
     assert_eq!(silence(&mut ring), []);
 }
 
-pub fn law_10_a_stamp_is_of_the_receiving_and_not_of_the_reading<B: Bench>(bench: &B) {
+pub fn invariant_10_a_stamp_is_of_the_receiving_and_not_of_the_reading<B: Bench>(bench: &B) {
     let mut ring = bench.ring();
     let mut first = 0;
     for round in 0..60 {

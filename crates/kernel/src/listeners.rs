@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 /// The socket files of a ring's listeners.
 #[derive(Debug, Default)]
-pub(crate) struct Doors {
+pub(crate) struct Listeners {
     files: Vec<(Token, PathBuf)>,
 }
 
-impl Doors {
+impl Listeners {
     /// A new listening socket for `token`, and where it listens.
     pub(crate) fn open(
         &mut self,

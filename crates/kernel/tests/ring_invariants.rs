@@ -1,4 +1,4 @@
-//! The ten laws of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll and on io_uring against real
+//! The ten invariants of rings (see `kernel::Ring`'s module), one suite for all of them: on epoll and on io_uring against real
 //! peers over TCP and Unix-domain sockets, and simulated, with and without faults.
 //!
 //! A [`Bench`] opens a ring and says where peers with certain habits are.
@@ -14,7 +14,7 @@ use serving::*;
 use std::io::IoSlice;
 use units::Nanos;
 
-/// Longer than anything here takes: reached only when a law is broken.
+/// Longer than anything here takes: reached only when a invariant is broken.
 const FOR_EVER: Nanos = Nanos::from_secs(30);
 /// Long enough for what must not come to come.
 const A_WHILE: Nanos = Nanos::from_millis(20);
@@ -95,7 +95,7 @@ fn silence(ring: &mut impl Ring) -> Vec<Completion> {
     seen
 }
 
-fn law_1_a_token_names_one_socket_at_a_time<B: Bench>(bench: &B) {
+fn invariant_1_a_token_names_one_socket_at_a_time<B: Bench>(bench: &B) {
     let mut ring = bench.ring();
     let (first, second) = (Token(0), Token(1));
     for round in 0..20 {
@@ -137,7 +137,7 @@ fn law_1_a_token_names_one_socket_at_a_time<B: Bench>(bench: &B) {
     assert_eq!(silence(&mut ring), []);
 }
 
-fn law_2_a_connect_ends_once<B: Bench>(bench: &B) {
+fn invariant_2_a_connect_ends_once<B: Bench>(bench: &B) {
     const EACH: u32 = 24;
     let mut ring = bench.ring();
     let mut endings = vec![Vec::new(); 3 * EACH as usize];
@@ -175,7 +175,7 @@ fn law_2_a_connect_ends_once<B: Bench>(bench: &B) {
     }
 }
 
-fn law_3_bytes_come_in_order_then_the_end_once<B: Bench>(bench: &B) {
+fn invariant_3_bytes_come_in_order_then_the_end_once<B: Bench>(bench: &B) {
     let mut ring = bench.ring();
     for token in [Token(3), Token(4), Token(5)] {
         connect(bench, &mut ring, token, Habit::Flood);
@@ -206,7 +206,7 @@ fn law_3_bytes_come_in_order_then_the_end_once<B: Bench>(bench: &B) {
     assert_eq!(silence(&mut ring), []);
 }
 
-fn law_4_a_short_send_and_only_a_short_send_is_followed_by_writable<B: Bench>(bench: &B) {
+fn invariant_4_a_short_send_and_only_a_short_send_is_followed_by_writable<B: Bench>(bench: &B) {
     let length = bench.long();
     let message: Vec<u8> = (0..length).map(pattern).collect();
     let mut ring = bench.ring();
@@ -235,11 +235,14 @@ fn law_4_a_short_send_and_only_a_short_send_is_followed_by_writable<B: Bench>(be
         false
     });
     assert_eq!((sent, got), (length, length));
-    assert!(shorts > 0, "the message was too short to try this law");
+    assert!(
+        shorts > 0,
+        "the message was too short to try this invariant"
+    );
     assert_eq!(silence(&mut ring), []);
 }
 
-fn law_5_after_failed_nothing_comes<B: Bench>(bench: &B) {
+fn invariant_5_after_failed_nothing_comes<B: Bench>(bench: &B) {
     let mut ring = bench.ring();
     for index in 0..20 {
         connect(bench, &mut ring, Token(index), Habit::Reset);
@@ -272,7 +275,7 @@ fn law_5_after_failed_nothing_comes<B: Bench>(bench: &B) {
     });
 }
 
-fn law_6_a_wait_is_as_long_as_it_says_or_not_at_all<B: Bench>(bench: &B) {
+fn invariant_6_a_wait_is_as_long_as_it_says_or_not_at_all<B: Bench>(bench: &B) {
     let mut ring = bench.ring();
     for micros in [0, 1, 300, 2_500] {
         let timeout = Nanos::from_micros(micros);
@@ -310,37 +313,37 @@ fn law_6_a_wait_is_as_long_as_it_says_or_not_at_all<B: Bench>(bench: &B) {
     }
 }
 
-/// Every law on every bench, each as a test of its own.
-macro_rules! laws {
+/// Every invariant on every bench, each as a test of its own.
+macro_rules! invariants {
     ($($name:ident: $bench:expr;)*) => {$(
         mod $name {
             use super::*;
-            laws!(@ $bench;
-                law_1_a_token_names_one_socket_at_a_time
-                law_2_a_connect_ends_once
-                law_3_bytes_come_in_order_then_the_end_once
-                law_4_a_short_send_and_only_a_short_send_is_followed_by_writable
-                law_5_after_failed_nothing_comes
-                law_6_a_wait_is_as_long_as_it_says_or_not_at_all
-                law_7_what_comes_while_paused_is_told_after_it
-                law_8_a_file_is_sent_as_memory_is
-                law_9_accept_says_who_comes_and_loses_nobody
-                law_10_a_stamp_is_of_the_receiving_and_not_of_the_reading
+            invariants!(@ $bench;
+                invariant_1_a_token_names_one_socket_at_a_time
+                invariant_2_a_connect_ends_once
+                invariant_3_bytes_come_in_order_then_the_end_once
+                invariant_4_a_short_send_and_only_a_short_send_is_followed_by_writable
+                invariant_5_after_failed_nothing_comes
+                invariant_6_a_wait_is_as_long_as_it_says_or_not_at_all
+                invariant_7_what_comes_while_paused_is_told_after_it
+                invariant_8_a_file_is_sent_as_memory_is
+                invariant_9_accept_says_who_comes_and_loses_nobody
+                invariant_10_a_stamp_is_of_the_receiving_and_not_of_the_reading
             );
         }
     )*};
-    (@ $bench:expr; $($law:ident)*) => {$(
+    (@ $bench:expr; $($invariant:ident)*) => {$(
         #[test]
-        fn $law() {
+        fn $invariant() {
             match $bench {
-                Some(bench) => super::$law(&bench),
+                Some(bench) => super::$invariant(&bench),
                 None => eprintln!("not tried: this machine has no such addresses, or no such ring"),
             }
         }
     )*};
 }
 
-laws! {
+invariants! {
     epoll_v4: OnEpoll::ip("127.0.0.1");
     epoll_v6: OnEpoll::ip("::1");
     epoll_unix: OnEpoll::unix();
