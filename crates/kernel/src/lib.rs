@@ -49,7 +49,8 @@ mod listeners;
 // and the rings on top of them.
 mod epoll;
 mod uring;
-// The same ring without a kernel.
+// The same ring without a kernel, for tests.
+#[cfg(feature = "sim")]
 pub mod sim;
 // What may be sent besides memory.
 pub mod files;

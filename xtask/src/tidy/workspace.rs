@@ -84,11 +84,10 @@ impl Workspace {
             name: package.name.to_string(),
             manifest,
         });
-        // A path means one of ours; everything else comes from a registry.
-        let ours = package
-            .dependencies
-            .iter()
-            .filter(|dependency| dependency.path.is_some());
+        // A path means one of ours; everything else comes from a registry. Tests name their own crate for its features.
+        let ours = package.dependencies.iter().filter(|dependency| {
+            dependency.path.is_some() && dependency.name != package.name.as_str()
+        });
         self.edges.extend(ours.map(|dependency| Edge {
             from: package.name.to_string(),
             to: dependency.name.clone(),
