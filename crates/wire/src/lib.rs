@@ -1,11 +1,11 @@
 //! Bytes <-> meaning, sans-IO.
 //!
 //! In scope: the client and the server role of HTTP/1.1, the encoding of requests and responses, the vocabulary
-//! of what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. Whoever holds a machine of
-//! this crate tells it what came and asks it what to send; stamps, timeouts and blame are the holder's.
+//! of what a peer can do wrong. Out of scope: sockets, clocks, threads, statistics. The caller passes in what has come
+//! and asks what to send; stamps, timeouts and blame are the caller's.
 //!
 //! ```
-//! use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source, Version};
+//! use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
 //!
 //! #[derive(Default)]
 //! struct Seen { status: u16, body: Vec<u8>, ok: bool }
@@ -40,8 +40,8 @@ mod inline_deque;
 mod request;
 mod violation;
 
-pub use connection::{Connection, Ending, ExchangeId, Head, Opening, Sent, Sink, Source};
-pub use http1::{HeadCache, Message};
+pub use connection::{Ending, ExchangeId, Head, Opening, Sent, Sink, Source};
+pub use http1::{Client as Connection, HeadCache, Message};
 pub use inline_deque::InlineDeque;
-pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid, method_is_token};
+pub use request::{DEFAULT_HEADERS, Request, Version, header_is_valid};
 pub use violation::{Step, Violation};

@@ -35,7 +35,7 @@ pub const DEFAULT_HEADERS: [(&str, &str); 2] = [
 /// What is asked, as far as the head tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The method, a token; see [`method_is_token`].
+    /// The method, a token (RFC 9110 §5.6.2).
     pub method: &'a str,
     /// The target in origin form: the path with its query.
     pub path: &'a str,
@@ -107,46 +107,40 @@ impl Request<'_> {
     }
 }
 
-fn line(name: &str, value: &str, out: &mut Vec<u8>) {
+/// Appends one header line to `out`.
+pub(crate) fn line(name: &str, value: &str, out: &mut Vec<u8>) {
     for part in [name, ": ", value, "\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }
 }
 
-/// Whether `method` can stand in a request line (RFC 9110 §5.6.2, token).
-pub fn method_is_token(method: &str) -> bool {
-    is_token(method)
-}
-
-/// Whether the header can be sent: its name is a token, its value visible characters, spaces, tabs and bytes
+/// Whether the header can be sent: its name is a token (RFC 9110 §5.6.2), its value visible characters, spaces, tabs and bytes
 /// beyond ASCII (RFC 9110 §5.5), without a line end that would smuggle in another header.
 pub fn header_is_valid(name: &str, value: &str) -> bool {
-    is_token(name) && value.bytes().all(is_value_byte)
+    !name.is_empty() && name.bytes().all(is_token_byte) && value.bytes().all(is_value_byte)
 }
 
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(is_token_byte)
+/// The bytes of tokens.
+pub(crate) const TOKEN: [bool; 256] = letters_digits_and(b"!#$%&'*+-.^_`|~");
+
+/// Returns a table of bytes that holds letters, digits and `symbols`.
+pub(crate) const fn letters_digits_and(symbols: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut index = 0;
+    while index < 256 {
+        table[index] = (index as u8).is_ascii_alphanumeric();
+        index += 1;
+    }
+    index = 0;
+    while index < symbols.len() {
+        table[symbols[index] as usize] = true;
+        index += 1;
+    }
+    table
 }
 
-pub(crate) const fn is_token_byte(byte: u8) -> bool {
-    let symbol = matches!(
-        byte,
-        b'!' | b'#'
-            | b'$'
-            | b'%'
-            | b'&'
-            | b'\''
-            | b'*'
-            | b'+'
-            | b'-'
-            | b'.'
-            | b'^'
-            | b'_'
-            | b'`'
-            | b'|'
-            | b'~'
-    );
-    symbol || byte.is_ascii_alphanumeric()
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
 }
 
 pub(crate) fn is_value_byte(byte: u8) -> bool {

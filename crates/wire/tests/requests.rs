@@ -4,7 +4,7 @@ mod oracle;
 
 use oracle::server::listen;
 use wire::http1::Response;
-use wire::{Request, Version, header_is_valid, method_is_token};
+use wire::{Request, Version, header_is_valid};
 
 const AGENT: &str = concat!("User-Agent: weigh/", env!("CARGO_PKG_VERSION"), "⏎");
 
@@ -106,10 +106,10 @@ fn a_users_header_replaces_the_default_of_its_name() {
 #[test]
 fn methods_and_headers_that_would_break_the_request_are_refused() {
     for good in ["GET", "PROPFIND", "M-SEARCH", "x"] {
-        assert!(method_is_token(good), "{good}");
+        assert!(header_is_valid(good, ""), "{good}");
     }
     for bad in ["", "GET /", "GET\r\n", "GÉT", "G:T", "(GET)"] {
-        assert!(!method_is_token(bad), "{bad}");
+        assert!(!header_is_valid(bad, ""), "{bad}");
     }
     for (name, value) in [("A", ""), ("X-A", "a b\tc"), ("a", "é"), ("x_y", "\"q\"")] {
         assert!(header_is_valid(name, value), "{name}: {value}");

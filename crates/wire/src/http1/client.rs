@@ -32,7 +32,7 @@ use super::chunked::{Chunked, Decoded};
 use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, ExchangeId, InlineDeque, Opening, Sent, Sink, Step, Violation};
+use crate::{Ending, ExchangeId, Head, InlineDeque, Opening, Sent, Sink, Step, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -65,7 +65,7 @@ struct Progress {
     bytes: u64,
 }
 
-/// The client side of one HTTP/1.x connection. [`crate::Connection`] documents its methods.
+/// The client side of one HTTP/1.x connection.
 ///
 /// What every exchange touches comes first and lies together.
 #[derive(Debug)]
@@ -86,7 +86,13 @@ pub struct Client<'p> {
 }
 
 impl<'p> Client<'p> {
-    pub(crate) fn new(pipeline: u32, heads: HeadCache) -> Self {
+    /// Returns a new HTTP/1.x connection on which at most `pipeline` exchanges (at least one) may be open at a time.
+    pub fn http1(pipeline: u32) -> Self {
+        Client::http1_sharing(pipeline, &HeadCache::default())
+    }
+
+    /// Returns the same, recognising heads that any of the connections has read that share `heads`.
+    pub fn http1_sharing(pipeline: u32, heads: &HeadCache) -> Self {
         assert!(pipeline > 0, "a connection carries at least one exchange");
         Client {
             awaited: InlineDeque::default(),
@@ -95,7 +101,7 @@ impl<'p> Client<'p> {
             pipeline,
             begun: 0,
             closing: false,
-            heads,
+            heads: heads.clone(),
             partial: Vec::new(),
             outbox: match pipeline {
                 1 => Outbox::default(),
@@ -104,7 +110,11 @@ impl<'p> Client<'p> {
         }
     }
 
-    pub(crate) fn reset(&mut self) {
+    /// As new, buffers kept: for the next connection in the same slot.
+    ///
+    /// # Panics
+    /// An exchange is still open: [`Client::abandon`] comes first, or it would never be done.
+    pub fn reset(&mut self) {
         assert!(
             self.awaited.is_empty(),
             "a connection is reset when all its exchanges are done"
@@ -118,8 +128,9 @@ impl<'p> Client<'p> {
         self.closing = false;
     }
 
+    /// How many exchanges may be opened now; zero once the connection is going to close.
     #[inline]
-    pub(crate) fn capacity(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         if self.closing {
             0
         } else if self.awaited.is_empty() && self.outbox.is_empty() {
@@ -129,9 +140,13 @@ impl<'p> Client<'p> {
         }
     }
 
-    /// Always inlined: where the request is a shared one, that is known to the caller.
+    /// Opens an exchange: queues its request.
+    ///
+    /// # Panics
+    /// There is no capacity, or the head is empty.
+    // Always inlined: where the request is a shared one, that is known to the caller.
     #[inline(always)]
-    pub(crate) fn open(&mut self, opening: Opening<'p>) {
+    pub fn open(&mut self, opening: Opening<'p>) {
         assert!(
             self.capacity() > 0,
             "an exchange is opened where there is capacity"
@@ -144,15 +159,20 @@ impl<'p> Client<'p> {
         self.outbox.push(opening.head, opening.body);
     }
 
-    /// Whether exchanges are neither open nor queued, and only one may be.
+    /// Whether nothing is open and nothing is left to be sent, and exactly one exchange may be opened: its request then
+    /// may go to the socket without being queued, see [`Client::open_sent`].
     #[inline]
-    pub(crate) fn takes_one(&self) -> bool {
+    pub fn takes_one(&self) -> bool {
         self.pipeline == 1 && !self.closing && self.awaited.is_empty() && self.outbox.is_empty()
     }
 
-    /// Always inlined: it is a handful of stores.
+    /// Opens an exchange whose request the socket has taken already, all of it; `is_head` as in [`Opening`].
+    ///
+    /// # Panics
+    /// [`Client::takes_one`] is not true.
+    // Always inlined: it is a handful of stores.
     #[inline(always)]
-    pub(crate) fn open_sent(&mut self, id: ExchangeId, is_head: bool) {
+    pub fn open_sent(&mut self, id: ExchangeId, is_head: bool) {
         assert!(
             self.takes_one(),
             "an exchange is opened where there is capacity"
@@ -161,13 +181,19 @@ impl<'p> Client<'p> {
         self.begun = 1;
     }
 
+    /// Fills `slices` from the front with what is to be sent, and returns how many it filled. Two slices hold one
+    /// request; with fewer slices than parts the rest is offered next time.
     #[inline]
-    pub(crate) fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    pub fn outgoing<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.outbox.slices(slices)
     }
 
+    /// The socket has taken the first `bytes` bytes of what [`Client::outgoing`] offered.
+    ///
+    /// # Panics
+    /// It was not offered as many.
     #[inline]
-    pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
+    pub fn sent(&mut self, bytes: usize) -> Sent {
         let sent = self.outbox.sent(bytes);
         self.begun += sent.begun;
         if !self.closing {
@@ -176,32 +202,45 @@ impl<'p> Client<'p> {
         sent
     }
 
-    pub(crate) fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
+    /// The requests of the last `number` exchanges that were opened, the oldest first: those that were done as
+    /// [`Violation::Abandoned`] because the response before them was complete and closes the connection. They may be sent
+    /// again on another one. Only a connection with pipelining has any.
+    pub fn take_unanswered(&mut self, number: usize) -> VecDeque<Message<'p>> {
         self.outbox.forget(number);
         self.outbox.take_kept()
     }
 
+    /// Whether something is left to be sent.
     #[inline]
-    pub(crate) fn has_outgoing(&self) -> bool {
+    pub fn has_outgoing(&self) -> bool {
         !self.outbox.is_empty()
     }
 
+    /// No exchange can be opened any more: the socket is to be closed as soon as none is in flight.
     #[inline]
-    pub(crate) fn closing(&self) -> bool {
+    pub fn closing(&self) -> bool {
         self.closing
     }
 
+    /// How many exchanges are opened and not done.
     #[inline]
-    pub(crate) fn in_flight(&self) -> u32 {
+    pub fn in_flight(&self) -> u32 {
         self.awaited.len() as u32
     }
 
-    pub(crate) fn spare(&mut self) -> Vec<u8> {
+    /// An empty buffer for the next [`Source::Own`], with the capacity of one that was sent, if there is one.
+    pub fn spare(&mut self) -> Vec<u8> {
         self.outbox.spare()
     }
 
+    /// Bytes have come. All of them are consumed; an incomplete head is kept, at most 64 KiB of it.
+    ///
+    /// # Errors
+    /// What the peer did wrong. The connection is dead: every exchange that was open is done, the one that was
+    /// being answered with this violation, those behind it as [`Violation::Abandoned`]. When nothing was open
+    /// (bytes beyond the last response) the violation ends no exchange, and the error is all that tells of it.
     #[inline]
-    pub(crate) fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
+    pub fn receive(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<(), Violation> {
         if self.receive_whole(input, sink) {
             return Ok(());
         }
@@ -228,7 +267,12 @@ impl<'p> Client<'p> {
             return false;
         }
         sink.first(id);
-        sink.head(id, &facts.head(raw, true));
+        let head = Head {
+            status: facts.status,
+            raw,
+            keepalive: true,
+        };
+        sink.head(id, &head);
         if !body.is_empty() {
             sink.body(id, body);
         }
@@ -254,7 +298,10 @@ impl<'p> Client<'p> {
                 Phase::Head => self.receive_head(input, sink),
                 Phase::Length(left) => Ok(self.receive_length(left, input, sink)),
                 Phase::Chunked(chunked) => self.receive_chunked(chunked, input, sink),
-                Phase::UntilClose => Ok(self.receive_until_close(input, sink)),
+                Phase::UntilClose => {
+                    self.body(input, sink);
+                    return Ok(());
+                }
                 Phase::Dead => return Ok(()),
             };
             match used {
@@ -265,7 +312,11 @@ impl<'p> Client<'p> {
         Ok(())
     }
 
-    pub(crate) fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {
+    /// The peer has ended its side in good order. Completes a body that lasts until then.
+    ///
+    /// # Errors
+    /// An exchange was waiting or incomplete; as with [`Client::receive`] all are done.
+    pub fn end(&mut self, sink: &mut impl Sink) -> Result<(), Violation> {
         match self.phase {
             Phase::UntilClose => self.complete(sink),
             Phase::Head if self.awaited.is_empty() => {}
@@ -282,7 +333,9 @@ impl<'p> Client<'p> {
         Ok(())
     }
 
-    pub(crate) fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
+    /// The owner closes the socket (a timeout, a reset, the end of a phase): all that is still open is done as
+    /// `reason`.
+    pub fn abandon(&mut self, sink: &mut impl Sink, reason: Violation) {
         self.progress.bytes += self.partial.len() as u64;
         self.finish_all(reason, reason, sink);
         self.die();
@@ -369,7 +422,12 @@ impl<'p> Client<'p> {
         if !keepalive {
             self.close_after_this();
         }
-        sink.head(awaited.id, &facts.head(raw, keepalive));
+        let head = Head {
+            status: facts.status,
+            raw,
+            keepalive,
+        };
+        sink.head(awaited.id, &head);
         match framing {
             Framing::Length(0) => self.complete(sink),
             Framing::Length(length) => self.phase = Phase::Length(length),
@@ -408,11 +466,6 @@ impl<'p> Client<'p> {
             self.complete(sink);
         }
         Ok(used)
-    }
-
-    fn receive_until_close(&mut self, input: &[u8], sink: &mut impl Sink) -> usize {
-        self.body(input, sink);
-        input.len()
     }
 
     #[inline]

@@ -3,6 +3,8 @@
 //! The client reads all three here. The server reads Connection here and is stricter with the two lengths (in
 //! `head`). All other fields are looked at for their length and left alone.
 
+use crate::Violation;
+
 /// What the fields of one head say together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fields {
@@ -12,16 +14,9 @@ pub(crate) struct Fields {
     pub(crate) keep_alive: bool,
 }
 
-/// A field that cannot be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BadField {
-    ContentLength,
-    TransferEncoding,
-}
-
 impl Fields {
     /// Takes one header line into account.
-    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), BadField> {
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Violation> {
         match name.len() {
             10 if is(name, b"Connection") => self.connection(value),
             14 if is(name, b"Content-Length") => self.content_length(value)?,
@@ -43,7 +38,7 @@ impl Fields {
     }
 
     /// Several equal lengths are one, on one line or on several (RFC 9112 §6.3, 5); nothing else is forgiven.
-    fn content_length(&mut self, value: &[u8]) -> Result<(), BadField> {
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Violation> {
         if self.length.is_none() {
             self.length = decimal(value);
             if self.length.is_some() {
@@ -51,9 +46,9 @@ impl Fields {
             }
         }
         for number in list(value) {
-            let length = decimal(number).ok_or(BadField::ContentLength)?;
+            let length = decimal(number).ok_or(Violation::BadContentLength)?;
             if self.length.is_some_and(|known| known != length) {
-                return Err(BadField::ContentLength);
+                return Err(Violation::BadContentLength);
             }
             self.length = Some(length);
         }
@@ -61,9 +56,9 @@ impl Fields {
     }
 
     /// `chunked`, once. Other codings would need a decoder, and nobody asked for them with a TE header.
-    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), BadField> {
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Violation> {
         if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-            return Err(BadField::TransferEncoding);
+            return Err(Violation::BadTransferEncoding);
         }
         self.chunked = true;
         Ok(())

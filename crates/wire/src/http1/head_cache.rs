@@ -6,7 +6,6 @@
 //! nothing depends on it.
 
 use super::framing::RequestFraming;
-use super::key::{Key, PLACES};
 use super::refusal::Limits;
 use super::request_head::{ParsedRequest, RequestHead, Words};
 use super::status::{Facts, ParsedResponse};
@@ -14,6 +13,10 @@ use crate::Version;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// How many requests' heads are remembered: what one page of a site asks for, and few enough that looking through them
+/// in vain costs little beside parsing.
+const PLACES: usize = 8;
 
 /// Longer heads are parsed every time.
 const LIMIT: usize = 1024;
@@ -25,15 +28,28 @@ const LIMIT: usize = 1024;
 pub struct HeadCache(Rc<RefCell<CachedHead>>);
 
 impl HeadCache {
-    /// See [`CachedHead::recall`].
+    /// Returns the meaning and the length of the head at the front of `input`, if it is the one that was read last.
     #[inline]
     pub(crate) fn recall(&self, input: &[u8]) -> Option<(Facts, usize)> {
-        self.0.borrow_mut().recall(input)
+        let mut cached = self.0.borrow_mut();
+        let length = cached.bytes.len();
+        let head = input.get(..length)?;
+        if length > 0 && (head == cached.bytes || cached.differs_in_date_only(head)) {
+            Some((cached.facts, length))
+        } else {
+            None
+        }
     }
 
-    /// See [`CachedHead::learn`].
+    /// Remembers a head that was parsed at the front of `input`.
     pub(crate) fn learn(&self, input: &[u8], parsed: &ParsedResponse) {
-        self.0.borrow_mut().learn(input, parsed);
+        let mut cached = self.0.borrow_mut();
+        cached.bytes.clear();
+        if parsed.length <= LIMIT {
+            cached.bytes.extend_from_slice(&input[..parsed.length]);
+            cached.facts = parsed.facts;
+            cached.date = parsed.date.clone();
+        }
     }
 }
 
@@ -46,28 +62,6 @@ struct CachedHead {
 }
 
 impl CachedHead {
-    /// The meaning and the length of the head at the front of `input`, if it is the one that was read last.
-    #[inline]
-    fn recall(&mut self, input: &[u8]) -> Option<(Facts, usize)> {
-        let length = self.bytes.len();
-        let head = input.get(..length)?;
-        if length > 0 && (head == self.bytes || self.differs_in_date_only(head)) {
-            Some((self.facts, length))
-        } else {
-            None
-        }
-    }
-
-    /// Remembers a head that was parsed at the front of `input`.
-    fn learn(&mut self, input: &[u8], parsed: &ParsedResponse) {
-        self.bytes.clear();
-        if parsed.length <= LIMIT {
-            self.bytes.extend_from_slice(&input[..parsed.length]);
-            self.facts = parsed.facts;
-            self.date = parsed.date.clone();
-        }
-    }
-
     #[cold]
     fn differs_in_date_only(&mut self, head: &[u8]) -> bool {
         let Range { start, end } = self.date;
@@ -122,6 +116,20 @@ pub struct RequestCache {
     learned: u64,
     /// Where the last one was found or put; it is the likeliest.
     last: usize,
+}
+
+/// Names the bytes of a head, so that what a server has concluded from a request can be used for an equal one. Never
+/// used again for others.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Key(u64);
+
+impl Key {
+    /// Returns the place of this key's conclusion in a table of [`RequestCache::PLACES`] rows. Keys with the same place
+    /// replace one another.
+    #[inline]
+    pub fn place(self) -> usize {
+        (self.0 % PLACES as u64) as usize
+    }
 }
 
 /// A request's head that was read before.

@@ -7,7 +7,6 @@ mod fields;
 mod framing;
 mod head;
 mod head_cache;
-mod key;
 mod line;
 mod outbox;
 mod refusal;
@@ -19,8 +18,7 @@ mod status;
 mod target;
 
 pub use client::Client;
-pub use head_cache::{HeadCache, RequestCache};
-pub use key::Key;
+pub use head_cache::{HeadCache, Key, RequestCache};
 pub use outbox::Message;
 pub use refusal::{Limits, Refusal};
 pub use request_head::RequestHead;

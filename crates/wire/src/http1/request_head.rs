@@ -1,6 +1,6 @@
 //! What a request asks, as far as its head says it.
 
-use super::key::Key;
+use super::head_cache::Key;
 use super::line;
 use super::target::Path;
 use crate::Version;

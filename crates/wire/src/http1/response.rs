@@ -2,6 +2,7 @@
 
 use super::refusal::Refusal;
 use crate::Version;
+use crate::request::line;
 
 /// What a client that expects it is sent before its body is read.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -55,30 +56,19 @@ impl Refusal {
     /// Appends the whole answer to `out`: it says why in a line of plain text (unless the request is a HEAD), and that
     /// the connection is closed.
     pub fn encode(&self, date: &str, out: &mut Vec<u8>) {
-        let Refusal {
-            status,
-            reason: because,
-            is_head,
-        } = *self;
         let response = Response {
-            status,
+            status: self.status,
             version: Version::Http11,
             date,
-            content_length: Some(because.len() as u64 + 1),
+            content_length: Some(self.reason.len() as u64 + 1),
             keepalive: false,
             headers: &[("Content-Type", "text/plain")],
         };
         response.encode(out);
-        if !is_head {
-            out.extend_from_slice(because.as_bytes());
+        if !self.is_head {
+            out.extend_from_slice(self.reason.as_bytes());
             out.push(b'\n');
         }
-    }
-}
-
-fn line(name: &str, value: &str, out: &mut Vec<u8>) {
-    for part in [name, ": ", value, "\r\n"] {
-        out.extend_from_slice(part.as_bytes());
     }
 }
 

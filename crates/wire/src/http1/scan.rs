@@ -9,19 +9,8 @@
 use super::fields::{Fields, is};
 use super::status::{Facts, HEADERS_LIMIT, ParsedResponse};
 use crate::Version;
-use crate::request::is_token_byte;
+use crate::request::TOKEN;
 use std::ops::Range;
-
-/// Token bytes, looked up: names are the longest part that must be checked byte by byte.
-const TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = is_token_byte(byte as u8);
-        byte += 1;
-    }
-    table
-};
 
 /// The head at the front of `window`, if it is complete and plain.
 pub(crate) fn scan(window: &[u8]) -> Option<ParsedResponse> {

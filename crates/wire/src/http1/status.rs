@@ -5,9 +5,9 @@
 //! characters; a bare LF ends a line as CR LF does. On top of it: the first byte is the status line's (no empty
 //! lines before it), and the status is at least 100.
 
-use super::fields::{BadField, Fields};
+use super::fields::Fields;
 use super::scan::scan;
-use crate::{Head, Version, Violation};
+use crate::{Version, Violation};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -20,7 +20,6 @@ pub(crate) const HEADERS_LIMIT: usize = 256;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) status: u16,
-    pub(crate) version: Version,
     pub(crate) length: Option<u64>,
     pub(crate) chunked: bool,
     pub(crate) keepalive: bool,
@@ -47,12 +46,7 @@ pub(crate) enum Framing {
 impl Facts {
     /// The facts, if they do not contradict each other.
     pub(crate) fn new(status: u16, version: Version, fields: Fields) -> Result<Self, Violation> {
-        let Fields {
-            length,
-            chunked,
-            close,
-            keep_alive,
-        } = fields;
+        let (length, chunked) = (fields.length, fields.chunked);
         if status < 100 {
             Err(Violation::BadHead)
         } else if chunked && length.is_some() {
@@ -60,10 +54,9 @@ impl Facts {
         } else if chunked && version == Version::Http10 {
             Err(Violation::BadTransferEncoding)
         } else {
-            let keepalive = !close && (version == Version::Http11 || keep_alive);
+            let keepalive = !fields.close && (version == Version::Http11 || fields.keep_alive);
             Ok(Facts {
                 status,
-                version,
                 length,
                 chunked,
                 keepalive,
@@ -91,17 +84,6 @@ impl Facts {
             (_, true) => Framing::Chunked,
             (Some(length), false) => Framing::Length(length),
             (None, false) => Framing::UntilClose,
-        }
-    }
-
-    pub(crate) fn head<'a>(&self, raw: &'a [u8], keepalive: bool) -> Head<'a> {
-        Head {
-            status: self.status,
-            version: self.version,
-            raw,
-            content_length: self.length,
-            chunked: self.chunked,
-            keepalive,
         }
     }
 }
@@ -151,9 +133,7 @@ fn understand(
     let mut fields = Fields::default();
     let mut date = 0..0;
     for header in response.headers.iter() {
-        fields
-            .take(header.name.as_bytes(), header.value)
-            .map_err(violation)?;
+        fields.take(header.name.as_bytes(), header.value)?;
         if header.value.len() == 29 && header.name.eq_ignore_ascii_case("date") {
             let start = header.value.as_ptr().addr() - window.as_ptr().addr();
             date = start..start + 29;
@@ -170,11 +150,4 @@ fn understand(
         length,
         date,
     })
-}
-
-fn violation(bad: BadField) -> Violation {
-    match bad {
-        BadField::ContentLength => Violation::BadContentLength,
-        BadField::TransferEncoding => Violation::BadTransferEncoding,
-    }
 }

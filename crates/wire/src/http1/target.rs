@@ -2,6 +2,7 @@
 
 use super::fields::is;
 use super::refusal::{BAD_HOST, NO_PROXY, NO_TARGET, NOT_SECURE, Refusal};
+use crate::request::letters_digits_and;
 use std::ops::Range;
 
 /// What a target names.
@@ -97,21 +98,7 @@ fn absolute(method: &[u8], target: &[u8], start: usize) -> Result<Target, Refusa
 }
 
 /// Bytes of a registered name: unreserved characters and sub-delimiters.
-const NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    let symbols = b"-._~!$&'()*+,;=";
-    let mut index = 0;
-    while index < symbols.len() {
-        table[symbols[index] as usize] = true;
-        index += 1;
-    }
-    table
-};
+const NAME: [bool; 256] = letters_digits_and(b"-._~!$&'()*+,;=");
 
 /// A host, and a port or none. Stricter than the grammar in two points that no honest client meets: a host is not
 /// empty (RFC 9110 §4.2.1 says so of http), and a port is one of TCP's.
