@@ -67,7 +67,8 @@ mod load;
 mod save;
 mod schema;
 mod state;
-// Runs to look at.
+// Made-up Runs, for tests.
+#[cfg(any(test, feature = "example"))]
 pub mod example;
 
 pub use baseline::{Baseline, BaselineTimes};
