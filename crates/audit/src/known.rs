@@ -1,7 +1,7 @@
 //! What is known of a figure of a point, by the figure's name: for requirements, and for scripts that ask for one value.
 
 use figures::{Figures, Part, Selected, Unit, Value};
-use record::{Effect, Exit, Figure as Class, Finding, Run};
+use record::{Effect, Exit, Figure as Class, Finding, Run, Statistic};
 use stats::Interval;
 use std::fmt;
 use thiserror::Error;
@@ -108,7 +108,7 @@ impl<'a> Known<'a> {
             value,
             basis: Basis::of(&figure, &of, effect),
             requests: of.summary.requests,
-            is_affected: matches!(figure.part, Part::Percentile(p) if figure.figure.name.starts_with("latency") && of.is_affected(p)),
+            is_affected: matches!(figure.part, Part::Statistic(Statistic::At(p)) if figure.figure.name.starts_with("latency") && of.is_affected(p)),
         })
     }
 
@@ -197,7 +197,7 @@ fn worst<'a>(of: &Figures<'a>, class: Option<Class>) -> Option<(Effect, &'a Find
 /// Says why a figure is not there.
 fn missing(figure: &Selected, of: &Figures<'_>) -> String {
     let need = match figure.part {
-        Part::Percentile(p) => stats::carried_from(p.quantile()),
+        Part::Statistic(Statistic::At(p)) => stats::carried_from(p.quantile()),
         _ => None,
     };
     let have = of.tally().latency().count();

@@ -2,8 +2,7 @@
 
 use crate::Figures;
 use crate::value::{Unit, Value};
-use record::{Kind, Run};
-use units::Percentile;
+use record::{Kind, Run, Statistic};
 
 /// One figure, or a family of figures that differ in a [`Part`] of their names.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +37,8 @@ pub(crate) type Read<T> = fn(&Figures<'_>, Part) -> T;
 pub enum Part {
     /// The only one.
     Whole,
-    /// A percentile.
-    Percentile(Percentile),
+    /// A percentile, the min, the mean or the max of a distribution.
+    Statistic(Statistic),
     /// A kind of error.
     Kind(Kind),
     /// A status of responses.
@@ -51,8 +50,8 @@ pub enum Part {
 pub struct Column {
     /// Name in the header row.
     pub name: &'static str,
-    /// Percentiles that have a column each, where it is a family; none where they are asked for.
-    pub percentiles: Option<&'static [Percentile]>,
+    /// Statistics of a distribution that have a column each; none for all of them, with the percentiles that are asked for.
+    pub statistics: Option<&'static [Statistic]>,
 }
 
 /// Column of a sweep's table for people.
@@ -107,9 +106,10 @@ impl Shown {
 }
 
 impl Part {
-    pub(crate) fn percentile(self) -> Option<Percentile> {
+    /// Returns which statistic of a distribution it is; none of other families.
+    pub(crate) fn statistic(self) -> Option<Statistic> {
         match self {
-            Part::Percentile(p) => Some(p),
+            Part::Statistic(statistic) => Some(statistic),
             _ => None,
         }
     }
@@ -138,77 +138,59 @@ impl Figure {
         }
     }
 
-    pub(crate) const fn aliases(self, aliases: &'static [&'static str]) -> Figure {
-        Figure { aliases, ..self }
+    pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Figure {
+        self.aliases = aliases;
+        self
     }
 
-    pub(crate) const fn class(self, class: record::Figure) -> Figure {
-        Figure {
-            class: Some(class),
-            ..self
-        }
+    pub(crate) const fn class(mut self, class: record::Figure) -> Figure {
+        self.class = Some(class);
+        self
     }
 
-    pub(crate) const fn repeats(self) -> Figure {
-        Figure {
-            repeats: true,
-            ..self
-        }
+    pub(crate) const fn repeats(mut self) -> Figure {
+        self.repeats = true;
+        self
     }
 
-    pub(crate) const fn of_requests(self) -> Figure {
-        Figure {
-            of_requests: true,
-            ..self
-        }
+    pub(crate) const fn of_requests(mut self) -> Figure {
+        self.of_requests = true;
+        self
     }
 
-    pub(crate) const fn at_least(self, at_least: Read<bool>) -> Figure {
-        Figure { at_least, ..self }
+    pub(crate) const fn at_least(mut self, at_least: Read<bool>) -> Figure {
+        self.at_least = at_least;
+        self
     }
 
-    /// In the table for programs; of a family those that are asked for.
-    pub(crate) const fn csv(self, name: &'static str) -> Figure {
-        Figure {
-            column: Some(Column {
-                name,
-                percentiles: None,
-            }),
-            ..self
-        }
+    /// In the table for programs; of a family every statistic, with the percentiles that are asked for.
+    pub(crate) const fn csv(mut self, name: &'static str) -> Figure {
+        let statistics = None;
+        self.column = Some(Column { name, statistics });
+        self
     }
 
-    /// In the table for programs, for these percentiles.
-    pub(crate) const fn csv_of(self, name: &'static str, of: &'static [Percentile]) -> Figure {
-        Figure {
-            column: Some(Column {
-                name,
-                percentiles: Some(of),
-            }),
-            ..self
-        }
+    /// In the table for programs, for these statistics.
+    pub(crate) const fn csv_of(mut self, name: &'static str, of: &'static [Statistic]) -> Figure {
+        let statistics = Some(of);
+        self.column = Some(Column { name, statistics });
+        self
     }
 
-    pub(crate) const fn cell(self, title: &'static str, priority: u8, weight: Weight) -> Figure {
-        let cell = Cell {
+    /// In a sweep's table of those runs.
+    pub(crate) const fn cell(
+        mut self,
+        title: &'static str,
+        priority: u8,
+        weight: Weight,
+        shown: Shown,
+    ) -> Figure {
+        self.cell = Some(Cell {
             title,
             priority,
-            shown: Shown::Always,
+            shown,
             weight,
-        };
-        Figure {
-            cell: Some(cell),
-            ..self
-        }
-    }
-
-    pub(crate) const fn of(self, shown: Shown) -> Figure {
-        match self.cell {
-            Some(cell) => Figure {
-                cell: Some(Cell { shown, ..cell }),
-                ..self
-            },
-            None => self,
-        }
+        });
+        self
     }
 }

@@ -3,7 +3,7 @@
 use crate::figure::{Cell, Figure, Part};
 use crate::table::all;
 use crate::{Figures, Value};
-use record::{Effect, Finding, Kind, Run};
+use record::{Effect, Finding, Kind, Run, Statistic};
 use stats::Interval;
 use std::fmt;
 use units::Percentile;
@@ -28,8 +28,9 @@ pub fn find(name: &str) -> Option<Selected> {
 
 /// Returns every name that [`find`] knows, of families those of the usual parts.
 pub fn names() -> impl Iterator<Item = String> {
-    all().flat_map(|figure| {
-        let parts = figure.parts(&Percentile::DEFAULT);
+    let usual = statistics(&Percentile::DEFAULT);
+    all().flat_map(move |figure| {
+        let parts = figure.parts(&usual);
         let each = figure.names().map(move |pattern| (pattern, parts.clone()));
         each.flat_map(|(pattern, parts)| parts.into_iter().map(move |part| part.fill(pattern)))
     })
@@ -37,10 +38,11 @@ pub fn names() -> impl Iterator<Item = String> {
 
 /// Returns the columns of a table for programs, with their names, in order. Latency has one for each of `percentiles`.
 pub fn columns(percentiles: &[Percentile]) -> Vec<(String, Selected)> {
+    let asked = statistics(percentiles);
     all()
         .filter_map(|figure| Some((figure, figure.column?)))
         .flat_map(|(figure, column)| {
-            let parts = figure.parts(column.percentiles.unwrap_or(percentiles));
+            let parts = figure.parts(column.statistics.unwrap_or(&asked));
             let named = move |part: Part| (part.fill(column.name), Selected { figure, part });
             parts.into_iter().map(named)
         })
@@ -49,14 +51,22 @@ pub fn columns(percentiles: &[Percentile]) -> Vec<(String, Selected)> {
 
 /// Returns the columns of a table for people about the points of `run`, in order.
 pub fn cells(run: &Run, percentiles: &[Percentile]) -> Vec<(Cell, Selected)> {
+    let shown: Vec<Statistic> = percentiles.iter().copied().map(Statistic::At).collect();
     all()
         .filter_map(|figure| Some((figure, figure.cell?)))
         .filter(|(_, cell)| cell.shown.applies(run))
         .flat_map(|(figure, cell)| {
-            let parts = figure.parts(percentiles).into_iter();
+            let parts = figure.parts(&shown).into_iter();
             parts.map(move |part| (cell, Selected { figure, part }))
         })
         .collect()
+}
+
+/// Every statistic of a distribution, with these percentiles.
+fn statistics(percentiles: &[Percentile]) -> Vec<Statistic> {
+    let percentiles = percentiles.iter().copied().map(Statistic::At);
+    let least = [Statistic::Min, Statistic::Mean].into_iter();
+    least.chain(percentiles).chain([Statistic::Max]).collect()
 }
 
 impl Figure {
@@ -64,12 +74,10 @@ impl Figure {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// The parts that a table shows where percentiles are asked for; of other families none.
-    fn parts(&self, percentiles: &[Percentile]) -> Vec<Part> {
+    /// The parts of a family, of a distribution these statistics.
+    fn parts(&self, of: &[Statistic]) -> Vec<Part> {
         match self.name {
-            name if name.contains("{p}") => {
-                percentiles.iter().copied().map(Part::Percentile).collect()
-            }
+            name if name.contains("{p}") => of.iter().copied().map(Part::Statistic).collect(),
             name if name.contains("{kind}") => Kind::ALL.iter().copied().map(Part::Kind).collect(),
             name if name.contains("{status}") => vec![Part::Status(200)],
             _ => vec![Part::Whole],
@@ -86,15 +94,19 @@ fn part(pattern: &str, name: &str) -> Option<Part> {
     if pattern == name && !pattern.contains('{') {
         return Some(Part::Whole);
     }
-    if let Some(p) = within("{p}").filter(|p| p.starts_with(['p', 'P'])) {
-        return p.parse().ok().map(Part::Percentile);
+    if let Some(statistic) = within("{p}") {
+        return Some(Part::Statistic(match statistic {
+            "min" => Statistic::Min,
+            "mean" => Statistic::Mean,
+            "max" => Statistic::Max,
+            p if p.starts_with(['p', 'P']) => Statistic::At(p.parse().ok()?),
+            _ => return None,
+        }));
     }
-    if let Some(kind) = within("{kind}") {
+    if let Some(name) = within("{kind}") {
         let mut kinds = Kind::ALL.iter();
-        return kinds
-            .find(|known| known.name() == kind)
-            .copied()
-            .map(Part::Kind);
+        let kind = kinds.find(|kind| kind.name() == name);
+        return kind.copied().map(Part::Kind);
     }
     let status = within("{status}")?.parse().ok()?;
     (100..1000)
@@ -107,7 +119,7 @@ impl Part {
     fn fill(self, pattern: &str) -> String {
         match self {
             Part::Whole => pattern.to_owned(),
-            Part::Percentile(p) => pattern.replace("{p}", &p.key()),
+            Part::Statistic(each) => pattern.replace("{p}", &each.key()),
             Part::Kind(kind) => pattern.replace("{kind}", kind.name()),
             Part::Status(status) => pattern.replace("{status}", &status.to_string()),
         }
@@ -116,7 +128,7 @@ impl Part {
     /// Returns `pattern` with the part as people write it.
     fn fill_shown(self, pattern: &str) -> String {
         match self {
-            Part::Percentile(p) => pattern.replace("{p}", &p.to_string()),
+            Part::Statistic(each) => pattern.replace("{p}", &each.to_string()),
             _ => self.fill(pattern),
         }
     }

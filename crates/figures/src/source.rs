@@ -88,24 +88,36 @@ impl<'a> Figures<'a> {
         let all = singles.chain(pairs.map(|round| (round, 2)));
         all.filter_map(|(round, generators)| {
             let rounds = std::slice::from_ref(round);
+            let all = self.part(rounds, Summary::of(rounds)?);
             Some(Figures {
-                run: self.run,
-                record: self.record,
-                point: self.point,
-                index: self.index,
                 plan: match generators {
-                    1 => Cow::Borrowed(&*self.plan),
-                    _ => Cow::Owned(self.plan.for_two_generators()),
+                    1 => all.plan,
+                    _ => Cow::Owned(all.plan.for_two_generators()),
                 },
-                rounds,
                 is_round: true,
                 generators,
-                request: None,
-                summary: Cow::Owned(Summary::of(rounds)?),
                 cost: Cost::of(rounds).map(Cow::Owned),
-                tally: OnceCell::new(),
+                ..all
             })
         })
+    }
+
+    /// The same point, of which only `rounds` with their `summary` count.
+    fn part<'b>(&'b self, rounds: &'b [Round], summary: Summary) -> Figures<'b> {
+        Figures {
+            run: self.run,
+            record: self.record,
+            point: self.point,
+            index: self.index,
+            plan: Cow::Borrowed(&*self.plan),
+            rounds,
+            is_round: self.is_round,
+            generators: self.generators,
+            request: None,
+            summary: Cow::Owned(summary),
+            cost: None,
+            tally: OnceCell::new(),
+        }
     }
 
     /// Returns each request of the list by itself, over all the rounds; nothing where a run sends only one. Only counts and
@@ -136,18 +148,9 @@ impl<'a> Figures<'a> {
                 ..Tally::default()
             };
             Some(Figures {
-                run: self.run,
-                record: self.record,
-                point: self.point,
-                index: self.index,
-                plan: Cow::Borrowed(&*self.plan),
-                rounds: self.rounds,
-                is_round: self.is_round,
-                generators: self.generators,
                 request: Some(&one.request),
-                summary: Cow::Owned(summary),
-                cost: None,
                 tally: OnceCell::from(Cow::Owned(tally)),
+                ..self.part(self.rounds, summary)
             })
         })
     }
@@ -176,12 +179,10 @@ impl<'a> Figures<'a> {
         words.join(" ")
     }
 
-    /// Returns a percentile of latency in microseconds; none where too few samples carry it.
-    pub(crate) fn latency(&self, p: Percentile) -> Option<f64> {
-        match self.is_listed(p) {
-            true => self.summary.latency_us.at(p),
-            false => percentile(Some(self.tally().latency()), p),
-        }
+    /// Returns a statistic of latency in microseconds; none where too few samples carry it.
+    pub(crate) fn latency(&self, of: Statistic) -> Option<f64> {
+        let computed = || statistic(Some(self.tally().latency()), of);
+        self.recorded(of).unwrap_or_else(computed)
     }
 
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
@@ -190,22 +191,19 @@ impl<'a> Figures<'a> {
         omission.is_some_and(|omission| omission.affects(self.tally(), p))
     }
 
-    /// Returns whether a censored request bounds a figure of latency from below.
-    pub(crate) fn is_bound(&self, figure: Statistic) -> bool {
-        match figure {
-            Statistic::At(p) if !self.is_listed(p) => {
-                let from = self.tally().latency_censored_from();
-                let value = self.latency(p).zip(from);
-                value.is_some_and(|(value, from)| value >= from.as_micros_f64())
-            }
-            _ => self.summary.latency_us.is_at_least(figure),
+    /// Returns whether a censored request bounds a statistic of latency from below.
+    pub(crate) fn is_bound(&self, of: Statistic) -> bool {
+        if self.recorded(of).is_some() {
+            return self.summary.latency_us.is_at_least(of);
         }
+        let value = self.latency(of).zip(self.tally().latency_censored_from());
+        value.is_some_and(|(value, from)| value >= from.as_micros_f64())
     }
 
-    /// Whether the summary has this percentile, or why there is none.
-    fn is_listed(&self, p: Percentile) -> bool {
-        let mut listed = self.summary.latency_us.percentiles.0.iter();
-        listed.any(|(known, _)| *known == p)
+    /// The statistic as the summary has it; none where it is not among those.
+    fn recorded(&self, of: Statistic) -> Option<Option<f64>> {
+        let mut named = self.summary.latency_us.named();
+        named.find_map(|(known, value)| (known == of).then_some(value))
     }
 
     /// Returns what only an open loop has.
@@ -242,8 +240,14 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Returns percentile `p` of `times` in microseconds, where there are samples enough.
-pub(crate) fn percentile(times: Option<&Histogram>, p: Percentile) -> Option<f64> {
-    let nanos = times?.quantile_if_carried(p.quantile())?;
-    Some(nanos as f64 / 1e3)
+/// Returns a statistic of `times` in microseconds, where there are samples enough.
+pub(crate) fn statistic(times: Option<&Histogram>, of: Statistic) -> Option<f64> {
+    let times = times?;
+    let nanos = match of {
+        Statistic::Min => times.min()? as f64,
+        Statistic::Mean => times.mean()?,
+        Statistic::At(p) => times.quantile_if_carried(p.quantile())? as f64,
+        Statistic::Max => times.max()? as f64,
+    };
+    Some(nanos / 1e3)
 }

@@ -42,6 +42,7 @@ fn text(value: impl Into<Option<String>>) -> Option<Value> {
 mod tests {
     use super::all;
     use crate::{Part, columns, find, names};
+    use record::Statistic;
     use units::Percentile;
 
     #[test]
@@ -108,7 +109,7 @@ mod tests {
         }
         assert_eq!(
             find("p99.9").unwrap().part,
-            Part::Percentile(Percentile::P999)
+            Part::Statistic(Statistic::At(Percentile::P999))
         );
     }
 }

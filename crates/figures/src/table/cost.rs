@@ -1,8 +1,9 @@
 //! What generator, server and machine spent.
 
 use super::{count, number, text};
+use crate::figure::Shown::{Always, Observed};
 use crate::figure::Weight::{Dim, Plain};
-use crate::{Figure, Figures, Shown, Unit, Value};
+use crate::{Figure, Figures, Unit, Value};
 use record::{Budget, Cost, Footprint, KernelCounters, Round};
 use units::Nanos;
 
@@ -13,7 +14,7 @@ pub(super) const BUSY: &[Figure] = &[
         "busy share of the busiest generator thread: (CPU + wait for a CPU - busy-polling) / wall; of several rounds the \
          median; empty under 10 ms",
         |f, _| number(Round::typical(f.rounds, Round::generator_busy))).aliases(&["generator_busy"])
-        .csv("generator_busy").cell("generator", 4, Plain),
+        .csv("generator_busy").cell("generator", 4, Plain, Always),
     Figure::new("generator.cpu_us", Unit::Micros,
         "CPU time of the generator without busy-polling, per request that ended in the measure window, in microseconds; \
          empty where it hardly did anything else",
@@ -22,7 +23,7 @@ pub(super) const BUSY: &[Figure] = &[
         "CPU time of the server as a share of the CPUs it may use; of several rounds the median; empty under 10 ms, and \
          where it was not observed",
         |f, _| number(Round::typical(f.rounds, Round::server_busy))).aliases(&["server_busy"]).at_least(is_missing)
-        .csv("server_busy").cell("server", 5, Plain).of(Shown::Observed),
+        .csv("server_busy").cell("server", 5, Plain, Observed),
     Figure::new("server.cpu_us", Unit::Micros,
         "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
         |f, _| number(f.server_cpu_us())).at_least(is_missing).class(record::Figure::Counts)
@@ -40,15 +41,15 @@ pub(super) const SERVER: &[Figure] = &[
         |f, _| number(f.cost.as_ref().map(|cost| cost.cpu_s))).at_least(is_bound).csv("server_cpu_s"),
     Figure::new("cpu_user_s", Unit::Seconds, "user part of it, as the kernel samples it; empty under ten samples",
         |f, _| cost(f, |cost| cost.cpu_user_s)).csv("server_cpu_user_s")
-        .cell("user", 1, Plain).of(Shown::Observed),
+        .cell("user", 1, Plain, Observed),
     Figure::new("cpu_kernel_s", Unit::Seconds, "kernel part of it, likewise",
         |f, _| cost(f, |cost| cost.cpu_kernel_s)).csv("server_cpu_kernel_s")
-        .cell("kernel", 1, Plain).of(Shown::Observed),
+        .cell("kernel", 1, Plain, Observed),
     Figure::new("cpu_us_per_request", Unit::Micros,
         "CPU time of the server per request that ended ok in the measure window, in microseconds",
         |f, _| cost(f, |cost| cost.cpu_us_per_request.filter(|us| *us > 0.0))).aliases(&["server.cpu_us_per_request"]).at_least(is_bound)
         .class(record::Figure::Counts).repeats().csv("server_cpu_us_per_request")
-        .cell("CPU/request", 6, Plain).of(Shown::Observed),
+        .cell("CPU/request", 6, Plain, Observed),
     Figure::new("cpu_lower_bound", Unit::Plain, "true where some CPU time of the server may be missing",
         |f, _| text(f.cost.as_ref().map(|cost| cost.lower_bound.to_string()))).csv("server_cpu_lower_bound"),
     Figure::new("pss_bytes.rest", Unit::Bytes, "memory of the server before the load, as PSS; empty where it cannot be read",
@@ -57,7 +58,7 @@ pub(super) const SERVER: &[Figure] = &[
         |f, _| held(f, |cost| cost.pss_bytes.before)).csv("server_pss_before_bytes"),
     Figure::new("pss_bytes.after", Unit::Bytes, "its memory after a round, its connections still open; of several the median",
         |f, _| held(f, |cost| cost.pss_bytes.after)).csv("server_pss_after_bytes")
-        .cell("memory", 4, Plain).of(Shown::Observed),
+        .cell("memory", 4, Plain, Observed),
     Figure::new("pss_bytes.peak", Unit::Bytes, "max of its memory readings",
         |f, _| held(f, |cost| cost.pss_bytes.peak)).aliases(&["memory", "rss", "pss"]).csv("server_pss_peak_bytes"),
     Figure::new("server.processes", Unit::Count, "its processes at the end of the measure window; of several the max",
@@ -90,10 +91,10 @@ pub(super) const MACHINE: &[Figure] = &[
         |f, _| counted(f, |kernel| kernel.retransmits)).csv("retransmits"),
     Figure::new("machine.tcp_memory_bytes", Unit::Bytes,
         "memory that TCP held at the end of the measure window; of several rounds the max",
-        |f, _| last(f, |kernel| kernel.tcp_memory)).csv("tcp_memory_bytes").cell("TCP memory", 1, Dim),
+        |f, _| last(f, |kernel| kernel.tcp_memory)).csv("tcp_memory_bytes").cell("TCP memory", 1, Dim, Always),
     Figure::new("machine.system_memory_bytes", Unit::Bytes,
         "memory in use on the whole machine at the end of the measure window, likewise",
-        |f, _| last(f, |kernel| kernel.system_memory)).csv("system_memory_bytes").cell("system memory", 1, Dim),
+        |f, _| last(f, |kernel| kernel.system_memory)).csv("system_memory_bytes").cell("system memory", 1, Dim, Always),
 ];
 
 /// Whether some CPU time of the server may be missing.

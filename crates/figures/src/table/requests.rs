@@ -1,8 +1,9 @@
 //! Requests, errors and throughput.
 
 use super::{count, number};
+use crate::figure::Shown::{Always, Arriving};
 use crate::figure::Weight::{Alarm, Dim, Plain, Strong};
-use crate::{Figure, Part, Shown, Unit};
+use crate::{Figure, Part, Unit};
 use record::Figure::{Counts, Rps};
 
 /// Rates.
@@ -11,20 +12,20 @@ pub(super) const RATES: &[Figure] = &[
     Figure::new("connections.per_second", Unit::PerSecond,
         "connections established in the measure window per second; empty without --connection-rate",
         |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
-        .csv("connections_per_second").cell("connections/s", 6, Plain).of(Shown::Arriving),
+        .csv("connections_per_second").cell("connections/s", 6, Plain, Arriving),
     Figure::new("rps.demanded", Unit::PerSecond,
         "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
         |f, _| number(f.summary.rps_offered(&f.point.level.load, &f.plan.protocol)))
-        .csv("rps_demanded").cell("offered/s", 5, Plain).of(Shown::Arriving),
+        .csv("rps_demanded").cell("offered/s", 5, Plain, Arriving),
     Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
         |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
-        .csv("rps_mean").cell("requests/s", 10, Strong),
+        .csv("rps_mean").cell("requests/s", 10, Strong, Always),
     Figure::new("rps.min", Unit::PerSecond, "lowest throughput of a complete round",
-        |f, _| number(f.summary.rps.min)).class(Rps).csv("rps_min").cell("min", 3, Plain),
+        |f, _| number(f.summary.rps.min)).class(Rps).csv("rps_min").cell("min", 3, Plain, Always),
     Figure::new("rps.median", Unit::PerSecond, "median throughput of the complete rounds",
         |f, _| number(f.summary.rps.median)).class(Rps).csv("rps_median"),
     Figure::new("rps.max", Unit::PerSecond, "highest throughput of a complete round",
-        |f, _| number(f.summary.rps.max)).class(Rps).csv("rps_max").cell("max", 3, Plain),
+        |f, _| number(f.summary.rps.max)).class(Rps).csv("rps_max").cell("max", 3, Plain, Always),
     Figure::new("rps.low", Unit::PerSecond, "lower end of the 95 % interval of the rounds' throughput",
         |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).csv("rps_low"),
     Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
@@ -40,7 +41,7 @@ pub(super) const COUNTS: &[Figure] = &[
         |f, _| count(f.summary.ok)).class(Counts).csv("ok").of_requests(),
     Figure::new("errors.total", Unit::Count, "requests that did not end ok, censored ones included",
         |f, _| count(f.summary.errors.total)).aliases(&["errors"]).class(Counts).csv("errors").of_requests()
-        .cell("errors", 8, Alarm),
+        .cell("errors", 8, Alarm, Always),
     Figure::new("errors.share", Unit::Share, "errors as a share of the requests",
         |f, _| number((f.summary.requests > 0).then(|| f.summary.errors.total as f64 / f.summary.requests as f64)))
         .aliases(&["error_rate", "error_share"]).class(Counts).of_requests(),
@@ -76,5 +77,5 @@ pub(super) const TRAFFIC: &[Figure] = &[
 #[rustfmt::skip]
 pub(super) const TIME: &[Figure] = &[
     Figure::new("duration_s", Unit::Seconds, "measure window in seconds; of several rounds the sum",
-        |f, _| number(f.summary.duration_s)).csv("duration_s").cell("time", 2, Dim),
+        |f, _| number(f.summary.duration_s)).csv("duration_s").cell("time", 2, Dim, Always),
 ];

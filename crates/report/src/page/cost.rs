@@ -1,13 +1,11 @@
 //! What the server cost at one load level: CPU time by request, memory, and where the machine's time went.
 
+use super::results::{ROUNDS_ENOUGH, listed};
 use super::{Item, Role, Row};
 use crate::phrase::{micros, number, rate as per_second};
 use figures::Figures;
-use record::{Budget, Footprint, KernelCounters, Round};
-use units::{Nanos, percent};
-
-/// Under this many rounds the interval is indicative.
-const ROUNDS_ENOUGH: u32 = 5;
+use record::{Budget, KernelCounters, Round};
+use units::{Nanos, count, percent};
 
 /// Every row that has something to say; none where the server was not observed.
 pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
@@ -26,68 +24,58 @@ fn cpu(of: &Figures<'_>) -> Option<Row> {
     };
     let mut items = vec![Item::strong(format!("{least}{}", micros(per.cpu_us.mean)))];
     if let (Some(low), Some(high)) = (per.cpu_us.low, per.cpu_us.high) {
-        let ends = format!("{} .. {}", micros(low), micros(high));
-        let mut item = Item::named("95 % interval", Role::Plain, ends);
-        if per.cpu_us.rounds < ROUNDS_ENOUGH {
-            item = item.and(Role::Warning, " indicative");
-        }
-        items.push(item);
+        let is_few = per.cpu_us.rounds < ROUNDS_ENOUGH;
+        items.push(Item::interval((micros(low), micros(high)), is_few));
     }
     let inverse = per_second(per.requests_per_cpu_s.mean);
     items.push(Item::plain(format!(
         "{most}{inverse} requests per CPU-second"
     )));
     if let (Some(user), Some(kernel)) = (cost.cpu_user_s, cost.cpu_kernel_s) {
-        let own = user / (user + kernel);
-        let split = format!("user {}, kernel {}", percent(own), percent(1.0 - own));
-        items.push(Item::dim(split));
+        items.push(Item::dim(split(user, kernel)));
     }
     Some(Row::new("CPU/request", items))
 }
 
+/// Shares of CPU time in user code and in the kernel.
+pub(super) fn split(user: f64, kernel: f64) -> String {
+    let share = user / (user + kernel);
+    format!("user {}, kernel {}", percent(share), percent(1.0 - share))
+}
+
+/// Its memory, and what else a server holds.
 fn memory(of: &Figures<'_>) -> Option<Row> {
-    let pss = of.cost.as_ref()?.pss_bytes;
-    let named = |(name, bytes): (&str, Option<u64>)| {
-        bytes.map(|bytes| Item::named(name, Role::Plain, units::bytes(bytes)))
-    };
     let parts = [
-        ("at rest", pss.rest),
-        ("before", pss.before),
-        ("after", pss.after),
-        ("peak", pss.peak),
+        ("at rest", "pss_bytes.rest"),
+        ("before", "pss_bytes.before"),
+        ("after", "pss_bytes.after"),
+        ("peak", "pss_bytes.peak"),
     ];
-    let mut items: Vec<Item> = parts.into_iter().filter_map(named).collect();
+    let mut items = listed(of, parts);
+    let mut rounds = of.rounds.iter().rev();
+    let last = rounds.find_map(|round| round.footprint.as_ref())?;
     if items.is_empty() {
         return None;
     }
-    let mut rounds = of.rounds.iter().rev();
-    let last = rounds.find_map(|round| round.footprint.as_ref())?;
-    items.extend(held(last));
-    Some(Row::new("memory", items))
-}
-
-/// What else a server holds.
-fn held(print: &Footprint) -> Vec<Item> {
-    let threads = print
+    let threads = last
         .threads
         .map(|threads| number(threads.into(), "thread", "threads"));
-    let files = print
+    let files = last
         .descriptors
         .map(|files| number(files, "descriptor", "descriptors"));
-    threads.into_iter().chain(files).map(Item::plain).collect()
+    items.extend(threads.into_iter().chain(files).map(Item::plain));
+    Some(Row::new("memory", items))
 }
 
 /// Where the machine's CPU time went: the medians over rounds. Not of windows too short for ticks.
 fn budget(rounds: &[Round]) -> Option<Row> {
     let share = |of: fn(&Budget) -> Option<Nanos>| {
         let each = |round: &Round| {
-            let budget = round
-                .budget
-                .as_ref()
-                .filter(|budget| budget.wall >= SHOWN_FROM)?;
+            let budget = round.budget.as_ref();
+            let budget = budget.filter(|budget| budget.wall >= SHOWN_FROM)?;
             Some(budget.share(of(budget)?))
         };
-        Round::typical(rounds, each)
+        Round::typical(rounds, each).map(percent)
     };
     let parts = [
         ("generator", share(|budget| Some(budget.generator))),
@@ -96,10 +84,7 @@ fn budget(rounds: &[Round]) -> Option<Row> {
         ("steal", share(|budget| Some(budget.steal))),
         ("other", share(Budget::other)),
     ];
-    let named = |(name, share): (&str, Option<f64>)| {
-        share.map(|share| Item::named(name, Role::Plain, percent(share)))
-    };
-    let items: Vec<Item> = parts.into_iter().filter_map(named).collect();
+    let items = Item::each(Role::Plain, parts);
     (!items.is_empty()).then(|| Row::new("machine", items))
 }
 
@@ -108,18 +93,18 @@ const SHOWN_FROM: Nanos = Nanos::from_secs(1);
 
 /// What the kernel's network had to say, where it did.
 fn network(rounds: &[Round]) -> Option<Row> {
-    let counters = || rounds.iter().filter_map(|round| round.kernel.as_ref());
-    let sum = |of: fn(&KernelCounters) -> Option<u64>| counters().filter_map(of).sum::<u64>();
+    let sum = |of: fn(&KernelCounters) -> Option<u64>| {
+        let counters = rounds.iter().filter_map(|round| round.kernel.as_ref());
+        let sum: u64 = counters.filter_map(of).sum();
+        (sum > 0).then(|| count(sum))
+    };
     let counts = [
         ("listen overflows", sum(|kernel| kernel.listen_overflows)),
         ("listen drops", sum(|kernel| kernel.listen_drops)),
         ("SYN retransmits", sum(|kernel| kernel.syn_retransmits)),
         ("TCP retransmits", sum(|kernel| kernel.retransmits)),
     ];
-    let shown = counts.into_iter().filter(|(_, count)| *count > 0);
-    let items: Vec<Item> = shown
-        .map(|(name, count)| Item::named(name, Role::Warning, units::count(count)))
-        .collect();
+    let items = Item::each(Role::Warning, counts);
     (!items.is_empty()).then(|| Row::new("network", items))
 }
 

@@ -224,10 +224,10 @@ fn memory(run: &Run) -> Option<Row> {
     };
     let mut items =
         vec![Item::plain(shown(line.slope)).and(Role::Dim, " of the server's own memory")];
-    if let Some((low, high)) = line.slope_interval {
-        let ends = format!("{} .. {}", shown(low), shown(high));
-        items.push(Item::named("95 % interval", Role::Plain, ends));
-    }
+    let interval = line
+        .slope_interval
+        .map(|(low, high)| (shown(low), shown(high)));
+    items.extend(interval.map(|ends| Item::interval(ends, false)));
     Some(Row::new("per connection", items))
 }
 

@@ -241,6 +241,21 @@ impl Item {
         Item::dim(format!("{name} ")).and(role, value)
     }
 
+    /// Names in the background, each with its value; without those that have none.
+    pub(crate) fn each<const N: usize>(role: Role, of: [(&str, Option<String>); N]) -> Vec<Item> {
+        let named = |(name, value): (&str, Option<String>)| Some(Item::named(name, role, value?));
+        of.into_iter().filter_map(named).collect()
+    }
+
+    /// The ends of a 95 % interval, which is indicative where it rests on few samples.
+    pub(crate) fn interval((low, high): (String, String), is_indicative: bool) -> Item {
+        let item = Item::named("95 % interval", Role::Plain, format!("{low} .. {high}"));
+        match is_indicative {
+            true => item.and(Role::Warning, " indicative"),
+            false => item,
+        }
+    }
+
     /// More words in another weight.
     pub(crate) fn and(mut self, role: Role, text: impl Into<String>) -> Item {
         self.0.push(Span::new(role, text));

@@ -3,20 +3,17 @@
 use super::findings::{grade, is_bound, is_overloaded, is_void};
 use super::tables::select;
 use super::{Item, Role, Row, Span, cost as costs};
-use crate::phrase::{micros, number, rate as per_second};
+use crate::phrase::{number, rate as per_second};
 use figures::Figures;
 use plan::{Connect, Load};
-use record::{
-    BusyPoll, Effect, Figure, Grade, Latency, Point, Round, Rps, Run, Statistic, Summary, Tally,
-    ThreadAccounts,
-};
+use record::{BusyPoll, Effect, Figure, Grade, Round, Run, Tally, ThreadAccounts};
 use stats::Histogram;
 use units::{Nanos, Percentile, percent};
 
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
 /// Under this many rounds the interval is indicative.
-const ROUNDS_ENOUGH: u32 = 5;
+pub(super) const ROUNDS_ENOUGH: u32 = 5;
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
@@ -28,20 +25,20 @@ pub(super) fn none() -> Vec<Row> {
 
 /// Every row that has something to say.
 pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
-    let (run, point, summary, tally) = (of.run, of.point, &*of.summary, of.tally());
+    let tally = of.tally();
     let above = [
-        Some(rate(run, &summary.rps)),
-        offered(run, point, summary, tally),
+        Some(rate(of)),
+        offered(of),
         Some(latency(of)),
         spread(of),
-        floor(point),
+        floor(of),
     ];
     let below = [
         unwanted(of, "latency 4xx", &tally.service_4xx),
         unwanted(of, "latency 5xx", &tally.service_5xx),
-        Some(exchanges(run, summary, tally)),
-        Some(bytes(run, summary)),
-        connections(run, point, tally),
+        Some(exchanges(of)),
+        Some(bytes(of)),
+        connections(of),
         generator(of),
         server(of),
     ];
@@ -58,6 +55,12 @@ fn shown(of: &Figures<'_>, name: &str) -> Option<String> {
     figure.shown(of).filter(|_| !is_void)
 }
 
+/// Figures by their names, each with the words that stand before it; without those that nothing carries.
+pub(super) fn listed<const N: usize>(of: &Figures<'_>, names: [(&str, &str); N]) -> Vec<Item> {
+    let value = |(label, name)| (label, select(name).shown(of));
+    Item::each(Role::Plain, names.map(value))
+}
+
 /// A labelled row; where a finding voids the figure, only that is said.
 fn demoted(run: &Run, figure: Figure, label: &str, items: Vec<Item>) -> Row {
     let items = if is_void(run, figure) {
@@ -68,41 +71,38 @@ fn demoted(run: &Run, figure: Figure, label: &str, items: Vec<Item>) -> Row {
     Row::new(label, items).marked(grade(run, figure).filter(|grade| *grade > Grade::Note))
 }
 
-fn rate(run: &Run, rps: &Rps) -> Row {
+fn rate(of: &Figures<'_>) -> Row {
+    let rps = &of.summary.rps;
     let mut items = vec![Item::strong(per_second(rps.mean))];
     if rps.rounds > 1 {
-        let spread = [("min", rps.min), ("median", rps.median), ("max", rps.max)];
-        let named = |(name, value): (&str, Option<f64>)| {
-            value.map(|value| Item::named(name, Role::Plain, per_second(value)))
-        };
-        items.extend(spread.into_iter().filter_map(named));
+        let spread = [
+            ("min", "rps.min"),
+            ("median", "rps.median"),
+            ("max", "rps.max"),
+        ];
+        items.extend(listed(of, spread));
     }
-    if is_bound(run) {
+    if is_bound(of.run) {
         let bound = Item::wrong(">= ").and(Role::Strong, per_second(rps.mean));
         items[0] = bound.and(Role::Wrong, " (generator-bound)");
     } else {
-        items.extend(interval(run, rps));
+        items.extend(interval(of));
     }
-    demoted(run, Figure::Rps, "requests/s", items)
+    demoted(of.run, Figure::Rps, "requests/s", items)
 }
 
-fn interval(run: &Run, rps: &Rps) -> Option<Item> {
-    let (low, high) = (rps.low?, rps.high?);
-    let name = Item::dim("95 % interval ");
-    let grade = grade(run, Figure::Interval);
+fn interval(of: &Figures<'_>) -> Option<Item> {
+    let ends = (select("rps.low").shown(of)?, select("rps.high").shown(of)?);
+    let grade = grade(of.run, Figure::Interval);
     if grade == Some(Grade::Invalid) {
-        return Some(name.and(Role::Wrong, "INVALID"));
+        return Some(Item::named("95 % interval", Role::Wrong, "INVALID"));
     }
-    let mut item = name.and(
-        Role::Plain,
-        format!("{} .. {}", per_second(low), per_second(high)),
-    );
-    if rps.rounds < ROUNDS_ENOUGH {
-        item = item.and(Role::Warning, " indicative");
-    } else if grade == Some(Grade::Caveat) {
-        item = item.and(Role::Warning, " *");
-    }
-    Some(item)
+    let is_few = of.summary.rps.rounds < ROUNDS_ENOUGH;
+    let item = Item::interval(ends, is_few);
+    Some(match grade == Some(Grade::Caveat) && !is_few {
+        true => item.and(Role::Warning, " *"),
+        false => item,
+    })
 }
 
 fn latency(of: &Figures<'_>) -> Row {
@@ -116,38 +116,34 @@ fn latency(of: &Figures<'_>) -> Row {
         let items = vec![Item::wrong("OVERLOAD").and(Role::Plain, sustained)];
         return Row::new(label, items).marked(grade(run, Figure::Latency));
     }
-    let latency = &summary.latency_us;
-    let items = match latency.count {
+    let items = match summary.latency_us.count {
         0 => vec![Item::plain("no request ended ok")],
-        _ => times(of, latency, |p| of.is_affected(p)),
+        _ => times(of, "latency_us", |p| of.is_affected(p)),
     };
     demoted(run, Figure::Latency, label, items)
 }
 
 /// What was due, what was sent of it, and at which rate it was asked for; in an open loop.
-fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option<Row> {
-    let protocol = &run.plan.protocol;
-    let rate = point.level.load.exchange_rate(protocol)?;
-    let asked = format!("{}/s", per_second(rate));
-    let mut asked = Item::named("target rate", Role::Plain, asked);
-    if let Load::Open { rate, .. } = point.level.load
-        && point.level.load.is_of_connections()
-    {
-        let each = point.level.load.exchanges_per_arrival(protocol);
-        let arrivals = per_second(rate.as_f64());
-        let product = format!(" ({arrivals} connections/s x {})", units::count(each));
-        asked = asked.and(Role::Plain, product);
+fn offered(of: &Figures<'_>) -> Option<Row> {
+    let rate = per_second(select("request_rate").number(of)?);
+    let mut asked = Item::named("target rate", Role::Plain, format!("{rate}/s"));
+    if let Some(arrivals) = select("connection_rate").number(of) {
+        let each = of.point.level.load.exchanges_per_arrival(&of.plan.protocol);
+        let (arrivals, each) = (per_second(arrivals), units::count(each));
+        asked = asked.and(Role::Plain, format!(" ({arrivals} connections/s x {each})"));
     }
+    let open = of.tally().open.as_ref();
+    let counts = [
+        ("scheduled", Some(units::count(of.summary.scheduled()))),
+        (
+            "sent",
+            open.map(|open| units::count(open.generator_late.count())),
+        ),
+    ];
     let mut items = vec![asked];
-    items.push(Item::named(
-        "scheduled",
-        Role::Plain,
-        units::count(summary.scheduled()),
-    ));
-    let sent = tally.open.as_ref().map(|open| open.generator_late.count());
-    items.extend(sent.map(|sent| Item::named("sent", Role::Plain, units::count(sent))));
-    if tally.never_sent > 0 {
-        let never = format!("{} never sent", units::count(tally.never_sent));
+    items.extend(Item::each(Role::Plain, counts));
+    if of.tally().never_sent > 0 {
+        let never = format!("{} never sent", units::count(of.tally().never_sent));
         items.push(Item::wrong(never));
     }
     Some(Row::new("offered", items))
@@ -156,38 +152,34 @@ fn offered(run: &Run, point: &Point, summary: &Summary, tally: &Tally) -> Option
 /// What stands beside response time in an open loop: what the server took, and what was lost before sending, by whose
 /// doing it was.
 fn open(of: &Figures<'_>) -> Vec<Row> {
-    let run = of.run;
-    let Some(open) = &of.summary.open else {
-        return Vec::new();
-    };
-    if is_void(run, Figure::Latency) && !is_overloaded(run) {
+    if is_void(of.run, Figure::Latency) && !is_overloaded(of.run) {
         return Vec::new();
     }
-    let is_some = |latency: &&Latency| latency.count > 0 && latency.max > Some(0.0);
-    let service = Some(&open.service_us).filter(is_some);
-    let service = service.map(|latency| Row::new("service time", times(of, latency, |_| false)));
+    let of_family = |family: &str, each: &str| select(&format!("{family}.{each}"));
+    let is_some = |family: &str| of_family(family, "max").number(of) > Some(0.0);
+    let service = is_some("service_us").then(|| times(of, "service_us", |_| false));
+    let service = service.map(|items| Row::new("service time", items));
     let waits = [
-        ("send delay", &open.send_delay_us),
-        ("  queued", &open.queued_us),
-        ("  connecting", &open.connecting_us),
-        ("  generator", &open.generator_late_us),
+        ("send delay", "send_delay_us"),
+        ("  queued", "queued_us"),
+        ("  connecting", "connecting_us"),
+        ("  generator", "generator_late_us"),
     ];
-    let waits = waits
-        .into_iter()
-        .filter(|(_, latency)| is_some(latency))
-        .map(|(label, latency)| Row::new(label, wait(latency)));
+    let waits = waits.into_iter().filter(|(_, family)| is_some(family));
+    let waits = waits.map(|(label, family)| {
+        let value = |each| (each, of_family(family, each).shown(of));
+        Row::new(
+            label,
+            Item::each(Role::Plain, ["p50", "p99", "max"].map(value)),
+        )
+    });
     service.into_iter().chain(waits).collect()
 }
 
 /// Connections that arrive by a schedule: how many did, and how long each took with all that was asked on it.
 fn visits(of: &Figures<'_>) -> Vec<Row> {
-    let run = of.run;
-    let Some(visits) = of
-        .summary
-        .open
-        .as_ref()
-        .and_then(|open| open.sessions.as_ref())
-    else {
+    let open = of.summary.open.as_ref();
+    let Some(visits) = open.and_then(|open| open.sessions.as_ref()) else {
         return Vec::new();
     };
     let mut items = vec![
@@ -200,56 +192,30 @@ fn visits(of: &Figures<'_>) -> Vec<Row> {
         Item::wrong(format!("{} ended early", units::count(visits.aborted)))
             .and(Role::Plain, format!(" ({forgone} skipped)"))
     }));
-    let rate = demoted(run, Figure::Counts, "connections/s", items);
-    let time = (visits.time_us.count > 0 && !is_overloaded(run)).then(|| {
-        let mut items = times(of, &visits.time_us, |_| false);
-        items.push(Item::dim(format!(
-            "of {}",
-            units::count(visits.time_us.count)
-        )));
-        demoted(run, Figure::Latency, "connection time", items)
-    });
-    [Some(rate), time].into_iter().flatten().collect()
-}
-
-/// What of a wait tells something in one line.
-fn wait(latency: &Latency) -> Vec<Item> {
-    let figures = [
-        ("p50", latency.at(Percentile::P50)),
-        ("p99", latency.at(Percentile::P99)),
-        ("max", latency.max),
-    ];
-    let named = |(name, value): (&str, Option<f64>)| {
-        value.map(|value| Item::named(name, Role::Plain, micros(value)))
-    };
-    figures.into_iter().filter_map(named).collect()
+    let mut rows = vec![demoted(of.run, Figure::Counts, "connections/s", items)];
+    let count = visits.time_us.count;
+    if count > 0 && !is_overloaded(of.run) {
+        let mut items = times(of, "connection_time_us", |_| false);
+        items.push(Item::dim(format!("of {}", units::count(count))));
+        rows.push(demoted(of.run, Figure::Latency, "connection time", items));
+    }
+    rows
 }
 
 /// The line below it: what one reads less often, and how many samples it all rests on.
 fn spread(of: &Figures<'_>) -> Option<Row> {
-    let latency = &of.summary.latency_us;
-    if latency.count == 0 || is_void(of.run, Figure::Latency) {
+    let count = of.summary.latency_us.count;
+    if count == 0 || is_void(of.run, Figure::Latency) {
         return None;
     }
-    let named = |(figure, value): (Statistic, Option<f64>)| {
-        let shown = bounded(latency, figure, value?);
-        Some(Item::named(&figure.to_string(), Role::Plain, shown))
-    };
-    let mut items: Vec<Item> = latency.named().take(2).filter_map(named).collect();
-    let mut rests = Item::dim(format!(
-        "of {}",
-        number(latency.count, "request", "requests")
-    ));
-    if latency.count < SAMPLES_ENOUGH {
+    let mut items = listed(of, [("min", "latency_us.min"), ("mean", "latency_us.mean")]);
+    let mut rests = Item::dim(format!("of {}", number(count, "request", "requests")));
+    if count < SAMPLES_ENOUGH {
         rests = rests.and(Role::Warning, ", indicative");
     }
     items.push(rests);
-    let mut printed = of
-        .plan
-        .percentiles
-        .iter()
-        .filter(|p| latency.at(**p).is_some());
-    if printed.any(|p| of.is_affected(*p)) {
+    let mut printed = of.plan.percentiles.iter();
+    if printed.any(|p| of.summary.latency_us.at(*p).is_some() && of.is_affected(*p)) {
         let why = Item(vec![Span::new(Role::Warning, "*")])
             .and(Role::Dim, " affected by coordinated omission");
         items.push(why);
@@ -258,37 +224,19 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
 }
 
 /// What the instrument itself took, before the load.
-fn floor(point: &Point) -> Option<Row> {
-    let floor = point.baseline.as_ref()?;
-    let figures = [
-        ("p50", floor.response_us.p50),
-        ("p99", floor.response_us.p99),
-    ];
-    let named = |(name, value): (&str, Option<f64>)| {
-        value.map(|value| Item::named(name, Role::Plain, micros(value)))
-    };
-    let mut items: Vec<Item> = figures.into_iter().filter_map(named).collect();
+fn floor(of: &Figures<'_>) -> Option<Row> {
+    let mut items = listed(of, [("p50", "floor_us.p50"), ("p99", "floor_us.p99")]);
     if items.is_empty() {
         return None;
     }
-    let rate = per_second(floor.rate.as_f64());
+    let rate = per_second(of.point.baseline.as_ref()?.rate.as_f64());
     items.push(Item::dim(format!("of the reference server, at {rate}/s")));
     Some(Row::new("baseline", items))
-}
-
-/// A figure of latency, with a sign where it is a lower bound.
-fn bounded(latency: &Latency, figure: Statistic, value: f64) -> String {
-    let bound = match latency.is_at_least(figure) {
-        true => ">= ",
-        false => "",
-    };
-    format!("{bound}{}", micros(value))
 }
 
 /// How long answers took that were complete and not wanted.
 fn unwanted(of: &Figures<'_>, label: &str, times: &Histogram) -> Option<Row> {
     let max = times.max()?;
-    let span = |nanos| units::span(Nanos::from_nanos(nanos));
     let carried = of.plan.percentiles.iter().filter_map(|p| {
         let value = times.quantile_if_carried(p.quantile())?;
         Some(Item::named(&p.to_string(), Role::Plain, span(value)))
@@ -299,39 +247,37 @@ fn unwanted(of: &Figures<'_>, label: &str, times: &Histogram) -> Option<Row> {
     Some(demoted(of.run, Figure::Latency, label, items))
 }
 
-/// The percentiles of the plan that the samples carry, marked where `is_affected`; the names of those that they do not,
-/// and the maximum.
-fn times(
-    of: &Figures<'_>,
-    latency: &Latency,
-    is_affected: impl Fn(Percentile) -> bool,
-) -> Vec<Item> {
-    let shown = |figure: Statistic, value: f64| {
-        let value = bounded(latency, figure, value);
-        Item::named(&figure.to_string(), Role::Strong, value)
-    };
+fn span(nanos: u64) -> String {
+    units::span(Nanos::from_nanos(nanos))
+}
+
+/// The percentiles of the plan of a distribution, marked where `is_affected`; the names of those that the samples do not
+/// carry, and the maximum.
+fn times(of: &Figures<'_>, family: &str, is_affected: impl Fn(Percentile) -> bool) -> Vec<Item> {
+    let shown = |each: &str| select(&format!("{family}.{each}")).shown(of);
     let (mut items, mut few) = (Vec::new(), Vec::new());
     for p in of.plan.percentiles.iter().copied() {
-        match latency.at(p) {
-            Some(value) if is_affected(p) => {
-                items.push(shown(Statistic::At(p), value).and(Role::Warning, "*"));
-            }
-            Some(value) => items.push(shown(Statistic::At(p), value)),
-            None => few.push(p.to_string()),
-        }
+        let name = p.to_string();
+        let Some(value) = shown(&name) else {
+            few.push(name);
+            continue;
+        };
+        let item = Item::named(&name, Role::Strong, value);
+        items.push(match is_affected(p) {
+            true => item.and(Role::Warning, "*"),
+            false => item,
+        });
     }
     if !few.is_empty() {
-        items.push(Item::named(
-            &few.join(", "),
-            Role::Warning,
-            "too few samples",
-        ));
+        let few = few.join(", ");
+        items.push(Item::named(&few, Role::Warning, "too few samples"));
     }
-    items.extend(latency.max.map(|value| shown(Statistic::Max, value)));
+    items.extend(Item::each(Role::Strong, [("max", shown("max"))]));
     items
 }
 
-fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
+fn exchanges(of: &Figures<'_>) -> Row {
+    let (summary, tally) = (&of.summary, of.tally());
     let errors = summary.errors.total;
     let mut items = vec![Item::strong(units::count(summary.ok)).and(Role::Plain, " ok")];
     items.push(match errors {
@@ -348,94 +294,60 @@ fn exchanges(run: &Run, summary: &Summary, tally: &Tally) -> Row {
             "{resent} sent again on a new connection"
         )));
     }
-    demoted(run, Figure::Counts, "requests", items)
+    demoted(of.run, Figure::Counts, "requests", items)
 }
 
 fn statuses(tally: &Tally) -> Option<Item> {
     let statuses = tally.statuses.sorted();
-    match &statuses[..] {
-        [] => None,
-        [(only, _)] => Some(Item::dim(format!("status {only}"))),
-        several => {
-            let mut words: Vec<String> = several
-                .iter()
-                .take(STATUSES_MOST)
-                .map(|(status, count)| format!("{status}: {}", units::count(*count)))
-                .collect();
-            if several.len() > STATUSES_MOST {
-                words.push(number(
-                    (several.len() - STATUSES_MOST) as u64,
-                    "other",
-                    "others",
-                ));
-            }
-            Some(Item::dim(format!("status {}", words.join(", "))))
-        }
+    if let [(only, _)] = statuses[..] {
+        return Some(Item::dim(format!("status {only}")));
     }
+    let named = statuses.iter().take(STATUSES_MOST);
+    let named = named.map(|(status, count)| format!("{status}: {}", units::count(*count)));
+    let others = statuses.len().saturating_sub(STATUSES_MOST) as u64;
+    let others = (others > 0).then(|| number(others, "other", "others"));
+    let words: Vec<String> = named.chain(others).collect();
+    (!words.is_empty()).then(|| Item::dim(format!("status {}", words.join(", "))))
 }
 
-fn bytes(run: &Run, summary: &Summary) -> Row {
-    let mut received = Item::named(
-        "received",
-        Role::Plain,
-        units::bytes(summary.bytes_received),
-    );
+fn bytes(of: &Figures<'_>) -> Row {
+    let summary = &of.summary;
+    let mut items = listed(of, [("received", "bytes_received"), ("sent", "bytes_sent")]);
     if summary.duration_s > 0.0 {
         let rate = units::bytes((summary.bytes_received as f64 / summary.duration_s) as u64);
-        received = received.and(Role::Dim, format!(" ({rate}/s)"));
+        let received = items.remove(0).and(Role::Dim, format!(" ({rate}/s)"));
+        items.insert(0, received);
     }
-    let sent = Item::named("sent", Role::Plain, units::bytes(summary.bytes_sent));
-    demoted(run, Figure::Counts, "bytes", vec![received, sent])
+    demoted(of.run, Figure::Counts, "bytes", items)
 }
 
 /// What became of connections, where more happened than that all of them were opened before the load and stayed open.
-fn connections(run: &Run, point: &Point, tally: &Tally) -> Option<Row> {
-    let connects = &tally.connects;
-    let connections = point.level.load.connections();
+fn connections(of: &Figures<'_>) -> Option<Row> {
+    let connects = &of.tally().connects;
+    let connections = of.point.level.load.connections();
     let failed = connects.failed.total();
-    let is_plain = run.plan.connect == Connect::Eager && failed == 0 && connects.in_window == 0;
+    let is_plain = of.run.plan.connect == Connect::Eager && failed == 0 && connects.in_window == 0;
     if connects.attempted == 0 || (is_plain && connects.open_peak >= connections.into()) {
         return None;
     }
-    let mut items = vec![Item::plain(format!(
-        "{} opened",
-        units::count(connects.established)
-    ))];
+    let counted = |count: u64, words: &str| format!("{} {words}", units::count(count));
+    let mut items = vec![Item::plain(counted(connects.established, "opened"))];
     if connects.in_window > 0 {
-        items.push(Item::plain(format!(
-            "{} of them inside the windows",
-            units::count(connects.in_window)
-        )));
+        let inside = counted(connects.in_window, "of them inside the windows");
+        items.push(Item::plain(inside));
     }
     if failed > 0 {
-        items.push(Item::wrong(format!("{} failed", units::count(failed))));
+        items.push(Item::wrong(counted(failed, "failed")));
     }
-    items.push(Item::plain(format!(
-        "at most {} at a time",
-        units::count(connects.open_peak)
-    )));
-    let span = |nanos| units::span(Nanos::from_nanos(nanos));
-    let time = &connects.time;
-    items.extend(
-        time.quantile_if_carried(0.5)
-            .map(|p50| Item::named("connect p50", Role::Plain, span(p50))),
-    );
-    items.extend(
-        time.max()
-            .map(|max| Item::named("connect max", Role::Plain, span(max))),
-    );
-    Some(demoted(run, Figure::Counts, "connections", items))
-}
-
-/// CPU time for each exchange, in whole nanoseconds; none where findings void it.
-fn per_exchange(of: &Figures<'_>, name: &str) -> Option<String> {
-    let figure = select(name);
-    shown(of, name)?;
-    let each = units::span(Nanos::from_nanos((figure.number(of)? * 1e3) as u64));
-    Some(match figure.is_at_least(of) {
-        true => format!(">= {each}"),
-        false => each,
-    })
+    let peak = format!("at most {}", counted(connects.open_peak, "at a time"));
+    items.push(Item::plain(peak));
+    let times = [
+        ("connect p50", connects.time.quantile_if_carried(0.5)),
+        ("connect max", connects.time.max()),
+    ];
+    let times = times.map(|(name, time)| (name, time.map(span)));
+    items.extend(Item::each(Role::Plain, times));
+    Some(demoted(of.run, Figure::Counts, "connections", items))
 }
 
 /// What the generator itself took; its shares of time as the medians over rounds, where rounds are long enough for them.
@@ -458,7 +370,7 @@ fn generator(of: &Figures<'_>) -> Option<Row> {
             .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
     );
     items.extend(Round::typical(rounds, spun).map(|share| spinning(&threads, share)));
-    items.extend(per_exchange(of, "generator.cpu_us").map(|each| cost(&threads, &each)));
+    items.extend(shown(of, "generator.cpu_us").map(|each| cost(&threads, &each)));
     Some(Row::new("generator", items))
 }
 
@@ -499,10 +411,8 @@ const DIVISIBLE: Nanos = Nanos::from_millis(200);
 
 fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
     let item = Item::plain(format!("{each} CPU per request"));
-    let (user, system) = (
-        sum(threads, |thread| thread.user),
-        sum(threads, |thread| thread.system),
-    );
+    let user = sum(threads, |thread| thread.user);
+    let system = sum(threads, |thread| thread.system);
     // Of spinning's own share in each nothing is known.
     let has_spun = threads
         .iter()
@@ -510,11 +420,8 @@ fn cost(threads: &[&ThreadAccounts], each: &str) -> Item {
     if user + system < DIVISIBLE || has_spun {
         return item;
     }
-    let own = user.as_secs_f64() / (user + system).as_secs_f64();
-    item.and(
-        Role::Dim,
-        format!(" (user {}, kernel {})", percent(own), percent(1.0 - own)),
-    )
+    let split = costs::split(user.as_secs_f64(), system.as_secs_f64());
+    item.and(Role::Dim, format!(" ({split})"))
 }
 
 fn sum(threads: &[&ThreadAccounts], time: fn(&ThreadAccounts) -> Nanos) -> Nanos {
@@ -536,7 +443,7 @@ fn server(of: &Figures<'_>) -> Option<Row> {
         Some(busy) => format!("{busy} of {cpus} busy"),
         None => cpus,
     })];
-    let each = per_exchange(of, "server.cpu_us");
+    let each = shown(of, "server.cpu_us");
     items.extend(each.map(|each| Item::plain(format!("{each} CPU per request"))));
     items.push(Item::plain(number(
         last.processes.into(),

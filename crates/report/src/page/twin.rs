@@ -26,24 +26,16 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
             items.extend(twin.latency_p99_ratio.iter().flat_map(beside));
             Row::new("", items)
         }));
-        let errors = summary.errors.total;
-        let counted = format!(
-            "{} ok, {}",
-            units::count(summary.ok),
-            number(errors, "error", "errors")
-        );
-        let last = rows.last_mut().map(|row| &mut row.items);
-        last.into_iter()
-            .for_each(|items| items.push(Item::dim(&counted)));
+        let errors = number(summary.errors.total, "error", "errors");
+        let counted = format!("{} ok, {errors}", units::count(summary.ok));
+        if let Some(last) = rows.last_mut() {
+            last.items.push(Item::dim(counted));
+        }
     }
-    rows.extend(twin.failed.as_ref().map(|why| {
-        let label = if rows.is_empty() {
-            "two generators"
-        } else {
-            ""
-        };
-        Row::new(label, vec![Item::wrong(clean(why, LONGEST))])
-    }));
+    let failed = twin.failed.as_ref();
+    let failed = failed.map(|why| vec![Item::wrong(clean(why, LONGEST))]);
+    let label = ["two generators", ""][usize::from(!rows.is_empty())];
+    rows.extend(failed.map(|items| Row::new(label, items)));
     rows
 }
 
@@ -51,13 +43,8 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
 fn beside(ratio: &Ratio) -> Vec<Item> {
     let times = Item::named("by one", Role::Plain, format!("{:.3} times", ratio.centre));
     let interval = ratio.low.zip(ratio.high).map(|(low, high)| {
-        let shown = format!("{low:.3} .. {high:.3}");
-        let item = Item::named("95 % interval", Role::Plain, shown);
-        if ratio.pairs < PAIRS_ENOUGH {
-            item.and(Role::Warning, " indicative")
-        } else {
-            item
-        }
+        let ends = (format!("{low:.3}"), format!("{high:.3}"));
+        Item::interval(ends, ratio.pairs < PAIRS_ENOUGH)
     });
     std::iter::once(times).chain(interval).collect()
 }
