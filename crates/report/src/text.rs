@@ -6,7 +6,7 @@
 use crate::Look;
 use crate::page;
 use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table};
-use crate::phrase::{columns, number};
+use crate::phrase::{self, columns, number};
 use anstyle::{AnsiColor, Style};
 use plan::Plan;
 use record::{Grade, Run};
@@ -60,8 +60,7 @@ pub fn render(page: &Page, look: &Look) -> String {
 
 /// Returns the headings of a table whose lines come one after the other.
 pub(crate) fn headings(columns: &[Column], look: &Look) -> String {
-    let titles: Vec<Span> = columns.iter().map(heading).collect();
-    line(columns, &titles, look)
+    line(columns, &titles(columns), look)
 }
 
 /// Returns one line of such a table. Its columns, and their widths, are the same for all lines.
@@ -71,32 +70,19 @@ pub(crate) fn line(columns: &[Column], cells: &[Span], look: &Look) -> String {
         text: String::new(),
         label: 0,
     };
-    let expected: Vec<usize> = columns
-        .iter()
-        .map(|column| column.least.max(crate::phrase::columns(&column.title)))
-        .collect();
-    let kept = paper.kept(columns, &expected);
-    let columns = pick(columns, &kept);
-    let cells = pick(cells, &kept);
-    let widths: Vec<usize> = pick(&expected, &kept)
-        .into_iter()
-        .zip(&cells)
-        .map(|(expected, cell)| expected.max(crate::phrase::columns(&cell.text)))
-        .collect();
-    paper.table_line(&columns, &widths, &cells);
+    let expected = |column: &Column| column.least.max(phrase::columns(&column.title));
+    let mut widths: Vec<usize> = columns.iter().map(expected).collect();
+    let kept = paper.kept(columns, &widths);
+    for (width, cell) in widths.iter_mut().zip(cells) {
+        *width = (*width).max(phrase::columns(&cell.text));
+    }
+    paper.table_line(columns, &widths, cells, &kept);
     paper.text
 }
 
-/// Returns the items at these places.
-fn pick<T: Clone>(items: &[T], places: &[usize]) -> Vec<T> {
-    places.iter().map(|place| items[*place].clone()).collect()
-}
-
-fn heading(column: &Column) -> Span {
-    Span {
-        text: column.title.to_string(),
-        role: Role::Dim,
-    }
+fn titles(columns: &[Column]) -> Vec<Span> {
+    let title = |column: &Column| Span::new(Role::Dim, &*column.title);
+    columns.iter().map(title).collect()
 }
 
 /// The widest label of the whole page, so that all blocks share one edge.
@@ -122,22 +108,14 @@ impl Paper<'_> {
     }
 
     fn row(&mut self, row: &Row) {
-        let role = match (row.mark, row.label.as_str()) {
-            (Some(Grade::Invalid), _) => Role::Wrong,
-            (Some(_), _) => Role::Warning,
-            (None, _) => Role::Dim,
+        let role = match row.mark {
+            Some(Grade::Invalid) => Role::Wrong,
+            Some(_) => Role::Warning,
+            None => Role::Dim,
         };
-        let mut label = vec![Span {
-            text: row.label.clone(),
-            role,
-        }];
-        if row.mark.is_some() {
-            label.push(Span {
-                text: " *".to_owned(),
-                role,
-            });
-        }
-        self.items(label, self.label + GAP, &row.items);
+        let mark = row.mark.map(|_| Span::new(role, " *"));
+        let label = std::iter::once(Span::new(role, &*row.label)).chain(mark);
+        self.items(label.collect(), self.label + GAP, &row.items);
     }
 
     /// `start`, filled up to `indent`, then the items; further lines begin at `indent`.
@@ -148,38 +126,30 @@ impl Paper<'_> {
         } else {
             GAP_ROOMY
         };
-        let mut lines = flow(items, room, gap).into_iter();
-        let first = lines.next().unwrap_or_default();
-        self.line(&padded(start, indent, &first));
-        for line in lines {
-            self.line(&padded(Vec::new(), indent, &line));
+        let lines = flow(items, room, gap);
+        let mut start = Some(start);
+        for line in if lines.is_empty() {
+            vec![Vec::new()]
+        } else {
+            lines
+        } {
+            self.line(&padded(start.take().unwrap_or_default(), indent, &line));
         }
     }
 
     fn table(&mut self, table: &Table) {
-        let titles: Vec<Span> = table.columns.iter().map(heading).collect();
+        let titles = titles(&table.columns);
         let lines: Vec<&Vec<Span>> = std::iter::once(&titles).chain(&table.rows).collect();
-        let width = |at: usize| {
-            lines
-                .iter()
-                .map(|cells| columns(&cells[at].text))
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+        let width = |at: usize| lines.iter().map(|cells| columns(&cells[at].text)).max();
+        let widths = (0..table.columns.len()).map(|at| width(at).unwrap_or(0));
+        let widths: Vec<usize> = widths.collect();
         let kept = self.kept(&table.columns, &widths);
-        let columns = pick(&table.columns, &kept);
-        let narrow = pick(&widths, &kept);
         for cells in lines {
-            self.table_line(&columns, &narrow, &pick(cells, &kept));
+            self.table_line(&table.columns, &widths, cells, &kept);
         }
         let dropped = (widths.len() - kept.len()) as u64;
-        let dropped = (dropped > 0).then(|| {
-            format!(
-                "{} with --wide",
-                number(dropped, "more column", "more columns")
-            )
-        });
+        let columns = number(dropped, "more column", "more columns");
+        let dropped = (dropped > 0).then(|| format!("{columns} with --wide"));
         for rest in table.rest.iter().chain(&dropped) {
             self.line(&[Span::new(Role::Dim, format!("... {rest}"))]);
         }
@@ -202,28 +172,24 @@ impl Paper<'_> {
         kept
     }
 
-    /// One line of a table; the last cell is broken over lines where it has no room.
-    fn table_line(&mut self, titles: &[Column], widths: &[usize], cells: &[Span]) {
-        let Some((last, front)) = cells.split_last() else {
+    /// One line of a table, of which some columns are kept; the last cell is broken over lines where it has no room.
+    fn table_line(&mut self, of: &[Column], widths: &[usize], cells: &[Span], kept: &[usize]) {
+        let Some((last, front)) = kept.split_last() else {
             return;
         };
         let mut start: Vec<Span> = Vec::new();
         let mut indent = 0;
-        for ((cell, column), width) in front.iter().zip(titles).zip(widths) {
-            let fill = " ".repeat(width - columns(&cell.text));
-            let blank = |text: String| Span {
-                text,
-                role: Role::Plain,
-            };
-            if column.is_number {
-                start.extend([blank(fill), cell.clone()]);
-            } else {
-                start.extend([cell.clone(), blank(fill)]);
-            }
-            start.push(blank(" ".repeat(GAP)));
-            indent += width + GAP;
+        for &at in front {
+            let fill = blank(widths[at] - columns(&cells[at].text));
+            let cell = cells[at].clone();
+            start.extend(match of[at].is_number {
+                true => [fill, cell],
+                false => [cell, fill],
+            });
+            start.push(blank(GAP));
+            indent += widths[at] + GAP;
         }
-        self.items(start, indent, &[Item(vec![last.clone()])]);
+        self.items(start, indent, &[Item(vec![cells[*last].clone()])]);
     }
 
     /// Writes one line, without blanks at its end.
@@ -263,12 +229,13 @@ fn style(role: Role) -> Style {
     }
 }
 
+fn blank(columns: usize) -> Span {
+    Span::new(Role::Plain, " ".repeat(columns))
+}
+
 fn padded(mut start: Vec<Span>, indent: usize, line: &[Span]) -> Vec<Span> {
     let used: usize = start.iter().map(|span| columns(&span.text)).sum();
-    start.push(Span {
-        text: " ".repeat(indent.saturating_sub(used)),
-        role: Role::Plain,
-    });
+    start.push(blank(indent.saturating_sub(used)));
     start.extend_from_slice(line);
     start
 }
@@ -281,20 +248,13 @@ fn flow(items: &[Item], room: usize, gap: usize) -> Vec<Vec<Span>> {
         let wide = width(item);
         match lines.last_mut() {
             Some(line) if used + gap + wide <= room => {
-                line.push(Span {
-                    text: " ".repeat(gap),
-                    role: Role::Plain,
-                });
+                line.push(blank(gap));
                 line.extend_from_slice(&item.0);
                 used += gap + wide;
             }
-            _ if wide <= room => {
-                lines.push(item.0.clone());
-                used = wide;
-            }
             _ => {
                 lines.extend(broken(item, room));
-                used = room;
+                used = wide.min(room);
             }
         }
     }
@@ -321,10 +281,7 @@ fn broken(item: &Item, room: usize) -> Vec<Vec<Span>> {
             let line = lines.last_mut().expect("there always is a line");
             match line.last_mut() {
                 Some(last) if last.role == span.role => last.text.push_str(word),
-                _ => line.push(Span {
-                    text: word.to_owned(),
-                    role: span.role,
-                }),
+                _ => line.push(Span::new(span.role, word)),
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) const BUSY: &[Figure] = &[
         "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
         |f, _| number(f.server_cpu_us())).at_least(is_missing).class(record::Figure::Counts)
         .csv("server_cpu_us_per_exchange"),
-    Figure::new("server.cpus", Unit::Count, "CPUs that the server used: CPU time / wall; of several rounds the median",
+    Figure::new("server.cpus", Unit::Plain, "CPUs that the server used: CPU time / wall; of several rounds the median",
         |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(is_missing),
 ];
 

@@ -1,7 +1,8 @@
 //! From where to where an axis goes, and what is written along it.
 
-use super::{Axis, Scale, Unit};
+use super::{Axis, Scale};
 use crate::phrase;
+use figures::Unit;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 use units::Nanos;
@@ -64,12 +65,14 @@ impl Extent {
         let step = step(unit, (high - low) / TICKS);
         let first = (low / step).ceil() as i64;
         let last = (high / step).floor() as i64;
+        let ticks = (first..=last).map(|at| at as f64 * step).collect();
+        let scale = Scale::Linear;
         Extent {
-            scale: Scale::Linear,
+            scale,
             unit,
             low,
             high,
-            ticks: (first..=last).map(|at| at as f64 * step).collect(),
+            ticks,
         }
     }
 
@@ -78,15 +81,16 @@ impl Extent {
         let fine = high / low < 1e3;
         let steps: &[f64] = if fine { &STEPS } else { &STEPS[..1] };
         let all = decades.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        // A hair of room, since the ends are computed too.
+        let ends = low * 0.999..=high * 1.001;
+        let ticks = all.filter(|tick| ends.contains(tick)).collect();
+        let scale = Scale::Log;
         Extent {
-            scale: Scale::Log,
+            scale,
             unit,
             low,
             high,
-            // a hair of room, since the ends are computed too
-            ticks: all
-                .filter(|tick| (low * 0.999..=high * 1.001).contains(tick))
-                .collect(),
+            ticks,
         }
     }
 
@@ -102,12 +106,8 @@ impl Extent {
 fn ends(scale: Scale, values: &[f64]) -> (f64, f64) {
     let has_place = |value: &&f64| value.is_finite() && (scale == Scale::Linear || **value > 0.0);
     let placed = values.iter().filter(has_place);
-    let ends = placed.fold(None, |ends: Option<(f64, f64)>, &value| {
-        Some(ends.map_or((value, value), |(least, most)| {
-            (least.min(value), most.max(value))
-        }))
-    });
-    ends.unwrap_or((1.0, 1.0))
+    let ends = stats::min_max(&placed.copied().collect::<Vec<f64>>());
+    ends.map_or((1.0, 1.0), |ends| (ends.min, ends.max))
 }
 
 /// A round distance between values that is not under `least`.
@@ -125,19 +125,16 @@ fn decade(value: f64) -> f64 {
 
 fn round_above(value: f64) -> f64 {
     let decade = decade(value);
-    let found = STEPS
-        .iter()
-        .find(|step| **step * decade >= value * 0.999_999);
-    found.map_or(10.0 * decade, |step| step * decade)
+    let mut steps = STEPS.iter().map(|step| step * decade);
+    let found = steps.find(|step| *step >= value * 0.999_999);
+    found.unwrap_or(10.0 * decade)
 }
 
 fn round_below(value: f64) -> f64 {
     let decade = decade(value);
-    let found = STEPS
-        .iter()
-        .rev()
-        .find(|step| **step * decade <= value * 1.000_001);
-    found.map_or(decade, |step| step * decade)
+    let mut steps = STEPS.iter().rev().map(|step| step * decade);
+    let found = steps.find(|step| *step <= value * 1.000_001);
+    found.unwrap_or(decade)
 }
 
 impl Ranged for Extent {
@@ -170,19 +167,18 @@ fn written(unit: Unit, value: f64) -> String {
     match unit {
         _ if value == 0.0 => "0".to_owned(),
         Unit::Count => units::count(value.round() as u64),
-        Unit::Number if value >= 100.0 => units::count(value.round() as u64),
-        Unit::Number => format!("{}", (value * 1e6).round() / 1e6),
+        Unit::PerSecond | Unit::Share | Unit::Plain if value < 100.0 => {
+            ((value * 1e6).round() / 1e6).to_string()
+        }
+        Unit::PerSecond | Unit::Share | Unit::Plain => units::count(value.round() as u64),
         Unit::Micros => nanos(value * 1e3),
         Unit::Seconds => nanos(value * 1e9),
         Unit::Bytes => {
             let shown = units::bytes(value.round() as u64);
-            match shown.split_once(' ') {
-                Some((number, unit)) if number.contains('.') => {
-                    let number = number.trim_end_matches('0').trim_end_matches('.');
-                    format!("{number} {unit}")
-                }
-                _ => shown,
-            }
+            let (number, unit) = shown.split_once(' ').unwrap_or((&shown, ""));
+            let is_whole = !number.contains('.');
+            let short = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{} {unit}", if is_whole { number } else { short })
         }
     }
 }
@@ -208,16 +204,16 @@ mod tests {
     #[test]
     fn what_is_written_along_an_axis_is_round_and_has_its_unit() {
         use Scale::{Linear, Log};
-        use Unit::{Bytes, Count, Micros, Number};
+        use Unit::{Bytes, Count, Micros, Plain};
         let cases: &[(Unit, Scale, &[f64], &[&str])] = &[
             (
-                Number,
+                Plain,
                 Linear,
                 &[812.0, 24_000.0],
                 &["0", "5,000", "10,000", "15,000", "20,000", "25,000"],
             ),
             (
-                Number,
+                Plain,
                 Linear,
                 &[0.31],
                 &["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3"],
@@ -275,7 +271,7 @@ mod tests {
     fn of_nothing_and_of_what_is_no_number_there_is_still_an_axis() {
         for scale in [Scale::Linear, Scale::Log] {
             for values in [&[][..], &[f64::NAN], &[0.0], &[f64::INFINITY, -1.0]] {
-                let extent = Extent::upwards(&axis(Unit::Number, scale, &[]), values);
+                let extent = Extent::upwards(&axis(Unit::Plain, scale, &[]), values);
                 assert!(
                     extent.high > extent.low && extent.ticks.len() < 20,
                     "{extent:?}"

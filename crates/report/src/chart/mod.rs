@@ -16,6 +16,7 @@ pub use picture::{KINDS, Kind, Undrawn, kind};
 use crate::Detail;
 use crate::page::{Block, Page};
 use crate::phrase;
+use figures::Unit;
 use record::Run;
 
 /// The most lines of one kind in a panel: more could not be told apart.
@@ -69,21 +70,6 @@ pub enum Scale {
     Linear,
     /// Equal factors at equal distances; what is not above 0 has no place on it.
     Log,
-}
-
-/// What a value is, and so how it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Whole things.
-    Count,
-    /// So many a second, or so many CPUs: a number with a fraction where it is small.
-    Number,
-    /// Microseconds.
-    Micros,
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
 }
 
 /// What is drawn in one colour and one manner.

@@ -5,7 +5,7 @@
 
 use super::Chart;
 use super::draw::{FINE, draw, size};
-use plotters::prelude::{BitMapBackend, IntoDrawingArea, SVGBackend};
+use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 use std::fmt::Display;
 use thiserror::Error;
@@ -42,42 +42,39 @@ impl Undrawn {
     }
 }
 
-/// The kind whose files end so, whatever the case.
+/// Returns the kind whose files end so, whatever the case.
 pub fn kind(ending: &str) -> Option<&'static Kind> {
-    KINDS
-        .iter()
-        .find(|kind| kind.ending.eq_ignore_ascii_case(ending))
+    let mut kinds = KINDS.iter();
+    kinds.find(|kind| kind.ending.eq_ignore_ascii_case(ending))
 }
 
-/// Makes the letters known to plotters, which keeps them for the whole process.
-fn letters() -> Result<(), Undrawn> {
+/// How large `chart` is, with its letters made known to plotters, which keeps them for the whole process.
+fn measured(chart: &Chart) -> Result<(u32, u32), Undrawn> {
     let known = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
-    known.map_err(|_| Undrawn::because("its font is broken"))
+    known.map_err(|_| Undrawn::because("its font is broken"))?;
+    Ok(size(chart))
+}
+
+/// Draws `chart` on a surface that is as large as [`size`] says.
+fn drawn(chart: &Chart, on: impl DrawingBackend) -> Result<(), Undrawn> {
+    let area = on.into_drawing_area();
+    draw(&area, chart).map_err(Undrawn::because)?;
+    area.present().map_err(Undrawn::because)
 }
 
 fn svg(chart: &Chart) -> Result<Vec<u8>, Undrawn> {
-    letters()?;
-    let (wide, high) = size(chart);
+    let (wide, high) = measured(chart)?;
     let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
-        draw(&area, chart).map_err(Undrawn::because)?;
-        area.present().map_err(Undrawn::because)?;
-    }
+    drawn(chart, SVGBackend::with_string(&mut text, (wide, high)))?;
     let fine = |wide: u32, high: u32| format!("width=\"{wide}\" height=\"{high}\"");
     let pixels = fine(wide / FINE as u32, high / FINE as u32);
     Ok(text.replacen(&fine(wide, high), &pixels, 1).into_bytes())
 }
 
 fn png(chart: &Chart) -> Result<Vec<u8>, Undrawn> {
-    letters()?;
-    let (wide, high) = size(chart);
+    let (wide, high) = measured(chart)?;
     let mut pixels = vec![0; wide as usize * high as usize * 3];
-    {
-        let area = BitMapBackend::with_buffer(&mut pixels, (wide, high)).into_drawing_area();
-        draw(&area, chart).map_err(Undrawn::because)?;
-        area.present().map_err(Undrawn::because)?;
-    }
+    drawn(chart, BitMapBackend::with_buffer(&mut pixels, (wide, high)))?;
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, wide, high);
     encoder.set_color(png::ColorType::Rgb);

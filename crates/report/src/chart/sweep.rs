@@ -1,11 +1,11 @@
 //! The curves of a sweep: requests/s, latency, and what the server cost, over what was swept.
 
 use super::reading::{Line, Reading, series};
-use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, Unit};
+use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke};
 use crate::page::curve::has_void_rate;
 use crate::page::tables::select;
 use crate::phrase::{number, rate};
-use figures::{Figures, Selected};
+use figures::{Figures, Selected, Unit};
 use plan::Load;
 use record::{Effect, Figure, Run, effect_on};
 
@@ -14,53 +14,37 @@ const DEMANDED_OVER: f64 = 1.1;
 /// Places along that line, enough to look like a curve where one axis is logarithmic.
 const DEMANDED_STEPS: usize = 48;
 
-/// A panel, and the figures that it draws.
+/// A panel, and the figures that it draws, which have one unit.
 struct Kind {
     title: &'static str,
-    unit: Unit,
     scale: Scale,
     /// The lines for each group of points.
     lines: &'static [Drawn],
 }
 
-/// A figure as a line.
-struct Drawn {
-    /// What sets it apart from the panel's other lines.
-    name: &'static str,
-    figure: &'static str,
-    stroke: Stroke,
-    /// Whether a band shows the rounds' min and max.
-    band: bool,
-}
-
-const fn line(name: &'static str, figure: &'static str, stroke: Stroke, band: bool) -> Drawn {
-    Drawn {
-        name,
-        figure,
-        stroke,
-        band,
-    }
-}
+/// A figure as a line: what sets it apart from the panel's other lines, the figure, how it is drawn, and whether a band
+/// shows the rounds' min and max.
+struct Drawn(&'static str, &'static str, Stroke, bool);
 
 /// The panels, from top to bottom.
 #[rustfmt::skip]
 const KINDS: &[Kind] = &[
-    Kind { title: "requests/s", unit: Unit::Number, scale: Scale::Linear, lines: &[
-        line("mean", "rps.mean", Stroke::Solid, true),
+    Kind { title: "requests/s", scale: Scale::Linear, lines: &[
+        Drawn("mean", "rps.mean", Stroke::Solid, true),
     ] },
-    Kind { title: "latency", unit: Unit::Micros, scale: Scale::Log, lines: &[
-        line("p50", "latency_us.p50", Stroke::Dashed, false),
-        line("p99", "latency_us.p99", Stroke::Solid, false),
+    Kind { title: "latency", scale: Scale::Log, lines: &[
+        Drawn("p50", "latency_us.p50", Stroke::Dashed, false),
+        Drawn("p99", "latency_us.p99", Stroke::Solid, false),
     ] },
-    Kind { title: "server CPU per request", unit: Unit::Micros, scale: Scale::Linear, lines: &[
-        line("mean", "cpu_us_per_request", Stroke::Solid, true),
+    Kind { title: "server CPU per request", scale: Scale::Linear, lines: &[
+        Drawn("mean", "cpu_us_per_request", Stroke::Solid, true),
     ] },
-    Kind { title: "CPUs that the server used", unit: Unit::Number, scale: Scale::Linear, lines: &[
-        line("median of the rounds", "server.cpus", Stroke::Solid, true),
+    Kind { title: "CPUs that the server used", scale: Scale::Linear, lines: &[
+        Drawn("median of the rounds", "server.cpus", Stroke::Solid, true),
     ] },
-    Kind { title: "server memory (PSS)", unit: Unit::Bytes, scale: Scale::Linear, lines: &[
-        line("at rest", "pss_bytes.rest", Stroke::Dashed, false),
-        line("after a round, its connections still open", "pss_bytes.after", Stroke::Solid, false),
+    Kind { title: "server memory (PSS)", scale: Scale::Linear, lines: &[
+        Drawn("at rest", "pss_bytes.rest", Stroke::Dashed, false),
+        Drawn("after a round, its connections still open", "pss_bytes.after", Stroke::Solid, false),
     ] },
 ];
 
@@ -141,7 +125,7 @@ impl Sight<'_> {
             x: self.x(),
             y: Axis {
                 title: kind.title.into(),
-                unit: kind.unit,
+                unit: select(kind.lines[0].1).figure.unit,
                 scale: kind.scale,
                 places: Vec::new(),
             },
@@ -156,12 +140,12 @@ impl Sight<'_> {
         let all = groups.flat_map(|(place, group)| {
             let line = move |(nth, drawn): (usize, &Drawn)| Line {
                 name: Some(match several {
-                    true if kind.lines.len() > 1 => format!("{}, {}", drawn.name, group.name),
+                    true if kind.lines.len() > 1 => format!("{}, {}", drawn.0, group.name),
                     true => group.name.clone(),
-                    false => drawn.name.to_owned(),
+                    false => drawn.0.to_owned(),
                 }),
                 number: if several { place } else { nth },
-                stroke: drawn.stroke,
+                stroke: drawn.2,
                 readings: self.readings(group, drawn),
             };
             kind.lines.iter().enumerate().map(line)
@@ -170,13 +154,13 @@ impl Sight<'_> {
     }
 
     fn readings(&self, group: &Group, drawn: &Drawn) -> Vec<Option<Reading>> {
-        let figure = select(drawn.figure);
+        let figure = select(drawn.1);
         let each = |(place, x): &(usize, f64)| {
             let of = self.figures[*place].as_ref()?;
             Some(Reading {
                 x: *x,
                 y: figure.number(of)?,
-                between: drawn.band.then(|| figure.extremes(of)).flatten(),
+                between: drawn.3.then(|| figure.extremes(of)).flatten(),
                 mark: mark(of, &figure),
             })
         };
@@ -189,9 +173,9 @@ impl Sight<'_> {
         values.dedup();
         let (title, unit) = match self.axis {
             plan::Axis::Rate(_) if self.run.plan.load.is_of_connections() => {
-                ("offered connections/s", Unit::Number)
+                ("offered connections/s", Unit::PerSecond)
             }
-            plan::Axis::Rate(_) => ("offered requests/s", Unit::Number),
+            plan::Axis::Rate(_) => ("offered requests/s", Unit::PerSecond),
             plan::Axis::Pipeline(_) => ("requests under way on a connection", Unit::Count),
             plan::Axis::Workers(_) => ("workers of the server", Unit::Count),
             plan::Axis::Threads(_) => ("generator threads", Unit::Count),
@@ -215,10 +199,8 @@ impl Sight<'_> {
     fn demanded(&self, lines: &[Line]) -> Option<Series> {
         let readings = || lines.iter().flat_map(|line| line.readings.iter().flatten());
         let highest = readings().map(|at| at.y).fold(0.0, f64::max) * DEMANDED_OVER;
-        let ends = self.places().fold(None, |ends: Option<(f64, f64)>, x| {
-            Some(ends.map_or((x, x), |(low, high)| (low.min(x), high.max(x))))
-        });
-        let (low, high) = ends?;
+        let ends = stats::min_max(&self.places().collect::<Vec<f64>>())?;
+        let (low, high) = (ends.min, ends.max);
         let load = self.run.plan.load;
         let each = load.exchanges_per_arrival(&self.run.plan.protocol) as f64;
         let points = match (self.axis, load) {

@@ -1,8 +1,9 @@
 //! A run without a sweep: how many exchanges ended in each part of its rounds.
 
 use super::reading::{Line, Reading, series};
-use super::{Axis, MOST_LINES, Mark, Panel, Scale, Shape, Stroke, Unit};
+use super::{Axis, MOST_LINES, Mark, Panel, Scale, Shape, Stroke};
 use crate::phrase::number;
+use figures::Unit;
 use record::{Round, Run};
 
 /// A last bin shorter than this share of the others says too little.
@@ -20,20 +21,13 @@ pub(super) fn panel(run: &Run) -> Option<Panel> {
         stroke: Stroke::Solid,
         readings: readings(round),
     };
-    let lines: Vec<Line> = rounds
-        .iter()
-        .enumerate()
-        .take(MOST_LINES)
-        .map(line)
-        .collect();
+    let drawn = rounds.iter().enumerate().take(MOST_LINES);
+    let lines: Vec<Line> = drawn.map(line).collect();
     if lines.iter().all(|line| line.readings.is_empty()) {
         return None;
     }
     let rest = rounds.len().saturating_sub(MOST_LINES) as u64;
-    let mut notes = Vec::new();
-    if rest > 0 {
-        notes.push(format!("{} not drawn", number(rest, "round", "rounds")));
-    }
+    let note = || format!("{} not drawn", number(rest, "round", "rounds"));
     let mut series = series(&lines);
     if lines.iter().any(|line| line.readings.len() > MARKED) {
         series.retain(|series| !matches!(series.shape, Shape::Marks(..)));
@@ -48,12 +42,12 @@ pub(super) fn panel(run: &Run) -> Option<Panel> {
         },
         y: Axis {
             title: "requests/s".into(),
-            unit: Unit::Number,
+            unit: Unit::PerSecond,
             scale: Scale::Linear,
             places: Vec::new(),
         },
         series,
-        notes,
+        notes: (rest > 0).then(note).into_iter().collect(),
     })
 }
 
