@@ -11,12 +11,12 @@
 //! ```
 
 mod catalogue;
+mod columns;
 mod cost;
 mod faults;
 mod machine;
 mod observing;
 mod programs;
-mod server_cost;
 mod serving;
 mod shield;
 mod truth;

@@ -5,14 +5,13 @@
 //! what looking does; of the pairs' ratios the median and its interval are shown. The generator is one thread on one
 //! CPU, which the thread that looks has to share: so it is where looking would be seen first.
 
-use crate::cost::table::{median, shown};
+use crate::cost::series::{in_turn, median, shown};
 use crate::machine::Machine;
 use crate::programs;
-use crate::serving::listening;
-use crate::truth::means::{Means, in_turn};
+use crate::serving::{listening, start};
+use crate::truth::means::Means;
 use anyhow::{Context, Result, ensure};
-use kernel::process::{Child, Start};
-use std::fs::File;
+use kernel::process::Child;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -154,12 +153,7 @@ impl<'a> Place<'a> {
         let mut command = means.command(&pinned);
         command.extend([machine.responder().to_string(), "sh".into(), "-c".into()]);
         command.push(script);
-        let start = Start {
-            command: command.into_iter().map(Into::into).collect(),
-            output: Some(File::create(&words)?),
-            ..Start::default()
-        };
-        let mut server = Child::start(start).context("the server could not be started")?;
+        let mut server = start(command, &words)?;
         let at = listening(&mut server, &words)?;
         Ok(Place {
             asked,
@@ -177,20 +171,12 @@ impl<'a> Place<'a> {
     }
 
     fn sight(&self, looks: bool) -> Result<Sight> {
-        let record = self.means.folder().join("observing.json");
-        let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
-        let words = format!(
-            "{} run http://{}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet \
-             --output {}",
-            self.means.weigh.display(),
-            self.at,
-            self.asked.connections,
-            self.asked.window_ms,
-            record.display()
+        let eye = if looks { "" } else { "--server none" };
+        let arguments = format!(
+            "run http://{}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet {eye}",
+            self.at, self.asked.connections, self.asked.window_ms
         );
-        let eye = if looks { "" } else { " --server none" };
-        self.means.run_on(self.client_cpu, &(words + eye))?;
-        let run = record::load(&record).context("weigh has left no record")?;
+        let run = self.means.record_on(self.client_cpu, &arguments)?;
         seen(&run, looks)
     }
 }

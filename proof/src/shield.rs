@@ -1,11 +1,11 @@
-//! `cargo xtask shield`: whether somebody can keep an honest client from its answers.
+//! `cargo xtask shield`: whether an attacker can keep an honest client from its responses.
 //!
 //! `weigh serve` with a folder is attacked by slowhttptest, by ten thousand connections on which nothing happens, and
-//! by clients that are killed in the middle of an answer. Meanwhile an honest client asks all the time, and every
-//! answer must be complete, byte for byte. What is shown is how long its slowest answer took, beside a run in which
-//! nobody attacked, and what the server did to the attackers by its own counts.
+//! by clients that are killed in the middle of an answer. Meanwhile an honest client sends requests all the time,
+//! and every response must be complete, byte for byte. The results are how long its slowest response took, beside a run
+//! without attack, and what the server did to the attackers by its own counts.
 //!
-//! In scope: what an attacker can do with few means, by being slow. Out of scope: floods, which are a matter of who has
+//! In scope: what an attacker can do with few means, by being slow. Out of scope: floods, which are won by the side with
 //! more machines; malformed requests, which the server's own tests have.
 
 // In reading order: who is attacked,
@@ -20,7 +20,7 @@ mod slowhttptest;
 mod table;
 
 use crate::programs;
-use crate::server_cost::site::Site;
+use crate::serving::site::Site;
 use anyhow::{Context, Result, ensure};
 use attacks::{ATTACKS, Attack};
 use honest::{Honest, Seen};
@@ -33,16 +33,16 @@ use victim::Victim;
 /// A look: seconds of each attack, and what the server's times are then, so that they are over within it.
 const SECONDS_QUICK: u32 = 6;
 const TIMES_QUICK: &str = "2s";
-/// Shorter attacks than this end before the server's own times, the longest of which is 30 s, let it cut anybody.
+/// Shorter attacks than this end before the server's own times, the longest of which is 30 s, let it cut any connection.
 const SECONDS_OF_DEFAULTS: u32 = 40;
-/// How slow an answer may be while others attack.
+/// How slow a response may be during an attack.
 const GOAL: Nanos = Nanos::from_millis(100);
 
-/// Attack `weigh serve` while an honest client asks: needs slowhttptest.
+/// Attack `weigh serve` while an honest client sends requests: needs slowhttptest.
 #[derive(Debug, clap::Args)]
 pub struct Shield {
     /// Seconds of each attack. Below 40 the server gets shorter times, a third of that, since with its own it would cut
-    /// nobody before the end.
+    /// no connection before the end.
     #[arg(long, value_name = "S", default_value_t = SECONDS_OF_DEFAULTS, value_parser = clap::value_parser!(u32).range(6..=600))]
     seconds: u32,
     /// A look instead of a trial: six seconds each, and times of two.
@@ -56,7 +56,7 @@ pub struct Shield {
     only: Vec<String>,
 }
 
-/// What is needed to attack.
+/// Means of an attack.
 pub struct Means {
     /// Connections at a time.
     pub connections: u32,
@@ -68,27 +68,27 @@ pub struct Means {
     pub folder: PathBuf,
 }
 
-/// What one attack has shown.
+/// The results of one attack.
 pub struct Outcome {
     /// Its name.
     pub name: &'static str,
-    /// What the honest client has seen.
+    /// Results of the honest client.
     pub seen: Seen,
-    /// What the attackers say.
+    /// The attackers' report.
     pub report: Report,
     /// By how much each of the server's counts has grown.
     pub counts: BTreeMap<String, u64>,
     /// The server's memory in kilobytes when the attack was over.
     pub pss_kb: Option<u64>,
-    /// What is wrong, besides answers.
-    pub wrongs: Vec<String>,
+    /// What is wrong with the server.
+    pub wrong: Option<String>,
 }
 
 impl Shield {
     /// Attacks, and shows what came of it.
     ///
     /// # Errors
-    /// An honest answer was not complete, the server did not survive, or there is no slowhttptest.
+    /// A response was not complete, the server did not survive, or there is no slowhttptest.
     pub fn run(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client"])?;
@@ -96,7 +96,7 @@ impl Shield {
             self.only.is_empty() || self.only.iter().any(|name| name == attack.name)
         };
         let attacks: Vec<&'static Attack> = ATTACKS.iter().filter(wanted).collect();
-        if attacks.iter().any(|attack| attack.needs_slowhttptest()) {
+        if attacks.iter().any(|attack| attack.needs_slowhttptest) {
             slowhttptest::ensure_installed()?;
         }
         // Where that fails the client says that it cannot have ten thousand connections.
@@ -106,18 +106,22 @@ impl Shield {
         site.add_large(attacks::HUGE, 100)?;
         let mut victim = Victim::start(site.path(), site.home()?, &self.times())?;
         println!("server     weigh serve, {}", self.limits());
-        let calm = self.attack(None, &mut victim, &mut site)?;
-        println!("{}", table::HEAD);
-        println!("{}", table::row(&calm));
-        let mut outcomes = vec![calm];
+        let mut outcomes = vec![self.attack(None, &mut victim, &mut site)?];
         for attack in attacks {
-            let outcome = self.attack(Some(attack), &mut victim, &mut site)?;
-            println!("{}", table::row(&outcome));
-            outcomes.push(outcome);
+            eprintln!("attack     {}", attack.name);
+            outcomes.push(self.attack(Some(attack), &mut victim, &mut site)?);
         }
         let end = victim.stop();
-        print!("{}", table::rest(&outcomes, GOAL));
-        self.judge(&outcomes, end)
+        print!("{}{}", table::rows(&outcomes), table::rest(&outcomes, GOAL));
+        end?;
+        let bad = outcomes.iter().filter(|outcome| !outcome.is_well());
+        let bad: Vec<&str> = bad.map(|outcome| outcome.name).collect();
+        ensure!(
+            bad.is_empty(),
+            "the honest client or the server came to harm: {}",
+            bad.join(", ")
+        );
+        Ok(())
     }
 
     fn seconds(&self) -> u32 {
@@ -143,7 +147,7 @@ impl Shield {
         }
     }
 
-    /// One attack, or a calm time as long; the honest client asks as long as it lasts.
+    /// One attack, or a calm time as long; the honest client sends requests as long as it lasts.
     fn attack(
         &self,
         attack: Option<&'static Attack>,
@@ -166,36 +170,21 @@ impl Shield {
         let seen = honest.stop();
         let report = report.with_context(|| format!("{name} could not be carried out"))?;
         let after = victim.counts()?;
-        let wrongs = victim.complaints();
+        let wrong = victim.complaint();
         Ok(Outcome {
             name,
             seen,
             report,
             counts: victim::growth(&before, &after),
             pss_kb: victim.pss_kb(),
-            wrongs,
+            wrong,
         })
-    }
-
-    fn judge(&self, outcomes: &[Outcome], end: Result<()>) -> Result<()> {
-        end?;
-        let bad: Vec<&str> = outcomes
-            .iter()
-            .filter(|outcome| !outcome.is_well())
-            .map(|outcome| outcome.name)
-            .collect();
-        ensure!(
-            bad.is_empty(),
-            "the honest client or the server came to harm: {}",
-            bad.join(", ")
-        );
-        Ok(())
     }
 }
 
 impl Outcome {
-    /// Whether all answers were complete, there were any, and nothing else is wrong.
+    /// Whether all responses were complete, there were any, and nothing else is wrong.
     pub fn is_well(&self) -> bool {
-        self.seen.failures.is_empty() && !self.seen.times.is_empty() && self.wrongs.is_empty()
+        self.seen.failures.is_empty() && !self.seen.times.is_empty() && self.wrong.is_none()
     }
 }

@@ -1,204 +1,180 @@
-//! What a point has shown, for people: medians, and ratios to the floor with their intervals.
-//!
-//! A ratio is taken between neighbours in time, a run of the tool and a run of the floor: what disturbs both cancels.
-//! Of the rounds' ratios the table shows the median and its interval, which holds whatever the noise's law. It says how
-//! far repeating on this machine as it is would lead elsewhere, and nothing about another machine.
+//! The results of a point and of memory, for people: medians, and ratios to the yardstick with their intervals.
 
-use super::Point;
-use super::tools::Ask;
-use super::trial::Trial;
-use crate::catalogue::Tool;
-use std::fmt::Write;
+use super::goals;
+use super::memory::{Failed, Need};
+use super::point::Point;
+use super::series::{Series, Trial, median, shown};
+use crate::catalogue::{Class, SERVERS, Server};
+use crate::columns::aligned;
 
-/// One point as a table.
-pub fn text(point: &Point, tools: &[&'static Tool]) -> String {
-    let mut text = String::new();
-    let kind = if point.close {
-        "a new connection for each exchange"
-    } else {
-        "keep-alive"
+/// A figure of one run.
+type Figure = fn(&Trial) -> f64;
+
+/// Returns one point as a table, with its system calls and goals below.
+pub fn text(point: &Point) -> String {
+    let (subject, rounds) = (&point.subject, point.rounds);
+    let (title, exchanges) = (&subject.title, subject.load.exchanges);
+    let (cpu, rate) = match subject.load.is_large() {
+        true => ("CPU s/GB", "MB/s"),
+        false => ("CPU us", "requests/s"),
     };
-    let rounds = point.rounds();
-    line(
-        &mut text,
-        format!(
-            "{} connections, {kind}, bodies of {} bytes: {} exchanges a run, {rounds} rounds",
-            point.connections, point.body, point.exchanges
-        ),
-    );
-    line(
-        &mut text,
-        format!(
-            "            CPU us   {0:<21}   less start              requests/s   {0:<21}   peak MB   calls   start ms",
-            format!("of the {}'s", point.base)
-        ),
-    );
-    for tool in tools {
-        match asked(point).refused_by(tool) {
-            Some(why) => line(&mut text, format!("{:<11} not run: {why}", tool.name)),
-            None => line(&mut text, row(point, tool.name)),
-        }
-    }
-    for calls in &point.calls {
-        line(
-            &mut text,
-            format!("calls    {}: {}", calls.tool, calls.text()),
+    let of = format!("of {}", subject.yardstick);
+    let head = [
+        "",
+        cpu,
+        &of,
+        "less start",
+        rate,
+        &of,
+        "MB",
+        "bytes",
+        "calls",
+        "start ms",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut class = None;
+    for name in [&[subject.yardstick][..], &subject.names].concat() {
+        let server = SERVERS.iter().find(|server| server.name == name);
+        let of_server = server
+            .filter(|_| point.starts.is_empty())
+            .map(|server| server.class);
+        let is_new =
+            of_server.is_some_and(|of| class.replace(of) != Some(of) && of != Class::Floor);
+        rows.extend(
+            of_server
+                .filter(|_| is_new)
+                .map(|class| vec![format!("{class}:")]),
         );
+        rows.push(row(point, name));
     }
-    text
+    let mut text = format!("{title}: {exchanges} requests a run, {rounds} rounds\n");
+    text += &aligned(&rows);
+    text += &failures(&point.failed);
+    for calls in &point.calls {
+        text += &format!("calls    {}: {}\n", calls.name, calls.text());
+    }
+    text + &goals::of_subject(subject.name, &point.series).join("\n")
 }
 
-/// What the columns are.
-pub fn legend(close: bool) -> String {
-    let close = if close {
-        " Without keep-alive the floor waits for each connect, as whoever may get a refusal must."
-    } else {
-        ""
+fn failures(failed: &Failed) -> String {
+    let line = |(name, why): &(&str, String)| format!("{name:<16} not run: {why}\n");
+    failed.iter().map(line).collect()
+}
+
+/// The meaning of the columns.
+pub const LEGEND: &str = "CPU: median CPU time for a request, of the client's process with its start, or of all of the server's processes by \
+     their own clocks.\nRatios: median of the rounds' ratios to the run of the yardstick next to them, and its 95 % interval; less start: of CPU \
+     time without\nthat of the start. MB: median of a client's peak, or of a server's proportional share after the run. Bytes: of one response. \
+     Calls: system\ncalls of a request under strace. Start: median CPU time of runs with one request for each connection. Without \
+     keep-alive the floor waits for\neach connect, as every client must that may get a refusal. Compare servers within a class.";
+
+fn row(point: &Point, name: &'static str) -> Vec<String> {
+    let series = &point.series;
+    let (cpu, rate): (Figure, Figure) = match point.subject.load.is_large() {
+        true => (Trial::cpu_s_per_gigabyte, Trial::megabytes_per_second),
+        false => (Trial::cpu_us_per_exchange, Trial::per_second),
     };
-    format!(
-        "CPU us: median CPU time of the client's process for an exchange, start included. Ratios: median of the rounds' \
-         ratios to the\nfloor's run next to them, and its 95 % interval; less start: of CPU time without that of the start. Peak MB: median. Calls: \
-         system calls of an exchange under\nstrace. Start ms: median CPU time of runs with one exchange for each \
-         connection.{close}"
-    )
+    let calls = point.calls.iter().find(|calls| calls.name == name);
+    let start = start_us(point, name);
+    let mut bytes = series.trials.iter().filter(|trial| trial.name == name);
+    let bytes = bytes.find_map(|trial| trial.response_bytes);
+    vec![
+        name.to_owned(),
+        format!("{:.3}", median(series.values(name, cpu))),
+        series.ratio(name, cpu),
+        or_dash(less_start(point, name)),
+        format!("{:.0}", median(series.values(name, rate))),
+        series.ratio(name, rate),
+        format!("{:.1}", median(series.values(name, Trial::memory_mb))),
+        or_dash(bytes.map(|bytes| bytes.to_string())),
+        or_dash(calls.map(|calls| format!("{:.2}", calls.total()))),
+        or_dash(start.map(|start| format!("{:.1}", start / 1000.0))),
+    ]
 }
 
-fn asked(point: &Point) -> Ask {
-    Ask {
-        connections: point.connections,
-        exchanges: point.exchanges,
-        close: point.close,
-        seconds: 0.0,
-        body: point.body,
-    }
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "-".to_owned())
 }
 
-fn row(point: &Point, tool: &str) -> String {
-    let trials = point.of(tool);
-    let floors = point.of(point.base);
-    let values = |of: fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).collect::<Vec<_>>();
-    let calls = point.calls.iter().find(|calls| calls.tool == tool);
-    let start = start_us(point, tool);
-    format!(
-        "{tool:<11} {:>6.3}   {:<21}   {:<21}   {:>10.0}   {:<21}   {:>7.1} {:>7} {:>10}",
-        median(values(Trial::cpu_us_per_exchange)),
-        ratio(&trials, &floors, Trial::cpu_us_per_exchange),
-        match (start, start_us(point, point.base)) {
-            (Some(start), Some(floors_start)) =>
-                less_start(point, (&trials, start), (&floors, floors_start)),
-            _ => "-".to_owned(),
-        },
-        median(values(Trial::per_second)),
-        ratio(&trials, &floors, Trial::per_second),
-        median(values(Trial::peak_mb)),
-        calls.map_or("-".to_owned(), |calls| format!("{:.2}", calls.total())),
-        start.map_or("-".to_owned(), |start| format!("{:.1}", start / 1000.0)),
-    )
+/// CPU time of a tool's start in µs, its first request on each connection included.
+fn start_us(point: &Point, name: &str) -> Option<f64> {
+    let of_tool = point.starts.iter().filter(|trial| trial.name == name);
+    stats::median(&of_tool.map(|trial| trial.cpu_us).collect::<Vec<_>>())
 }
 
-/// CPU time of a tool's start in µs, its first exchange on each connection included.
-fn start_us(point: &Point, tool: &str) -> Option<f64> {
-    let of_tool = point.starts.iter().filter(|trial| trial.tool == tool);
-    stats::median(&of_tool.map(Trial::cpu_us).collect::<Vec<_>>())
+/// The ratio of what the requests beyond the first on each connection cost.
+fn less_start(point: &Point, name: &'static str) -> Option<String> {
+    let Series { yardstick, .. } = point.series;
+    let (own, beside) = (start_us(point, name)?, start_us(point, yardstick)?);
+    let less = |start: f64| move |trial: &Trial| trial.cpu_us - start;
+    Some(match name == yardstick {
+        true => "1".to_owned(),
+        false => shown(&point.series.ratios(name, less(own), less(beside))),
+    })
 }
 
-/// The ratio of what the exchanges beyond the first on each connection cost.
-fn less_start(point: &Point, ours: (&[&Trial], f64), floors: (&[&Trial], f64)) -> String {
-    let exchanges = (point.exchanges - point.connections) as f64;
-    let each = |trial: &Trial, start: f64| (trial.cpu_us() - start) / exchanges;
-    ratio_of(
-        ours.0,
-        floors.0,
-        |trial| each(trial, ours.1),
-        |trial| each(trial, floors.1),
-    )
+/// Returns memory as a table, with its goals below.
+pub fn memory(needs: &[Need], failed: &Failed) -> String {
+    let head = [
+        "",
+        "PSS MB",
+        "processes",
+        "bytes for each of 10,000 idle connections",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut servers: Vec<&'static Server> = needs.iter().map(|need| need.server).collect();
+    servers.dedup();
+    rows.extend(servers.into_iter().map(|server| need(needs, server)));
+    let title = "memory with two workers: medians over the starts\n".to_owned();
+    title + &aligned(&rows) + &failures(failed) + &goals::of_memory(needs).join("\n")
 }
 
-/// `1.052 (1.041..1.063)`, paired by round.
-fn ratio(trials: &[&Trial], floors: &[&Trial], of: fn(&Trial) -> f64) -> String {
-    ratio_of(trials, floors, of, of)
-}
-
-fn ratio_of(
-    trials: &[&Trial],
-    floors: &[&Trial],
-    of: impl Fn(&Trial) -> f64,
-    of_floor: impl Fn(&Trial) -> f64,
-) -> String {
-    let Some(tool) = trials.first().map(|trial| trial.tool) else {
-        return "-".to_owned();
-    };
-    // Every run of what the others are held against was made for one of them.
-    if trials[0].beside.is_some() {
-        return "1".to_owned();
-    }
-    let pair = |trial: &&Trial| {
-        let is_neighbour =
-            |floor: &&&Trial| floor.round == trial.round && floor.beside == Some(tool);
-        let floor = floors.iter().find(is_neighbour)?;
-        Some(of(trial) / of_floor(floor))
-    };
-    shown(&trials.iter().filter_map(pair).collect::<Vec<f64>>())
-}
-
-/// The rounds' ratios as `1.052 (1.041..1.063)`: their median and its 95 % interval.
-pub fn shown(ratios: &[f64]) -> String {
-    match (stats::median_interval(ratios), stats::median(ratios)) {
-        (Some(interval), _) => format!(
-            "{:.3} ({:.3}..{:.3})",
-            interval.centre, interval.low, interval.high
-        ),
-        (None, Some(median)) => format!("{median:.3} (no interval)"),
-        (None, None) => "-".to_owned(),
-    }
-}
-
-/// The median; not a number where nothing was measured.
-pub fn median(values: Vec<f64>) -> f64 {
-    stats::median(&values).unwrap_or(f64::NAN)
-}
-
-/// Adds a line.
-pub fn line(text: &mut String, line: String) {
-    writeln!(text, "{line}").expect("writing to a String cannot fail");
+fn need(needs: &[Need], server: &'static Server) -> Vec<String> {
+    let own = || needs.iter().filter(|need| need.server == server);
+    let each: Vec<f64> = own()
+        .filter_map(|need| need.bytes_per_idle_connection)
+        .collect();
+    let pss = own().map(|need| need.pss_kb as f64 * 1.024e-3).collect();
+    let processes = own().map(|need| need.processes as f64).collect();
+    vec![
+        server.name.to_owned(),
+        format!("{:.1}", median(pss)),
+        format!("{:.0}", median(processes)),
+        or_dash(stats::median(&each).map(|each| format!("{each:.0}"))),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::named;
 
-    fn trials(tool: &'static str, beside: Option<&'static str>, cpu: &[f64]) -> Vec<Trial> {
-        let trial = |(round, cpu): (usize, &f64)| {
-            let mut trial = Trial::example(tool, round as u32, *cpu);
-            trial.beside = beside;
-            trial
+    #[test]
+    fn memory_has_a_line_for_each_server_and_each_failure() {
+        let need = |name: &str, pss_kb, bytes_per_idle_connection| Need {
+            server: named(name),
+            workers: 2,
+            pss_kb,
+            processes: 3,
+            bytes_per_idle_connection,
         };
-        cpu.iter().enumerate().map(trial).collect()
-    }
-
-    fn ratio_shown(ours: &[Trial], floors: &[Trial]) -> String {
-        let (ours, floors): (Vec<_>, Vec<_>) = (ours.iter().collect(), floors.iter().collect());
-        ratio(&ours, &floors, Trial::cpu_us_per_exchange)
-    }
-
-    #[test]
-    fn ratios_are_to_the_neighbouring_floor_so_that_a_slow_round_cancels() {
-        let mut floors = trials("floor", Some("ab"), &[1.0; 6]);
-        floors.extend(trials(
-            "floor",
-            Some("weigh"),
-            &[4.0, 8.0, 4.0, 4.0, 4.0, 4.0],
-        ));
-        let ours = trials("weigh", None, &[5.0, 10.0, 5.0, 5.0, 5.0, 5.0]);
-        assert_eq!(ratio_shown(&ours, &floors), "1.250 (1.250..1.250)");
-        assert_eq!(ratio_shown(&floors, &floors), "1");
-    }
-
-    #[test]
-    fn a_few_rounds_give_no_interval() {
-        let floors = trials("floor", Some("weigh"), &[4.0]);
-        let ours = trials("weigh", None, &[5.0]);
-        assert_eq!(ratio_shown(&ours, &floors), "1.250 (no interval)");
-        assert_eq!(ratio_shown(&[], &floors), "-");
+        let needs = [
+            need("nginx", 2000, Some(500.0)),
+            need("nginx", 2200, Some(520.0)),
+            need("apache", 9000, None),
+        ];
+        let failed = vec![("h2o", "it has ended".to_owned())];
+        let text = memory(&needs, &failed);
+        let lines: Vec<String> = text
+            .lines()
+            .skip(2)
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let wanted = [
+            "nginx 2.2 3 510",
+            "apache 9.2 3 -",
+            "h2o not run: it has ended",
+        ];
+        assert_eq!(lines, wanted);
     }
 }

@@ -3,15 +3,14 @@
 use super::Means;
 use super::slowhttptest::{self, Report};
 use super::victim::Victim;
-use crate::server_cost::answer;
-use crate::server_cost::held::Held;
+use crate::serving::Bare;
+use crate::serving::response;
 use anyhow::{Context, Result};
-use std::net::SocketAddr;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file that no socket holds, so that whoever stops reading it is in its middle.
+/// A file that no socket holds, so that a client that stops reading it is in its middle.
 pub const HUGE: &str = "huge.bin";
 /// Connections on which nothing happens.
 const IDLE: u32 = 10_000;
@@ -20,14 +19,15 @@ const KILLED: u32 = 50;
 
 /// One way to attack.
 pub struct Attack {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Carries it out, to its end.
     pub carry_out: fn(&Means, &Victim) -> Result<Report>,
-    needs_slowhttptest: bool,
+    /// Whether it is slowhttptest's.
+    pub needs_slowhttptest: bool,
 }
 
-/// All of them. The sizes are such that a request or an answer would take minutes; the intervals, a tenth of the attack,
+/// All of them. The sizes are such that a request or a response would take minutes; the intervals, a tenth of the attack,
 /// that the connection is never quite still.
 #[rustfmt::skip]
 pub const ATTACKS: &[Attack] = &[
@@ -47,19 +47,12 @@ const fn slow(name: &'static str, carry_out: fn(&Means, &Victim) -> Result<Repor
     }
 }
 
-/// What `--only` may name.
+/// The names that `--only` takes.
 pub fn names() -> Vec<&'static str> {
     ATTACKS.iter().map(|attack| attack.name).collect()
 }
 
-impl Attack {
-    /// Whether it is slowhttptest's.
-    pub fn needs_slowhttptest(&self) -> bool {
-        self.needs_slowhttptest
-    }
-}
-
-/// Nobody attacks.
+/// A time without attack.
 ///
 /// # Errors
 /// None.
@@ -67,14 +60,14 @@ pub fn calm(means: &Means) -> Result<Report> {
     // This is the time that the honest client is given, and there is nothing to wait for.
     thread::sleep(Duration::from_secs(means.seconds.into()));
     Ok(Report {
-        said: "nobody attacked".to_owned(),
+        said: "no attack".to_owned(),
         ..Report::default()
     })
 }
 
-/// Ten thousand connections, each of which has had an answer and asks for no more.
+/// Ten thousand connections, each of which has had a response and sends no more requests.
 fn idle(means: &Means, victim: &Victim) -> Result<Report> {
-    let held = Held::new(client(means, victim, "/file.html", IDLE)?, "idle")?;
+    let held = Bare::holding(&mut client(means, victim, "/file.html", IDLE)?, "idle")?;
     // They stay as long as other attacks do.
     thread::sleep(Duration::from_secs(means.seconds.into()));
     held.let_go()?;
@@ -85,12 +78,15 @@ fn idle(means: &Means, victim: &Victim) -> Result<Report> {
     })
 }
 
-/// Clients that are killed when each of their connections is in the middle of a large answer.
+/// Clients that are killed when each of their connections is in the middle of a large response.
 fn killed(means: &Means, victim: &Victim) -> Result<Report> {
     let begun = Instant::now();
     let mut clients = 0;
     while begun.elapsed() < Duration::from_secs(means.seconds.into()) {
-        Held::new(client(means, victim, "/huge.bin", KILLED)?, "body")?.kill()?;
+        drop(Bare::holding(
+            &mut client(means, victim, "/huge.bin", KILLED)?,
+            "body",
+        )?);
         clients += 1;
     }
     Ok(Report {
@@ -102,18 +98,13 @@ fn killed(means: &Means, victim: &Victim) -> Result<Report> {
 
 /// A bare client with one request on each of its connections.
 fn client(means: &Means, victim: &Victim, path: &str, connections: u32) -> Result<Command> {
-    let bytes = bytes(victim.at, path)?;
+    let response = response::look(victim.at, path, false);
+    let bytes = response.context("the server does not respond")?.bytes;
+    let line = format!(
+        "{} --path {path} -c {connections} -n {connections} --size {bytes}",
+        victim.at
+    );
     let mut command = Command::new(&means.client);
-    command
-        .args([&victim.at.to_string(), "--path", path])
-        .args(["-c", &connections.to_string()])
-        .args(["-n", &connections.to_string()])
-        .args(["--size", &bytes.to_string()]);
+    command.args(line.split(' '));
     Ok(command)
-}
-
-/// Bytes of the answer to a request for `path`.
-fn bytes(at: SocketAddr, path: &str) -> Result<usize> {
-    let answer = answer::look(at, path, false).context("the server does not answer")?;
-    Ok(answer.bytes)
 }

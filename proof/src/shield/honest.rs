@@ -5,7 +5,7 @@
 //! anew for each request and needs a place at the door, and one who fetches more than a socket holds. Each waits a
 //! moment before he asks again, as people do; a load that fills the CPUs would measure itself.
 
-use crate::server_cost::answer::{connect, fetch};
+use crate::serving::response::{connect, fetch};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

@@ -1,15 +1,15 @@
-//! How slowhttptest is called, and how its word is read.
+//! How slowhttptest is called, and how its report is read.
 //!
-//! It writes a table by the second, from which the attackers' fate is taken; on its standard output, which is made for a
-//! terminal, only the reason for its end is looked at.
+//! It writes a table by the second, from which the attackers' fate is taken; of its standard output, which is made for a
+//! terminal, only the reason for its end is read.
 
 use super::Means;
+use crate::programs;
+use crate::serving::{LOOK, start, until};
 use anyhow::{Context, Result, ensure};
-use std::fs::{self, File};
+use std::fs;
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PROGRAM: &str = "slowhttptest";
 /// Seconds after which its own probe takes the server for gone.
@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_secs(20);
 /// Ends that it may come to when the attack was carried out.
 const ENDS: [&str; 2] = ["Hit test time limit", "No open connections left"];
 
-/// What attackers say of their attack.
+/// The report of the attackers.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Connections that they made.
@@ -30,43 +30,42 @@ pub struct Report {
     pub closed: Option<u64>,
     /// Those that were still open in the end, as far as they know.
     pub left: Option<u64>,
-    /// Seconds in which their own probe got no answer.
+    /// Seconds in which their own probe got no response.
     pub unavailable: u64,
     /// How it ended.
     pub said: String,
 }
 
+/// Checks that slowhttptest is installed.
+///
 /// # Errors
-/// It is not there; the sentence says how to get it.
+/// It is not; the sentence says how to get it.
 pub fn ensure_installed() -> Result<()> {
-    let answer = Command::new(PROGRAM)
-        .arg("-h")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
     ensure!(
-        answer.is_ok(),
-        "{PROGRAM} is not installed; on Debian: apt-get install {PROGRAM} (or leave its attacks out: --only idle,killed)"
+        programs::find(PROGRAM).is_some(),
+        "{PROGRAM} is not installed; on Debian: apt-get install {PROGRAM} (or omit its attacks: --only idle,killed)"
     );
     Ok(())
 }
 
-/// Attacks with `mode`'s arguments, to the end.
+/// Attacks with the arguments of `mode`, to the end.
 ///
 /// # Errors
 /// It could not be started, did not end, or did not attack.
 pub fn run(means: &Means, at: SocketAddr, path: &str, mode: &str) -> Result<Report> {
     let words = means.folder.join("words");
-    let output = File::create(&words)?;
-    let mut child = Command::new(PROGRAM)
-        .args(arguments(means, at, path, mode))
-        .current_dir(&means.folder)
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output)
-        .spawn()
-        .with_context(|| format!("{PROGRAM} could not be started"))?;
-    wait(&mut child, Duration::from_secs(means.seconds.into()) + LATE)?;
+    let folder = means.folder.display().to_string();
+    let command = [
+        "env".to_owned(),
+        "-C".to_owned(),
+        folder,
+        PROGRAM.to_owned(),
+    ];
+    let command = command.into_iter().chain(arguments(means, at, path, mode));
+    let mut child = start(command, &words)?;
+    let limit = Duration::from_secs(means.seconds.into()) + LATE;
+    let ended = until(limit, LOOK, || Ok(child.exited()))?;
+    ended.with_context(|| format!("{PROGRAM} did not end"))?;
     let text = String::from_utf8_lossy(&fs::read(&words)?).into_owned();
     let table = fs::read_to_string(means.folder.join("slow.csv"));
     let table = table.with_context(|| format!("{PROGRAM} wrote no table:\n{text}"))?;
@@ -88,70 +87,30 @@ fn arguments(means: &Means, at: SocketAddr, path: &str, mode: &str) -> Vec<Strin
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Waits for its end, and ends it when it is too late.
-fn wait(child: &mut Child, limit: Duration) -> Result<()> {
-    let begun = Instant::now();
-    while child.try_wait()?.is_none() {
-        if begun.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            anyhow::bail!("{PROGRAM} did not end");
-        }
-        // The standard library has no wait with a limit; this is short against the attack.
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// Its word, from the table by the second and from what it wrote; none if it did not attack.
+/// Its report, from the table by the second and from its output; none if it did not attack.
 fn report(attackers: u64, table: &str, text: &str) -> Option<Report> {
-    let said = end(text).filter(|said| ENDS.contains(&said.as_str()))?;
-    let rows: Vec<Second> = table.lines().skip(1).filter_map(Second::read).collect();
-    let last = rows.last()?;
-    Some(Report {
+    let text = plain(text);
+    let mut lines = text.lines().map(str::trim);
+    let said = lines
+        .find_map(|line| line.strip_prefix("Exit status:"))?
+        .trim();
+    // Seconds, Closed, Pending, Connected, Service Available; the last is 0 for no and else anything.
+    let row = |line: &str| -> Option<[u64; 5]> {
+        let fields = line.split(',').map(|field| field.trim().parse().ok());
+        fields.collect::<Option<Vec<u64>>>()?.try_into().ok()
+    };
+    let rows: Vec<[u64; 5]> = table.lines().skip(1).filter_map(row).collect();
+    let [_, closed, pending, connected, _] = *rows.last()?;
+    ENDS.contains(&said).then(|| Report {
         attackers,
-        closed: Some(last.closed),
-        left: Some(last.connected + last.pending),
-        unavailable: rows.iter().filter(|row| !row.available).count() as u64,
-        said,
+        closed: Some(closed),
+        left: Some(connected + pending),
+        unavailable: rows.iter().filter(|row| row[4] == 0).count() as u64,
+        said: said.to_owned(),
     })
 }
 
-/// A line of `Seconds,Closed,Pending,Connected,Service Available`; the last is 0 for no and else anything.
-struct Second {
-    closed: u64,
-    pending: u64,
-    connected: u64,
-    available: bool,
-}
-
-impl Second {
-    fn read(line: &str) -> Option<Second> {
-        let fields: Vec<u64> = line
-            .split(',')
-            .map(|field| field.trim().parse().ok())
-            .collect::<Option<_>>()?;
-        let [_, closed, pending, connected, available] = fields[..] else {
-            return None;
-        };
-        Some(Second {
-            closed,
-            pending,
-            connected,
-            available: available > 0,
-        })
-    }
-}
-
-/// Why it ended.
-fn end(text: &str) -> Option<String> {
-    let text = plain(text);
-    let mut lines = text.lines();
-    let said = lines.find_map(|line| line.trim().strip_prefix("Exit status:"))?;
-    Some(said.trim().to_owned())
-}
-
-/// Without what makes colours and moves the cursor.
+/// The text without escapes, which colour it and move the cursor.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -193,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attack_is_asked_for_with_its_size_and_length() {
+    fn the_attack_gets_its_size_and_length() {
         let means = Means {
             connections: 1000,
             seconds: 40,

@@ -1,57 +1,56 @@
-//! What came of the attacks, for people.
+//! The results of the attacks, for people.
 
 use super::Outcome;
-use std::fmt::Write;
+use crate::columns::aligned;
 use units::Nanos;
 
-/// What the columns are.
-pub const HEAD: &str =
-    "           answers   failed   median ms   slowest ms   attackers   closed   left   PSS MB";
-
-/// One attack.
-pub fn row(outcome: &Outcome) -> String {
-    let Outcome {
-        name, seen, report, ..
-    } = outcome;
-    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
-    let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
-    let pss = outcome.pss_kb.map(|kb| kb as f64 * 1.024e-3);
-    format!(
-        "{name:<8} {:>9} {:>8} {:>11} {:>12} {:>11} {:>8} {:>6} {:>8}",
-        seen.times.len(),
-        seen.failures.len(),
-        time(stats::median(&seen.times)),
-        time(seen.slowest.map(|(slowest, _)| slowest)),
-        report.attackers,
-        count(report.closed),
-        count(report.left),
-        pss.map_or("-".to_owned(), |mb| format!("{mb:.1}")),
-    )
+/// Returns a row for each attack.
+pub fn rows(outcomes: &[Outcome]) -> String {
+    let head = "|answers|failed|median ms|slowest ms|attackers|closed|left|PSS MB".split('|');
+    let head = head.map(str::to_owned).collect();
+    aligned(&[vec![head], outcomes.iter().map(row).collect()].concat())
 }
 
-/// What does not go into columns: how attacks ended, the server's counts, what is wrong, and the goal.
+fn row(outcome: &Outcome) -> Vec<String> {
+    let Outcome { seen, report, .. } = outcome;
+    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+    let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
+    let pss = outcome
+        .pss_kb
+        .map(|kb| format!("{:.1}", kb as f64 * 1.024e-3));
+    vec![
+        outcome.name.to_owned(),
+        seen.times.len().to_string(),
+        seen.failures.len().to_string(),
+        time(stats::median(&seen.times)),
+        time(seen.slowest.map(|(slowest, _)| slowest)),
+        report.attackers.to_string(),
+        count(report.closed),
+        count(report.left),
+        pss.unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+/// Returns what does not go into columns: how attacks ended, the server's counts, what is wrong, and the goal.
 pub fn rest(outcomes: &[Outcome], goal: Nanos) -> String {
-    let mut text = String::new();
-    let mut line =
-        |line: String| writeln!(text, "{line}").expect("writing to a String cannot fail");
+    let mut lines = Vec::new();
     for outcome in outcomes {
-        let name = outcome.name;
-        let counts = outcome.counts.iter();
-        let counts: Vec<String> = counts
-            .map(|(name, more)| format!("{name} {more}"))
-            .collect();
-        line(format!("counts   {name}: {}", counts.join(", ")));
-        let report = &outcome.report;
-        line(format!(
-            "end      {name}: {}, {} s without an answer to their own probe",
+        let (name, report) = (outcome.name, &outcome.report);
+        let counts = outcome
+            .counts
+            .iter()
+            .map(|(name, more)| format!("{name} {more}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        lines.push(format!("counts   {name}: {counts}"));
+        lines.push(format!(
+            "end      {name}: {}, {} s without a response to their own probe",
             report.said, report.unavailable
         ));
-        for wrong in outcome.seen.failures.iter().chain(&outcome.wrongs) {
-            line(format!("WRONG    {name}: {wrong}"));
-        }
+        let wrongs = outcome.seen.failures.iter().chain(&outcome.wrong);
+        lines.extend(wrongs.map(|wrong| format!("WRONG    {name}: {wrong}")));
     }
-    line(goal_line(outcomes, goal));
-    text
+    lines.push(goal_line(outcomes, goal));
+    lines.join("\n") + "\n"
 }
 
 fn goal_line(outcomes: &[Outcome], goal: Nanos) -> String {
@@ -59,11 +58,11 @@ fn goal_line(outcomes: &[Outcome], goal: Nanos) -> String {
     let attacked = outcomes.iter().skip(1);
     let times = attacked.filter_map(|outcome| Some((outcome.seen.slowest?, outcome.name)));
     match times.max_by(|a, b| a.0.0.total_cmp(&b.0.0)) {
-        None => "goal     nobody attacked, or nothing was answered".to_owned(),
+        None => "goal     there was no attack, or no response".to_owned(),
         Some(((slowest, whose), name)) => {
             let verdict = if slowest <= most { "reached" } else { "MISSED" };
             format!(
-                "goal     slowest answer at most {most} ms: {slowest:.2} ({name}: {whose}), {verdict}"
+                "goal     slowest response at most {most} ms: {slowest:.2} ({name}: {whose}), {verdict}"
             )
         }
     }
@@ -92,14 +91,13 @@ mod tests {
             },
             counts: [("cut".to_owned(), 990)].into(),
             pss_kb: Some(2000),
-            wrongs: Vec::new(),
+            wrong: None,
         }
     }
 
     #[test]
     fn a_row_has_the_honest_clients_times_and_the_attackers_fate() {
         let shown = row(&outcome("headers", &[1.0, 3.0, 40.0], None));
-        let shown: Vec<&str> = shown.split_whitespace().collect();
         let wanted = [
             "headers", "3", "0", "3.00", "40.00", "1000", "990", "10", "2.0",
         ];
@@ -133,7 +131,7 @@ mod tests {
         let goal = Nanos::from_millis(100);
         assert_eq!(
             goal_line(&outcomes, goal),
-            "goal     slowest answer at most 100 ms: 100.50 (reads: 1 MB), MISSED"
+            "goal     slowest response at most 100 ms: 100.50 (reads: 1 MB), MISSED"
         );
         assert!(goal_line(&outcomes[..2], goal).ends_with("90.00 (headers: 1 MB), reached"));
     }

@@ -1,24 +1,23 @@
-//! The server that is attacked: started as anybody would, watched through its counts and its descriptors.
+//! The server that is attacked: started as a user would, observed through its counts and its descriptors.
 
 use crate::programs::{self, last_words};
-use crate::server_cost::answer::{connect, fetch};
-use crate::server_cost::running::{Footprint, free_port, wait};
+use crate::serving::response::{connect, fetch};
+use crate::serving::running::Footprint;
+use crate::serving::{LOOK, free_port, responding, start, until};
 use anyhow::{Context, Result, ensure};
-use kernel::process::{Child, Ending, Start};
+use kernel::process::{Child, Ending};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Nanos;
 
-/// How long it may take to end when asked to: longer than it gives those that are under way.
+/// How long it may take to end when asked to: longer than it gives requests in flight.
 const GRACE: Nanos = Nanos::from_secs(10);
-/// How long it may take to see that clients have gone, and how often that is looked at.
+/// How long it may take to see that clients have gone.
 const TIDY: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(10);
 /// Descriptors more than before that are no leak: files that it keeps open on purpose.
 const KEPT_OPEN: usize = 8;
 
@@ -49,7 +48,7 @@ impl Victim {
     /// Starts it on `site`, with `times` for its own if given.
     ///
     /// # Errors
-    /// It does not come to answer.
+    /// It does not come to respond.
     pub fn start(site: PathBuf, home: PathBuf, times: &Option<String>) -> Result<Victim> {
         let (at, admin) = (free_port()?, free_port()?);
         let mut command: Vec<OsString> = vec![programs::path("weigh")?.into(), "serve".into()];
@@ -61,76 +60,47 @@ impl Victim {
             add(flag, time);
         }
         let words = home.join("words");
-        let start = Start {
-            command,
-            output: Some(File::create(&words)?),
-            raised_open_files: true,
-            ..Start::default()
-        };
-        let mut child = Child::start(start).context("weigh could not be started")?;
-        wait(&mut child, at, "/file.html", false).with_context(|| last_words(&words))?;
-        let mut victim = Victim {
+        let mut child = start(command, &words)?;
+        let response = responding(&mut child, at, "/file.html", false);
+        response.with_context(|| last_words(&words))?;
+        Ok(Victim {
             at,
             admin,
+            descriptors: descriptors(&child),
             child,
-            descriptors: 0,
             words,
-        };
-        victim.descriptors = victim.descriptors_now();
-        Ok(victim)
+        })
     }
 
-    /// Its counts now.
+    /// Returns its counts now.
     ///
     /// # Errors
-    /// It does not tell them.
+    /// It does not respond with them.
     pub fn counts(&self) -> Result<Counts> {
-        let mut body = Vec::new();
-        let mut connection = connect(self.admin)?;
-        fetch(
-            &mut connection,
-            self.admin,
-            "/counters.json",
-            true,
-            &mut body,
-        )
-        .context("the server does not tell its counts")?;
+        let (mut body, at) = (Vec::new(), self.admin);
+        let fetched = fetch(&mut connect(at)?, at, "/counters.json", true, &mut body);
+        fetched.context("the server does not send its counts")?;
         let text = String::from_utf8_lossy(&body);
         counts(&text).with_context(|| format!("these are no counts: {text}"))
     }
 
-    /// What is wrong with it after an attack, when it has had time to tidy up.
-    pub fn complaints(&mut self) -> Vec<String> {
+    /// Returns what is wrong with it after an attack, when it has had time to close connections.
+    pub fn complaint(&mut self) -> Option<String> {
         if let Some(status) = self.child.exited() {
-            return vec![format!(
-                "the server has ended with {status}: {}",
-                last_words(&self.words)
-            )];
+            let last = last_words(&self.words);
+            return Some(format!("the server has ended with {status}: {last}"));
         }
         let most = self.descriptors + KEPT_OPEN;
-        let begun = Instant::now();
-        loop {
-            let now = self.descriptors_now();
-            if now <= most {
-                return Vec::new();
-            }
-            if begun.elapsed() > TIDY {
-                let sentence = format!("it has {now} descriptors open after it, {most} at most");
-                return vec![sentence];
-            }
-            // Nothing tells when another process has closed its sockets.
-            thread::sleep(LOOK);
-        }
+        let is_tidy = || Ok((descriptors(&self.child) <= most).then_some(()));
+        let tidy = until(TIDY, LOOK, is_tidy).ok().flatten();
+        let now = descriptors(&self.child);
+        let late = || format!("it has {now} descriptors open after it, {most} at most");
+        tidy.is_none().then(late)
     }
 
     /// Its memory.
     pub fn pss_kb(&mut self) -> Option<u64> {
         Footprint::of(&self.child.pids()).map(|footprint| footprint.pss_kb)
-    }
-
-    fn descriptors_now(&self) -> usize {
-        let folder = format!("/proc/{}/fd", self.child.id());
-        fs::read_dir(folder).map_or(0, Iterator::count)
     }
 
     /// Asks it to end.
@@ -153,28 +123,32 @@ impl Victim {
     }
 }
 
+/// Descriptors that a process has open.
+fn descriptors(child: &Child) -> usize {
+    let folder = format!("/proc/{}/fd", child.id());
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
 /// The numbers of a JSON object, those of objects in it by both names.
 fn counts(text: &str) -> Option<Counts> {
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let mut counts = Counts::new();
-    for (name, value) in value.as_object()? {
-        match (value.as_u64(), value.as_object()) {
-            (Some(count), _) => {
-                counts.insert(name.clone(), count);
-            }
-            (None, Some(inner)) => {
-                let inner = inner.iter();
-                let inner =
-                    inner.filter_map(|(key, it)| Some((format!("{name}_{key}"), it.as_u64()?)));
-                counts.extend(inner);
-            }
-            (None, None) => {}
+    let of = |(name, value): (&String, &serde_json::Value)| match value.as_object() {
+        None => vec![(name.clone(), value.as_u64())],
+        Some(inner) => {
+            let inner = inner.iter();
+            inner
+                .map(|(key, it)| (format!("{name}_{key}"), it.as_u64()))
+                .collect()
         }
-    }
+    };
+    let all = value.as_object()?.iter().flat_map(of);
+    let counts: Counts = all
+        .filter_map(|(name, count)| Some((name, count?)))
+        .collect();
     (!counts.is_empty()).then_some(counts)
 }
 
-/// By how much each count has grown; those that have not are left out.
+/// Returns by how much each count has grown, of those that have.
 pub fn growth(before: &Counts, after: &Counts) -> Counts {
     let grown = after.iter().map(|(name, now)| {
         let then = before.get(name).copied().unwrap_or(0);

@@ -8,12 +8,15 @@
 //! because Linux takes the CPU from a real-time process that has not slept for 0.95 s while anybody else waits for it
 //! (for 50 ms): on a busy machine that would be all that a long run shows of one that stays awake.
 
-use super::means::{Means, in_turn};
+use super::means::Means;
+use crate::columns::markdown;
+use crate::cost::series::in_turn;
 use crate::machine::Machine;
 use crate::programs;
-use crate::serving::Responder;
+use crate::serving::{Bare, pinned};
 use anyhow::{Context, Result, ensure};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use units::Percentile;
 
 /// How often the figures of weigh may be those of the bare client.
 const MOST: f64 = 1.2;
@@ -27,11 +30,7 @@ const WINDOW_MS: u64 = 200;
 const WARM_UP_MS: u64 = 100;
 
 /// How both wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Asleep,
-    Awake,
-}
+const WAITS: [&str; 2] = ["asleep", "awake"];
 
 /// Median and 99th percentile, in nanoseconds.
 type Figures = [f64; 2];
@@ -41,7 +40,7 @@ const NAMES: [&str; 2] = ["p50", "p99"];
 /// Runs of both, neighbours in time.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    wait: Wait,
+    wait: &'static str,
     weigh: Figures,
     bare: Figures,
 }
@@ -60,7 +59,7 @@ pub fn measure(means: &Means, pairs: u32) -> Result<Floor> {
     let place = Place::new(means)?;
     let mut floor = Floor { pairs: Vec::new() };
     for round in 0..pairs {
-        for wait in [Wait::Asleep, Wait::Awake] {
+        for wait in WAITS {
             // Each comes first in turn.
             let weigh_first = round.is_multiple_of(2);
             let (weigh, bare) = in_turn(weigh_first, || place.weigh(wait), || place.bare(wait))?;
@@ -73,48 +72,44 @@ pub fn measure(means: &Means, pairs: u32) -> Result<Floor> {
 impl Floor {
     /// The page's section.
     pub fn section(&self) -> String {
-        let mut text = format!(
+        let text = format!(
             "## The floor\n\nA server that answers at once, {RATE} requests/s evenly spaced over {CONNECTIONS} \
              connections: weigh (`--server none`) beside a paced client of bare system calls, in turn, {} runs of {WINDOW_MS} \
              ms each, both asleep until something happens, or both awake all the time. Medians over the runs, in microseconds; weigh's may be {MOST} \
-             times the other's. (`cargo xtask truth --floor` measures this section by itself.)\n\n| | | weigh | bare client | ratio |\n|---|---|---|---|---|\n",
+             times the other's. (`cargo xtask truth --floor` measures this section by itself.)\n\n",
             self.pairs.len() / 2
         );
-        for line in self.lines() {
+        let row = |line: Line| {
             let mark = if line.is_within() { "" } else { " **✗**" };
-            text += &format!(
-                "| {} | {} | {:.1} | {:.1} | {:.2}{mark} |\n",
-                line.wait.name(),
-                line.name,
-                line.weigh / 1e3,
-                line.bare / 1e3,
-                line.ratio()
-            );
-        }
-        text
+            let [weigh, bare] = [line.weigh, line.bare].map(|nanos| format!("{:.1}", nanos / 1e3));
+            let ratio = format!("{:.2}{mark}", line.ratio());
+            vec![
+                line.wait.to_owned(),
+                line.name.to_owned(),
+                weigh,
+                bare,
+                ratio,
+            ]
+        };
+        let rows = self.lines().into_iter().map(row);
+        text + &markdown(&["", "", "weigh", "bare client", "ratio"], rows)
     }
 
-    /// Whether all is within its bound.
+    /// Fails where a figure is above its bound.
     ///
     /// # Errors
-    /// It is not; what, is in the text.
+    /// One is, with a sentence for each.
     pub fn verdict(&self) -> Result<()> {
-        let wrongs = self.wrongs();
-        ensure!(wrongs.is_empty(), "{}", wrongs.join("; "));
-        Ok(())
-    }
-
-    /// What is above its bound, a sentence each.
-    fn wrongs(&self) -> Vec<String> {
-        let lines = self.lines().into_iter();
-        let above = lines.filter(|line| !line.is_within());
+        let above = self.lines().into_iter().filter(|line| !line.is_within());
         let sentence = |line: Line| {
-            let (name, wait, ratio) = (line.name, line.wait.name(), line.ratio());
+            let (name, wait, ratio) = (line.name, line.wait, line.ratio());
             format!(
                 "the floor's {name}, {wait}, is {ratio:.2} times a bare client's; {MOST} may be"
             )
         };
-        above.map(sentence).collect()
+        let wrongs: Vec<String> = above.map(sentence).collect();
+        ensure!(wrongs.is_empty(), "{}", wrongs.join("; "));
+        Ok(())
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -127,16 +122,14 @@ impl Floor {
                 bare: median(pairs().map(|pair| pair.bare[place]).collect()),
             }
         };
-        let waits = [Wait::Asleep, Wait::Awake].into_iter();
-        waits
-            .flat_map(|wait| (0..NAMES.len()).map(move |place| line(wait, place)))
-            .collect()
+        let of_wait = |wait| (0..NAMES.len()).map(move |place| line(wait, place));
+        WAITS.into_iter().flat_map(of_wait).collect()
     }
 }
 
 /// One comparison: medians over the runs.
 struct Line {
-    wait: Wait,
+    wait: &'static str,
     name: &'static str,
     weigh: f64,
     bare: f64,
@@ -153,15 +146,6 @@ impl Line {
     }
 }
 
-impl Wait {
-    fn name(self) -> &'static str {
-        match self {
-            Wait::Asleep => "asleep",
-            Wait::Awake => "awake",
-        }
-    }
-}
-
 /// The lower one of two in the middle: no figure that nobody has measured. Not a number of none.
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
@@ -169,12 +153,13 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(middle).copied().unwrap_or(f64::NAN)
 }
 
-/// Where both run: programs, CPUs, and the server.
+/// Where both run: CPUs, and the server.
 struct Place<'a> {
     means: &'a Means,
     client_cpu: u32,
-    bare: PathBuf,
-    server: Responder,
+    at: SocketAddr,
+    /// It ends when it is dropped.
+    _server: Bare,
 }
 
 impl Place<'_> {
@@ -184,56 +169,52 @@ impl Place<'_> {
         let mut server = means.command(&programs::path("bare_responder")?);
         let cpu = machine.responder().to_string();
         server.extend(["127.0.0.1:0".to_owned(), "--cpu".to_owned(), cpu]);
+        let (_server, at) = Bare::responder(&server)?;
         Ok(Place {
             means,
             client_cpu: machine.client(),
-            bare: programs::path("bare_client")?,
-            server: Responder::start(&server)?,
+            at,
+            _server,
         })
     }
 
-    fn bare(&self, wait: Wait) -> Result<Figures> {
+    fn bare(&self, wait: &str) -> Result<Figures> {
         let skip = RATE * WARM_UP_MS / 1000;
         let all = RATE * WINDOW_MS / 1000 + skip;
-        let mut words = format!(
-            "{} {} -c {CONNECTIONS} -n {all} --rate {RATE} --skip {skip}",
-            self.bare.display(),
-            self.server.at
+        let spin = if wait == WAITS[1] { " --spin" } else { "" };
+        let client = programs::path("bare_client")?;
+        let words = format!(
+            "{} {} -c {CONNECTIONS} -n {all} --rate {RATE} --skip {skip}{spin}",
+            client.display(),
+            self.at
         );
-        if wait == Wait::Awake {
-            words.push_str(" --spin");
-        }
-        let text = self.means.run_on(self.client_cpu, &words)?;
-        printed(&text).with_context(|| format!("the bare client says no figures: {text}"))
+        let text = pinned(self.means.priority, self.client_cpu, words.split(' '))?.text;
+        printed(&text).with_context(|| format!("the bare client prints no figures: {text}"))
     }
 
-    fn weigh(&self, wait: Wait) -> Result<Figures> {
-        let record = self.means.folder().join("floor.json");
-        let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
-        let spin = match wait {
-            Wait::Asleep => "never",
-            Wait::Awake => "always",
-        };
-        let words = format!(
-            "{} run http://{}/ --rate {RATE} --arrivals constant --connections {CONNECTIONS} --threads 1 \
-             --connect eager --warmup {WARM_UP_MS}ms --duration {WINDOW_MS}ms --rounds 1 --quiet --server none --spin {spin} --output {}",
-            self.means.weigh.display(),
-            self.server.at,
-            record.display()
-        );
-        self.means.run_on(self.client_cpu, &words)?;
-        let run = record::load(&record).context("weigh has left no record")?;
-        let summary = run.summary.context("weigh has measured nothing")?;
-        let of = summary.latency_us;
-        let nanos = |micros: Option<f64>| micros.map(|micros| micros * 1e3);
-        let figures = nanos(of.at(units::Percentile::P50))
-            .zip(nanos(of.at(units::Percentile::P99)))
-            .map(<[f64; 2]>::from);
-        figures.context("weigh says no figures")
+    fn weigh(&self, wait: &str) -> Result<Figures> {
+        let spin = if wait == WAITS[1] { "always" } else { "never" };
+        let run = self.means.record_on(
+            self.client_cpu,
+            &format!(
+                "run http://{}/ --rate {RATE} --arrivals constant --connections {CONNECTIONS} --threads 1 --connect eager \
+                 --warmup {WARM_UP_MS}ms --duration {WINDOW_MS}ms --rounds 1 --quiet --server none --spin {spin}",
+                self.at
+            ),
+        )?;
+        let latency = run
+            .summary
+            .context("weigh has measured nothing")?
+            .latency_us;
+        let nanos = |percentile| latency.at(percentile).map(|micros| micros * 1e3);
+        let figures = nanos(Percentile::P50).zip(nanos(Percentile::P99));
+        figures
+            .map(<[f64; 2]>::from)
+            .context("weigh reports no figures")
     }
 }
 
-/// p50 and p99 of what the bare client prints.
+/// p50 and p99 as the bare client prints them.
 fn printed(text: &str) -> Option<Figures> {
     let line = text.lines().find(|line| line.starts_with("p50 "))?;
     let figure = |wanted: &str| {
@@ -253,20 +234,20 @@ mod tests {
         let pair = |wait, weigh, bare| Pair { wait, weigh, bare };
         Floor {
             pairs: vec![
-                pair(Wait::Asleep, [60e3, 110e3], [60e3, 100e3]),
-                pair(Wait::Asleep, [62e3, 119e3], [60e3, 100e3]),
-                pair(Wait::Asleep, [999e3, 999e3], [1e3, 1e3]),
-                pair(Wait::Awake, weigh_awake, [10e3, 20e3]),
+                pair(WAITS[0], [60e3, 110e3], [60e3, 100e3]),
+                pair(WAITS[0], [62e3, 119e3], [60e3, 100e3]),
+                pair(WAITS[0], [999e3, 999e3], [1e3, 1e3]),
+                pair(WAITS[1], weigh_awake, [10e3, 20e3]),
             ],
         }
     }
 
     #[test]
     fn medians_are_compared_and_only_what_is_above_the_bound_is_wrong() {
-        assert_eq!(floor([12e3, 24e3]).wrongs(), [""; 0]);
-        let wrongs = floor([12.1e3, 24e3]).wrongs();
+        floor([12e3, 24e3]).verdict().unwrap();
+        let error = floor([12.1e3, 24e3]).verdict().unwrap_err();
         let wanted = "the floor's p50, awake, is 1.21 times a bare client's; 1.2 may be";
-        assert_eq!(wrongs, [wanted]);
+        assert_eq!(error.to_string(), wanted);
     }
 
     #[test]
@@ -287,7 +268,8 @@ mod tests {
         assert!(median(Vec::new()).is_nan());
         assert_eq!(median(vec![3.0, 1.0]), 1.0);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(Floor { pairs: Vec::new() }.wrongs().len(), 4);
+        let error = Floor { pairs: Vec::new() }.verdict().unwrap_err();
+        assert_eq!(error.to_string().matches("is NaN times").count(), 4);
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! What runs are made with: our program, the priority that there is for measured processes, a place for logs, seeds.
+//! Means of a run: the program under test, the priority of measured processes, a folder for logs, seeds.
 
 use crate::programs;
-use anyhow::{Context, Result, ensure};
+use crate::serving::pinned;
+use anyhow::{Context, Result};
+use record::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,8 +12,8 @@ use tempfile::TempDir;
 
 /// Where files are memory, so that writing the log is no stall of a disk.
 const MEMORY: &str = "/dev/shm";
-/// How a process is put before others, the best way first. Both sides get the same: whoever measures on a machine where
-/// others work, too, would otherwise measure those. Not real time: from a thread of that kind which does not sleep, as one
+/// How a process is put before others, the best way first. Both sides get the same: on a machine where others work
+/// too, those would otherwise be measured. Not real time: from a thread of that kind which does not sleep, as one
 /// that spins does not, Linux takes the CPU for 50 ms of each second, and those were then p99 of every fast case.
 const PRIORITIES: &[&[&str]] = &[&["nice", "-n", "-15"], &[]];
 /// The same for the truth server, which sleeps: in real time. Whatever else the machine does then goes on in its pauses,
@@ -119,22 +121,23 @@ impl Means {
         before(self.server_priority, &self.server)
     }
 
-    /// Runs a client on a CPU, with priority, to its end, and returns what it has printed.
+    /// Runs weigh on a CPU, with priority, to its end, and returns its record.
     ///
     /// # Errors
-    /// It cannot be started, or fails.
-    pub fn run_on(&self, cpu: u32, words: &str) -> Result<String> {
-        let mut command = self.command(&programs::path("pinned")?);
-        command.push(cpu.to_string());
-        command.extend(words.split_whitespace().map(str::to_owned));
-        let output = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("{} could not be started", command[0]))?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{words}: {complaint}");
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    /// It cannot be started, or leaves no record.
+    pub fn record_on(&self, cpu: u32, arguments: &str) -> Result<Run> {
+        let path = self.folder().join("record.json");
+        let _ = fs::remove_file(&path); // an earlier run's must not be taken for this one's
+        let mut command = vec![self.weigh.display().to_string()];
+        command.extend(arguments.split_whitespace().map(str::to_owned));
+        command.extend(["--output".to_owned(), path.display().to_string()]);
+        let ended = pinned(self.priority, cpu, command)?;
+        record::load(&path).with_context(|| {
+            format!(
+                "weigh has left no record: {}{}",
+                ended.text, ended.complaint
+            )
+        })
     }
 
     /// For people: how measured processes are put before others.
@@ -152,24 +155,6 @@ impl Means {
             shown(self.priority),
             shown(self.server_priority)
         )
-    }
-}
-
-/// Runs both, and returns what came of them; `first` says whether the first one comes first.
-///
-/// # Errors
-/// One failed.
-pub fn in_turn<A, B>(
-    first: bool,
-    one: impl FnOnce() -> Result<A>,
-    other: impl FnOnce() -> Result<B>,
-) -> Result<(A, B)> {
-    match first {
-        true => Ok((one()?, other()?)),
-        false => {
-            let other = other()?;
-            Ok((one()?, other))
-        }
     }
 }
 

@@ -3,10 +3,9 @@
 use super::case::Case;
 use super::means::Means;
 use crate::programs::last_words;
-use crate::serving::listening;
+use crate::serving::{listening, start};
 use anyhow::{Context, Result, ensure};
-use kernel::process::{Child, Ending, Start};
-use std::fs::File;
+use kernel::process::{Child, Ending};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -51,13 +50,7 @@ impl Server {
         command.extend(arguments(case, seed));
         let typed = typed(&command);
         command.extend(["--truth-log".to_owned(), log.display().to_string()]);
-        let start = Start {
-            command: command.into_iter().map(Into::into).collect(),
-            output: Some(File::create(&words)?),
-            raised_open_files: true,
-            ..Start::default()
-        };
-        let mut child = Child::start(start).context("the truth server could not be started")?;
+        let mut child = start(command, &words)?;
         let at = listening(&mut child, &words)?;
         // Nothing tells when the stamps begin; a request that came earlier has the time of its reading.
         thread::sleep(SETTLE);

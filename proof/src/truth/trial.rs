@@ -15,11 +15,10 @@ use super::sending::Sending;
 use super::server::{Log, Server, signal, typed};
 use crate::catalogue::Tool;
 use crate::catalogue::reports::Said;
-use anyhow::{Context, Result, bail};
-use kernel::process::{Child, Start};
+use crate::serving::{start, until};
+use anyhow::{Context, Result};
 use record::{Run, Statistic};
-use std::fs::File;
-use std::thread;
+use std::path::Path;
 use std::time::{Duration, Instant as Wall};
 use testserver::truth::delay;
 use units::{Instant, Nanos, Percentile};
@@ -265,39 +264,22 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
     words
 }
 
-/// Runs a command to its end, and calls `look` now and then: all that it said, and whether it ended well.
+/// Runs a command to its end, and calls `look` now and then: its output, and whether it succeeded.
 fn run(
     words: &[String],
-    folder: &std::path::Path,
+    folder: &Path,
     length: Duration,
     look: &mut dyn FnMut() -> Result<()>,
 ) -> Result<(String, bool)> {
     let path = folder.join("tool.words");
-    let start = Start {
-        command: words.iter().map(Into::into).collect(),
-        output: Some(File::create(&path)?),
-        raised_open_files: true,
-        ..Start::default()
-    };
-    let mut child =
-        Child::start(start).with_context(|| format!("{} could not be started", typed(words)))?;
-    let begun = Wall::now();
-    let status = loop {
-        if let Some(status) = child.exited() {
-            break status;
-        }
-        if begun.elapsed() > length + GRACE {
-            bail!("{} has not ended", typed(words));
-        }
+    let mut child = start(words, &path)?;
+    let ended = until(length + GRACE, LOOK, || {
         look()?;
-        // The standard library has no wait with a limit; this is short against the runs.
-        thread::sleep(LOOK);
-    };
-    let text = std::fs::read(&path)?;
-    Ok((
-        String::from_utf8_lossy(&text).into_owned(),
-        status.success(),
-    ))
+        Ok(child.exited())
+    })?;
+    let status = ended.with_context(|| format!("{} has not ended", typed(words)))?;
+    let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
+    Ok((text, status.success()))
 }
 
 /// The server's standing still in the middle of a run.

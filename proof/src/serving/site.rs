@@ -1,57 +1,51 @@
-//! What is served: a folder with one small file, and large ones when they are asked for.
+//! What servers serve: a folder with one small file, and large ones where a measurement needs them.
 
 use anyhow::{Context, Result};
-use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Bytes of the small file, and of everybody's embedded answer.
+/// Bytes of the small file, and of every embedded response.
 pub const SMALL: usize = 100;
-/// Bytes that are written at once; large files are multiples of it.
-const PIECE: usize = 1_000_000;
 
-/// The folder, with room for what servers write. It is gone when this is dropped.
+/// The folder, with room for the files that servers write. It is removed when this is dropped.
 pub struct Site {
     folder: TempDir,
     starts: u32,
 }
 
 impl Site {
-    /// With the small file.
+    /// Makes the folder with the small file.
     ///
     /// # Errors
     /// There is no place for temporary files.
     pub fn new() -> Result<Site> {
         let folder = tempfile::tempdir().context("there is no folder for temporary files")?;
         let site = Site { folder, starts: 0 };
-        // Servers that were started by root read it as somebody else.
+        // Servers that were started by root read it as another user.
         fs::set_permissions(site.folder.path(), Permissions::from_mode(0o755))?;
         fs::create_dir(site.path())?;
         fs::write(site.path().join("file.html"), [b'x'; SMALL])?;
         Ok(site)
     }
 
-    /// What is served.
+    /// The folder that is served.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("www")
     }
 
-    /// Adds a file of `millions` of bytes, unless it is there.
+    /// Adds a file of `millions` of bytes.
     ///
     /// # Errors
     /// The disk is full.
     pub fn add_large(&self, name: &str, millions: usize) -> Result<()> {
-        let path = self.path().join(name);
-        if path.exists() {
-            return Ok(());
-        }
-        write_large(&path, millions)
-            .with_context(|| format!("{} could not be written", path.display()))
+        let piece: Vec<u8> = (0..1_000_000).map(|place| (place % 251) as u8).collect();
+        let written = fs::write(self.path().join(name), piece.repeat(millions));
+        written.with_context(|| format!("{name} could not be written"))
     }
 
-    /// A new folder for one start of a server.
+    /// Makes a new folder for one start of a server.
     ///
     /// # Errors
     /// It could not be made.
@@ -59,16 +53,10 @@ impl Site {
         self.starts += 1;
         let path = self.folder.path().join(format!("start-{}", self.starts));
         fs::create_dir(&path).with_context(|| format!("{} could not be made", path.display()))?;
-        // nginx and Apache write there as somebody else than they were started as.
+        // nginx and Apache write there as another user than they were started as.
         fs::set_permissions(&path, Permissions::from_mode(0o777))?;
         Ok(path)
     }
-}
-
-fn write_large(path: &Path, millions: usize) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    let piece: Vec<u8> = (0..PIECE).map(|place| (place % 251) as u8).collect();
-    (0..millions).try_for_each(|_| file.write_all(&piece))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a server answers to the bare client's request: asked once and looked at closely, so that the client need only
+//! Responses to the bare client's request: one is requested first and looked at closely, so that the client need only
 //! count bytes.
 
 use anyhow::{Context, Result, bail, ensure};
@@ -6,33 +6,26 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long an answer may take.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest head that is read.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// The lengths of one answer.
+/// The lengths of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// Bytes on the wire: head and body.
     pub bytes: usize,
     /// Bytes of its body.
     pub body: usize,
 }
 
-/// What is asked for, as the bare client writes it.
-pub fn request(at: SocketAddr, path: &str, close: bool) -> String {
-    let connection = if close { "Connection: close\r\n" } else { "" };
-    let agent = "User-Agent: bare-client\r\nAccept: */*";
-    format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n{agent}\r\n{connection}\r\n")
-}
-
-/// Asks twice, on one connection if it stays, and says what was answered. Twice, because a length that differs from
-/// answer to answer cannot be counted on.
+/// Sends two requests, on one connection if it stays, and returns the second response. Two, because a length that differs
+/// from response to response cannot be counted on.
 ///
 /// # Errors
-/// Nobody answers, or not with a 200 of a told length, or not the same each time.
-pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
+/// Nothing responds, or not with a 200 of a known length, or not the same each time.
+pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Response> {
     let mut connection = connect(at)?;
     let first = fetch(&mut connection, at, path, close, &mut std::io::sink())?;
     if close {
@@ -41,25 +34,25 @@ pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Answer> {
     let second = fetch(&mut connection, at, path, close, &mut std::io::sink())?;
     ensure!(
         first == second,
-        "it answered {} bytes and then {}",
+        "it sent {} bytes and then {}",
         first.bytes,
         second.bytes
     );
     Ok(second)
 }
 
-/// A connection on which nobody is waited for longer than five seconds.
+/// Opens a connection on which no read waits longer than five seconds.
 ///
 /// # Errors
-/// Nobody listens.
+/// Nothing listens.
 pub fn connect(at: SocketAddr) -> Result<TcpStream> {
-    let connection = TcpStream::connect_timeout(&at, PATIENCE).context("nobody listens")?;
+    let connection = TcpStream::connect_timeout(&at, PATIENCE).context("nothing listens")?;
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_nodelay(true)?;
     Ok(connection)
 }
 
-/// One exchange, whose body goes to `sink`.
+/// Sends a request, as the bare client writes it, and receives its response, whose body goes to `sink`.
 ///
 /// # Errors
 /// As [`look`].
@@ -69,30 +62,33 @@ pub fn fetch(
     path: &str,
     close: bool,
     sink: &mut impl Write,
-) -> Result<Answer> {
-    connection.write_all(request(at, path, close).as_bytes())?;
+) -> Result<Response> {
+    let closing = if close { "Connection: close\r\n" } else { "" };
+    let agent = "User-Agent: bare-client\r\nAccept: */*";
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n{agent}\r\n{closing}\r\n");
+    connection.write_all(request.as_bytes())?;
     let (head, begun) = head(connection)?;
     let text = String::from_utf8_lossy(&head);
-    ensure!(
-        text.starts_with("HTTP/1.1 200"),
-        "it answered {}",
-        text.lines().next().unwrap_or("nothing")
-    );
-    let body = length(&text).context("it answered without Content-Length")?;
-    let left = body
-        .checked_sub(begun.len())
-        .context("more came than Content-Length says")?;
+    let status = text.lines().next().unwrap_or("nothing");
+    ensure!(status.starts_with("HTTP/1.1 200"), "it sent {status}");
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let mut lengths = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = lengths
+        .next()
+        .and_then(|(_, length)| length.trim().parse().ok());
+    let body: usize = length.context("it sent no Content-Length")?;
+    let left = body.checked_sub(begun.len());
+    let left = left.context("more came than Content-Length says")? as u64;
     sink.write_all(&begun)?;
-    let came =
-        std::io::copy(&mut connection.take(left as u64), sink).context("the body broke off")?;
-    ensure!(came == left as u64, "the body ended early");
-    Ok(Answer {
+    let came = std::io::copy(&mut connection.take(left), sink).context("the body broke off")?;
+    ensure!(came == left, "the body ended early");
+    Ok(Response {
         bytes: head.len() + body,
         body,
     })
 }
 
-/// The head with its empty line, and what of the body came with it.
+/// The head with its empty line, and the part of the body that came with it.
 fn head(connection: &mut TcpStream) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut came = Vec::new();
     let mut piece = [0; 4096];
@@ -102,17 +98,11 @@ fn head(connection: &mut TcpStream) -> Result<(Vec<u8>, Vec<u8>)> {
             return Ok((came, body));
         }
         ensure!(came.len() < HEAD_MAX, "the head has no end");
-        match connection.read(&mut piece).context("no answer came")? {
-            0 => bail!("it closed before an answer was complete"),
+        match connection.read(&mut piece).context("no response came")? {
+            0 => bail!("it closed before a response was complete"),
             count => came.extend(&piece[..count]),
         }
     }
-}
-
-fn length(head: &str) -> Option<usize> {
-    let fields = head.lines().filter_map(|line| line.split_once(':'));
-    let mut lengths = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    lengths.next()?.1.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -121,8 +111,8 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    /// What is made of a server that sends `responses` in turn on one connection.
-    fn looked(responses: &'static [&'static str]) -> Result<Answer> {
+    /// The result for a server that sends `responses` in turn on one connection.
+    fn looked(responses: &'static [&'static str]) -> Result<Response> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let serving = thread::spawn(move || {
@@ -133,16 +123,16 @@ mod tests {
                 connection.write_all(response.as_bytes()).unwrap();
             }
         });
-        let answer = look(at, "/", false);
+        let response = look(at, "/", false);
         serving.join().unwrap();
-        answer
+        response
     }
 
     const THREE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc";
 
     #[test]
-    fn an_answer_is_as_long_as_it_says() {
-        let wanted = Answer {
+    fn a_response_is_as_long_as_it_says() {
+        let wanted = Response {
             bytes: THREE.len(),
             body: 3,
         };
@@ -155,23 +145,20 @@ mod tests {
         let cases: [(&'static [&'static str], &str); 5] = [
             (
                 &[THREE, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"],
-                "it answered 41 bytes and then 42",
+                "it sent 41 bytes and then 42",
             ),
             (
                 &["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"],
-                "it answered HTTP/1.1 404 Not Found",
+                "it sent HTTP/1.1 404 Not Found",
             ),
-            (
-                &["HTTP/1.1 200 OK\r\n\r\nabc"],
-                "it answered without Content-Length",
-            ),
+            (&["HTTP/1.1 200 OK\r\n\r\nabc"], "it sent no Content-Length"),
             (
                 &["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
                 "the body ended early",
             ),
             (
                 &["HTTP/1.1 200 OK\r\n"],
-                "it closed before an answer was complete",
+                "it closed before a response was complete",
             ),
         ];
         assert_eq!(four.len(), THREE.len() + 1);
