@@ -50,7 +50,17 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))
 }
 
+/// Reads the rows `[[name]]` of a file of the catalogue.
+///
+/// # Panics
+/// They are not what `T` says: tests read each of them.
+pub fn rows<T: Deserialize<'static>>(name: &str, text: &'static str) -> Vec<T> {
+    let mut all: BTreeMap<String, Vec<T>> =
+        toml::from_str(text).expect("the catalogue is read by tests");
+    all.remove(name).expect("the catalogue is read by tests")
+}
+
 /// A text of the catalogue, which lives as long as this process.
-fn text<'de, D: Deserializer<'de>>(from: D) -> Result<&'static str, D::Error> {
+pub fn text<'de, D: Deserializer<'de>>(from: D) -> Result<&'static str, D::Error> {
     String::deserialize(from).map(|text| &*text.leak())
 }

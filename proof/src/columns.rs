@@ -1,5 +1,7 @@
 //! Tables: text in columns for terminals, and Markdown for pages.
 
+use anyhow::{Result, ensure};
+
 /// Returns rows as text, each column as wide as its widest cell. The first column is aligned to the left, the others to
 /// the right. A row of one cell is a line of its own.
 pub fn aligned(rows: &[Vec<String>]) -> String {
@@ -28,6 +30,32 @@ pub fn markdown(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> S
         .into_iter()
         .chain(rows)
         .collect()
+}
+
+/// Returns the rows of a published page whose first cell is a name in backticks, which must be `wanted`.
+///
+/// # Errors
+/// They are not; `again` is the remedy.
+pub fn check_rows<'a>(
+    page: &str,
+    text: &'a str,
+    wanted: &[&str],
+    again: &str,
+) -> Result<Vec<&'a str>> {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
+    let found = lines.iter().filter_map(|line| line.split('`').nth(1));
+    let found: Vec<&str> = found.collect();
+    let missing = wanted.iter().filter(|name| !found.contains(name));
+    let missing: Vec<&str> = missing.copied().collect();
+    ensure!(
+        found == wanted,
+        "{page} does not have the rows of the table (missing: {}); {again}",
+        missing.join(", ")
+    );
+    Ok(lines)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod trial;
 use crate::programs::{self, root};
 use anyhow::{Context, Result, ensure};
 use page::Line;
-use rows::{ROWS, Row};
+use rows::Row;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -59,7 +59,7 @@ impl Faults {
         let wanted = |row: &&Row| self.only.as_ref().is_none_or(|name| row.name() == name);
         let begun = Instant::now();
         let mut lines = Vec::new();
-        for row in ROWS.iter().filter(wanted) {
+        for row in rows::all().iter().filter(wanted) {
             let mut trials = Vec::new();
             for client in clients {
                 trials.push(trial::run(row, client)?);

@@ -141,9 +141,7 @@ impl Truth {
             return verdict(&outcomes);
         }
         let floor = self.measure_floor(&means)?;
-        let mut setting = self.setting(&means, &machine);
-        setting.sections.push(floor.section());
-        publish(&setting, &outcomes)?;
+        publish(&self.setting(&means, &machine, &floor), &outcomes)?;
         verdict(&outcomes)?;
         floor.verdict()
     }
@@ -161,7 +159,7 @@ impl Truth {
         !is_other && !is_less
     }
 
-    fn setting(&self, means: &Means, machine: &Machine) -> Setting {
+    fn setting(&self, means: &Means, machine: &Machine, floor: &Floor) -> Setting {
         let version = |peer: &Tool| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
         Setting {
             machine: machine.sentence(),
@@ -169,7 +167,7 @@ impl Truth {
             priority: means.priority_text(),
             versions: self.peers().map(version).collect(),
             rounds: self.rounds(),
-            sections: Vec::new(),
+            floor: floor.section(),
         }
     }
 
@@ -217,7 +215,7 @@ impl Truth {
 }
 
 fn list() {
-    for case in CASES {
+    for case in &*CASES {
         println!(
             "{:<22} {:>6}/s {:<9} {:>5} connections {:>3} s  {} {}",
             case.name,

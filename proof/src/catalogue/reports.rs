@@ -32,42 +32,11 @@ pub struct Claim {
     pub detail: String,
 }
 
-/// Five figures of latency; none where the samples do not carry it, or a tool does not say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Percentiles {
-    /// Half are below.
-    pub p50: Option<Nanos>,
-    /// Nine of ten.
-    pub p90: Option<Nanos>,
-    /// 99 of 100.
-    pub p99: Option<Nanos>,
-    /// 999 of 1000.
-    pub p999: Option<Nanos>,
-    /// The slowest.
-    pub max: Option<Nanos>,
-}
-
-/// The figures' names, in the order of [`Percentiles::all`].
+/// The names of the figures of latency, in the order of [`Percentiles`].
 pub const FIGURES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 
-impl Percentiles {
-    /// All five, in the order of [`FIGURES`].
-    pub fn all(&self) -> [Option<Nanos>; 5] {
-        [self.p50, self.p90, self.p99, self.p999, self.max]
-    }
-}
-
-impl From<[Option<Nanos>; 5]> for Percentiles {
-    fn from([p50, p90, p99, p999, max]: [Option<Nanos>; 5]) -> Percentiles {
-        Percentiles {
-            p50,
-            p90,
-            p99,
-            p999,
-            max,
-        }
-    }
-}
+/// Five figures of latency; none where the samples do not carry it, or a tool does not say.
+pub type Percentiles = [Option<Nanos>; 5];
 
 /// Reads a report; none where there is nothing to be read.
 type Reader<T> = fn(&Said<'_>) -> Option<T>;
@@ -214,10 +183,8 @@ fn h2load_counts(text: &str) -> Option<Claim> {
 fn detail<'a>(counts: impl IntoIterator<Item = (&'a str, Option<u64>)>) -> String {
     let counts = counts.into_iter();
     let some = counts.filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0)?)));
-    let words: Vec<String> = some
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    words.join(", ")
+    let words = some.map(|(name, count)| format!("{name} {count}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The number right after `mark`.
@@ -320,9 +287,8 @@ fn span(text: &str) -> Option<Nanos> {
 }
 
 /// Figures of which there is at least one.
-fn some(figures: [Option<Nanos>; 5]) -> Option<Percentiles> {
-    let any = figures.iter().any(Option::is_some);
-    any.then(|| Percentiles::from(figures))
+fn some(figures: Percentiles) -> Option<Percentiles> {
+    figures.iter().any(Option::is_some).then_some(figures)
 }
 
 /// Percentiles of samples by nearest rank. None of none.
@@ -409,7 +375,7 @@ mod tests {
 
     fn micros(figures: [Option<u64>; 5]) -> Option<Percentiles> {
         let figures = figures.map(|figure| figure.map(Nanos::from_micros));
-        Some(Percentiles::from(figures))
+        Some(figures)
     }
 
     #[test]
@@ -479,8 +445,8 @@ response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-c
         let text = "1795179052289999030,200,1984262,0,14\n1795179052290805119,200,1556375,0,14\n\
                     1795179052290805120,0,77,0,0,connection refused\n";
         let figures = vegeta(text).unwrap();
-        assert_eq!(figures.p50, Some(Nanos::from_nanos(1_556_375)));
-        assert_eq!(figures.max, Some(Nanos::from_nanos(1_984_262)));
+        assert_eq!(figures[0], Some(Nanos::from_nanos(1_556_375)));
+        assert_eq!(figures[4], Some(Nanos::from_nanos(1_984_262)));
     }
 
     #[test]
@@ -491,7 +457,7 @@ response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-c
             "p(99.9)": 200.3809651900042, "max": 227.659773}}}"#;
         let wanted = [3_969_174, 69_567_248, 113_801_526, 200_380_965, 227_659_773];
         let wanted = wanted.map(|figure| Some(Nanos::from_nanos(figure)));
-        assert_eq!(k6(text), Some(Percentiles::from(wanted)));
+        assert_eq!(k6(text), Some(wanted));
         assert_eq!(k6(r#"{"metrics": {}}"#), None);
     }
 

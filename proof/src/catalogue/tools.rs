@@ -1,6 +1,6 @@
 //! Load generators, as `catalogue/tools.toml` describes them.
 
-use super::{Values, reports, text, write};
+use super::{Values, reports, rows, text, write};
 use crate::programs;
 use anyhow::{Context, Result};
 use reports::{Claim, Percentiles, Said};
@@ -45,18 +45,9 @@ pub struct Tool {
     pub by_name: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'static"))]
-struct Tools {
-    tool: Vec<Tool>,
-}
-
 /// All of them, in the order of tables.
-pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let tools: Tools = toml::from_str(include_str!("../../catalogue/tools.toml"))
-        .expect("the catalogue of tools is read by tests");
-    tools.tool
-});
+pub static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| rows("tool", include_str!("../../catalogue/tools.toml")));
 
 /// Returns the tool of that name, which there must be.
 pub fn tool(name: &str) -> &'static Tool {

@@ -1,8 +1,9 @@
 //! The table as people read it, and what can be said of it without running anything.
 
-use super::rows::{CONNECTIONS, EVERY, FEW, LEFT_OUT, MANY, ROWS, Row};
+use super::rows::{self, CONNECTIONS, EVERY, FEW, MANY, Row};
 use super::tools::{Ask, Client};
 use super::trial::Trial;
+use crate::columns::{check_rows, markdown};
 use anyhow::{Result, ensure};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -35,10 +36,10 @@ impl Line {
         ours.any(|trial| !trial.wrongs.is_empty())
     }
 
-    fn text(&self) -> String {
+    fn cells(&self) -> Vec<String> {
         let mut cells = vec![format!("`{}`", self.name()), self.deed()];
         cells.extend(self.trials.iter().map(cell));
-        format!("| {} |", cells.join(" | "))
+        cells
     }
 
     /// What the server did in our run.
@@ -77,15 +78,9 @@ pub fn text(clients: &[Client], lines: &[Line]) -> Result<String> {
     versions.dedup();
     text += &format!("Run with: {}.\n\n", versions.join("; "));
     let names: Vec<&str> = clients.iter().map(|client| client.name).collect();
-    text += &format!(
-        "| Misbehaviour | What the server did (in weigh's run) | {} |\n",
-        names.join(" | ")
-    );
-    text += &format!("|---|---|{}\n", "---|".repeat(names.len()));
-    for line in lines {
-        text += &(line.text() + "\n");
-    }
-    text += &totals(&names, lines);
+    let head = ["Misbehaviour", "What the server did (in weigh's run)"];
+    let rows = lines.iter().map(Line::cells).chain([totals(&names, lines)]);
+    text += &markdown(&[&head[..], &names].concat(), rows);
     text += "\n## What each was asked\n\n```text\n";
     for client in clients {
         let words = client.tool.arguments(&client.values(&EXAMPLE))?;
@@ -148,18 +143,15 @@ fn asked() -> String {
 }
 
 /// How many cells are wrong, for each tool.
-fn totals(names: &[&str], lines: &[Line]) -> String {
-    let wrong = |name: &str| {
+fn totals(names: &[&str], lines: &[Line]) -> Vec<String> {
+    let wrong = |name: &&str| {
         let trials = lines.iter().flat_map(|line| &line.trials);
-        let of_tool = trials.filter(|trial| trial.tool == name && trial.unjudged.is_none());
-        of_tool.filter(|trial| !trial.wrongs.is_empty()).count()
+        let of_tool = trials.filter(|trial| trial.tool == *name && trial.unjudged.is_none());
+        let wrong = of_tool.filter(|trial| !trial.wrongs.is_empty());
+        wrong.count().to_string()
     };
-    let counts: Vec<String> = names.iter().map(|name| wrong(name).to_string()).collect();
-    format!(
-        "| **wrong cells** | of {} | {} |\n",
-        lines.len(),
-        counts.join(" | ")
-    )
+    let title = ["**wrong cells**".to_owned(), format!("of {}", lines.len())];
+    title.into_iter().chain(names.iter().map(wrong)).collect()
 }
 
 /// Looks for every row in the published table, and for a wrong cell of ours.
@@ -167,29 +159,13 @@ fn totals(names: &[&str], lines: &[Line]) -> String {
 /// # Errors
 /// A row is missing, there is one too many, or weigh's cell is wrong.
 pub fn check(text: &str) -> Result<()> {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .collect();
-    let found: Vec<&str> = lines
-        .iter()
-        .map(|line| column(line, 1).trim_matches('`'))
-        .collect();
-    let wanted: Vec<&str> = ROWS.iter().map(Row::name).collect();
-    let missing: Vec<&str> = wanted
-        .iter()
-        .filter(|name| !found.contains(name))
-        .copied()
-        .collect();
-    ensure!(
-        found == wanted,
-        "docs/faults.md does not have the rows of the server's table (missing: {}); run `{COMMAND}` and commit it",
-        missing.join(", ")
-    );
+    let again = format!("run `{COMMAND}` and commit it");
+    let wanted: Vec<&str> = rows::all().iter().map(Row::name).collect();
+    let lines = check_rows("docs/faults.md", text, &wanted, &again)?;
     for left_out in left_out() {
         ensure!(
             text.lines().any(|line| line == left_out),
-            "docs/faults.md does not say `{left_out}`; run `{COMMAND}` and commit it"
+            "docs/faults.md does not say `{left_out}`; {again}"
         );
     }
     let wrong = lines.iter().find(|line| column(line, 3).contains(WRONG));
@@ -203,8 +179,7 @@ pub fn check(text: &str) -> Result<()> {
 
 /// Each misbehaviour without a row, and why.
 fn left_out() -> impl Iterator<Item = String> {
-    let lines = LEFT_OUT.iter();
-    lines.map(|(misbehaviour, why)| format!("- `{}`: {why}.", misbehaviour.name()))
+    rows::left_out().map(|(name, why)| format!("- `{name}`: {why}."))
 }
 
 /// A cell, from 1.
@@ -248,11 +223,10 @@ mod tests {
             ];
             Line::new(row, trials)
         };
-        let broken = |row: &&Row| row.nature == super::super::rows::Nature::Broken;
-        let lines: Vec<Line> = ROWS.iter().filter(broken).map(line).collect();
+        let broken = |row: &&Row| row.nature == rows::Nature::Broken;
+        let lines: Vec<Line> = rows::all().iter().filter(broken).map(line).collect();
         assert_eq!(lines.iter().any(Line::is_wrong_of_ours), failed[0] != 12);
-        let lines: Vec<String> = lines.iter().map(Line::text).collect();
-        lines.join("\n")
+        markdown(&["", "", "weigh", "ab"], lines.iter().map(Line::cells))
     }
 
     /// The page with lines for the rows that it lacks.
@@ -262,7 +236,7 @@ mod tests {
             let known = page.lines().find(|line| line.starts_with(&begin));
             known.map_or(format!("{begin} | |"), str::to_owned)
         };
-        let lines: Vec<String> = ROWS.iter().map(line).chain(left_out()).collect();
+        let lines: Vec<String> = rows::all().iter().map(line).chain(left_out()).collect();
         lines.join("\n")
     }
 
@@ -278,7 +252,7 @@ mod tests {
                       `cargo xtask faults` and commit it";
         assert_eq!(check(&mute).unwrap_err().to_string(), wanted);
         let short = whole(&page([12, 0])).replace("| `freeze` |", "| `thaw` |");
-        let wanted = "docs/faults.md does not have the rows of the server's table (missing: freeze); run \
+        let wanted = "docs/faults.md does not have the rows of the table (missing: freeze); run \
                       `cargo xtask faults` and commit it";
         assert_eq!(check(&short).unwrap_err().to_string(), wanted);
     }
@@ -286,7 +260,7 @@ mod tests {
     #[test]
     fn a_cell_says_what_was_claimed_what_there_was_and_what_is_wrong() {
         let page = page([12, 0]);
-        let line = page.lines().next().unwrap();
+        let line = page.lines().nth(2).unwrap();
         assert_eq!(column(line, 3), "48 of 48 ok, 12 of 12 failed");
         let wrong = "60 of 48 ok, 0 of 12 failed **✗** 12 not answered right, counted ok";
         assert_eq!(column(line, 4), wrong);

@@ -1,141 +1,81 @@
-//! The rows of the table: what each misbehaviour makes of an exchange, by HTTP's rules, and how many meet it.
+//! The rows of the table (`catalogue/faults.toml`): by HTTP's rules the nature of a request that meets a misbehaviour, and
+//! how many requests do.
 //!
-//! The list is closed on both sides: what is neither a row nor left out with a reason fails a test.
+//! The list is closed on both sides: a misbehaviour that is neither a row nor left out with a reason fails a test.
 
-use testserver::misbehaviour::{Misbehaviour, Script, Trigger, When};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use testserver::misbehaviour::{Misbehaviour as M, Script, Trigger, When};
 use units::Nanos;
 
-use Misbehaviour as M;
-
-/// One exchange (or connection) in this many is spoilt.
+/// One request (or connection) in this many meets the misbehaviour.
 pub const EVERY: u64 = 5;
-/// Exchanges of a run, and connections at a time.
+/// Requests of a run.
 pub const MANY: u64 = 60;
-/// Exchanges where each that is spoilt takes long.
+/// Requests where each that meets it takes long.
 pub const FEW: u64 = 20;
 /// Connections at a time.
 pub const CONNECTIONS: u64 = 4;
 
-/// What an exchange that meets the misbehaviour is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The nature of a request that meets the misbehaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Nature {
-    /// Answered right, if in a rare form: a success.
+    /// Answered as expected, if in a rare form: a success.
     Right,
-    /// Answered right with a status that some call a success and some do not.
+    /// Answered as expected with a status that some tools call a success and some do not.
     Either,
-    /// Answered right, and bytes follow that answer nothing: to be noticed, as a failure or apart.
+    /// Answered as expected, and bytes follow that answer nothing: to be noticed, as a failure or apart.
     Stray,
-    /// Answered right; the connection is closed against the promise, which may cost the next exchange on it.
+    /// Answered as expected; the connection is closed against the promise, which may cost the next request on it.
     Last,
-    /// Not answered, or not right: a failure.
+    /// Not answered, or not as expected: a failure.
     Broken,
 }
 
 /// One row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// What the server does.
+    #[serde(rename = "name", deserialize_with = "named")]
     pub misbehaviour: M,
-    /// What that is.
+    /// The nature of a request that meets it.
     pub nature: Nature,
     /// Whether it takes long, or bytes without end, until it is over.
+    #[serde(default, rename = "slow")]
     pub is_slow: bool,
 }
 
-const fn row(misbehaviour: M, nature: Nature) -> Row {
-    Row {
-        misbehaviour,
-        nature,
-        is_slow: false,
-    }
+#[derive(Deserialize)]
+struct Table {
+    row: Vec<Row>,
+    left_out: BTreeMap<String, String>,
 }
 
-const fn slow(misbehaviour: M, nature: Nature) -> Row {
-    Row {
-        is_slow: true,
-        ..row(misbehaviour, nature)
-    }
-}
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../catalogue/faults.toml")).expect("the rows are read by tests")
+});
 
 /// All rows, in the order of the server's table.
-pub const ROWS: &[Row] = {
-    use Nature::{Broken, Either, Last, Right, Stray};
-    &[
-        row(M::CloseAtAccept, Broken),
-        row(M::ResetAtAccept, Broken),
-        row(M::CloseUnanswered, Broken),
-        row(M::ResetUnanswered, Broken),
-        row(M::CloseInHead, Broken),
-        row(M::ResetInHead, Broken),
-        row(M::CloseInBody, Broken),
-        row(M::ResetInBody, Broken),
-        row(M::CloseInChunks, Broken),
-        row(M::CloseKept, Last),
-        slow(M::Silence, Broken),
-        slow(M::SilenceInHead, Broken),
-        slow(M::SilenceInBody, Broken),
-        slow(M::Drip, Broken),
-        row(M::Late, Right),
-        row(M::Bytewise, Right),
-        slow(M::HugeHead, Broken),
-        slow(M::EndlessHead, Broken),
-        slow(M::EndlessInterim, Broken),
-        slow(M::EndlessBody, Broken),
-        slow(M::EndlessChunks, Broken),
-        slow(M::HugeBody, Right),
-        row(M::Surplus, Stray),
-        row(M::Garbage, Stray),
-        row(M::AnswerTwice, Stray),
-        slow(M::BodyAfterHead, Stray),
-        row(M::BodyAfter204, Stray),
-        slow(M::NotHttp, Broken),
-        row(M::BadVersion, Broken),
-        row(M::BadStatus, Broken),
-        row(M::NoColon, Broken),
-        row(M::NulInHeader, Broken),
-        row(M::FoldedHeader, Broken),
-        row(M::LengthNegative, Broken),
-        row(M::LengthTooLarge, Broken),
-        row(M::LengthsDiffer, Broken),
-        row(M::LengthTwice, Right),
-        row(M::LengthAndChunks, Broken),
-        slow(M::UnknownCoding, Broken),
-        row(M::ChunkNotHex, Broken),
-        row(M::ChunkTooLarge, Broken),
-        row(M::ChunkUnended, Broken),
-        row(M::BareLf, Right),
-        row(M::EmptyReason, Right),
-        row(M::NoReason, Right),
-        row(M::Interim, Right),
-        row(M::Trailers, Right),
-        row(M::UntilClose, Right),
-        row(M::OldVersion, Right),
-        slow(M::Switching, Broken),
-        row(M::Redirect, Either),
-        row(M::NotFound, Broken),
-        row(M::Unavailable, Broken),
-        slow(M::Freeze, Right),
-    ]
-};
+pub fn all() -> &'static [Row] {
+    &TABLE.row
+}
 
-/// Misbehaviours without a row, and why.
-pub const LEFT_OUT: &[(M, &str)] = &[
-    (
-        M::AnswerUnasked,
-        "one that comes before any request is a stray to weigh and answers none, exactly so where connections are \
-         opened before the load; one that comes behind the first request, as it may where they are opened for it, is \
-         the answer to it by HTTP's rules, and that all further ones are off by one nobody can tell",
-    ),
-    (
-        M::StopAccepting,
-        "what it costs depends on the clients' patience",
-    ),
-    (
-        M::StopListening,
-        "how often a client tries again is its own choice",
-    ),
-    (M::Die, "how many exchanges are under way is chance"),
-];
+/// Misbehaviours without a row, and why, in the order of the server's table.
+pub fn left_out() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let why = |misbehaviour: &M| {
+        let name = misbehaviour.name();
+        Some((name, TABLE.left_out.get(name)?.as_str()))
+    };
+    M::ALL.iter().filter_map(why)
+}
+
+fn named<'de, D: Deserializer<'de>>(from: D) -> Result<M, D::Error> {
+    let name = String::deserialize(from)?;
+    M::named(&name).ok_or_else(|| serde::de::Error::custom(format!("no misbehaviour `{name}`")))
+}
 
 impl Row {
     /// The misbehaviour's name.
@@ -143,17 +83,17 @@ impl Row {
         self.misbehaviour.name()
     }
 
-    /// Exchanges of a run, our probe included.
+    /// Requests of a run, weigh's probe included.
     pub fn requests(&self) -> u64 {
         if self.is_slow { FEW } else { MANY }
     }
 
-    /// Whether connections are kept: not where it is connections that are spoilt.
+    /// Whether connections are kept: not where it is connections that meet it.
     pub fn keeps(&self) -> bool {
         self.misbehaviour.trigger() != Trigger::Connection
     }
 
-    /// Whether it is asked with HEAD.
+    /// Whether HEAD is sent.
     pub fn is_head(&self) -> bool {
         self.misbehaviour.trigger() == Trigger::Head
     }
@@ -168,9 +108,9 @@ impl Row {
     }
 }
 
-/// What `--only` may name.
+/// The names that `--only` takes.
 pub fn names() -> Vec<&'static str> {
-    ROWS.iter().map(Row::name).collect()
+    all().iter().map(Row::name).collect()
 }
 
 #[cfg(test)]
@@ -179,14 +119,11 @@ mod tests {
 
     #[test]
     fn every_misbehaviour_is_a_row_or_left_out_and_in_order() {
-        let left_out = |each: &&M| LEFT_OUT.iter().any(|(left, _)| left == *each);
-        let wanted: Vec<M> = M::ALL
-            .iter()
-            .filter(|each| !left_out(each))
-            .copied()
-            .collect();
-        let found: Vec<M> = ROWS.iter().map(|row| row.misbehaviour).collect();
+        let is_row = |each: &&M| left_out().all(|(name, _)| name != each.name());
+        let wanted: Vec<M> = M::ALL.iter().filter(is_row).copied().collect();
+        let found: Vec<M> = all().iter().map(|row| row.misbehaviour).collect();
         assert_eq!(found, wanted);
+        assert_eq!(left_out().count(), TABLE.left_out.len());
     }
 
     #[test]

@@ -1,45 +1,55 @@
-//! The cases: what the truth server does, and how it is asked. One row each.
+//! The cases (`catalogue/cases.toml`): the truth server's behaviour, and the load on it.
 //!
 //! This is what the parts of the chore have in common: a case is carried out by weigh (`trial`) and by other tools
 //! (`peers`), packets may be looked at meanwhile (`capture`), and what each says of it are the same five figures.
 
-use crate::catalogue::Values;
 pub use crate::catalogue::reports::{FIGURES, Percentiles};
+use crate::catalogue::{Values, rows, text};
 use plan::Arrivals;
+use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::LazyLock;
 use units::Nanos;
 
 /// How long answers are waited for in a case with timeouts.
 pub const TIMEOUT: Nanos = Nanos::from_millis(100);
 
 /// One behaviour of the server under one load.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Case {
-    /// As `--only` and the tables have it.
+    /// Its name in `--only` and tables.
+    #[serde(deserialize_with = "text")]
     pub name: &'static str,
     /// What `weigh serve --truth` gets beside address, seed and log.
-    pub server: &'static str,
+    #[serde(default)]
+    pub server: String,
     /// What is asked for: path and query, without the id. With [`Case::path_with`] it has one.
+    #[serde(default = "hello", deserialize_with = "text")]
     pub path: &'static str,
     /// Requests a second.
     pub rate: u64,
-    /// By which law they are due.
+    /// Their arrival process.
     pub arrivals: Arrivals,
     /// Connections, all opened before the load.
     pub connections: u64,
     /// Length of a run.
     pub seconds: u32,
     /// What is to be looked at.
+    #[serde(default)]
     pub nature: Nature,
     /// Whether packets are looked at too.
+    #[serde(default)]
     pub packets: bool,
 }
 
 /// What is to be looked at in a case, beside the percentiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Nature {
     /// Only the percentiles.
+    #[default]
     Plain,
     /// How it was sent, too: the server does nothing that could disturb it.
     Sending,
@@ -92,48 +102,13 @@ impl Ask<'_> {
     }
 }
 
-/// A case as the tables have it.
-macro_rules! cases {
-    ($($name:literal, $rate:literal $arrivals:ident, $connections:literal, $seconds:literal s, $server:literal, $path:literal, $nature:ident $packets:literal;)*) => {
-        &[$(Case {
-            name: $name,
-            server: $server,
-            path: $path,
-            rate: $rate,
-            arrivals: Arrivals::$arrivals,
-            connections: $connections,
-            seconds: $seconds,
-            nature: Nature::$nature,
-            packets: $packets,
-        }),*]
-    };
-}
+/// All of them.
+pub static CASES: LazyLock<Vec<Case>> =
+    LazyLock::new(|| rows("case", include_str!("../../catalogue/cases.toml")));
 
-/// All of them. A run is as long as p99.9 wants (10,000 samples beyond none, so that ten lie beyond it) and as a few
-/// periods of its stalls; what cannot have that in some seconds does without p99.9.
-#[rustfmt::skip]
-pub static CASES: &[Case] = cases! {
-    "even-1k",      1_000 Constant,   50, 10 s, "",                                     "/hello", Sending false;
-    "random-1k",    1_000 Poisson,    50, 11 s, "",                                     "/hello", Sending false;
-    "even-10k",    10_000 Constant,  100,  2 s, "",                                     "/hello", Sending false;
-    "random-10k",  10_000 Poisson,   100,  5 s, "",                                     "/hello", Sending true;
-    "even-30k",    30_000 Constant,  200,  2 s, "",                                     "/hello", Sending false;
-    "random-30k",  30_000 Poisson,   200,  5 s, "",                                     "/hello", Sending false;
-    "stall-1ms",   10_000 Poisson,   200,  2 s, "--stall 1ms/10ms",                     "/hello", Plain   false;
-    "stall-5ms",   10_000 Poisson,   300,  2 s, "--stall 5ms/250ms",                    "/hello", Plain   true;
-    "stall-100ms", 10_000 Poisson,  2000,  3 s, "--stall 100ms/1s",                     "/hello", Plain   false;
-    "exponential",  5_000 Poisson,   200,  3 s, "",  "/delay?law=exponential&mean=2ms",              Plain   true;
-    "lognormal",    5_000 Poisson,   300,  3 s, "",  "/delay?law=lognormal&median=1ms&sigma=1",      Plain   false;
-    "bimodal",      5_000 Constant,  300,  3 s, "",  "/delay?law=bimodal&low=200us&high=20ms&share=0.02", Plain false;
-    "queue-fixed-50",        2_500 Poisson,  300, 5 s, "--capacity 5k/s",                       "/hello", Queue false;
-    "queue-fixed-80",        4_000 Poisson,  300, 3 s, "--capacity 5k/s",                       "/hello", Queue false;
-    "queue-exponential-50",  2_500 Poisson,  300, 5 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
-    "queue-exponential-80",  4_000 Poisson,  300, 3 s, "--capacity 5k/s --service exponential", "/hello", Queue false;
-    "few-connections",       2_000 Poisson,   12, 6 s, "",  "/delay?law=constant&mean=5ms",               Plain false;
-    "timeouts",              1_000 Poisson,  300, 4 s, "",  "/delay?law=bimodal&low=200us&high=400ms&share=0.02", Timeouts false;
-    "overload",             10_000 Poisson,  500, 2 s, "--capacity 5k/s",                       "/hello", Overload false;
-    "stopped",               5_000 Poisson, 1000, 3 s, "",                                      "/hello", Stopped false;
-};
+fn hello() -> &'static str {
+    "/hello"
+}
 
 #[cfg(test)]
 mod tests {

@@ -83,7 +83,6 @@ pub fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
 
 /// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds.
 pub fn cells(truth: &Percentiles, said: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
-    let (truth, said) = (truth.all(), said.all());
     [0, 1, 2, 3, 4].map(|figure| Cell {
         truth: truth[figure],
         said: said[figure],

@@ -54,7 +54,7 @@ impl Queue {
             count: records.len() as u64,
             differing,
             early,
-            late: late.percentiles().p50,
+            late: late.percentiles()[0],
             mean_us: (
                 spent.mean().unwrap_or(f64::NAN) / 1e3,
                 mean_us(case.rate as f64, capacity.1, law),

@@ -9,11 +9,14 @@ use super::case::{CASES, Case};
 use super::means::{Means, SEED};
 use super::outcome::Outcome;
 use super::trial::{AWAKE, Order};
+use crate::catalogue::{rows, text};
 use crate::programs::{self, root};
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Seconds of each run: p99 of the lowest rate is carried by then.
 const SECONDS: u32 = 3;
@@ -21,64 +24,32 @@ const SECONDS: u32 = 3;
 const ROUNDS: u32 = 3;
 
 /// One slip.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Mutant {
+    #[serde(deserialize_with = "text")]
     name: &'static str,
     /// The file, from the root.
-    file: &'static str,
-    /// What stands there, once.
-    text: &'static str,
-    /// What is to stand there instead.
-    replacement: &'static str,
+    file: String,
+    /// The text that stands there, once.
+    text: String,
+    /// The text that is to stand there instead.
+    replacement: String,
     /// The case that must show it.
-    case: &'static str,
+    case: String,
     /// How weigh waits there.
+    #[serde(default = "awake", deserialize_with = "text")]
     spin: &'static str,
-    /// What that must complain of.
-    sign: &'static str,
+    /// The beginning of what that must complain of.
+    sign: String,
 }
 
-const RESPONSE: &str = "self.done - self.due";
+fn awake() -> &'static str {
+    AWAKE
+}
 
-static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "latency counts from sent",
-        file: "crates/record/src/exchange.rs",
-        text: RESPONSE,
-        replacement: "self.done - self.sent",
-        case: "few-connections",
-        spin: AWAKE,
-        sign: "p99 is outside its bound",
-    },
-    Mutant {
-        name: "a millisecond is added",
-        file: "crates/record/src/exchange.rs",
-        text: RESPONSE,
-        replacement: "self.done - self.due + Nanos::from_millis(1)",
-        case: "random-1k",
-        spin: AWAKE,
-        sign: "p50 is outside its bound",
-    },
-    Mutant {
-        name: "timeouts are dropped",
-        file: "crates/record/src/tally.rs",
-        text: "            open.censor(exchange.response());\n            open.growth",
-        // Counted, as the books demand, but as if they had taken no time.
-        replacement: "            open.censor(Nanos::ZERO);\n            open.growth",
-        case: "timeouts",
-        spin: AWAKE,
-        sign: "p99 is outside its bound",
-    },
-    Mutant {
-        name: "waits are rounded to milliseconds",
-        file: "crates/engine/src/thread.rs",
-        text: "self.ring.wait(Some(until - self.clock));",
-        replacement: "self.ring.wait(Some(Nanos::from_millis((until - self.clock).as_nanos().div_ceil(1_000_000))));",
-        case: "random-1k",
-        // Who is awake does not wait.
-        spin: "never",
-        sign: "its gaps are not exponential",
-    },
-];
+static MUTANTS: LazyLock<Vec<Mutant>> =
+    LazyLock::new(|| rows("mutant", include_str!("../../catalogue/mutants.toml")));
 
 /// Tries all of them.
 ///
@@ -88,7 +59,7 @@ pub fn run() -> Result<()> {
     let sound = Means::built()?;
     let bench = Bench::new()?;
     let mut alive = Vec::new();
-    for mutant in MUTANTS {
+    for mutant in &*MUTANTS {
         let calm = complaints(&sound, mutant)?;
         ensure!(
             !shows(&calm, mutant),
@@ -98,14 +69,10 @@ pub fn run() -> Result<()> {
             calm.join("; ")
         );
         let spoilt = bench.build(mutant)?;
-        let (found, is_dead) = match complaints(&sound.with(spoilt), mutant) {
-            Ok(found) => {
-                let is_dead = shows(&found, mutant);
-                (found, is_dead)
-            }
-            // Its own books did not balance: it has found itself out.
-            Err(error) => (vec![format!("{error:#}")], true),
-        };
+        let found = complaints(&sound.with(spoilt), mutant);
+        // One that fails has found itself out: its own counts did not add up.
+        let is_dead = found.as_ref().map_or(true, |found| shows(found, mutant));
+        let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
         let verdict = if is_dead { "found out" } else { "ALIVE" };
         println!(
             "{verdict:<10} {:<36} {:<16} {}",
@@ -135,15 +102,14 @@ impl Mutant {
 
     /// The file's text with the slip in it; none where what is to be replaced does not stand there once.
     fn apply(&self, sound: &str) -> Option<String> {
-        let is_single = sound.matches(self.text).count() == 1;
-        is_single.then(|| sound.replace(self.text, self.replacement))
+        let is_single = sound.matches(&self.text).count() == 1;
+        is_single.then(|| sound.replace(&self.text, &self.replacement))
     }
 }
 
 fn shows(complaints: &[String], mutant: &Mutant) -> bool {
-    complaints
-        .iter()
-        .any(|complaint| complaint.starts_with(mutant.sign))
+    let mut complaints = complaints.iter();
+    complaints.any(|complaint| complaint.starts_with(&mutant.sign))
 }
 
 /// What the case complains of.
@@ -190,7 +156,7 @@ impl Bench {
 
     /// Builds weigh with the slip, and mends the copy again.
     fn build(&self, mutant: &Mutant) -> Result<PathBuf> {
-        let path = self.tree.join(mutant.file);
+        let path = self.tree.join(&mutant.file);
         let sound = fs::read_to_string(&path)?;
         let spoilt = mutant
             .apply(&sound)
@@ -209,15 +175,7 @@ impl Bench {
         let status = programs::cargo()
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.target)
-            .args([
-                "build",
-                "--quiet",
-                "--release",
-                "--package",
-                "cli",
-                "--bin",
-                "weigh",
-            ])
+            .args("build --quiet --release --package cli --bin weigh".split(' '))
             .status()
             .context("cargo could not be started")?;
         Ok(status.success())
@@ -228,13 +186,7 @@ impl Bench {
 fn files() -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .current_dir(root())
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args("ls-files -z --cached --others --exclude-standard".split(' '))
         .output()
         .context("git could not be started")?;
     ensure!(
@@ -264,8 +216,8 @@ mod tests {
 
     #[test]
     fn every_mutants_text_stands_in_its_file_once_and_its_case_is_one() {
-        for mutant in MUTANTS {
-            let sound = fs::read_to_string(root().join(mutant.file)).unwrap();
+        for mutant in &*MUTANTS {
+            let sound = fs::read_to_string(root().join(&mutant.file)).unwrap();
             let spoilt = mutant.apply(&sound);
             assert!(
                 spoilt.is_some_and(|spoilt| spoilt != sound),
@@ -280,8 +232,9 @@ mod tests {
     fn what_stands_there_twice_or_not_at_all_is_not_replaced() {
         let mutant = &MUTANTS[0];
         assert_eq!(mutant.apply("fn response() {}"), None);
-        assert_eq!(mutant.apply(&format!("{RESPONSE}; {RESPONSE}")), None);
-        let spoilt = mutant.apply(&format!("({RESPONSE})"));
+        let text = &mutant.text;
+        assert_eq!(mutant.apply(&format!("{text}; {text}")), None);
+        let spoilt = mutant.apply(&format!("({text})"));
         assert_eq!(spoilt.as_deref(), Some("(self.done - self.sent)"));
     }
 

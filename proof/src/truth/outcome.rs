@@ -1,6 +1,6 @@
 //! All runs of one case, and what they come to.
 
-use super::case::{Case, Nature};
+use super::case::{Case, FIGURES, Nature};
 use super::judge::{BOUND_OF_PACKETS, Cell, Verdict, cells, order};
 use super::samples::Samples;
 use super::trial::Trial;
@@ -68,12 +68,8 @@ impl Outcome {
     pub fn wrongs(&self) -> Vec<String> {
         let mut wrongs = Vec::new();
         for (figure, cell) in self.row("weigh").iter().enumerate() {
-            let is_outside = cell.is_some_and(|cell| cell.verdict(figure) == Verdict::Outside);
-            if is_outside {
-                wrongs.push(format!(
-                    "{} is outside its bound",
-                    super::case::FIGURES[figure]
-                ));
+            if cell.is_some_and(|cell| cell.verdict(figure) == Verdict::Outside) {
+                wrongs.push(format!("{} is outside its bound", FIGURES[figure]));
             }
         }
         let median = self.row_by_packets("weigh").and_then(|row| row[0]);
@@ -90,17 +86,13 @@ impl Outcome {
         wrongs
     }
 
-    /// What most of weigh's runs have shown to be wrong with when they were sent, as the last of them has it.
+    /// What is wrong in most of weigh's runs with when requests were sent, as the last of them has it.
     fn frequent(&self) -> Vec<String> {
         let runs: Vec<Vec<String>> = self.of("weigh").map(Trial::ill_sent).collect();
-        let bad = runs.iter().filter(|wrongs| !wrongs.is_empty()).count();
-        match bad * 2 > runs.len() {
-            true => runs
-                .into_iter()
-                .rfind(|wrongs| !wrongs.is_empty())
-                .unwrap_or_default(),
-            false => Vec::new(),
-        }
+        let mut bad = runs.iter().filter(|wrongs| !wrongs.is_empty());
+        let is_frequent = bad.clone().count() * 2 > runs.len();
+        let last = bad.next_back().filter(|_| is_frequent);
+        last.cloned().unwrap_or_default()
     }
 }
 
@@ -137,7 +129,7 @@ impl Outcome {
         let case = &super::case::CASES[case];
         let trial = |tool: &'static str, round: u32, off_us: u64| {
             let truth: Samples = (1..=20_000).map(Nanos::from_micros).collect();
-            let said = truth.percentiles().all();
+            let said = truth.percentiles();
             let said = said.map(|span| span.map(|span| span + Nanos::from_micros(off_us)));
             Trial {
                 case,
@@ -146,7 +138,7 @@ impl Outcome {
                 typed: ["weigh serve --truth".to_owned(), format!("{tool} run")],
                 packets: case.packets.then(|| truth.clone()),
                 truth,
-                said: said.into(),
+                said,
                 at_least: [false; 5],
                 sending: None,
                 queue: None,
@@ -179,7 +171,7 @@ mod tests {
         assert_eq!(far[0], "p50 is outside its bound");
         assert_eq!(far.len(), 4);
         let mut once = Outcome::example(0, 0);
-        once.trials[0].said.p50 = Some(Nanos::from_millis(900));
+        once.trials[0].said[0] = Some(Nanos::from_millis(900));
         assert_eq!(once.wrongs(), Vec::<String>::new());
     }
 
@@ -190,12 +182,12 @@ mod tests {
         let scaled = |by: u64| (1..=20_000).map(|each| micros(each * by)).collect();
         for (trial, by) in outcome.trials.iter_mut().step_by(2).zip([1, 100, 10]) {
             trial.truth = scaled(by);
-            let said = trial.truth.percentiles().all();
-            trial.said = said.map(|span| span.map(|span| span + micros(by))).into();
+            let said = trial.truth.percentiles();
+            trial.said = said.map(|span| span.map(|span| span + micros(by)));
         }
         // Another run is the middle one at p50 and at the maximum.
-        outcome.trials[0].said.p50 = Some(micros(10_050));
-        outcome.trials[0].said.max = Some(micros(20_050));
+        outcome.trials[0].said[0] = Some(micros(10_050));
+        outcome.trials[0].said[4] = Some(micros(20_050));
         let truth = outcome
             .row("weigh")
             .map(|cell| cell.unwrap().truth.unwrap());

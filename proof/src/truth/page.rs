@@ -2,8 +2,11 @@
 
 use super::case::{CASES, Case, FIGURES, Nature, TIMEOUT};
 use super::judge::{Cell, Verdict, is_nearer};
+use super::lindley::Queue;
 use super::outcome::{Outcome, Row};
 use super::table::{micros, signed};
+use super::trial::Trial;
+use crate::columns::{check_rows, markdown};
 use anyhow::{Result, ensure};
 
 /// Behind a cell of weigh's that is outside its bound.
@@ -25,23 +28,23 @@ pub struct Setting {
     pub versions: Vec<String>,
     /// Runs of each.
     pub rounds: u32,
-    /// Sections of other parts of the chore, as they stand.
-    pub sections: Vec<String>,
+    /// The section of the floor.
+    pub floor: String,
 }
 
 /// The whole page.
 pub fn text(setting: &Setting, outcomes: &[Outcome]) -> String {
-    let mut parts = vec![
+    let parts = [
         introduction(setting),
         figures(outcomes),
         wrongs(outcomes),
         nearer(outcomes),
+        sending(outcomes),
+        queues(outcomes),
+        setting.floor.clone(),
+        cases(),
+        commands(outcomes),
     ];
-    parts.push(sending(outcomes));
-    parts.push(queues(outcomes));
-    parts.extend(setting.sections.iter().cloned());
-    parts.push(cases());
-    parts.push(commands(outcomes));
     parts.join("\n")
 }
 
@@ -91,47 +94,33 @@ fn introduction(setting: &Setting) -> String {
 }
 
 fn figures(outcomes: &[Outcome]) -> String {
-    let mut text = "## The figures\n\nMicroseconds: the truth, and in brackets by how much the tool is off.\n\n".to_owned();
-    text += &format!(
-        "| Case | | {} |\n|---|---|{}\n",
-        FIGURES.join(" | "),
-        "---|".repeat(5)
-    );
-    for outcome in outcomes {
-        for line in lines(outcome) {
-            text += &(line + "\n");
-        }
-    }
-    text
+    let rows = outcomes.iter().flat_map(rows);
+    format!(
+        "## The figures\n\nMicroseconds: the truth, and in brackets by how much the tool is off.\n\n{}",
+        markdown(&[&["Case", ""][..], &FIGURES].concat(), rows)
+    )
 }
 
-fn lines(outcome: &Outcome) -> Vec<String> {
+fn rows(outcome: &Outcome) -> Vec<Vec<String>> {
     let ours = outcome.row("weigh");
-    let mut lines = Vec::new();
+    let name = format!("`{}`", outcome.case.name);
+    let mut rows = Vec::new();
     for tool in outcome.tools() {
-        let is_ours = tool == "weigh";
-        let name = if is_ours { outcome.case.name } else { "" };
-        lines.push(line(
-            name,
-            tool,
-            &outcome.row(tool),
-            (!is_ours).then_some(&ours),
-            outcome,
-        ));
+        let (name, beside) = match tool {
+            "weigh" => (name.as_str(), None),
+            _ => ("", Some(&ours)),
+        };
+        rows.push(cells(name, tool, &outcome.row(tool), beside, outcome));
         if let Some(row) = outcome.row_by_packets(tool) {
             let by = format!("{tool}, by packets");
-            lines.push(line("", &by, &row, Some(&[None; 5]), outcome));
+            rows.push(cells("", &by, &row, Some(&[None; 5]), outcome));
         }
     }
-    lines
+    rows
 }
 
-/// A line of the table: weigh's is judged, another's is held against `ours`.
-fn line(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcome) -> String {
-    let name = match name {
-        "" => String::new(),
-        name => format!("`{name}`"),
-    };
+/// A row of the table: weigh's is judged, another's is compared with `ours`.
+fn cells(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcome) -> Vec<String> {
     let cell = |figure: usize| match (row[figure], ours) {
         // What the page said: a case in which it did not has that among its wrongs.
         (None, _) if outcome.case.nature == Nature::Overload => {
@@ -147,8 +136,11 @@ fn line(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcome
             }
         }
     };
-    let cells: Vec<String> = (0..FIGURES.len()).map(cell).collect();
-    format!("| {name} | {tool} | {} |", cells.join(" | "))
+    let cells = (0..FIGURES.len()).map(cell);
+    [name.to_owned(), tool.to_owned()]
+        .into_iter()
+        .chain(cells)
+        .collect()
 }
 
 fn judged(cell: &Cell, figure: usize) -> String {
@@ -204,82 +196,89 @@ fn error_of(cell: &Cell) -> String {
 
 /// How it was sent, in every run.
 fn sending(outcomes: &[Outcome]) -> String {
-    let mut text = "## How weigh sent\n\n\
+    let text = |trial: &Trial| {
+        let sending = trial.sending.as_ref()?;
+        let mark = match sending.wrongs().is_empty() {
+            true => "",
+            false => " (disturbed)", // what most runs of a case show is among its wrongs
+        };
+        Some(format!("{}{mark}", sending.text()))
+    };
+    "## How weigh sent\n\n\
         By the instants at which the kernel received the requests. Sent within 0.1 % of what was due; evenly spaced ones \
         at a mean rate within 0.1 %; random ones with a dispersion (variance over mean of their counts in 10 ms) of 0.8 \
         to 1.2, and gaps that pass the Anderson-Darling test for the exponential law (200 gaps, known mean, A² below \
-        3.86; at 30,000/s as they were due, since one sender cannot be exponential below what sending takes).\n\n\
-        | Case | Round | |\n|---|---|---|\n"
-        .to_owned();
-    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials) {
-        if let Some(sending) = &trial.sending {
-            let mark = match sending.wrongs().is_empty() {
-                true => "",
-                false => " (disturbed)", // what most runs of a case show is among its wrongs
-            };
-            let (name, round) = (trial.case.name, trial.round + 1);
-            text += &format!("| {name} | {round} | {}{mark} |\n", sending.text());
-        }
-    }
-    text
+        3.86; at 30,000/s as they were due, since one sender cannot be exponential below what sending takes).\n\n"
+        .to_owned()
+        + &by_round(outcomes, text)
+}
+
+/// A table of weigh's runs of which there is something to tell.
+fn by_round(outcomes: &[Outcome], text: impl Fn(&Trial) -> Option<String>) -> String {
+    let trials = outcomes.iter().flat_map(|outcome| outcome.of("weigh"));
+    let row = |trial: &Trial| {
+        let round = (trial.round + 1).to_string();
+        Some(vec![trial.case.name.to_owned(), round, text(trial)?])
+    };
+    markdown(&["Case", "Round", ""], trials.filter_map(row))
 }
 
 /// What is wrong with weigh in any case: the same that the chore fails by.
 fn wrongs(outcomes: &[Outcome]) -> String {
-    let lines: String = outcomes
-        .iter()
-        .flat_map(|outcome| {
-            let name = outcome.case.name;
-            let wrongs = outcome.wrongs().into_iter();
-            wrongs.map(move |wrong| format!("| {name} | {wrong} {OUTSIDE} |\n"))
-        })
-        .collect();
-    match lines.is_empty() {
+    let rows = outcomes.iter().flat_map(|outcome| {
+        let name = outcome.case.name;
+        let wrongs = outcome.wrongs().into_iter();
+        wrongs.map(move |wrong| vec![name.to_owned(), format!("{wrong} {OUTSIDE}")])
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    match rows.is_empty() {
         true => "## What is wrong\n\nNothing is outside its bounds, and no exchange was lost or said twice.\n".to_owned(),
-        false => format!("## What is wrong\n\n| Case | |\n|---|---|\n{lines}"),
+        false => format!("## What is wrong\n\n{}", markdown(&["Case", ""], rows)),
     }
 }
 
 /// What went through queues, in every run.
 fn queues(outcomes: &[Outcome]) -> String {
-    let mut text = "## The queues' truth\n\n\
+    "## The queues' truth\n\n\
         Departures computed again by Lindley's recursion on the arrivals of the log and the service times that were \
         drawn. The closed form (M/D/1, M/M/1) is a check of sanity: it is the mean over all schedules, not of this \
-        one.\n\n| Case | Round | |\n|---|---|---|\n"
-        .to_owned();
-    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials) {
-        if let Some(queue) = trial.queue.as_ref().filter(|_| trial.tool == "weigh") {
-            let (name, round) = (trial.case.name, trial.round + 1);
-            text += &format!("| {name} | {round} | {} |\n", queue.text());
-        }
-    }
-    text
+        one.\n\n"
+        .to_owned()
+        + &by_round(outcomes, |trial| trial.queue.as_ref().map(Queue::text))
 }
 
 fn cases() -> String {
-    let mut text = "## The cases\n\n| Case | Asked | Connections | Length | The server | What it is asked for |\n\
-                    |---|---|---|---|---|---|\n"
-        .to_owned();
-    for case in CASES {
-        text += &(case_line(case) + "\n");
-    }
-    text + &format!(
-        "\nIn `stopped` the server's process is stopped by SIGSTOP for a second in the middle of the run. In `timeouts` \
+    let head = [
+        "Case",
+        "Asked",
+        "Connections",
+        "Length",
+        "The server",
+        "What it is asked for",
+    ];
+    let table = markdown(&head, CASES.iter().map(case_cells));
+    format!("## The cases\n\n{table}")
+        + &format!(
+            "\nIn `stopped` the server's process is stopped by SIGSTOP for a second in the middle of the run. In `timeouts` \
          weigh waits for {} ms: what takes longer is a timeout, and every figure above the youngest of them a lower \
          bound. In `overload` weigh must say that word, and no percentile.\n",
-        TIMEOUT.as_nanos() / 1_000_000
-    )
+            TIMEOUT.as_nanos() / 1_000_000
+        )
 }
 
-fn case_line(case: &Case) -> String {
-    let server = match case.server {
+fn case_cells(case: &Case) -> Vec<String> {
+    let server = match case.server.as_str() {
         "" => "answers at once".to_owned(),
         flags => format!("`{flags}`"),
     };
-    format!(
-        "| {} | {}/s {} | {} | {} s | {server} | `{}` |",
-        case.name, case.rate, case.arrivals, case.connections, case.seconds, case.path
-    )
+    vec![
+        case.name.to_owned(),
+        format!("{}/s {}", case.rate, case.arrivals),
+        case.connections.to_string(),
+        format!("{} s", case.seconds),
+        server,
+        format!("`{}`", case.path),
+    ]
 }
 
 /// What the tools of the first case were asked.
@@ -314,22 +313,10 @@ pub fn with_section(text: &str, section: &str) -> String {
 /// A case is missing, there is one too many or it has changed, or something of weigh's is marked.
 pub fn check(text: &str) -> Result<()> {
     let again = format!("run `{COMMAND}` and commit it");
-    let ours: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .collect();
-    let found: Vec<&str> = ours
-        .iter()
-        .filter_map(|line| line.split('`').nth(1))
-        .collect();
     let wanted: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-    ensure!(
-        found == wanted,
-        "docs/accuracy.md does not have the cases of the table (missing: {}); {again}",
-        missing(&wanted, &found)
-    );
-    for case in CASES {
-        let line = case_line(case);
+    check_rows("docs/accuracy.md", text, &wanted, &again)?;
+    for case in &*CASES {
+        let line = format!("| {} |", case_cells(case).join(" | "));
         ensure!(
             text.lines().any(|each| each == line),
             "docs/accuracy.md does not say how `{}` is asked now; {again}",
@@ -366,11 +353,6 @@ fn is_in_order(line: &str) -> bool {
     truths.collect::<Vec<f64>>().is_sorted()
 }
 
-fn missing(wanted: &[&str], found: &[&str]) -> String {
-    let missing = wanted.iter().filter(|name| !found.contains(name));
-    missing.copied().collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,7 +367,7 @@ mod tests {
             priority: "none".to_owned(),
             versions: vec!["peer 1.0".to_owned()],
             rounds: 3,
-            sections: vec!["## The floor\n\nLow.\n".to_owned()],
+            floor: "## The floor\n\nLow.\n".to_owned(),
         }
     }
 
@@ -432,7 +414,7 @@ mod tests {
         let mut near = Outcome::example(0, 10);
         for trial in near.trials.iter_mut().filter(|trial| trial.tool == "peer") {
             trial.said = trial.truth.percentiles();
-            trial.said.p50 = trial.said.p50.map(|span| span + US);
+            trial.said[0] = trial.said[0].map(|span| span + US);
         }
         let text = super::text(&setting(), &[near]);
         assert!(

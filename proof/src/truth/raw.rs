@@ -1,7 +1,7 @@
 //! The raw data beside the page: every run with what was true and what was said, and its distribution, thinned. Enough
 //! to judge again by another rule, and to run any of it again.
 
-use super::case::{FIGURES, Percentiles};
+use super::case::FIGURES;
 use super::outcome::Outcome;
 use super::samples::Samples;
 use super::trial::Trial;
@@ -70,7 +70,7 @@ fn run(trial: &Trial) -> String {
         packets.unwrap_or_default(),
         trial.said,
     ];
-    fields.extend(figures.iter().flat_map(Percentiles::all).map(nanos));
+    fields.extend(figures.into_iter().flatten().map(nanos));
     let least = FIGURES
         .iter()
         .zip(trial.at_least)

@@ -33,6 +33,14 @@ const SLACK: Nanos = Nanos::from_micros(50);
 /// How long the server stays stopped, and after how many seconds' worth of answers that begins.
 const STOPPED: Duration = Duration::from_secs(1);
 const STOPPED_AFTER: u64 = 1;
+/// weigh's statistics that are compared, in the order of [`super::case::FIGURES`].
+const STATISTICS: [Statistic; 5] = [
+    Statistic::At(Percentile::P50),
+    Statistic::At(Percentile::P90),
+    Statistic::At(Percentile::P99),
+    Statistic::At(Percentile::P999),
+    Statistic::Max,
+];
 /// Bytes of a record in the log.
 const LOGGED: u64 = 48;
 
@@ -82,25 +90,25 @@ pub struct Order<'a> {
 /// How weigh waits in the table: what is proved is the instrument, and not how late this machine wakes a thread.
 pub const AWAKE: &str = "always";
 
-/// A tool's run as it happened, before anybody has judged it.
+/// A tool's run as it happened, before it is judged.
 struct Happened {
-    typed: [String; 2],
+    /// All of the trial that does not depend on who ran it.
+    trial: Trial,
     log: Log,
     text: String,
     succeeded: bool,
     packets: Option<Vec<Seen>>,
-    noise: Noise,
 }
 
 impl Order<'_> {
-    /// Has weigh carry out `case`.
+    /// Lets weigh run `case`.
     ///
     /// # Errors
     /// Something could not be started, or has left no record.
     pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
         let record = self.means.folder().join("record.json");
         let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
-        let happened = self.carry_out(case, &|ask| {
+        let happened = self.carry_out(case, "weigh", &|ask| {
             let mut words = self.means.command(&self.means.weigh);
             words.extend(weigh_arguments(ask, self.seed, self.spin));
             words.extend(["--output".to_owned(), record.display().to_string()]);
@@ -109,15 +117,15 @@ impl Order<'_> {
         let run = record::load(&record).with_context(|| {
             format!("{}: weigh has left no record: {}", case.name, happened.text)
         })?;
-        self.judged(case, happened, &run)
+        self.judged(happened, &run)
     }
 
-    /// Has another tool carry out `case`.
+    /// Lets another tool run `case`.
     ///
     /// # Errors
     /// Something could not be started.
     pub fn peer(&self, case: &'static Case, peer: &'static Tool) -> Result<Trial> {
-        let happened = self.carry_out(case, &|ask| {
+        let happened = self.carry_out(case, peer.name, &|ask| {
             let command = peer.command(&ask.values(), ask.folder)?;
             let mut words = self.means.command(command[0].as_ref());
             words.extend_from_slice(&command[1..]);
@@ -129,33 +137,24 @@ impl Order<'_> {
         });
         let answered = happened.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
-        let wrongs = match said {
-            Some(_) => Vec::new(),
-            None => vec!["it said nothing that could be read".to_owned()],
-        };
+        let silent = said
+            .is_none()
+            .then(|| "it reported nothing that could be read".to_owned());
         let spans = |seen: &Seen| Nanos::from_nanos((seen.answered - seen.asked).as_nanos() as u64);
+        let packets = happened.packets.as_ref();
         Ok(Trial {
-            case,
-            tool: peer.name,
-            round: self.round,
             truth: answered.map(|it| it.departure - it.arrival()).collect(),
-            packets: happened
-                .packets
-                .as_ref()
-                .map(|seen| seen.iter().map(spans).collect()),
+            packets: packets.map(|seen| seen.iter().map(spans).collect()),
             said: said.unwrap_or_default(),
-            at_least: [false; 5],
-            sending: None,
-            queue: None,
-            wrongs,
-            noise: happened.noise,
-            typed: happened.typed,
+            wrongs: silent.into_iter().collect(),
+            ..happened.trial
         })
     }
 
     fn carry_out(
         &self,
         case: &'static Case,
+        tool: &'static str,
         command: &dyn Fn(&Ask<'_>) -> Result<Vec<String>>,
     ) -> Result<Happened> {
         let folder = self.means.folder();
@@ -178,90 +177,92 @@ impl Order<'_> {
         pause.end(&server)?;
         let noise = before.since();
         let packets = capture.map(Capture::stop).transpose()?;
-        Ok(Happened {
+        let trial = Trial {
+            case,
+            tool,
+            round: self.round,
             typed: [server.typed.clone(), typed(&words)],
+            truth: Samples::default(),
+            packets: None,
+            said: Percentiles::default(),
+            at_least: [false; 5],
+            sending: None,
+            queue: None,
+            wrongs: Vec::new(),
+            noise,
+        };
+        Ok(Happened {
+            trial,
             log: server.stop()?,
             text,
             succeeded,
             packets,
-            noise,
         })
     }
 
-    /// What weigh's run shows.
-    fn judged(&self, case: &'static Case, happened: Happened, run: &Run) -> Result<Trial> {
-        let summary = run.summary.as_ref().context("nothing was measured")?;
+    /// The trial of a run by weigh.
+    fn judged(&self, happened: Happened, run: &Run) -> Result<Trial> {
+        let case = happened.trial.case;
+        let latency = &run
+            .summary
+            .as_ref()
+            .context("nothing was measured")?
+            .latency_us;
         let round = run.points.first().and_then(|point| point.rounds.first());
-        let schedule = Schedule::of(
-            case,
-            self.seed,
-            round.context("no round was measured")?.window,
-        );
+        let window = round.context("no round was measured")?.window;
+        let schedule = Schedule::of(case, self.seed, window);
         let answers = Answers::of(&schedule, &happened.log, case.nature);
-        let mut wrongs = Vec::new();
-        let queue = match case.nature {
-            Nature::Overload => {
-                wrongs.extend(not_overloaded(&happened.text));
-                None
-            }
-            nature => {
-                wrongs.extend(answers.wrongs(&schedule));
-                wrongs.extend(miscounted(&happened, run, &schedule, (case, self.seed)));
-                let queue = || Queue::of(case, self.seed, &happened.log);
-                (nature == Nature::Queue).then(queue).transpose()?
-            }
+        let packets = happened.packets.as_ref();
+        let mut trial = Trial {
+            packets: packets.map(|seen| by_packets(seen, &schedule, &happened.log)),
+            at_least: STATISTICS.map(|statistic| latency.is_at_least(statistic)),
+            ..happened.trial
         };
-        let sent = || Sending::of(case, &schedule, answers.arrivals.clone());
-        let said = match case.nature {
-            Nature::Overload => Percentiles::default(),
-            _ => said(&summary.latency_us),
-        };
-        Ok(Trial {
-            case,
-            tool: "weigh",
-            round: self.round,
-            packets: happened
-                .packets
-                .as_ref()
-                .map(|seen| by_packets(seen, &schedule, &happened.log)),
-            truth: answers.spans,
-            said,
-            at_least: at_least(&summary.latency_us),
-            sending: (case.nature == Nature::Sending).then(sent),
-            queue,
-            wrongs,
-            noise: happened.noise,
-            typed: happened.typed,
-        })
+        if case.nature == Nature::Overload {
+            trial.wrongs.extend(not_overloaded(&happened.text));
+        } else {
+            trial.said = said(latency);
+            trial.wrongs.extend(answers.wrongs(&schedule));
+            let slow = slow_ones(case, self.seed, &schedule);
+            let miscounted = miscounted(run, &schedule, slow, happened.succeeded);
+            let complaint = |wrong| format!("{wrong}: {}", happened.text);
+            trial.wrongs.extend(miscounted.into_iter().map(complaint));
+        }
+        if case.nature == Nature::Queue {
+            trial.queue = Some(Queue::of(case, self.seed, &happened.log)?);
+        }
+        if case.nature == Nature::Sending {
+            trial.sending = Some(Sending::of(case, &schedule, answers.arrivals));
+        }
+        trial.truth = answers.spans;
+        Ok(trial)
     }
 }
 
 /// weigh's arguments but for the record's file. One thread, since the machine has two CPUs and the server needs one; all
 /// connections before the load, so that numbers are given in the order in which exchanges are due.
 fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
-    let case = ask.case;
-    let url = format!("http://{}{}", ask.at, case.path_with("{seq}"));
-    let mut words: Vec<String> = vec!["run".to_owned(), url];
-    let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
-    add("--rate", case.rate.to_string());
-    add("--arrivals", case.arrivals.to_string());
-    add("--connections", case.connections.to_string());
-    add("--connect", "eager".to_owned());
-    add("--threads", "1".to_owned());
-    add("--warmup", format!("{}ms", WARM_UP.as_nanos() / 1_000_000));
-    add("--duration", format!("{}s", ask.seconds));
-    add("--rounds", "1".to_owned());
-    add("--seed", seed.to_string());
-    add("--spin", spin.to_owned());
-    if case.nature == Nature::Timeouts {
-        add("--timeout", format!("{}ms", TIMEOUT.as_nanos() / 1_000_000));
-        add("--max-errors", "100%".to_owned());
-    }
-    if case.nature == Nature::Timeouts {
-        words.push("--keep-going".to_owned()); // the probe may be one that is answered too late
-    }
-    words.push("--quiet".to_owned());
-    words
+    let (case, seconds) = (ask.case, ask.seconds);
+    let millis = |span: Nanos| span.as_nanos() / 1_000_000;
+    let late = match case.nature {
+        // The probe may be one that is answered too late.
+        Nature::Timeouts => format!(
+            "--timeout {}ms --max-errors 100% --keep-going",
+            millis(TIMEOUT)
+        ),
+        _ => String::new(),
+    };
+    let line = format!(
+        "run http://{}{} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
+         --duration {seconds}s --rounds 1 --seed {seed} --spin {spin} {late} --quiet",
+        ask.at,
+        case.path_with("{seq}"),
+        case.rate,
+        case.arrivals,
+        case.connections,
+        millis(WARM_UP),
+    );
+    line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Runs a command to its end, and calls `look` now and then: its output, and whether it succeeded.
@@ -323,7 +324,8 @@ impl Pause {
     }
 }
 
-/// What became of everything that was due in the window.
+/// What became of everything that was scheduled in the window.
+#[derive(Default)]
 struct Answers {
     /// Departure less due.
     spans: Samples,
@@ -341,27 +343,16 @@ struct Answers {
 
 impl Answers {
     fn of(schedule: &Schedule, log: &Log, nature: Nature) -> Answers {
-        let mut answers = Answers {
-            spans: Samples::default(),
-            arrivals: Vec::with_capacity(schedule.due.len()),
-            doubled: 0,
-            missing: 0,
-            early: 0,
-            largest: 0,
-            came: 0,
-        };
+        let mut answers = Answers::default();
         let mut departures = vec![Instant::ZERO; schedule.due.len()];
         for record in log.records.iter().filter(|record| record.id_given) {
             answers.came += 1;
             answers.largest = answers.largest.max(record.id);
-            let place = record
-                .id
-                .checked_sub(schedule.first)
-                .map(|place| place as usize);
-            let Some(departure) = place.and_then(|place| departures.get_mut(place)) else {
+            let place = record.id.wrapping_sub(schedule.first) as usize;
+            let Some(departure) = departures.get_mut(place) else {
                 continue;
             };
-            let due = schedule.due[place.expect("it was found")];
+            let due = schedule.due[place];
             answers.doubled += u64::from(*departure > Instant::ZERO);
             answers.early += u64::from(record.arrival() + SLACK < due);
             answers.arrivals.push(record.arrival());
@@ -411,25 +402,20 @@ fn by_packets(seen: &[Seen], schedule: &Schedule, log: &Log) -> Samples {
     seen.iter().filter_map(span).collect()
 }
 
-/// What weigh's own counts must be.
-fn miscounted(
-    happened: &Happened,
-    run: &Run,
-    schedule: &Schedule,
-    (case, seed): (&Case, u64),
-) -> Vec<String> {
+/// What is wrong with weigh's own counts, where `slow` requests are to fail.
+fn miscounted(run: &Run, schedule: &Schedule, slow: u64, succeeded: bool) -> Vec<String> {
     let mut wrongs = Vec::new();
     let summary = run.summary.as_ref();
     let due = schedule.due.len() as u64;
     let counted = summary.map(|summary| summary.requests);
     if counted != Some(due) {
-        wrongs.push(format!("weigh counts {counted:?} of {due} that were due"));
+        wrongs.push(format!(
+            "weigh counts {counted:?} of {due} that were scheduled"
+        ));
     }
     let failed = summary.map_or(0, |summary| summary.errors.total);
-    let slow = slow_ones(case, seed, schedule);
-    if failed != slow || !happened.succeeded {
-        let text = &happened.text;
-        wrongs.push(format!("weigh counts {failed} failures of {slow}: {text}"));
+    if failed != slow || !succeeded {
+        wrongs.push(format!("weigh counts {failed} failures of {slow}"));
     }
     wrongs
 }
@@ -447,40 +433,26 @@ fn slow_ones(case: &Case, seed: u64, schedule: &Schedule) -> u64 {
     ids.filter(|id| delay(law, seed, *id) >= TIMEOUT).count() as u64
 }
 
-/// What weigh says of latency.
+/// weigh's figures of latency.
 fn said(latency: &record::Latency) -> Percentiles {
-    let nanos = |us: Option<f64>| us.map(|us| Nanos::from_nanos((us * 1e3).round() as u64));
-    Percentiles {
-        p50: nanos(latency.at(Percentile::P50)),
-        p90: nanos(latency.at(Percentile::P90)),
-        p99: nanos(latency.at(Percentile::P99)),
-        p999: nanos(latency.at(Percentile::P999)),
-        max: nanos(latency.max),
-    }
-}
-
-/// Of which of it that it is at least so much.
-fn at_least(latency: &record::Latency) -> [bool; 5] {
-    let at = Statistic::At;
-    let (middle, tail) = (at(Percentile::P50), at(Percentile::P90));
-    let (far, last) = (at(Percentile::P99), at(Percentile::P999));
-    [middle, tail, far, last, Statistic::Max].map(|figure| latency.is_at_least(figure))
+    let micros = STATISTICS.map(|statistic| match statistic {
+        Statistic::At(percentile) => latency.at(percentile),
+        _ => latency.max,
+    });
+    micros.map(|micros| Some(Nanos::from_nanos((micros? * 1e3).round() as u64)))
 }
 
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
-fn not_overloaded(text: &str) -> Vec<String> {
+fn not_overloaded(text: &str) -> Option<String> {
     let mut lines = text.lines();
-    let line = lines.find(|line| line.starts_with("latency"));
-    match line {
-        None => vec![format!("there is no line of latency in: {text}")],
-        Some(line) if !line.contains("OVERLOAD") => {
-            vec![format!("it does not say OVERLOAD: {line}")]
+    let Some(line) = lines.find(|line| line.starts_with("latency")) else {
+        return Some(format!("there is no line of latency in: {text}"));
+    };
+    let has_figures = line.contains("p50") || line.contains("p99");
+    match line.contains("OVERLOAD") {
+        false => Some(format!("it does not say OVERLOAD: {line}")),
+        true => {
+            has_figures.then(|| format!("it says OVERLOAD, and percentiles all the same: {line}"))
         }
-        Some(line) if line.contains("p50") || line.contains("p99") => {
-            vec![format!(
-                "it says OVERLOAD, and percentiles all the same: {line}"
-            )]
-        }
-        Some(_) => Vec::new(),
     }
 }
