@@ -9,7 +9,6 @@ use crate::observer::Lost;
 use crate::planned_rounds::PlannedRound;
 use crate::selftest::SelfTestError;
 use crate::server::Ready;
-use crate::split_generators::SplitError;
 use crate::view::{Follower, View};
 use engine::RoundError;
 use plan::{Endpoint, Plan};
@@ -58,6 +57,6 @@ pub(crate) enum Unmeasured {
     #[error(transparent)]
     One(#[from] RoundError),
     /// By two generators: those by one can still be measured.
-    #[error(transparent)]
-    Two(#[from] SplitError),
+    #[error("{0}")]
+    Two(String),
 }

@@ -1,12 +1,10 @@
 //! Why a campaign measured nothing, or broke off.
 
-use crate::observer::{Lost, ObserveError};
+use crate::observer::Lost;
 use crate::preflight::ResourceLimit;
 use crate::selftest::BeyondReach;
 use crate::server::ServerError;
-use crate::unexpected::UnexpectedError;
 use engine::{JobError, ProbeError, RoundError};
-use kernel::Errno;
 use plan::PlanError;
 use record::{SaveError, ServerEnd};
 use std::path::PathBuf;
@@ -49,8 +47,8 @@ pub enum CampaignError {
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// The probe did not get an expected response.
-    #[error(transparent)]
-    Unexpected(#[from] UnexpectedError),
+    #[error("{0}")]
+    Unexpected(String),
     /// A file that the plan names could not be read.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -69,11 +67,8 @@ pub enum CampaignError {
     #[error("{} has every round of its plan already; see it with `weigh report`", .0.display())]
     Complete(PathBuf),
     /// The server that was to be observed is not there.
-    #[error(transparent)]
-    NoServer(#[from] ObserveError),
-    /// No ring to probe with.
-    #[error("the kernel gives no epoll instance: {0}")]
-    Ring(Errno),
+    #[error("--server {0}; name its process, its port as :PORT, or its group as cgroup:PATH")]
+    NoServer(String),
 }
 
 impl From<Lost> for CampaignError {

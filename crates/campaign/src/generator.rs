@@ -35,21 +35,17 @@ pub(crate) struct Assignment {
     pub(crate) endpoint: Endpoint,
     /// How its threads wait: as those of the one generator that it is compared with.
     pub(crate) awake: BusyPoll,
-    /// The round's number.
-    pub(crate) round: u32,
-    /// The first `{seq}` that no earlier round has used.
-    pub(crate) seq: u64,
+    /// The round.
+    pub(crate) rep: Rep,
     /// Which of the generators it is.
-    pub(crate) part: u32,
-    /// How many there are.
-    pub(crate) of: u32,
+    pub(crate) part: Part,
 }
 
 /// What a generator is told after its assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
-    /// The point of this number opens at that instant.
-    Open(usize, Instant),
+    /// The point opens at that instant.
+    Open(SyncPoint, Instant),
     /// The round is to be cut short.
     Stop,
 }
@@ -57,19 +53,14 @@ pub(crate) enum Command {
 /// What a generator says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// All of its threads have come to the point of this number.
-    Arrived(usize),
+    /// All of its threads have come to the point.
+    Arrived(SyncPoint),
     /// Its window has just opened.
     Opened,
     /// Its window has just closed.
     Closed,
     /// How far it has come.
-    Progress {
-        ok: u64,
-        errors: u64,
-        due: u64,
-        window_start: Option<Instant>,
-    },
+    Progress(Progress),
     /// What it measured, and the first `{seq}` that it did not use.
     Done(Box<Round>, u64),
     /// Why it measured nothing.
@@ -105,10 +96,7 @@ pub fn generate(
     let listen = move || {
         while let Ok(command) = next(&mut input) {
             match command {
-                Command::Open(point, at) => {
-                    let point = SyncPoint::ALL.get(point);
-                    point.into_iter().for_each(|point| signal.open(*point, at));
-                }
+                Command::Open(point, at) => signal.open(point, at),
                 Command::Stop => stop.store(true, Ordering::Relaxed),
             }
         }
@@ -139,17 +127,13 @@ fn measure(
         plan,
         endpoint,
         awake,
-        round: index,
-        seq,
-        part: place,
-        of,
+        rep,
+        part,
     } = assignment;
     let job = match Job::new(plan, endpoint) {
         Ok(job) => job.waiting(awake),
         Err(error) => return Event::Failed(error.to_string()),
     };
-    let part = Part { index: place, of };
-    let rep = Rep { index, seq };
     match engine::round_in_part(&job, part, rep, start_signal, stop, writer) {
         Ok((round, seq)) => Event::Done(Box::new(round), seq),
         Err(error) => Event::Failed(error.to_string()),
@@ -170,7 +154,7 @@ impl EventWriter<'_> {
 
 impl Observer for EventWriter<'_> {
     fn arrived(&mut self, point: SyncPoint) {
-        self.write(&Event::Arrived(point as usize));
+        self.write(&Event::Arrived(point));
     }
 
     fn opened(&mut self) {
@@ -182,12 +166,7 @@ impl Observer for EventWriter<'_> {
     }
 
     fn tick(&mut self, progress: Progress) {
-        self.write(&Event::Progress {
-            ok: progress.ok,
-            errors: progress.errors,
-            due: progress.due,
-            window_start: progress.window_start,
-        });
+        self.write(&Event::Progress(progress));
     }
 }
 
@@ -210,10 +189,11 @@ mod tests {
             endpoint: plan.target.endpoints[0].clone(),
             plan,
             awake: BusyPoll::Near(Nanos::from_micros(100)),
-            round: 3,
-            seq: u64::MAX,
-            part: 1,
-            of: 2,
+            rep: Rep {
+                index: 3,
+                seq: u64::MAX,
+            },
+            part: Part { index: 1, of: 2 },
         };
         let line = serde_json::to_string(&assignment).unwrap();
         assert!(!line.contains('\n'));
@@ -223,7 +203,7 @@ mod tests {
         );
         let round = record::example::errors().points[0].rounds[0].clone();
         for event in [
-            Event::Arrived(1),
+            Event::Arrived(SyncPoint::Settled),
             Event::Done(Box::new(round), 7),
             Event::Failed("two\nlines".into()),
         ] {

@@ -5,11 +5,10 @@ use crate::error::CampaignError;
 use crate::observer::{Lost, ObservedServer, RoundObserver};
 use crate::planned_rounds::{Generators, PlannedRound};
 use crate::selftest::{self, SelfTestError};
-use crate::server::{Ready, Running};
+use crate::server::{self, Ready, Running};
 use crate::split_generators;
 use crate::view::{Follower, SelfTestObserver, View};
 use engine::{Job, PROBED, Rep};
-use kernel::Epoll;
 use plan::{Endpoint, Plan};
 use record::{Baseline, During, Machine, Observed, Round};
 use std::ffi::OsString;
@@ -51,7 +50,7 @@ impl<'a> LocalBench<'a> {
         view: &mut dyn View,
     ) -> Result<Ready, CampaignError> {
         let Some(command) = &plan.server else {
-            let mut ring = Epoll::new().map_err(CampaignError::Ring)?;
+            let mut ring = server::ring()?;
             let (probe, shown) = engine::probe(&mut ring, plan, seq, PROBED, self.stop)?;
             let probes = probe.requests;
             return Ok(Ready {

@@ -4,6 +4,7 @@
 //! is known, and of any other whoever listens where the target is; if that cannot be told, the measurement stands
 //! without it, and the record says why.
 
+use crate::error::CampaignError;
 use crate::planned_rounds::PlannedRound;
 use crate::server::Running;
 use crate::view::Follower;
@@ -12,15 +13,6 @@ use host::{Found, Listener, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
 use record::{During, Known, Observed, Round, ServerEnd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use thiserror::Error;
-
-/// Whoever was named is not to be observed.
-#[derive(Debug, Error)]
-#[error("--server {name} {why}; name its process, its port as :PORT, or its group as cgroup:PATH")]
-pub struct ObserveError {
-    name: String,
-    why: String,
-}
 
 /// Why nothing more can be measured.
 #[derive(Debug)]
@@ -51,7 +43,7 @@ impl ObservedServer {
         plan: &Plan,
         running: Option<Running>,
         endpoint: &Endpoint,
-    ) -> Result<(ObservedServer, Observed), ObserveError> {
+    ) -> Result<(ObservedServer, Observed), CampaignError> {
         let mut server = ObservedServer {
             running,
             found: None,
@@ -102,7 +94,7 @@ impl ObservedServer {
     }
 }
 
-fn find(named: &Observe) -> Result<Found, ObserveError> {
+fn find(named: &Observe) -> Result<Found, CampaignError> {
     let found = match named {
         Observe::Pid(pid) => Found::by_pid(*pid),
         Observe::Name(name) => Found::by_name(name),
@@ -110,10 +102,7 @@ fn find(named: &Observe) -> Result<Found, ObserveError> {
         Observe::Cgroup(path) => Found::by_cgroup(path),
         Observe::Off => Err("matches no process".into()),
     };
-    found.map_err(|why| ObserveError {
-        name: named.to_string(),
-        why,
-    })
+    found.map_err(|why| CampaignError::NoServer(format!("{named} {why}")))
 }
 
 /// Whoever listens where the target is, or why that is not known: a sentence without its subject, `the server`.
@@ -230,7 +219,7 @@ mod tests {
     use crate::early::EarlyStop;
     use record::Run;
 
-    fn of(plan: &Plan) -> Result<(ObservedServer, Observed), ObserveError> {
+    fn of(plan: &Plan) -> Result<(ObservedServer, Observed), CampaignError> {
         ObservedServer::of(plan, None, &plan.target.endpoints[0])
     }
 

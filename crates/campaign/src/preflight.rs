@@ -4,11 +4,11 @@
 //! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
 //! is refused beforehand, with the largest number that would work.
 
-use plan::{Arriving, Conditions, Endpoint, Load, Plan, Stop};
+use plan::{Arriving, Endpoint, Load, Plan, Stop};
 use record::Capacity;
 use std::net::IpAddr;
 use thiserror::Error;
-use units::{Nanos, Rate};
+use units::Nanos;
 
 /// Descriptors that a process needs beside its connections: standard streams, the record, rings, a reserve.
 const DESCRIPTORS_ASIDE: u64 = 32;
@@ -22,93 +22,19 @@ pub struct AvailableResources {
     pub ports: u64,
 }
 
-/// Why a plan cannot be carried out on this machine.
+/// Why a plan cannot be carried out on this machine: a sentence that names what to do.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum ResourceLimit {
-    /// More connections than files may be open.
-    #[error(
-        "--connections {asked} needs {needed} open files, and this process may have {limit}; {}",
-        descriptors_remedy(*.most)
-    )]
-    Descriptors {
-        /// Connections asked for.
-        asked: u64,
-        /// Open files they need, with everything else.
-        needed: u64,
-        /// Open files there may be.
-        limit: u64,
-        /// The most connections that would work; 0 where not even one would.
-        most: u64,
-    },
-    /// More connections than local ports.
-    #[error(
-        "--connections {asked} needs as many local ports, and {addresses} local address{} {most}; use \
-         --connections {most}, more addresses with --source, or a wider net.ipv4.ip_local_port_range",
-        if *.addresses == 1 { " has" } else { "es have" }
-    )]
-    Ports {
-        /// Connections asked for.
-        asked: u64,
-        /// Local addresses they can come from.
-        addresses: u64,
-        /// Ports those have.
-        most: u64,
-    },
-    /// More new connections a second than local ports come free again.
-    #[error(
-        "{flag} {asked}{few} takes more local ports than come free again after {rest}; use {lower}{keep}more addresses with \
-         --source ({addresses} now)",
-        flag = .of.flag(),
-        asked = .rate.as_f64(),
-        few = match .of { Arriving::Exchanges => " with so few requests a connection", Arriving::Connections => "" },
-        lower = match .most { 0 => String::new(), most => format!("{} {most}, ", .of.flag()) },
-        keep = match (.of, .most) {
-            (Arriving::Exchanges, _) => "keep-alive, or ",
-            (Arriving::Connections, 0) => "",
-            (Arriving::Connections, _) => "or ",
-        },
-        rest = units::span(PORT_RESTS)
-    )]
-    Rate {
-        /// The rate asked for.
-        rate: Rate,
-        /// What it is a rate of.
-        of: Arriving,
-        /// Local addresses connections can come from.
-        addresses: u64,
-        /// The highest whole rate that works for any length of time; 0 where it would be under one.
-        most: u64,
-    },
-    /// Fewer exchanges of a rate than what a search asks of it rests on.
-    #[error(
-        "--slo {slo} needs {needed} requests at each rate, and {rounds} rounds at {rate} have fewer; give a longer \
-         --duration, higher --requests, or begin with a higher --rate",
-        needed = units::count(*.needed),
-        rate = units::rate(.rate.as_f64()),
-        rounds = Capacity::MOST_ROUNDS_A_VOTE
-    )]
-    Samples {
-        /// What is asked.
-        slo: Conditions,
-        /// Exchanges that it needs.
-        needed: u64,
-        /// The lowest rate of the search.
-        rate: Rate,
-    },
-}
-
-fn descriptors_remedy(most: u64) -> String {
-    let lower = match most {
-        0 => String::new(),
-        most => format!("use --connections {most}, or "),
-    };
-    format!("{lower}raise the limit with `ulimit -Hn`")
+#[error("{sentence}")]
+pub struct ResourceLimit {
+    sentence: String,
+    /// The largest number that would work in place of what was asked for; 0 where none would.
+    pub most: u64,
 }
 
 /// Whether the rates that a search begins with can be told to hold or to fail.
 ///
 /// # Errors
-/// [`ResourceLimit::Samples`].
+/// Fewer requests of a rate than what the search asks of it rests on.
 pub fn check_search(plan: &Plan) -> Result<(), ResourceLimit> {
     let levels = plan.levels();
     let loads = levels.iter().map(|level| level.load);
@@ -121,11 +47,14 @@ pub fn check_search(plan: &Plan) -> Result<(), ResourceLimit> {
         (Some(slo), Some((rate, load)))
             if Capacity::rounds_a_vote(&load, plan) > Capacity::MOST_ROUNDS_A_VOTE =>
         {
-            Err(ResourceLimit::Samples {
-                slo: slo.clone(),
-                needed: Capacity::exchanges_a_vote(plan),
-                rate,
-            })
+            let sentence = format!(
+                "--slo {slo} needs {} requests at each rate, and {} rounds at {} have fewer; give a longer --duration, \
+                 higher --requests, or begin with a higher --rate",
+                units::count(Capacity::exchanges_a_vote(plan)),
+                Capacity::MOST_ROUNDS_A_VOTE,
+                units::rate(rate.as_f64()),
+            );
+            Err(ResourceLimit { sentence, most: 0 })
         }
         _ => Ok(()),
     }
@@ -145,12 +74,16 @@ pub fn check_resources(
     let needed = asked + aside;
     if needed > there_is.open_files {
         let most = there_is.open_files.saturating_sub(aside);
-        return Err(ResourceLimit::Descriptors {
-            asked,
-            needed,
-            limit: there_is.open_files,
-            most,
-        });
+        let lower = match most {
+            0 => String::new(),
+            most => format!("use --connections {most}, or "),
+        };
+        let sentence = format!(
+            "--connections {asked} needs {needed} open files, and this process may have {}; {lower}raise the limit with \
+             `ulimit -Hn`",
+            there_is.open_files
+        );
+        return Err(ResourceLimit { sentence, most });
     }
     let addresses = match endpoint {
         Endpoint::Unix(_) => return Ok(()),
@@ -163,11 +96,15 @@ pub fn check_resources(
     };
     let most = there_is.ports * addresses;
     if asked > most {
-        return Err(ResourceLimit::Ports {
-            asked,
-            addresses,
-            most,
-        });
+        let have = match addresses {
+            1 => "1 local address has".into(),
+            several => format!("{several} local addresses have"),
+        };
+        let sentence = format!(
+            "--connections {asked} needs as many local ports, and {have} {most}; use --connections {most}, more addresses \
+             with --source, or a wider net.ipv4.ip_local_port_range"
+        );
+        return Err(ResourceLimit { sentence, most });
     }
     check_rate(plan, addresses, most)
 }
@@ -201,12 +138,22 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), ResourceLim
     let needed = rate.as_f64() / each * span.min(PORT_RESTS.as_secs_f64());
     if needed > ports as f64 {
         let most = (ports as f64 / PORT_RESTS.as_secs_f64() * each) as u64;
-        return Err(ResourceLimit::Rate {
-            rate,
-            of,
-            addresses,
-            most,
-        });
+        let (flag, asked) = (of.flag(), rate.as_f64());
+        let (few, keep) = match (of, most) {
+            (Arriving::Exchanges, _) => (" with so few requests a connection", "keep-alive, or "),
+            (Arriving::Connections, 0) => ("", ""),
+            (Arriving::Connections, _) => ("", "or "),
+        };
+        let lower = match most {
+            0 => String::new(),
+            most => format!("{flag} {most}, "),
+        };
+        let sentence = format!(
+            "{flag} {asked}{few} takes more local ports than come free again after {}; use {lower}{keep}more addresses with \
+             --source ({addresses} now)",
+            units::span(PORT_RESTS)
+        );
+        return Err(ResourceLimit { sentence, most });
     }
     Ok(())
 }
@@ -234,24 +181,28 @@ mod tests {
     #[test]
     fn the_largest_number_that_is_named_works_and_one_more_does_not() {
         let error = foreseen(5000, "127.0.0.1:80", &[]).unwrap_err();
-        let ResourceLimit::Descriptors { most, .. } = error else {
-            panic!("{error}")
-        };
+        let most = error.most;
         assert_eq!(foreseen(most as u32, "127.0.0.1:80", &[]), Ok(()));
         assert!(foreseen(most as u32 + 1, "127.0.0.1:80", &[]).is_err());
     }
 
     #[test]
     fn ports_count_for_each_local_address_and_not_on_ipv4_loopback() {
-        let short = |most, addresses, asked| {
-            Err(ResourceLimit::Ports {
-                asked,
-                addresses,
-                most,
-            })
+        let short = |most, addresses: &str, asked| {
+            let sentence = format!(
+                "--connections {asked} needs as many local ports, and {addresses} {most}; use --connections {most}, more \
+                 addresses with --source, or a wider net.ipv4.ip_local_port_range"
+            );
+            Err(ResourceLimit { sentence, most })
         };
-        assert_eq!(foreseen(501, "[::1]:80", &[]), short(500, 1, 501));
-        assert_eq!(foreseen(501, "192.0.2.1:80", &[]), short(500, 1, 501));
+        assert_eq!(
+            foreseen(501, "[::1]:80", &[]),
+            short(500, "1 local address has", 501)
+        );
+        assert_eq!(
+            foreseen(501, "192.0.2.1:80", &[]),
+            short(500, "1 local address has", 501)
+        );
         assert_eq!(foreseen(501, "127.0.0.1:80", &[]), Ok(()));
         assert_eq!(
             foreseen(900, "192.0.2.1:80", &["192.0.2.2", "192.0.2.3"]),
@@ -290,8 +241,11 @@ mod tests {
             plan.rounds = 1;
             let endpoint = plan.target.endpoints[0].clone();
             let most = match check_resources(&plan, &endpoint, THERE_IS) {
-                Err(ResourceLimit::Rate { most, .. }) => Some(most),
-                other => other.map(|()| None).unwrap(),
+                Err(error) => {
+                    assert!(error.to_string().starts_with("--rate"), "{error}");
+                    Some(error.most)
+                }
+                Ok(()) => None,
             };
             assert_eq!(most, *wanted, "{rate} {each} {secs} {at}");
         }

@@ -13,8 +13,8 @@ mod reach;
 
 pub use reach::BeyondReach;
 
-use counterweight::{Config, Limits, ServeError, Server};
-use engine::{Job, JobError, Observer, RoundError};
+use counterweight::{Config, Limits, Server};
+use engine::{Job, JobError, Observer};
 use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
 use record::{Baseline, BusyPoll, Round};
@@ -68,27 +68,17 @@ pub enum SelfTestError {
     /// It was interrupted.
     #[error("interrupted before the load began")]
     Interrupted,
-    /// Its server could not be had.
-    #[error(transparent)]
-    Server(#[from] ServeError),
-    /// Its plan could not be made ready.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// The folder for its socket could not be had.
-    #[error("there is no folder for its socket: {0}")]
-    Folder(std::io::Error),
-    /// Its threads could not be had.
-    #[error(transparent)]
-    Round(#[from] RoundError),
-    /// The thread that watches over the server could not be had.
-    #[error("its server cannot be started: {0}")]
-    Thread(std::io::Error),
-    /// Some of its connections could not be had.
-    #[error("{} of its connections failed", units::count(*.0))]
-    Connections(u64),
+    /// Its server, threads or connections could not be had.
+    #[error("{0}")]
+    Unavailable(String),
     /// No exchange ended well.
     #[error("the reference server sent no response")]
     Silence,
+}
+
+/// Returns the error of a self-test that lacks something, because of `error`.
+fn unavailable(error: impl std::fmt::Display) -> SelfTestError {
+    SelfTestError::Unavailable(error.to_string())
 }
 
 /// Measures the floor for `plan`, which has an open loop. When `stop` becomes true it ends at once.
@@ -103,20 +93,21 @@ pub(crate) fn floor(
     let cpus = cpus();
     let is_unix = matches!(plan.target.endpoints.first(), Some(Endpoint::Unix(_)));
     let folder = is_unix.then(tempfile::tempdir).transpose();
-    let folder = folder.map_err(SelfTestError::Folder)?;
+    let no_folder = |error| unavailable(format!("there is no folder for its socket: {error}"));
+    let folder = folder.map_err(no_folder)?;
     let listen = match &folder {
         Some(folder) => Address::Unix(folder.path().join("s")),
         None => Address::Ip(ANY_PORT),
     };
-    let server = Server::bind(&config(plan, cpus, listen))?;
+    let server = Server::bind(&config(plan, cpus, listen)).map_err(unavailable)?;
     let at = server.addresses().first().cloned();
-    let job = job(plan, at.ok_or(SelfTestError::Silence)?)?;
+    let job = job(plan, at.ok_or(SelfTestError::Silence)?).map_err(unavailable)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _over = Raised(&over);
         thread::Builder::new()
             .spawn_scoped(scope, || server.run(&over))
-            .map_err(SelfTestError::Thread)?;
+            .map_err(|error| unavailable(format!("its server cannot be started: {error}")))?;
         let attempt = |number| attempt(&job, number, stop, observer);
         best(plan, cpus, attempt)
     })
@@ -251,13 +242,16 @@ fn attempt(
     if stop.load(Ordering::Relaxed) {
         return Err(SelfTestError::Interrupted);
     }
-    floor_of(&measured?.0, job.plan())
+    floor_of(&measured.map_err(unavailable)?.0, job.plan())
 }
 
 fn floor_of(round: &Round, plan: &Plan) -> Result<Baseline, SelfTestError> {
     match round.tally.connects.failed.total() {
         0 => Baseline::of(round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
-        failed => Err(SelfTestError::Connections(failed)),
+        failed => {
+            let failed = units::count(failed);
+            Err(unavailable(format!("{failed} of its connections failed")))
+        }
     }
 }
 

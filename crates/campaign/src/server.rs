@@ -1,15 +1,14 @@
 //! A server that is started for the campaign, and stopped after it with everything it started.
 
 use crate::planned_rounds::PlannedRound;
-use engine::{PROBED, ProbeError, Shown};
+use engine::{PROBED, ProbeError, Shown, Unexpected};
 use kernel::process::{Child, Start};
-use kernel::{Epoll, Errno, signals};
+use kernel::{Epoll, signals};
 use plan::{Plan, ServerCommand};
 use record::{During, Probe, ServerEnd};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::Nanos;
@@ -20,71 +19,15 @@ const GRACE: Nanos = Nanos::from_secs(5);
 /// How often it is tried whether the server answers yet.
 const TRY_EVERY: Nanos = Nanos::from_millis(20);
 
-/// Why a server did not come up.
+/// Why a server did not come up: a sentence that names what to do, where something can be done.
 #[derive(Debug, Error)]
-pub enum ServerError {
-    /// It could not be started at all.
-    #[error("`{command}` could not be started: {error}")]
-    Start {
-        /// The command.
-        command: String,
-        /// What the kernel said.
-        error: std::io::Error,
-    },
-    /// It ended before it answered.
-    #[error("`{command}` exited ({status}) before it responded at {authority}{}", printed(.output))]
-    Ended {
-        /// The command.
-        command: String,
-        /// Its exit status.
-        status: String,
-        /// Where it should have answered.
-        authority: String,
-        /// What it printed last.
-        output: String,
-    },
-    /// It ended well and left processes behind that go on.
-    #[error(
-        "`{0}` went into the background: it exited with status 0 and left {1} running, now stopped. Start it in the \
-         foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND; a script ends in `exec SERVER`"
-    )]
-    Background(String, String),
-    /// It did not answer in time.
-    #[error(
-        "`{command}` did not respond at {authority} within {}: {why}{}",
-        units::span(*.within), printed(.output)
-    )]
-    Silent {
-        /// The command.
-        command: String,
-        /// Where it should have answered.
-        authority: String,
-        /// How long it was given.
-        within: Nanos,
-        /// What the last attempt said.
-        why: String,
-        /// What it printed last.
-        output: String,
-    },
-    /// Its output has nowhere to go.
-    #[error("the server's output cannot be kept in `{path}`: {error}")]
-    Output {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// Something answers already where the server is to listen.
-    #[error(
-        "another process already responds at {0}, so it would be measured instead of `{1}`; stop it first"
-    )]
-    Taken(String, String),
-    /// No ring to ask it with.
-    #[error("the kernel gives no epoll instance: {0}")]
-    Ring(Errno),
-    /// The user lost patience.
-    #[error("interrupted before the server responded")]
-    Interrupted,
+#[error("{0}")]
+pub struct ServerError(String);
+
+/// Returns a ring to probe with.
+pub(crate) fn ring() -> Result<Epoll, ServerError> {
+    Epoll::new()
+        .map_err(|errno| ServerError(format!("the kernel gives no epoll instance: {errno}")))
 }
 
 fn printed(output: &str) -> String {
@@ -115,6 +58,33 @@ pub struct Ready {
     pub probes: u64,
 }
 
+impl Ready {
+    /// Returns why `plan`'s target is not to be loaded, if none of the probed requests got an expected response: it may not
+    /// be the target that was meant.
+    pub(crate) fn unexpected(&self, plan: &Plan) -> Option<String> {
+        let first = self.shown.first()?.unexpected.as_ref()?;
+        let requests = self.probe.requests;
+        if plan.keep_going || self.probe.errors < requests {
+            return None;
+        }
+        let found = match requests {
+            1 => format!("the probe got no expected response ({first})"),
+            _ => format!(
+                "none of the {requests} probed requests got an expected response (the first: {first})"
+            ),
+        };
+        let remedy = match first {
+            Unexpected::Status(status) => format!("use --expect {status} if it is right"),
+            Unexpected::Body(_) => "correct the file".into(),
+            Unexpected::Failed(_) => "check the target".into(),
+        };
+        let authority = &plan.target.authority;
+        Some(format!(
+            "{authority}: {found}, so no load was sent; {remedy}, or --keep-going to load it all the same"
+        ))
+    }
+}
+
 /// The status of a server that is there, but not ready yet.
 const NOT_READY: u16 = 503;
 
@@ -130,15 +100,21 @@ impl Running {
         stop: &AtomicBool,
     ) -> Result<(Running, Ready), ServerError> {
         let command = server.argv.join(" ");
-        let mut ring = Epoll::new().map_err(ServerError::Ring)?;
+        let mut ring = ring()?;
         let mut patient = plan.clone();
         patient.timeouts.connect = plan.timeouts.connect.min(Nanos::from_secs(1));
         if engine::probe(&mut ring, &patient, seq, 1, stop).is_ok() {
-            return Err(ServerError::Taken(plan.target.authority.clone(), command));
+            return Err(ServerError(format!(
+                "another process already responds at {}, so it would be measured instead of `{command}`; stop it first",
+                plan.target.authority
+            )));
         }
-        let unkept = |error| ServerError::Output {
-            path: std::env::temp_dir(),
-            error,
+        let unkept = |error| {
+            let folder = std::env::temp_dir();
+            let folder = folder.display();
+            ServerError(format!(
+                "the server's output cannot be kept in `{folder}`: {error}"
+            ))
         };
         let output = tempfile::NamedTempFile::new().map_err(unkept)?;
         let file = output.reopen().map_err(unkept)?;
@@ -147,10 +123,8 @@ impl Running {
             output: Some(file),
             ..Start::default()
         };
-        let child = Child::start(start).map_err(|error| ServerError::Start {
-            command: command.clone(),
-            error,
-        })?;
+        let child = Child::start(start)
+            .map_err(|error| ServerError(format!("`{command}` could not be started: {error}")))?;
         let mut running = Running {
             child,
             command,
@@ -196,16 +170,17 @@ impl Running {
             };
             self.must_run(&authority)?;
             if stop.load(Ordering::Relaxed) {
-                return Err(ServerError::Interrupted);
+                return Err(ServerError(
+                    "interrupted before the server responded".into(),
+                ));
             }
             if kernel::clock::now() > deadline {
-                return Err(ServerError::Silent {
-                    command: self.command.clone(),
-                    authority,
-                    within: server.ready_within,
-                    why,
-                    output: self.output(),
-                });
+                return Err(ServerError(format!(
+                    "`{}` did not respond at {authority} within {}: {why}{}",
+                    self.command,
+                    units::span(server.ready_within),
+                    printed(&self.output())
+                )));
             }
             // A server that is starting gives no sign to wait for; this is the interval of asking.
             std::thread::park_timeout(TRY_EVERY.to_std());
@@ -217,20 +192,22 @@ impl Running {
         let Some(status) = self.child.exited() else {
             return Ok(());
         };
-        let command = self.command.clone();
-        let left = self.child.pids().len() as u64;
-        Err(match (status.success(), left) {
-            (true, 1) => ServerError::Background(command, "1 process".into()),
-            (true, 2..) => {
-                ServerError::Background(command, format!("{} processes", units::count(left)))
-            }
-            _ => ServerError::Ended {
-                command,
-                status: status.to_string(),
-                authority: authority.to_owned(),
-                output: self.output(),
-            },
-        })
+        let (command, left) = (&self.command, self.child.pids().len() as u64);
+        Err(ServerError(match status.success() && left > 0 {
+            true => format!(
+                "`{command}` went into the background: it exited with status 0 and left {} running, now stopped. Start \
+                 it in the foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND; a script ends \
+                 in `exec SERVER`",
+                match left {
+                    1 => "1 process".into(),
+                    several => format!("{} processes", units::count(several)),
+                }
+            ),
+            false => format!(
+                "`{command}` exited ({status}) before it responded at {authority}{}",
+                printed(&self.output())
+            ),
+        }))
     }
 
     /// How it has ended, if it has, `during` a part of the round of `planned`.

@@ -4,14 +4,13 @@
 //! allocator, a mistake of ours) may be the limit too. What became of them is told in lines, see `generator`.
 
 use crate::generator::{Assignment, Command, Event, LONGEST};
-use engine::{Job, Observer, Progress, Rep};
+use engine::{Job, Observer, Part, Progress, Rep};
 use kernel::process::{Message, Piped};
 use record::Round;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use thiserror::Error;
 use units::{Instant, Nanos};
 
 /// How many generators there are.
@@ -26,35 +25,24 @@ const SILENCE: Nanos = Nanos::from_secs(20);
 /// How long a generator may take to end once it has handed over its round.
 const GRACE: Nanos = Nanos::from_secs(1);
 
-/// Why there was no round by two generators.
-#[derive(Debug, Error)]
-pub(crate) enum SplitError {
-    #[error("a generator process could not be started: {0}")]
-    Start(std::io::Error),
-    #[error("a generator process ended ({0}) before it had handed over its round")]
-    Ended(String),
-    #[error("a generator process said nothing for {}", units::span(SILENCE))]
-    Silent,
-    #[error("a generator process sent an unknown message: {0}")]
-    Garbled(String),
-    #[error("{0}")]
-    Failed(String),
-}
-
 /// Measures repetition `rep` of the load of `job` by two generators, each started by `command`; returns the round, and the
 /// first `{seq}` that was not used.
+///
+/// # Errors
+/// Why there was no round: a sentence.
 pub(crate) fn round(
     command: &[OsString],
     job: &Job,
     rep: Rep,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<(Round, u64), SplitError> {
+) -> Result<(Round, u64), String> {
     let (tell, heard) = channel();
     let mut helpers = Vec::new();
     for part in 0..GENERATORS {
         let helper = Piped::start(command, LONGEST, part, tell.clone());
-        helpers.push(helper.map_err(SplitError::Start)?);
+        let failed = |error| format!("a generator process could not be started: {error}");
+        helpers.push(helper.map_err(failed)?);
     }
     let plan = job.plan().for_two_generators();
     for (part, helper) in helpers.iter().enumerate() {
@@ -62,10 +50,11 @@ pub(crate) fn round(
             plan: plan.clone(),
             endpoint: job.endpoint().clone(),
             awake: job.awake(),
-            round: rep.index,
-            seq: rep.seq,
-            part: part as u32,
-            of: GENERATORS as u32,
+            rep,
+            part: Part {
+                index: part as u32,
+                of: GENERATORS as u32,
+            },
         }));
     }
     Pair::new(helpers, heard).follow(stop, observer)
@@ -81,16 +70,16 @@ struct Pair {
     heard: Receiver<(usize, Message)>,
     each: [Half; GENERATORS],
     is_told_to_stop: bool,
+    /// How often one of them has come to a point, has opened its window, and has closed it.
+    arrived: usize,
+    opened: usize,
+    closed: usize,
 }
 
 /// What is known of one of them.
 #[derive(Debug, Default)]
 struct Half {
     heard_at: Instant,
-    /// Stages that all of its threads have come to.
-    arrived: usize,
-    is_opened: bool,
-    is_closed: bool,
     progress: Progress,
     done: Option<(Box<Round>, u64)>,
 }
@@ -107,6 +96,9 @@ impl Pair {
             heard,
             each: [half(), half()],
             is_told_to_stop: false,
+            arrived: 0,
+            opened: 0,
+            closed: 0,
         }
     }
 
@@ -115,7 +107,7 @@ impl Pair {
         mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(Round, u64), SplitError> {
+    ) -> Result<(Round, u64), String> {
         while self.each.iter().any(|half| half.done.is_none()) {
             if stop.load(Ordering::Relaxed) && !self.is_told_to_stop {
                 self.is_told_to_stop = true;
@@ -129,7 +121,8 @@ impl Pair {
             let now = kernel::clock::now();
             let is_silent = |half: &Half| half.done.is_none() && now - half.heard_at > SILENCE;
             if self.each.iter().any(is_silent) {
-                return Err(SplitError::Silent);
+                let silence = units::span(SILENCE);
+                return Err(format!("a generator process said nothing for {silence}"));
             }
         }
         for helper in &mut self.helpers {
@@ -151,7 +144,7 @@ impl Pair {
     }
 
     /// One of them has ended, which is well only when it has handed over its half.
-    fn ended(&mut self, part: usize) -> Result<(), SplitError> {
+    fn ended(&mut self, part: usize) -> Result<(), String> {
         if self.each[part].done.is_some() {
             return Ok(());
         }
@@ -159,7 +152,9 @@ impl Pair {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        Err(SplitError::Ended(status))
+        Err(format!(
+            "a generator process ended ({status}) before it had handed over its round"
+        ))
     }
 
     fn hear(
@@ -167,66 +162,51 @@ impl Pair {
         part: usize,
         line: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<(), SplitError> {
-        let event: Event =
-            serde_json::from_slice(line).map_err(|error| SplitError::Garbled(error.to_string()))?;
+    ) -> Result<(), String> {
+        let unknown = |error| format!("a generator process sent an unknown message: {error}");
+        let event: Event = serde_json::from_slice(line).map_err(unknown)?;
         let half = &mut self.each[part];
         half.heard_at = kernel::clock::now();
         match event {
-            Event::Arrived(stage) => {
-                half.arrived = stage + 1;
-                if self.each.iter().all(|half| half.arrived > stage) {
-                    self.tell(&Command::Open(stage, kernel::clock::now() + LEAD));
+            // Each says so once, and goes on only when the point has opened for both.
+            Event::Arrived(point) => {
+                self.arrived += 1;
+                if self.arrived.is_multiple_of(GENERATORS) {
+                    self.tell(&Command::Open(point, kernel::clock::now() + LEAD));
                 }
             }
             Event::Opened => {
-                half.is_opened = true;
-                let opened = self.each.iter().filter(|half| half.is_opened).count();
-                if opened == 1 {
+                self.opened += 1;
+                if self.opened == 1 {
                     observer.opened();
                 }
             }
             Event::Closed => {
-                half.is_closed = true;
-                if self.each.iter().all(|half| half.is_closed) {
+                self.closed += 1;
+                if self.closed == GENERATORS {
                     observer.closed();
                 }
             }
-            Event::Progress {
-                ok,
-                errors,
-                due,
-                window_start,
-            } => {
-                half.progress = Progress {
-                    ok,
-                    errors,
-                    due,
-                    window_start,
-                    ..Progress::default()
-                };
+            Event::Progress(progress) => {
+                half.progress = progress;
                 observer.tick(self.progress());
             }
             Event::Done(round, seq) => half.done = Some((round, seq)),
-            Event::Failed(why) => return Err(SplitError::Failed(why)),
+            Event::Failed(why) => return Err(why),
         }
         Ok(())
     }
 
     /// How far both have come.
     fn progress(&self) -> Progress {
-        let sum =
-            |count: fn(&Progress) -> u64| self.each.iter().map(|half| count(&half.progress)).sum();
-        let starts = self
-            .each
-            .iter()
-            .filter_map(|half| half.progress.window_start);
-        Progress {
-            ok: sum(|progress| progress.ok),
-            errors: sum(|progress| progress.errors),
-            due: sum(|progress| progress.due),
-            window_start: starts.min(),
-            ..Progress::default()
+        let mut both = Progress::default();
+        for Half { progress, .. } in &self.each {
+            both.ok += progress.ok;
+            both.errors += progress.errors;
+            both.due += progress.due;
+            let starts = [both.window_start, progress.window_start];
+            both.window_start = starts.into_iter().flatten().min();
         }
+        both
     }
 }

@@ -10,7 +10,6 @@ use crate::planned_rounds::{Generators, PlannedRound};
 use crate::preflight::{AvailableResources, check_resources, check_search};
 use crate::schedule::Schedule;
 use crate::selftest::SelfTestError;
-use crate::unexpected::UnexpectedError;
 use crate::view::{Follower, View};
 use audit::Evidence;
 use plan::Plan;
@@ -293,7 +292,7 @@ impl<'a> Campaign<'a> {
                 Ok(round)
             }
             Err(Unmeasured::One(error)) => return Err(error.into()),
-            Err(Unmeasured::Two(error)) => Err(error.to_string()),
+            Err(Unmeasured::Two(why)) => Err(why),
         };
         self.keep(planned, floor, measured, journal);
         let early = match planned.by {
@@ -354,10 +353,10 @@ impl<'a> Campaign<'a> {
         };
         self.seq += ready.probes;
         self.run.sent_total.probe += ready.probes;
-        if let Some(error) = UnexpectedError::of(&ready, plan) {
+        if let Some(why) = ready.unexpected(plan) {
             return match self.is_stopped() {
                 true => Err(CampaignError::Interrupted),
-                false => Err(error.into()),
+                false => Err(CampaignError::Unexpected(why)),
             };
         }
         let endpoint = ready.probe.endpoint.clone();

@@ -5,6 +5,7 @@
 
 use crate::hold_open::HoldOpen;
 use record::Tally;
+use serde::{Deserialize, Serialize};
 use stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use units::{Instant, Nanos};
 const NOTICE: Nanos = Nanos::from_millis(3);
 
 /// What all threads wait for before they go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SyncPoint {
     /// Connections are up (or have been tried): the load begins.
     Ready,
@@ -88,7 +89,7 @@ struct Pulse {
 }
 
 /// How far a round has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Exchanges of the window that ended well.
     pub ok: u64,

@@ -7,6 +7,7 @@ use crate::thread::{Thread, ThreadResult};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
 use record::{Round, SentTotal, Window};
+use serde::{Deserialize, Serialize};
 use stats::Histogram;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -84,7 +85,7 @@ pub fn round(
 }
 
 /// Which of several processes that carry out one round together this one is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Its number, from 0.
     pub index: u32,
@@ -118,7 +119,7 @@ pub fn round_in_part(
 }
 
 /// Which repetition a round is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rep {
     /// Its number, from which its schedule follows.
     pub index: u32,

@@ -3,7 +3,6 @@
 use super::*;
 use crate::selftest::BeyondReach;
 use crate::server::Ready;
-use crate::split_generators::SplitError;
 use crate::view::Quiet;
 use engine::{Progress, RoundError};
 use plan::{Arrivals, Axis, Endpoint, Level, Load, Nesting, ServerCommand, Stop, Sweep};
@@ -405,7 +404,7 @@ fn two_generators_that_fail_cost_no_round_by_one() {
         ..sweep()
     };
     let mut bench = Fake::answering(|planned| match (planned.by, planned.round) {
-        (Two, 1) => (Err(SplitError::Garbled("hm".into()).into()), None),
+        (Two, 1) => (Err(Unmeasured::Two("an unknown message: hm".into())), None),
         _ => (Ok(round(planned)), None),
     });
     let desk = Desk::new();

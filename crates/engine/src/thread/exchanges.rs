@@ -93,7 +93,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// The straight line through opening and flushing, where nothing is under way: a request whose bytes are there goes
     /// to the kernel without being queued.
-    #[inline]
+    #[inline(always)]
     fn send_one(&mut self, index: u32, at: Instant) {
         if self.slots[index as usize].opened >= self.exchanges_per_connection {
             return;
