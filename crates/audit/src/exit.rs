@@ -74,7 +74,8 @@ fn nothing_ok(run: &Run) -> Option<String> {
     let failed = rounds().fold(0u64, |sum, round| sum.saturating_add(round.tally.errors()));
     Some(match (rounds().count(), failed) {
         (0, _) => "nothing was measured".to_owned(),
-        (_, 0) => "nothing ended ok: no request was due in the windows".to_owned(),
+        (_, 0) => "nothing ended ok: no request began in a window; measure longer, with --duration"
+            .to_owned(),
         _ => format!("nothing ended ok: {} requests failed", count(failed)),
     })
 }

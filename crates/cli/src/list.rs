@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use record::{Library, Saved};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,10 @@ pub fn list(all: bool) -> Result<Exit> {
 }
 
 /// Returns the file that `word` means: a record's number (`41`, `#41`) or name, else a path.
-pub fn file(word: &Path) -> PathBuf {
+///
+/// # Errors
+/// The record was overwritten by a later one, or no record has the number.
+pub fn file(word: &Path) -> Result<PathBuf> {
     let named = word.to_str().filter(|text| !text.contains('/'));
     let is_number = |text: &str| {
         text.trim_start_matches('#')
@@ -43,5 +46,17 @@ pub fn file(word: &Path) -> PathBuf {
     };
     let named = named.filter(|text| is_number(text) || !word.exists());
     let found = named.and_then(|text| Library::of_user().find(text));
-    found.map_or(word.to_owned(), |saved| saved.path)
+    let shown = word.display();
+    match found {
+        Some(saved) if saved.overwritten => {
+            bail!(
+                "record {shown} was overwritten: a later run was saved in the same file; see `weigh list`"
+            )
+        }
+        Some(saved) => Ok(saved.path),
+        None if named.is_some_and(is_number) && !word.exists() => {
+            bail!("there is no record {shown}; see `weigh list`")
+        }
+        None => Ok(word.to_owned()),
+    }
 }

@@ -19,11 +19,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         newest = [found.context("there is no record yet; make one with `weigh run URL`")?];
         &newest[..]
     } else {
-        &flags
-            .files
-            .iter()
-            .map(|word| list::file(word))
-            .collect::<Vec<_>>()[..]
+        &flags.files[..]
     };
     let mut runs = Vec::new();
     for file in files {
@@ -44,11 +40,11 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     })
 }
 
-/// Reads a record or journal, `-` from standard input.
-fn read(file: &Path) -> Result<Run> {
-    Ok(match file == Path::new("-") {
+/// Reads the record or journal that `word` means, `-` from standard input.
+fn read(word: &Path) -> Result<Run> {
+    Ok(match word == Path::new("-") {
         true => campaign::load_from(&mut io::stdin().lock(), Path::new("standard input"))?,
-        false => campaign::load(file)?,
+        false => campaign::load(&list::file(word)?)?,
     })
 }
 

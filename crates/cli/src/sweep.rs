@@ -60,7 +60,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
 /// The record that a sweep has left, and where. It may be named by its number or name in the list of records, and by its
 /// journal.
 fn earlier(record: &Path) -> Result<(Run, PathBuf)> {
-    let path = crate::list::file(record);
+    let path = crate::list::file(record)?;
     let name = path.to_string_lossy();
     let path = match name.strip_suffix(".journal") {
         Some(record) => PathBuf::from(record),

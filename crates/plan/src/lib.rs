@@ -30,6 +30,7 @@ pub mod requirement;
 pub mod secrets;
 pub mod settings;
 mod share;
+mod shell;
 mod sweep;
 mod target;
 pub mod template;
@@ -48,5 +49,6 @@ pub use settings::{
     Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,
 };
 pub use share::{share, share_in_lots};
+pub use shell::shell_word;
 pub use sweep::{Axis, Level, Nesting, Order, Sweep, WORKERS};
 pub use target::{Endpoint, Target};

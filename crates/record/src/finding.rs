@@ -1,6 +1,6 @@
 //! Findings: answers to the question whether a figure can be believed.
 
-use plan::{Level, Plan};
+use plan::{Level, Plan, shell_word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,8 +56,13 @@ impl Finding {
     pub fn next(&self, plan: &Plan) -> Option<String> {
         match self.options.as_str() {
             "" => self.remedy.clone(),
-            options if plan.server.is_some() => Some(format!("repeat with {options}")),
-            options => Some(format!("weigh run {options} {}", plan.first_url())),
+            options if plan.server.is_some() || plan.withholds() => {
+                Some(format!("repeat with {options}"))
+            }
+            options => Some(format!(
+                "weigh run {options} {}",
+                shell_word(&plan.first_url())
+            )),
         }
     }
 

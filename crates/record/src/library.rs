@@ -8,6 +8,7 @@
 use crate::state::{create_state_folder, latest_in, state_folder};
 use crate::{Run, SaveError};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -40,16 +41,21 @@ pub struct Saved {
     pub points: usize,
     /// Requests per second of the only point, or the highest of a sweep; none where nothing was measured.
     pub rps: Option<f64>,
+    /// Whether a later record was saved in the same file, so that this one is lost.
+    #[serde(skip)]
+    pub overwritten: bool,
 }
 
-/// The name of a record: 1 to 64 letters, digits, dots, dashes and underscores, and not only digits.
+/// The name of a record: 1 to 64 letters, digits, dots, dashes and underscores that begin with a letter or digit, and not only
+/// digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordName(String);
 
 /// Why a word is no name of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` cannot name a record; use 1 to 64 letters, digits, dots, dashes and underscores, and not only digits"
+    "`{0}` cannot name a record; use 1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit, and \
+     not only digits"
 )]
 pub struct RecordNameError(String);
 
@@ -59,7 +65,8 @@ impl FromStr for RecordName {
     fn from_str(text: &str) -> Result<RecordName, RecordNameError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-        match (1..=64).contains(&text.len()) && text.chars().all(fits) && !is_number {
+        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        match begins && text.len() <= 64 && text.chars().all(fits) && !is_number {
             true => Ok(RecordName(text.to_owned())),
             false => Err(RecordNameError(text.to_owned())),
         }
@@ -86,7 +93,8 @@ impl Library {
         }
     }
 
-    /// Adds the record `run`, saved at `path`, and returns its number.
+    /// Adds the record `run`, saved at `path`, and returns its number. A campaign that was resumed keeps its number and,
+    /// without a new one, its name.
     ///
     /// # Errors
     /// [`SaveError::Unwritable`] where the list cannot be written; the record itself is not touched.
@@ -110,11 +118,18 @@ impl Library {
         file.lock()?;
         let length = file.metadata()?.len();
         let known = entries(&mut file);
-        let number = known.iter().map(|saved| saved.number).max().unwrap_or(0) + 1;
+        let path = std::path::absolute(path)?;
+        let is_resumed =
+            |saved: &&Saved| saved.path == path && saved.started_unix == run.started_unix;
+        let resumed = known.iter().rev().find(is_resumed);
+        let next = || known.last().map_or(0, |saved| saved.number) + 1;
+        let number = resumed.map_or_else(next, |saved| saved.number);
+        let kept = || resumed.map_or(String::new(), |saved| saved.name.clone());
         let saved = Saved {
             number,
-            name: name.map_or(String::new(), |name| name.0.clone()),
-            path: std::path::absolute(path)?,
+            name: name.map_or_else(kept, |name| name.0.clone()),
+            path,
+            overwritten: false,
             started_unix: run.started_unix,
             url: run.plan.first_url(),
             points: run.points.len(),
@@ -167,16 +182,22 @@ fn write(file: &mut File, saved: &Saved) -> io::Result<()> {
     file.write_all(&line)
 }
 
-/// Whole lines only: one that was cut off by a full disk is skipped like any other that is no entry.
+/// Reads the entries in the order of their numbers; of several with one number the last. Whole lines only: one that was
+/// cut off by a full disk is skipped like any other that is no entry.
 fn entries(file: &mut File) -> Vec<Saved> {
     let mut lines = BufReader::new(file.take(2 * LARGEST));
-    let mut entries = Vec::new();
+    let mut entries = BTreeMap::new();
     let mut line = Vec::new();
     while let Ok(1..) = (&mut lines).take(LONGEST_LINE).read_until(b'\n', &mut line) {
-        entries.extend(serde_json::from_slice::<Saved>(&line).ok());
+        let saved = serde_json::from_slice::<Saved>(&line).ok();
+        entries.extend(saved.map(|saved| (saved.number, saved)));
         line.clear();
     }
-    entries
+    let mut later = BTreeSet::new();
+    for saved in entries.values_mut().rev() {
+        saved.overwritten = !later.insert(saved.path.clone());
+    }
+    entries.into_values().collect()
 }
 
 #[cfg(test)]
@@ -215,6 +236,23 @@ mod tests {
         let first = &library.saved()[0];
         assert_eq!(first.url, "http://127.0.0.1:8080/100.html");
         assert_eq!(first.rps, run.summary.map(|summary| summary.rps.mean));
+    }
+
+    #[test]
+    fn a_resumed_campaign_keeps_its_number_and_another_in_its_file_overwrites_it() {
+        let (folder, library) = library();
+        let mut run = example::ok();
+        let path = folder.path().join("a.json");
+        assert_eq!(library.add(&run, &path, Some(&name("base"))).unwrap(), 1);
+        run.points.clear();
+        assert_eq!(library.add(&run, &path, None).unwrap(), 1);
+        let known = library.find("base").unwrap();
+        assert_eq!((known.points, known.overwritten), (0, false));
+        run.started_unix += 9;
+        assert_eq!(library.add(&run, &path, Some(&name("other"))).unwrap(), 2);
+        assert!(
+            library.find("base").unwrap().overwritten && !library.find("2").unwrap().overwritten
+        );
     }
 
     #[test]
@@ -286,7 +324,18 @@ mod tests {
         for good in ["base", "v1.2-rc_3", "a", "2025-01-01"] {
             assert!(good.parse::<RecordName>().is_ok(), "{good}");
         }
-        for bad in ["", "41", "a b", "a/b", "grün", &"x".repeat(65)] {
+        for bad in [
+            "",
+            "41",
+            "a b",
+            "a/b",
+            "grün",
+            "-",
+            ".",
+            "..",
+            "-a",
+            &"x".repeat(65),
+        ] {
             let error = bad.parse::<RecordName>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{bad}` cannot name a record;")));
         }

@@ -74,19 +74,19 @@ impl Nanos {
         Nanos(nanos)
     }
 
-    /// A span of whole microseconds.
+    /// A span of whole microseconds; the longest span where it would be longer.
     pub const fn from_micros(micros: u64) -> Self {
-        Nanos(micros * 1_000)
+        Nanos(micros.saturating_mul(1_000))
     }
 
-    /// A span of whole milliseconds.
+    /// A span of whole milliseconds; the longest span where it would be longer.
     pub const fn from_millis(millis: u64) -> Self {
-        Nanos(millis * 1_000_000)
+        Nanos(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of whole seconds.
+    /// A span of whole seconds; the longest span where it would be longer.
     pub const fn from_secs(secs: u64) -> Self {
-        Nanos(secs * 1_000_000_000)
+        Nanos(secs.saturating_mul(1_000_000_000))
     }
 
     /// Whole nanoseconds.

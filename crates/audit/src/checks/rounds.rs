@@ -9,8 +9,9 @@ use record::{Cause, Figure, Finding, Round, Tally};
 pub(super) const CHECK: Check = Check {
     name: "rounds",
     question: "Did requests end ok in every round?",
-    looks_at: "Complete rounds in which no request ended ok inside the window. The mean over such a round and the \
-               others is the rate of neither: 0 belongs neither among repetitions nor on a scale of logarithms.",
+    looks_at: "Complete rounds in which no request ended ok inside the window, or, where no round is complete, partial \
+               rounds with nothing but errors. The mean over such a round and the others is the rate of neither: 0 \
+               belongs neither among repetitions nor on a scale of logarithms.",
     thresholds: &[],
     effect: "Requests/s and its interval are void.",
     remedy: "See whether the server still runs, and what its log says. Where responses came only after the window, \
@@ -23,12 +24,23 @@ pub(super) const CHECK: Check = Check {
 const LISTED: usize = 5;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let rounds = evidence.complete().unwrap_or_default();
+    let mut rounds = evidence.complete().unwrap_or_default();
+    if rounds.is_empty() {
+        let cut = evidence.rounds.unwrap_or_default().iter();
+        rounds = cut.filter(|round| only_failed(round)).collect();
+    }
     let without = rounds.iter().filter(|round| round.tally.ok_in_window == 0);
-    let (dead, late): (Vec<&Round>, Vec<&Round>) = without.partition(|round| round.tally.ok == 0);
+    let (late, dead): (Vec<&Round>, Vec<&Round>) =
+        without.partition(|round| round.tally.ok > 0 || round.tally.scheduled == 0);
     let dead = (!dead.is_empty()).then(|| nothing(&dead, rounds.len()));
     let late = (!late.is_empty()).then(|| too_late(&late, rounds.len()));
     dead.into_iter().chain(late).collect()
+}
+
+/// Nothing succeeded, and requests failed that no interrupt cut off.
+fn only_failed(round: &Round) -> bool {
+    let failed = reasons::by_kind(&round.tally, |kind| !kind.is_censored());
+    round.tally.ok == 0 && !failed.is_empty()
 }
 
 fn nothing(dead: &[&Round], complete: usize) -> Finding {
@@ -56,9 +68,17 @@ fn too_late(late: &[&Round], complete: usize) -> Finding {
         .iter()
         .map(|round| round.tally.ok)
         .fold(0, u64::saturating_add);
-    let headline = format!("no response inside the window in {}", named(late, complete));
-    let after = number(afterwards, "request", "requests");
-    let sentence = format!("{headline}; {after} succeeded after it");
+    let headline = format!(
+        "no request fits into the window in {}",
+        named(late, complete)
+    );
+    let sentence = match afterwards {
+        0 => format!("{headline}: none began in it"),
+        _ => {
+            let after = number(afterwards, "request", "requests");
+            format!("{headline}; {after} succeeded after it")
+        }
+    };
     void(&[Figure::Rps, Figure::Interval], headline, sentence)
         .because(Cause::ShortWindow)
         .remedy("Measure longer than a response takes, with --duration")
@@ -131,6 +151,35 @@ mod tests {
     }
 
     #[test]
+    fn a_partial_round_counts_where_none_is_complete_and_it_has_nothing_but_failures() {
+        for (kind, findings) in [(Kind::Status5xx, 1), (Kind::Unfinished, 0)] {
+            let mut run = dead(&[0], kind, 503);
+            run.points[0].rounds[0].partial = true;
+            assert_eq!(found(&run).len(), 0, "the others are complete");
+            run.points[0].rounds.truncate(1);
+            let found = found(&run);
+            assert_eq!(found.len(), findings, "{kind:?}: {found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|finding| finding.grade() == Grade::Invalid)
+            );
+        }
+    }
+
+    #[test]
+    fn a_round_without_any_request_has_too_short_a_window() {
+        let mut run = healthy();
+        run.points[0].rounds[1].tally = Tally::default();
+        let found = &found(&run)[0];
+        assert_eq!(found.cause, Cause::ShortWindow);
+        assert_eq!(
+            found.sentence,
+            "no request fits into the window in round 2: none began in it"
+        );
+    }
+
+    #[test]
     fn the_rounds_are_named_with_the_reason() {
         let cases: &[(&[usize], &str)] = &[
             (
@@ -187,7 +236,7 @@ mod tests {
         let found = found(&run);
         assert_eq!(
             found[0].sentence,
-            "no response inside the window in round 2; 10,000 requests succeeded after it"
+            "no request fits into the window in round 2; 10,000 requests succeeded after it"
         );
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Invalid));
     }

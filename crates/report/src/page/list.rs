@@ -31,6 +31,7 @@ pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page
 fn row(saved: &Saved, is_there: bool) -> Vec<Span> {
     let kind = match (is_there, saved.points) {
         (false, _) => "gone".to_owned(),
+        _ if saved.overwritten => "overwritten".to_owned(),
         (true, 1) => String::new(),
         (true, points) => format!("{points} points"),
     };
