@@ -185,7 +185,7 @@ pub struct CompletionFlags {
 #[derive(Debug, Args)]
 pub struct ManFlags {
     /// The verb; without one, the page of weigh itself.
-    #[arg(value_parser = ["run", "sweep", "report", "serve"])]
+    #[arg(value_parser = ["run", "demo", "sweep", "report", "list", "serve", "man", "completions"])]
     pub verb: Option<String>,
 }
 

@@ -63,7 +63,8 @@ impl Beside {
     }
 
     /// Tries whether the file can be written, and is not the one that the record goes to; before the load, because an
-    /// hour of measuring is a high price for a misspelt folder.
+    /// hour of measuring is a high price for a misspelt folder. A file that was there is removed, so that what an earlier run
+    /// wrote is not taken for this one's where nothing can be measured.
     pub fn try_place(&self, record: Option<&Path>) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
         if record == Some(&self.path) {
@@ -82,14 +83,14 @@ impl Beside {
         if self.path.is_dir() {
             bail!("--{option} {shown}: that is a folder; name a file");
         }
-        let existed = self.path.symlink_metadata().is_ok();
         let opened = OpenOptions::new()
             .append(true)
             .create(true)
             .open(&self.path);
         opened.with_context(|| format!("--{option} {shown} cannot be written"))?;
-        if !existed {
-            let _ = fs::remove_file(&self.path); // an empty file does no harm
+        let facts = self.path.symlink_metadata();
+        if facts.is_ok_and(|facts| facts.is_file()) {
+            let _ = fs::remove_file(&self.path); // it is written anew; an empty file does no harm
         }
         Ok(())
     }

@@ -22,11 +22,9 @@ pub fn list(all: bool) -> Result<Exit> {
         saved.len().saturating_sub(NEWEST)
     };
     let is_there = |saved: &Saved| saved.path.is_file();
-    let page = report::page::saved_records(&saved[from..], is_there);
-    output::print(&report::page_text(
-        &page,
-        &output::look(report::Detail::default()),
-    ))?;
+    let look = output::look(report::Detail::default());
+    let page = report::page::saved_records(&saved[from..], look.width, is_there);
+    output::print(&report::page_text(&page, &look))?;
     if from > 0 {
         output::remark(&format!("{from} older ones: weigh list --all"));
     }

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 const PLAIN_WIDTH: usize = 100;
 /// Text is laid out between these widths.
 const NARROWEST: usize = 60;
-const WIDEST: usize = 160;
+const WIDEST: usize = 400;
 
 /// Prints a result. A reader that has gone away is no error of ours.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -48,7 +48,7 @@ pub fn look(detail: report::Detail) -> report::Look {
 
 fn columns() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
-    (NARROWEST..=WIDEST).contains(&columns).then_some(columns)
+    Some(usize::clamp(columns, NARROWEST, WIDEST))
 }
 
 fn terminal_width() -> usize {

@@ -13,9 +13,10 @@ use std::process::ExitCode;
 #[rustfmt::skip]
 const FOREIGN: &[(&[&str], &str)] = &[
     (&["-z"], "write -d 10s for the duration"),
-    (&["-k", "--insecure"], "connections are kept alive by default (-k of ab), and https comes later (-k of curl)"),
+    (&["-k", "--insecure"], "connections are kept alive by default (-k of ab), and https is not spoken (-k of curl)"),
     (&["--latency"], "percentiles of latency are always printed"),
     (&["--slo"], "`weigh sweep --slo` searches the highest rate at which it holds; `weigh run --require` judges one run"),
+    (&["--workers", "--order", "--interleaved", "--resume", "--wide"], "`weigh run` measures one load; `weigh sweep` has it"),
     (&["-R", "--rps"], "write --rate 1k for requests per second"),
     (&["-m", "--request"], "write -X POST for the method"),
     (&["-p", "--data", "--data-binary", "-D"], "write --body TEXT or --body @FILE for the request body"),

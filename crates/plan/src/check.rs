@@ -51,7 +51,7 @@ impl Plan {
                 "the sweep has {points} points, more than {most}; give fewer values"
             ));
         }
-        if points.saturating_mul(self.rounds as usize) > Self::MOST_CELLS {
+        if points > 1 && points.saturating_mul(self.rounds as usize) > Self::MOST_CELLS {
             return Some(format!(
                 "the sweep has {points} points and --rounds {}, more rounds than the {} that one record holds; lower one \
                  of them",

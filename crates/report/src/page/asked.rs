@@ -117,6 +117,7 @@ pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     let why = match &run.broken_off {
         Some(_) => "broken off",
         None if run.server_end.is_some() => "the server ended",
+        None if run.aborted.is_some() => "stopped early",
         None if run.interrupted => "interrupted",
         None => "cut short",
     };
@@ -132,9 +133,9 @@ pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     };
     let rounds = number(asked as u64, "round", "rounds");
     let complete = units::count(complete as u64);
-    Some(vec![Item::wrong(format!(
-        "PARTIAL, {why}: {complete} of {rounds}{tail}"
-    ))])
+    let partial = Item::wrong(format!("PARTIAL, {why}: {complete} of {rounds}{tail}"));
+    let aborted = run.aborted.as_deref().map(|why| Item::plain(why));
+    Some(std::iter::once(partial).chain(aborted).collect())
 }
 
 fn target(run: &Run) -> Vec<Item> {

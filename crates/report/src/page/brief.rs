@@ -9,7 +9,7 @@ use figures::{Figures, find};
 use plan::{Arrivals, Axis, Load, Plan, Version};
 use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
 use std::cmp::Reverse;
-use units::{count, percent};
+use units::{Percentile, count, percent};
 
 /// The longest text from outside that is shown whole.
 const LONGEST: usize = 60;
@@ -255,12 +255,18 @@ fn errors(figures: &Figures<'_>) -> Option<Row> {
         "{} of {requests} ({share})",
         count(total)
     ))];
-    let kinds = figures.tally().faults.sorted();
+    let mut kinds: Vec<(&str, u64)> = Vec::new(); // whichever step they failed in
+    for each in figures.tally().faults.sorted() {
+        let name = each.fault.kind.name();
+        match kinds.iter_mut().find(|(kind, _)| *kind == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(each.count),
+            None => kinds.push((name, each.count)),
+        }
+    }
     let named = kinds.iter().take(KINDS_MOST);
-    items.extend(named.map(|each| {
-        let kind = each.fault.kind.name().replace('_', " ");
-        Item::plain(format!("{} {kind}", count(each.count)))
-    }));
+    items.extend(
+        named.map(|(kind, sum)| Item::plain(format!("{} {}", count(*sum), kind.replace('_', " ")))),
+    );
     if kinds.len() > KINDS_MOST {
         let others = (kinds.len() - KINDS_MOST) as u64;
         items.push(Item::dim(number(others, "other kind", "other kinds")));
@@ -301,8 +307,12 @@ fn cpus(figures: &Figures<'_>) -> Option<String> {
 
 /// The bottleneck, with how busy both sides were.
 fn bottleneck(figures: &Figures<'_>) -> Option<Row> {
-    let name = figures.findings().find_map(|finding| name(finding.cause))?;
     let share = |figure: &str| find(figure)?.number(figures).map(percent);
+    let name = match figures.findings().find_map(|finding| name(finding.cause)) {
+        Some(name) => name,
+        None if share("server.busy").is_none() => "unknown: server not observed",
+        None => "unknown",
+    };
     let sides = [
         share("server.busy").map(|share| format!("server {share} busy")),
         share("generator.busy").map(|share| format!("generator {share}")),
@@ -325,9 +335,23 @@ fn name(cause: Cause) -> Option<&'static str> {
         Cause::NeitherSaturated => "neither side",
         Cause::GeneratorQuota => "CPU quota of the generator",
         Cause::ServerQuota => "CPU quota of the server",
-        Cause::ServerUnobserved => "unknown: server not observed",
         _ => return None,
     })
+}
+
+/// The place of a finding among those of its grade, the most decisive first: what changes counts, throughput or the
+/// percentiles up to p99, then the rest, last what only the interval or the bottleneck rests on.
+fn rank(run: &Run, finding: &Finding) -> u8 {
+    let is_affected = |of: Figures<'_>| of.is_affected(Percentile::P99);
+    match finding.cause {
+        Cause::Errors | Cause::Overload | Cause::Interrupted | Cause::ServerEnded => 0,
+        Cause::CoordinatedOmission => {
+            let point = Figures::of(run, finding.point.unwrap_or(0));
+            u8::from(!point.is_some_and(is_affected))
+        }
+        Cause::FewRounds | Cause::ServerUnobserved => 2,
+        _ => u8::from(finding.effects.strongest() == Some(Effect::Caveat)),
+    }
 }
 
 /// The grade of the whole, its main cause, and the best next step.
@@ -339,11 +363,7 @@ fn reliability(run: &Run) -> Vec<Row> {
             caveats.push(finding);
         }
     }
-    // That the server was not observed is the lesser reason wherever there is another of that grade.
-    caveats.sort_by_key(|finding| {
-        let is_lesser = finding.cause == Cause::ServerUnobserved;
-        (Reverse(finding.grade()), is_lesser)
-    });
+    caveats.sort_by_key(|finding| (Reverse(finding.grade()), rank(run, finding)));
     let Some(main) = caveats.first() else {
         return vec![Row::new("reliability", vec![Item::strong("GOOD")])];
     };

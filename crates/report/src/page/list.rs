@@ -5,14 +5,22 @@ use crate::phrase::{clean, rate};
 use record::Saved;
 use units::date;
 
-/// The longest URL that is shown whole.
+/// The longest URL that is shown whole,
 const LONGEST: usize = 60;
+/// and the shortest that a narrow page cuts it to.
+const SHORTEST: usize = 16;
+/// Width of the columns beside name and URL.
+const BESIDE: usize = 55;
 
-/// Returns the page that lists `saved`, in that order. `is_there` tells whether a record is still where it was saved.
-pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page {
+/// Returns the page that lists `saved`, in that order, `width` columns wide. `is_there` tells whether a record is still
+/// where it was saved.
+pub fn saved_records(saved: &[Saved], width: usize, is_there: impl Fn(&Saved) -> bool) -> Page {
+    let names = saved.iter().map(|each| each.name.len()).max().unwrap_or(0);
+    let room = width.saturating_sub(BESIDE + names);
+    let room = room.clamp(SHORTEST, LONGEST);
     let columns = vec![
         Column::number("#"),
-        Column::text("started"),
+        Column::text("started (UTC)"),
         Column::text("name"),
         Column::number("requests/s"),
         Column::text(""),
@@ -20,7 +28,10 @@ pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page
     ];
     let table = Table {
         columns,
-        rows: saved.iter().map(|each| row(each, is_there(each))).collect(),
+        rows: saved
+            .iter()
+            .map(|each| row(each, is_there(each), room))
+            .collect(),
         rest: None,
     };
     Page {
@@ -28,7 +39,7 @@ pub fn saved_records(saved: &[Saved], is_there: impl Fn(&Saved) -> bool) -> Page
     }
 }
 
-fn row(saved: &Saved, is_there: bool) -> Vec<Span> {
+fn row(saved: &Saved, is_there: bool, room: usize) -> Vec<Span> {
     let kind = match (is_there, saved.points) {
         (false, _) => "gone".to_owned(),
         _ if saved.overwritten => "overwritten".to_owned(),
@@ -39,11 +50,11 @@ fn row(saved: &Saved, is_there: bool) -> Vec<Span> {
     let rps = saved.rps.map_or("-".to_owned(), rate);
     let cells = [
         saved.number.to_string(),
-        date::minute(saved.started_unix),
+        date::minute(saved.started_unix).replace(" UTC", ""),
         saved.name.clone(),
         rps,
         kind,
-        clean(&saved.url, LONGEST),
+        clean(&saved.url, room),
     ];
     cells.map(|cell| Span::new(role, cell)).to_vec()
 }
@@ -63,18 +74,19 @@ mod tests {
             url: "http://127.0.0.1:8080/a\u{1b}b".into(),
             points,
             rps,
+            overwritten: number == 8,
         };
         let saved = [
             saved(7, "base", 1, Some(4892.0)),
             saved(8, "", 3, None),
             saved(9, "", 1, Some(0.5)),
         ];
-        let page = saved_records(&saved, |each| each.number != 9);
+        let page = saved_records(&saved, 80, |each| each.number != 9);
         let wanted = "\
-#  started               name  requests/s            URL
-7  2023-11-14 22:13 UTC  base       4,892            http://127.0.0.1:8080/a?b
-8  2023-11-14 22:13 UTC                 -  3 points  http://127.0.0.1:8080/a?b
-9  2023-11-14 22:13 UTC              0.50  gone      http://127.0.0.1:8080/a?b
+#  started (UTC)     name  requests/s               URL
+7  2023-11-14 22:13  base       4,892               http://127.0.0.1:8080…
+8  2023-11-14 22:13                 -  overwritten  http://127.0.0.1:8080…
+9  2023-11-14 22:13              0.50  gone         http://127.0.0.1:8080…
 ";
         assert_eq!(page_text(&page, &Look::default()), wanted);
     }
