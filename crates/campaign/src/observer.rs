@@ -9,7 +9,7 @@ use crate::planned_rounds::PlannedRound;
 use crate::server::Running;
 use crate::view::Follower;
 use engine::{Observer, Progress};
-use host::{Found, Listener, Server, Watch};
+use host::{Found, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
 use record::{During, Known, Observed, Round, ServerEnd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,11 +112,7 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
             "{endpoint} is not on this machine, as far as weigh can tell"
         ));
     }
-    let door = match endpoint {
-        Endpoint::Ip(address) => Listener::Tcp(*address),
-        Endpoint::Unix(path) => Listener::Unix(path),
-    };
-    Found::by_listener(door).map_err(|why| format!("{endpoint} {why}"))
+    Found::by_listener(endpoint).map_err(|why| format!("{endpoint} {why}"))
 }
 
 /// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.

@@ -6,65 +6,43 @@ use kernel::process::span_of;
 use record::{Budget, KernelCounters};
 use units::{Instant, Nanos};
 
-/// The first line of /proc/stat, in ticks since boot (proc_stat(5)).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Ticks {
-    user: u64,
-    system: u64,
-    idle: u64,
-    irq: u64,
-    softirq: u64,
-    steal: u64,
-    cpus: u32,
+/// The first line of /proc/stat: what the machine did since boot (proc_stat(5)). None where it cannot be read.
+fn since_boot(text: &str) -> Option<Budget> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let numbers: Vec<u64> = line
+        .split_ascii_whitespace()
+        .map_while(|word| word.parse().ok())
+        .collect();
+    let number = |index: usize| numbers.get(index).copied();
+    let is_cpu = |line: &&str| {
+        let name = line.strip_prefix("cpu");
+        name.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    Some(Budget {
+        user: span_of(number(0)?.saturating_add(number(1)?)), // of virtual machines' guests too, which are in it already
+        system: span_of(number(2)?),
+        idle: span_of(number(3)?.saturating_add(number(4)?)),
+        irq: span_of(number(5)?),
+        softirq: span_of(number(6)?),
+        steal: span_of(number(7).unwrap_or(0)), // since Linux 2.6.11
+        cpus: text.lines().filter(is_cpu).count() as u32,
+        ..Budget::default()
+    })
 }
 
-impl Ticks {
-    /// As it is now; none where it cannot be read.
-    pub(crate) fn read(root: &Root) -> Option<Ticks> {
-        Ticks::parse(&root.text("/proc/stat")?)
-    }
-
-    fn parse(text: &str) -> Option<Ticks> {
-        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let numbers: Vec<u64> = line
-            .split_ascii_whitespace()
-            .map_while(|word| word.parse().ok())
-            .collect();
-        let number = |index: usize| numbers.get(index).copied();
-        let is_cpu = |line: &&str| {
-            let digits = line
-                .strip_prefix("cpu")
-                .and_then(|rest| rest.split(' ').next());
-            digits.is_some_and(|digits| {
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-            })
-        };
-        Some(Ticks {
-            user: number(0)?.saturating_add(number(1)?), // of virtual machines' guests too, which are in it already
-            system: number(2)?,
-            idle: number(3)?.saturating_add(number(4)?),
-            irq: number(5)?,
-            softirq: number(6)?,
-            steal: number(7).unwrap_or(0), // since Linux 2.6.11
-            cpus: text.lines().filter(is_cpu).count() as u32,
-        })
-    }
-
-    /// What the machine did since `first`, `wall` ago. The clocks of processes are left to the caller.
-    pub(crate) fn since(&self, first: &Ticks, wall: Nanos) -> Budget {
-        // A CPU that was taken away takes its ticks with it.
-        let part = |of: fn(&Ticks) -> u64| span_of(of(self).saturating_sub(of(first)));
-        Budget {
-            wall,
-            cpus: self.cpus,
-            user: part(|ticks| ticks.user),
-            system: part(|ticks| ticks.system),
-            softirq: part(|ticks| ticks.softirq),
-            irq: part(|ticks| ticks.irq),
-            steal: part(|ticks| ticks.steal),
-            idle: part(|ticks| ticks.idle),
-            ..Budget::default()
-        }
+/// What the machine did from `first` to `last`. The clocks of processes are left to the caller.
+fn between(first: &Budget, last: &Budget) -> Budget {
+    // A CPU that was taken away takes its ticks with it.
+    let part = |of: fn(&Budget) -> Nanos| of(last).saturating_sub(of(first));
+    Budget {
+        cpus: last.cpus,
+        user: part(|total| total.user),
+        system: part(|total| total.system),
+        softirq: part(|total| total.softirq),
+        irq: part(|total| total.irq),
+        steal: part(|total| total.steal),
+        idle: part(|total| total.idle),
+        ..Budget::default()
     }
 }
 
@@ -164,7 +142,7 @@ fn gauge(text: &str, group: &str, name: &str) -> Option<u64> {
 #[derive(Debug)]
 pub(crate) struct Span {
     at: Instant,
-    ticks: Option<Ticks>,
+    machine: Option<Budget>,
     net: Net,
     generator: Nanos,
 }
@@ -175,7 +153,7 @@ impl Span {
         Span {
             at: kernel::clock::now(),
             generator: own_cpu(),
-            ticks: Ticks::read(root),
+            machine: since_boot(&root.text("/proc/stat").unwrap_or_default()),
             net: Net::read(root),
         }
     }
@@ -188,11 +166,13 @@ impl Span {
     ) -> (Option<Budget>, KernelCounters) {
         let wall = kernel::clock::now() - self.at;
         let generator = own_cpu().saturating_sub(self.generator);
-        let ticks = self.ticks.zip(Ticks::read(root));
-        let budget = ticks.map(|(first, last)| Budget {
+        let last = since_boot(&root.text("/proc/stat").unwrap_or_default());
+        let both = self.machine.as_ref().zip(last);
+        let budget = both.map(|(first, last)| Budget {
+            wall,
             generator,
             server,
-            ..last.since(&first, wall)
+            ..between(first, &last)
         });
         (budget, Net::read(root).since(&self.net))
     }
@@ -212,9 +192,9 @@ mod tests {
 
     #[test]
     fn the_budget_is_the_difference_of_two_looks_in_ticks() {
-        let first = Ticks::parse(STAT).unwrap();
-        let last = Ticks::parse("cpu  110 5 70 150 7 3 12 4\ncpu0 1\n").unwrap();
-        let budget = last.since(&first, Nanos::from_secs(1));
+        let first = since_boot(STAT).unwrap();
+        let last = since_boot("cpu  110 5 70 150 7 3 12 4\ncpu0 1\n").unwrap();
+        let budget = between(&first, &last);
         let ticks = |budget: Budget| {
             [
                 budget.user,
@@ -227,7 +207,7 @@ mod tests {
         };
         assert_eq!(ticks(budget), [100, 50, 10, 2, 1, 50].map(span_of));
         assert_eq!((first.cpus, budget.cpus), (2, 1));
-        let back = first.since(&last, Nanos::ZERO);
+        let back = between(&last, &first);
         assert_eq!(
             back.user,
             Nanos::ZERO,
@@ -244,9 +224,9 @@ mod tests {
             "cpu  1 2 x 4 5 6 7\n",
             "cpus  1 2 3 4 5 6 7\n",
         ] {
-            assert_eq!(Ticks::parse(text), None, "{text:?}");
+            assert_eq!(since_boot(text), None, "{text:?}");
         }
-        assert!(Ticks::parse(&format!("cpu  {most} {most} 1 {most} {most} 1 1\n")).is_some());
+        assert!(since_boot(&format!("cpu  {most} {most} 1 {most} {most} 1 1\n")).is_some());
     }
 
     #[test]

@@ -6,10 +6,10 @@
 use crate::cgroup::Cgroup;
 use crate::files::Root;
 use crate::sockets;
-use kernel::process::{Census, GUARDIAN, Process, Stat};
+use kernel::process::{self, Census, GUARDIAN, Process, Sampling, Stat};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::path::Path;
+use units::Endpoint;
 
 /// How much of a command is shown in one, in characters: a long path, and what it was given first.
 const MOST_SHOWN: usize = 80;
@@ -17,22 +17,13 @@ const MOST_SHOWN: usize = 80;
 const MOST_NAMED: usize = 8;
 
 /// A server that was found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// All that were seen to belong to it when it was last looked at.
     known: BTreeSet<Process>,
     census: Census,
     /// The group that was named, if one was: all processes in it are the server.
     group: Option<Cgroup>,
-}
-
-/// A listening socket of the target, by address or path.
-#[derive(Debug, Clone, Copy)]
-pub enum Listener<'a> {
-    /// TCP.
-    Tcp(SocketAddr),
-    /// A Unix-domain socket.
-    Unix(&'a Path),
 }
 
 impl Found {
@@ -54,7 +45,7 @@ impl Found {
     /// # Errors
     /// As above; several trees of that name are listed.
     pub fn by_name(name: &str) -> Result<Found, String> {
-        named(&Root::machine(), name, &kernel::process::all()).map(Found::of)
+        named(&Root::machine(), name, &everything()).map(Found::of)
     }
 
     /// The trees of the processes that listen on TCP port `port` of this machine.
@@ -70,11 +61,11 @@ impl Found {
     ///
     /// # Errors
     /// As above.
-    pub fn by_listener(at: Listener<'_>) -> Result<Found, String> {
+    pub fn by_listener(at: &Endpoint) -> Result<Found, String> {
         let root = Root::machine();
         let sockets = match at {
-            Listener::Tcp(address) => sockets::listening(&root, address),
-            Listener::Unix(path) => unix_sockets(&root, path),
+            Endpoint::Ip(address) => sockets::listening(&root, *address),
+            Endpoint::Unix(path) => unix_sockets(&root, path),
         };
         holding(&root, &sockets).map(Found::of)
     }
@@ -98,15 +89,14 @@ impl Found {
         }
         Ok(Found {
             group: Some(group),
-            ..Found::of(BTreeSet::new())
+            ..Found::default()
         })
     }
 
     fn of(known: BTreeSet<Process>) -> Found {
         Found {
             known,
-            census: Census::default(),
-            group: None,
+            ..Found::default()
         }
     }
 
@@ -116,28 +106,19 @@ impl Found {
     }
 
     /// The tree as it is now.
-    pub(crate) fn sample(&mut self) -> Vec<Stat> {
+    pub(crate) fn sample(&mut self, sampling: Sampling) -> Vec<Stat> {
         let tree = match &self.group {
             Some(group) => inside(group),
-            None => tree(&self.census.all(), &self.known),
+            None => tree(&self.census.sample(sampling, &self.known), &self.known),
         };
         self.known = tree.iter().map(|stat| stat.process).collect();
         tree
     }
+}
 
-    /// The same with less effort, soon after a full sample: strangers are taken as they were.
-    pub(crate) fn sample_again(&mut self) -> Vec<Stat> {
-        let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
-        let tree = match &self.group {
-            Some(group) => inside(group),
-            None => {
-                let all = self.census.again(|pid| known.contains(&pid));
-                tree(&all, &self.known)
-            }
-        };
-        self.known = tree.iter().map(|stat| stat.process).collect();
-        tree
-    }
+/// All processes that can be seen.
+fn everything() -> Vec<Stat> {
+    Census::default().sample(Sampling::Full, &BTreeSet::new())
 }
 
 /// All processes in a group.
@@ -149,21 +130,10 @@ fn inside(group: &Cgroup) -> Vec<Stat> {
 /// The processes of `all` that are known or descend from one that is.
 fn tree(all: &[Stat], known: &BTreeSet<Process>) -> Vec<Stat> {
     let me = std::process::id();
-    let mut pids = BTreeSet::new();
-    let mut tree: Vec<Stat> = Vec::new();
-    loop {
-        let before = tree.len();
-        for stat in all.iter().filter(|stat| stat.process.pid != me) {
-            let pid = stat.process.pid;
-            let belongs = known.contains(&stat.process) || pids.contains(&stat.parent);
-            if belongs && pids.insert(pid) {
-                tree.push(*stat);
-            }
-        }
-        if tree.len() == before {
-            return tree;
-        }
-    }
+    process::belonging(all, |stat, members| {
+        let belongs = known.contains(&stat.process) || members.contains(&stat.parent);
+        belongs && stat.process.pid != me
+    })
 }
 
 /// The sockets that listen at `path`; those that were bound by a relative one only if their server means the same file.
@@ -199,7 +169,7 @@ fn holding(root: &Root, sockets: &BTreeSet<u64>) -> Result<BTreeSet<Process>, St
     if pids.len() > 1 {
         pids.remove(&1); // socket activation: init opened it for a service, and holds those of all
     }
-    let all = kernel::process::all();
+    let all = everything();
     let roots = roots(&all, &pids);
     match (roots.is_empty(), is_us, owners.hidden) {
         (false, ..) => Ok(roots),
@@ -378,11 +348,11 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let refused = "is listened on by weigh itself";
-        assert_eq!(Found::by_listener(Listener::Tcp(at)).unwrap_err(), refused);
+        assert_eq!(Found::by_listener(&Endpoint::Ip(at)).unwrap_err(), refused);
         assert_eq!(Found::by_port(at.port()).unwrap_err(), refused);
         drop(listener);
         assert!(
-            Found::by_listener(Listener::Tcp(at))
+            Found::by_listener(&Endpoint::Ip(at))
                 .unwrap_err()
                 .starts_with("has no listener")
         );

@@ -28,7 +28,7 @@ mod memory;
 mod observer;
 mod quotas;
 
-pub use found::{Found, Listener};
+pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};
 

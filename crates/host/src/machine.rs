@@ -3,6 +3,7 @@
 //! A fact that cannot be read is left out, never guessed: a container or a strange kernel hides some of them, and a
 //! report that says "not known" is worth more than one that is wrong.
 
+use crate::cgroup::kibibytes;
 use crate::cpus;
 use crate::files::{Root, fact, field};
 use record::Machine;
@@ -31,7 +32,9 @@ fn read_from(root: &Root) -> Machine {
         cpu_model: cpu_model(&cpuinfo),
         cpus_online: cpus::online(root).map_or(0, |cpus| cpus.len() as u32),
         governor: root.fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        memory_bytes: root.text("/proc/meminfo").and_then(|text| memory(&text)),
+        memory_bytes: root
+            .text("/proc/meminfo")
+            .and_then(|text| kibibytes(&text, "MemTotal")),
         kernel: root.fact("/proc/sys/kernel/osrelease"),
         distribution: distribution(root),
         virtualised: virtualised(root, &cpuinfo),
@@ -55,16 +58,6 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
         "cpu",
     ];
     names.iter().find_map(|name| fact(field(cpuinfo, name)?))
-}
-
-/// MemTotal in bytes; Linux writes `kB` and means 1024.
-fn memory(meminfo: &str) -> Option<u64> {
-    let kibibytes: u64 = field(meminfo, "MemTotal")?
-        .strip_suffix("kB")?
-        .trim()
-        .parse()
-        .ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 fn load_average(loadavg: &str) -> Option<f64> {
@@ -229,7 +222,7 @@ mod tests {
             "MemTotal: 18446744073709551615 kB",
         ];
         for text in cases {
-            assert_eq!(memory(text), None, "{text:?}");
+            assert_eq!(kibibytes(text, "MemTotal"), None, "{text:?}");
         }
         for text in ["", " ", "nan", "inf 1", "-1 0 0", "1e999", "a 0.1"] {
             assert_eq!(load_average(text), None, "{text:?}");

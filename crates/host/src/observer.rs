@@ -13,7 +13,7 @@ use crate::ledger::{Ledger, ProcessSample, Taken, TreeSample, sampled_between};
 use crate::memory;
 use crate::quotas::Quotas;
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
-use kernel::process::{Child, Stat, newest, pids, ticks_of};
+use kernel::process::{Child, Sampling, Stat, newest, pids, ticks_of};
 use record::{
     Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Quota, Switches,
 };
@@ -33,29 +33,22 @@ pub enum Server<'a> {
 }
 
 impl Server<'_> {
-    fn stats(&mut self) -> Vec<Stat> {
+    fn stats(&mut self, sampling: Sampling) -> Vec<Stat> {
         match self {
-            Server::Started(child) => child.sample(),
-            Server::Found(found) => found.sample(),
-        }
-    }
-
-    fn reaped(&self) -> Usage {
-        match self {
-            Server::Started(child) => child.reaped(),
-            Server::Found(_) => Usage::default(),
+            Server::Started(child) => child.sample(sampling),
+            Server::Found(found) => found.sample(sampling),
         }
     }
 
     /// All processes now, soon after a full sample: at the edges of a window each reading is a disturbance.
-    fn sample_again(&mut self) -> TreeSample {
-        let stats = match self {
-            Server::Started(child) => child.sample_again(),
-            Server::Found(found) => found.sample_again(),
-        };
+    fn sample(&mut self) -> TreeSample {
+        let stats = self.stats(Sampling::Known);
         TreeSample {
             samples: stats.into_iter().map(ProcessSample::of).collect(),
-            reaped: self.reaped(),
+            reaped: match self {
+                Server::Started(child) => child.reaped(),
+                Server::Found(_) => Usage::default(),
+            },
         }
     }
 
@@ -68,7 +61,10 @@ impl Server<'_> {
 
     /// All living processes.
     fn pids(&mut self) -> Vec<u32> {
-        let stats = self.stats().into_iter().filter(|stat| !stat.zombie);
+        let stats = self
+            .stats(Sampling::Full)
+            .into_iter()
+            .filter(|stat| !stat.zombie);
         stats.map(|stat| stat.process.pid).collect()
     }
 
@@ -119,11 +115,7 @@ pub struct Watch {
     quotas: Quotas,
     server_quotas: Quotas,
     window: Option<Window>,
-    throttled: Vec<Quota>,
-    footprint: Option<Footprint>,
-    budget: Option<Budget>,
-    kernel: Option<KernelCounters>,
-    observing: Nanos,
+    costs: Costs,
 }
 
 /// What is known while the window is open.
@@ -176,14 +168,10 @@ impl Watch {
             irq_apart: irq_apart(&root),
             quotas: Quotas::own(&root),
             server_quotas: Quotas::of(&root, &pids.unwrap_or_default()),
-            throttled: Vec::new(),
             root,
             memory,
             window: None,
-            footprint: None,
-            budget: None,
-            kernel: None,
-            observing: Nanos::ZERO,
+            costs: Costs::default(),
         }
     }
 
@@ -223,21 +211,29 @@ impl Watch {
         let Some(window) = self.window.take() else {
             return;
         };
-        if let (Some(open), Some(server)) = (window.server, server) {
+        let footprint = window.server.zip(server).map(|(open, server)| {
             let print = open.close(&self.root, server, window.at, self.server_quotas.cpus());
             let quotas = self.server_quotas.close(&self.root);
-            self.footprint = Some(Footprint { quotas, ..print });
-        }
-        self.throttled = self.quotas.close(&self.root);
-        let cpu = self.footprint.as_ref().map(|print| print.cpu);
+            Footprint { quotas, ..print }
+        });
+        let quotas = self.quotas.close(&self.root);
+        let cpu = footprint.as_ref().map(|print| print.cpu);
         let (budget, kernel) = window.span.close(&self.root, cpu);
-        (self.budget, self.kernel) = (budget, Some(kernel));
-        self.observing = window.observing + thread_cpu().saturating_sub(began);
+        self.costs = Costs {
+            footprint,
+            budget: budget.map(|budget| Budget {
+                observing: window.observing + thread_cpu().saturating_sub(began),
+                irq_apart: self.irq_apart,
+                ..budget
+            }),
+            kernel: Some(kernel),
+            quotas,
+        };
     }
 
     /// The drain is over, and `connections` are still open.
     pub fn drained(&mut self, server: Option<Server<'_>>, connections: u64) {
-        let (Some(print), Some(mut server)) = (&mut self.footprint, server) else {
+        let (Some(print), Some(mut server)) = (&mut self.costs.footprint, server) else {
             return;
         };
         let pids = server.pids();
@@ -247,19 +243,11 @@ impl Watch {
     }
 
     /// What the round cost, after it.
-    pub fn costs(self) -> Costs {
-        let is_known = self.memory.peak().is_some();
-        let memory = is_known.then_some(self.memory);
-        Costs {
-            footprint: self.footprint.map(|print| Footprint { memory, ..print }),
-            budget: self.budget.map(|budget| Budget {
-                observing: self.observing,
-                irq_apart: self.irq_apart,
-                ..budget
-            }),
-            kernel: self.kernel,
-            quotas: self.throttled,
+    pub fn costs(mut self) -> Costs {
+        if let Some(print) = &mut self.costs.footprint {
+            print.memory = self.memory.peak().map(|_| self.memory);
         }
+        self.costs
     }
 
     /// Adds what this sample took of the calling thread's time since `began`.
@@ -274,8 +262,8 @@ impl Open {
     fn new(root: &Root, mut server: Server<'_>) -> Open {
         let newest = newest();
         let strangers = pids().into_iter().collect();
-        let uptime = ticks_of(uptime(root));
-        let tree = server.sample_again();
+        let uptime = ticks_of(kernel::clock::since_boot());
+        let tree = server.sample();
         let members = living(&tree);
         let group = server.group(root, &members);
         let group = group.and_then(|group| group.accounts(root).map(|accounts| (group, accounts)));
@@ -326,9 +314,9 @@ impl Open {
         quota: Option<f64>,
     ) -> Footprint {
         if newest() < self.newest_at_first {
-            server.stats(); // a stranger's number may be one of the server's now
+            server.stats(Sampling::Full); // a stranger's number may be one of the server's now
         }
-        let tree = server.sample_again();
+        let tree = server.sample();
         let read = record::Window {
             start: opened,
             end: kernel::clock::now(),
@@ -381,17 +369,6 @@ fn taken_by(root: &Root, (group, first): &(Cgroup, Accounts)) -> Option<Taken> {
 fn living(tree: &TreeSample) -> Vec<u32> {
     let living = tree.samples.iter().filter(|sample| !sample.stat.zombie);
     living.map(|sample| sample.stat.process.pid).collect()
-}
-
-/// How long the machine has been up: what processes' starts are counted from.
-fn uptime(root: &Root) -> Nanos {
-    let text = root.text("/proc/uptime").unwrap_or_default();
-    let seconds = text
-        .split(' ')
-        .next()
-        .and_then(|word| word.parse::<f64>().ok());
-    let seconds = seconds.filter(|seconds| *seconds >= 0.0 && *seconds < 1e10);
-    Nanos::from_millis((seconds.unwrap_or(0.0) * 1e3) as u64)
 }
 
 /// Whether one of `pids` ignores the end of its children, so that the kernel forgets what they took.

@@ -19,33 +19,23 @@ const ACCEPTS: u32 = 1 << 16;
 /// The sockets that listen for connections to `address`: those on that very address, or else those on all addresses.
 pub(crate) fn listening(root: &Root, address: SocketAddr) -> BTreeSet<u64> {
     let ip = plain(address.ip());
-    let on_port = || {
-        listeners(root)
-            .into_iter()
-            .filter(|(at, _)| at.port() == address.port())
-    };
-    let exact: BTreeSet<u64> = on_port()
-        .filter(|(at, _)| plain(at.ip()) == ip)
-        .map(|(_, inode)| inode)
-        .collect();
-    if !exact.is_empty() {
-        return exact;
-    }
-    let any = |is_wanted: fn(IpAddr) -> bool| -> BTreeSet<u64> {
-        let any = on_port().filter(|(at, _)| at.ip().is_unspecified() && is_wanted(at.ip()));
-        any.map(|(_, inode)| inode).collect()
-    };
+    let on_port = listeners(root)
+        .into_iter()
+        .filter(|(at, _)| at.port() == address.port());
+    let on_port: Vec<(SocketAddr, u64)> = on_port.collect();
     // `::` takes connections of both families, unless it was told not to: as it must have been where `0.0.0.0` has a
     // socket of its own.
-    let own_family = if ip.is_ipv4() {
-        any(|ip| ip.is_ipv4())
-    } else {
-        BTreeSet::new()
-    };
-    match own_family.is_empty() {
-        true => any(|ip| ip.is_ipv6()),
-        false => own_family,
-    }
+    let choices: [&dyn Fn(IpAddr) -> bool; 3] = [
+        &|at| plain(at) == ip,
+        &|at| ip.is_ipv4() && at.is_ipv4() && at.is_unspecified(),
+        &|at| at.is_ipv6() && at.is_unspecified(),
+    ];
+    let chosen = choices.into_iter().map(|is_wanted| {
+        let wanted = on_port.iter().filter(|(at, _)| is_wanted(at.ip()));
+        wanted.map(|(_, inode)| *inode).collect()
+    });
+    let mut found = chosen.filter(|found: &BTreeSet<u64>| !found.is_empty());
+    found.next().unwrap_or_default()
 }
 
 /// The sockets that listen on `port`, of whichever address.

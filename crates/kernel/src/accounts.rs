@@ -101,17 +101,6 @@ pub fn process_cpu(pid: u32) -> Option<Nanos> {
     clock::read(clock_id).map(Nanos::from_nanos)
 }
 
-/// The most memory that this process has had resident. From /proc, because getrusage's figure also remembers the
-/// program that started this one.
-pub fn peak_rss_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
 /// CPU time of processes, divided by the kernel as in [`ThreadAccounts::user`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -230,11 +219,5 @@ mod tests {
         if let [Some(one), Some(other)] = waits {
             assert!(one + other > Nanos::from_millis(5), "{one:?} {other:?}");
         }
-    }
-
-    #[test]
-    fn the_peak_of_memory_includes_what_was_touched() {
-        let block = std::hint::black_box(vec![1u8; 64 << 20]);
-        assert!(peak_rss_bytes().unwrap() >= block.len() as u64);
     }
 }

@@ -19,6 +19,11 @@ pub fn realtime() -> Duration {
     Duration::from_nanos(read(libc::CLOCK_REALTIME).unwrap_or(0))
 }
 
+/// How long the machine has been up, with the time in which it was suspended: what processes' starts are counted from.
+pub fn since_boot() -> Nanos {
+    Nanos::from_nanos(read(libc::CLOCK_BOOTTIME).unwrap_or(0))
+}
+
 /// How long this machine has been suspended since its start: what CLOCK_BOOTTIME, which goes on meanwhile, is ahead of
 /// CLOCK_MONOTONIC, which stands still. Of some readings the one that was least disturbed: right to about 0.1 us, which
 /// is what two such times differ by when nothing has happened between them.
@@ -31,10 +36,13 @@ pub fn suspended() -> Nanos {
 /// How long a reading of both clocks took, and how far apart they were.
 fn suspension() -> (Nanos, Nanos) {
     let before = now();
-    let boot = read(libc::CLOCK_BOOTTIME).unwrap_or(0);
+    let boot = since_boot();
     let after = now();
     let middle = before + (after - before) / 2;
-    (after - before, Instant::from_nanos(boot) - middle)
+    (
+        after - before,
+        Instant::from_nanos(boot.as_nanos()) - middle,
+    )
 }
 
 /// What one reading of [`now`] costs: the median over a few thousand pairs of neighbouring readings. About 20 ns

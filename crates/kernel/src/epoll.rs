@@ -32,9 +32,9 @@ use crate::errno::Errno;
 use crate::files::File;
 use crate::listeners::Listeners;
 use crate::socket::Waiting;
-use crate::stamps::{Control, WallClock};
+use crate::stamps::WallClock;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
-use crate::{Token, clock, socket};
+use crate::{Token, clock, ring, socket};
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use units::{Instant, Nanos};
@@ -45,8 +45,6 @@ const BUFFER: usize = 64 * 1024;
 const EVENTS: usize = 1024;
 /// Full buffers in a row for one socket before the others have their turn.
 const FULL_READS: u8 = 8;
-/// Tokens are indices of a table; larger ones are refused rather than allocated for.
-const TOKENS: u32 = 1 << 20;
 
 const IN: u32 = libc::EPOLLIN as u32;
 const OUT: u32 = libc::EPOLLOUT as u32;
@@ -186,7 +184,7 @@ impl Epoll {
             buffer: vec![0; BUFFER].into_boxed_slice(),
             received: 0,
             stamp: Instant::ZERO,
-            wall: WallClock::new(),
+            wall: WallClock::default(),
             waits: 1,
             first: true,
             exact: true,
@@ -206,18 +204,9 @@ impl Epoll {
             .collect()
     }
 
-    /// The table's entry for a token that is to be used; EMFILE beyond the table's limit.
     fn vacant(&mut self, token: Token) -> Result<&mut Socket, Errno> {
-        if token.0 >= TOKENS {
-            return Err(Errno::EMFILE);
-        }
-        let index = token.0 as usize;
-        if index >= self.sockets.len() {
-            self.sockets.resize(index + 1, Socket::FREE);
-        }
-        let socket = &mut self.sockets[index];
-        assert!(socket.state == State::Free, "{token:?} is in use");
-        Ok(socket)
+        let is_free = |socket: &Socket| socket.state == State::Free;
+        ring::vacant(&mut self.sockets, token, Socket::FREE, is_free)
     }
 
     /// Gives `fd` to `token` and registers it, once and for everything.
@@ -350,9 +339,8 @@ impl Epoll {
     }
 
     fn receive_stamped(&mut self, fd: RawFd) -> Result<usize, Errno> {
-        let mut control = Control::new();
-        let length = socket::receive_with(fd, &mut self.buffer, &mut control)?;
-        if let Some(stamp) = control.stamp() {
+        let (length, stamp) = socket::receive_stamped(fd, &mut self.buffer)?;
+        if let Some(stamp) = stamp {
             self.stamp = self.wall.instant(stamp);
         }
         Ok(length)

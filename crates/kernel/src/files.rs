@@ -24,9 +24,12 @@
 use crate::Errno;
 use libc::c_int;
 use std::ffi::CString;
+use std::fs;
+use std::io::ErrorKind;
 use std::mem::zeroed;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,12 +38,12 @@ const WALKS: u32 = 16;
 
 /// A folder out of which no path leads.
 #[derive(Debug)]
-pub struct Root(OwnedFd);
+pub struct Root(fs::File);
 
 /// An open file, for reading.
 #[derive(Debug)]
 pub struct File {
-    fd: OwnedFd,
+    file: fs::File,
     facts: Facts,
 }
 
@@ -98,7 +101,7 @@ impl Root {
         // SAFETY: the path is a live C string.
         let fd = Errno::check(unsafe { libc::open(path.as_ptr(), flags) })?;
         // SAFETY: the descriptor is new, so nothing else owns it.
-        let root = Root(unsafe { OwnedFd::from_raw_fd(fd) });
+        let root = Root(unsafe { fs::File::from_raw_fd(fd) });
         // Tried once, so that it fails now and not at the first request.
         root.walk(c".".to_owned(), flags)?;
         Ok(root)
@@ -111,12 +114,12 @@ impl Root {
     /// and so on; EINVAL for a path with a zero byte in it.
     pub fn file(&self, relative: &[u8]) -> Result<File, Errno> {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-        let fd = self.walk(text(relative)?, flags)?;
-        let facts = facts(fd.as_raw_fd())?;
-        Ok(File { fd, facts })
+        let file = self.walk(text(relative)?, flags)?;
+        let facts = facts(&file)?;
+        Ok(File { file, facts })
     }
 
-    fn walk(&self, path: CString, flags: c_int) -> Result<OwnedFd, Errno> {
+    fn walk(&self, path: CString, flags: c_int) -> Result<fs::File, Errno> {
         // SAFETY: open_how is plain old data; all zeroes is a valid value of it.
         let mut how: libc::open_how = unsafe { zeroed() };
         how.flags = flags as u64;
@@ -134,7 +137,7 @@ impl Root {
             };
             match Errno::check(answer as c_int) {
                 // SAFETY: the descriptor is new, so nothing else owns it.
-                Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+                Ok(fd) => return Ok(unsafe { fs::File::from_raw_fd(fd) }),
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
                 Err(error) => return Err(error),
             }
@@ -154,7 +157,7 @@ impl File {
     /// # Errors
     /// EIO or ESTALE, of file systems that are elsewhere.
     pub fn facts_now(&self) -> Result<Facts, Errno> {
-        facts(self.fd.as_raw_fd())
+        facts(&self.file)
     }
 
     /// Reads from `offset` on as much as comes at once; zero is the end.
@@ -162,14 +165,11 @@ impl File {
     /// # Errors
     /// What pread said: EIO, EISDIR for a folder, ...
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let (fd, offset) = (self.fd.as_raw_fd(), position(offset)?);
+        position(offset)?;
         loop {
-            // SAFETY: pointer and length are those of a live, exclusive slice.
-            let got =
-                unsafe { libc::pread64(fd, buffer.as_mut_ptr().cast(), buffer.len(), offset) };
-            match Errno::check_size(got as libc::ssize_t) {
-                Err(Errno::EINTR) => {}
-                other => return other,
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return Ok(other?),
             }
         }
     }
@@ -187,21 +187,16 @@ impl File {
     }
 
     /// Reads all of `buffer`; ENODATA when the file ends before that.
-    pub(crate) fn fill(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Errno> {
-        while !buffer.is_empty() {
-            match self.read_at(offset, buffer)? {
-                0 => return Err(Errno::ENODATA),
-                got => {
-                    offset += got as u64;
-                    buffer = &mut buffer[got..];
-                }
-            }
-        }
-        Ok(())
+    pub(crate) fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        let filled = self.file.read_exact_at(buffer, offset);
+        filled.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Errno::ENODATA,
+            _ => error.into(),
+        })
     }
 
     pub(crate) fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.file.as_raw_fd()
     }
 }
 
@@ -215,24 +210,21 @@ fn text(path: &[u8]) -> Result<CString, Errno> {
     CString::new(path).map_err(|_| Errno::EINVAL)
 }
 
-fn facts(fd: RawFd) -> Result<Facts, Errno> {
-    // SAFETY: stat is plain old data; all zeroes is a valid value of it.
-    let mut stat: libc::stat64 = unsafe { zeroed() };
-    // SAFETY: `stat` outlives the call and is what the call fills.
-    Errno::check(unsafe { libc::fstat64(fd, &mut stat) })?;
-    let kind = match stat.st_mode & libc::S_IFMT {
-        libc::S_IFREG => Kind::Regular,
-        libc::S_IFDIR => Kind::Folder,
+fn facts(file: &fs::File) -> Result<Facts, Errno> {
+    let stat = file.metadata()?;
+    let kind = match (stat.is_file(), stat.is_dir()) {
+        (true, _) => Kind::Regular,
+        (_, true) => Kind::Folder,
         _ => Kind::Other,
     };
     Ok(Facts {
         kind,
-        size: stat.st_size.max(0) as u64,
-        modified: since_1970(stat.st_mtime, stat.st_mtime_nsec),
-        changed: since_1970(stat.st_ctime, stat.st_ctime_nsec),
-        links: stat.st_nlink as u64,
-        inode: stat.st_ino,
-        device: stat.st_dev,
+        size: stat.size(),
+        modified: since_1970(stat.mtime(), stat.mtime_nsec()),
+        changed: since_1970(stat.ctime(), stat.ctime_nsec()),
+        links: stat.nlink(),
+        inode: stat.ino(),
+        device: stat.dev(),
     })
 }
 

@@ -23,7 +23,7 @@ pub use piped::{Message, Piped};
 
 use crate::accounts::Usage;
 use crate::limits;
-pub use family::{Census, Process, Stat, Ticks, all, newest, pids, span_of, ticks_of};
+pub use family::{Census, Process, Sampling, Stat, Ticks, newest, pids, span_of, ticks_of};
 use guardian::Guardian;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -33,6 +33,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+pub use tree::belonging;
 use tree::{Tree, living};
 use units::Nanos;
 
@@ -79,7 +80,6 @@ pub struct Child {
     status: Option<ExitStatus>,
     /// CPU time of those that we have reaped.
     reaped: Usage,
-    stopped: bool,
 }
 
 impl Child {
@@ -110,7 +110,6 @@ impl Child {
             guardian: Some(guardian),
             status: None,
             reaped: Usage::default(),
-            stopped: false,
         })
     }
 
@@ -121,13 +120,13 @@ impl Child {
 
     /// All living processes of the family.
     pub fn pids(&mut self) -> Vec<u32> {
-        living(&self.sample())
+        living(&self.sample(Sampling::Full))
     }
 
     /// The CPU time of the whole family so far: of those that are there by their exact clocks, with what they have
     /// reaped themselves (that in ticks, of 10 ms as a rule), and of those that we have reaped.
     pub fn cpu(&mut self) -> Nanos {
-        let there: Nanos = self.sample().iter().map(Stat::cpu).sum();
+        let there: Nanos = self.sample(Sampling::Full).iter().map(Stat::cpu).sum();
         there + self.reaped.cpu()
     }
 
@@ -159,7 +158,7 @@ impl Child {
     /// Ends the whole family: SIGTERM to each, and when `grace` is over, SIGKILL until none is left. All are reaped.
     /// Called again it does nothing.
     pub fn stop(&mut self, grace: Nanos) -> Ending {
-        if self.stopped {
+        if self.guardian.is_none() {
             return Ending::Asked;
         }
         let ending = if self.end(libc::SIGTERM, grace).is_empty() {
@@ -177,7 +176,7 @@ impl Child {
     fn end(&mut self, signal: libc::c_int, patience: Nanos) -> Vec<u32> {
         let leader = self.leader;
         let ended = |stat: &Stat| stat.zombie && stat.process == leader;
-        tree::end(|| self.sample(), ended, signal, patience)
+        tree::end(|| self.sample(Sampling::Full), ended, signal, patience)
     }
 
     fn finish(&mut self) {
@@ -185,29 +184,15 @@ impl Child {
             self.status = Some(status);
             self.reaped.add(cost);
         }
-        self.stopped = true;
         self.guardian = None;
     }
 
     /// The family as it is now, the living and the ended; orphans among the ended are reaped and left out.
-    pub fn sample(&mut self) -> Vec<Stat> {
-        if self.stopped {
+    pub fn sample(&mut self, sampling: Sampling) -> Vec<Stat> {
+        if self.guardian.is_none() {
             return Vec::new();
         }
-        let members = self.tree.sample();
-        self.without_orphans(members)
-    }
-
-    /// The same with less effort, soon after a full sample: strangers are taken as they were.
-    pub fn sample_again(&mut self) -> Vec<Stat> {
-        if self.stopped {
-            return Vec::new();
-        }
-        let members = self.tree.sample_again();
-        self.without_orphans(members)
-    }
-
-    fn without_orphans(&mut self, mut members: Vec<Stat>) -> Vec<Stat> {
+        let mut members = self.tree.sample(sampling);
         members.retain(|stat| !self.reap_orphan(stat));
         members
     }

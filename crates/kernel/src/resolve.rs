@@ -1,28 +1,17 @@
 //! From names to addresses, before a load begins: a lookup must never be part of a latency.
 
-use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use thiserror::Error;
 
 /// A name has no address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no address is known for `{host}` ({reason})")]
 pub struct ResolveError {
     /// The name.
     pub host: String,
     /// What the resolver said.
     pub reason: String,
 }
-
-impl fmt::Display for ResolveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no address is known for `{}` ({})",
-            self.host, self.reason
-        )
-    }
-}
-
-impl std::error::Error for ResolveError {}
 
 /// All addresses of `host` (a name, an IPv4 address, or an IPv6 address with or without brackets), in the order in
 /// which the system would try them, each once.

@@ -112,6 +112,27 @@ pub enum Closing {
     Reset,
 }
 
+/// Tokens are indices of a table; larger ones are refused rather than allocated for.
+pub(crate) const TOKENS: u32 = 1 << 20;
+
+/// The entry of a ring's `table` for a token that is to be used, which must be `free`; EMFILE beyond the table's limit.
+pub(crate) fn vacant<T: Clone>(
+    table: &mut Vec<T>,
+    token: Token,
+    free: T,
+    is_free: impl Fn(&T) -> bool,
+) -> Result<&mut T, Errno> {
+    if token.0 >= TOKENS {
+        return Err(Errno::EMFILE);
+    }
+    let index = token.0 as usize;
+    if index >= table.len() {
+        table.resize(index + 1, free);
+    }
+    assert!(is_free(&table[index]), "{token:?} is in use");
+    Ok(&mut table[index])
+}
+
 /// The kernel's interface as one thread sees it. See the module's text for the invariants.
 pub trait Ring {
     /// The clock: CLOCK_MONOTONIC, or virtual time.

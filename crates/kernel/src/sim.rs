@@ -43,15 +43,13 @@ pub use world::World;
 
 use crate::files::File;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
-use crate::{Ring, Token};
+use crate::{Ring, Token, ring};
 use action::Action;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
 
 /// Bytes that one `Received` carries at most, as on epoll.
 const BUFFER: usize = 64 * 1024;
-/// Tokens are indices of a table.
-const TOKENS: u32 = 1 << 20;
 /// What may happen within one wait before it is called endless.
 const ACTIONS: u32 = 10_000_000;
 
@@ -99,15 +97,7 @@ impl<P: Peer> Sim<P> {
     }
 
     fn vacant(&mut self, token: Token) -> Result<&mut u64, Errno> {
-        if token.0 >= TOKENS {
-            return Err(Errno::EMFILE);
-        }
-        let index = token.0 as usize;
-        if index >= self.table.len() {
-            self.table.resize(index + 1, 0);
-        }
-        assert!(self.table[index] == 0, "{token:?} is in use");
-        Ok(&mut self.table[index])
+        ring::vacant(&mut self.table, token, 0, |id| *id == 0)
     }
 
     fn id(&self, token: Token) -> u64 {

@@ -4,15 +4,15 @@
 //! table larger. Nothing here waits: sockets are opened non-blocking, but for those that only io_uring uses (which
 //! would take non-blocking for a wish to be told EAGAIN); all are closed on exec.
 
-use crate::address::Raw;
 use crate::files::{self, File};
-use crate::stamps::Control;
-use crate::{Address, ConnectOptions, Errno, ListenOptions};
+use crate::stamps::{self, Control};
+use crate::{Address, ConnectOptions, Errno, ListenOptions, address};
 use libc::c_int;
+use socket2::{SockAddr, Socket, Type};
 use std::fs::Permissions;
 use std::io::IoSlice;
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
@@ -34,90 +34,91 @@ pub(crate) enum Waiting {
 
 /// A new socket that has begun to connect.
 pub(crate) fn connect(to: &Address, options: &ConnectOptions) -> Result<RawFd, Errno> {
-    let raw = Raw::new(to)?;
-    let fd = open(raw.family(), Waiting::Never)?;
-    prepare(fd, to, options)
-        .and_then(|()| begin(fd, &raw))
-        .inspect_err(|_| close(fd))?;
-    Ok(fd)
-}
-
-/// A new socket that has everything but a connection, for io_uring to connect it to the address beside it.
-pub(crate) fn unconnected(to: &Address, options: &ConnectOptions) -> Result<(RawFd, Raw), Errno> {
-    let raw = Raw::new(to)?;
-    let fd = open(raw.family(), Waiting::ByRing)?;
-    prepare(fd, to, options).inspect_err(|_| close(fd))?;
-    Ok((fd, raw))
-}
-
-fn prepare(fd: RawFd, to: &Address, options: &ConnectOptions) -> Result<(), Errno> {
-    if let Address::Ip(_) = to {
-        if options.nodelay {
-            set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-        }
-        if let Some(source) = options.source {
-            // Where the option is missing, binding still works, with fewer ports.
-            let _ = set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
-            bind(fd, &Raw::new(&SocketAddr::new(source, 0).into())?)?;
-        }
-    }
-    Ok(())
-}
-
-fn begin(fd: RawFd, raw: &Raw) -> Result<(), Errno> {
-    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
-    match Errno::check(unsafe { libc::connect(fd, raw.as_ptr(), raw.length()) }) {
-        Ok(_) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(()),
+    let (socket, raw) = prepared(to, options, Waiting::Never)?;
+    match socket.connect(&raw).map_err(Errno::from) {
+        Ok(()) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(socket.into_raw_fd()),
         Err(error) => Err(error),
     }
 }
 
+/// A new socket that has everything but a connection, for io_uring to connect it to the address beside it.
+pub(crate) fn unconnected(
+    to: &Address,
+    options: &ConnectOptions,
+) -> Result<(RawFd, SockAddr), Errno> {
+    let (socket, raw) = prepared(to, options, Waiting::ByRing)?;
+    Ok((socket.into_raw_fd(), raw))
+}
+
+fn prepared(
+    to: &Address,
+    options: &ConnectOptions,
+    waiting: Waiting,
+) -> Result<(Socket, SockAddr), Errno> {
+    let raw = address::raw(to)?;
+    let socket = open(&raw, waiting)?;
+    if let Address::Ip(_) = to {
+        if options.nodelay {
+            socket.set_tcp_nodelay(true)?;
+        }
+        if let Some(source) = options.source {
+            // Where the option is missing, binding still works, with fewer ports.
+            let _ = set(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IP,
+                libc::IP_BIND_ADDRESS_NO_PORT,
+                1,
+            );
+            socket.bind(&SocketAddr::new(source, 0).into())?;
+        }
+    }
+    Ok((socket, raw))
+}
+
 /// A new listening socket, and where it listens.
 pub(crate) fn listen(at: &Address, options: &ListenOptions) -> Result<(RawFd, Address), Errno> {
-    let raw = Raw::new(at)?;
+    let raw = address::raw(at)?;
     if let Address::Unix(path) = at
         && is_stale(path, &raw)
     {
         // Should this fail, bind says EADDRINUSE, which is the better message.
         let _ = std::fs::remove_file(path);
     }
-    let fd = open(raw.family(), Waiting::Never)?;
-    let at = enter(fd, &raw, at, options).inspect_err(|_| close(fd))?;
-    Ok((fd, at))
-}
-
-fn enter(fd: RawFd, raw: &Raw, at: &Address, options: &ListenOptions) -> Result<Address, Errno> {
+    let socket = open(&raw, Waiting::Never)?;
     if let Address::Ip(_) = at {
-        set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-        set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
         // Accepted sockets inherit both, which saves system calls for each, and lets stamps be there for bytes that
         // come before their connection is accepted.
-        set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        socket.set_tcp_nodelay(true)?;
         if options.stamps {
-            set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            set(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_TIMESTAMPNS,
+                1,
+            )?;
         }
         if let Some(bytes) = options.send_buffer {
             // The kernel doubles it, for what it spends beside the bytes.
-            let half = c_int::try_from(bytes / 2).unwrap_or(c_int::MAX);
-            set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, half)?;
+            socket.set_send_buffer_size(bytes as usize / 2)?;
         }
     }
     match (at, options.mode) {
-        (Address::Unix(path), Some(mode)) => bind_with_mode(fd, raw, path, mode)?,
-        _ => bind(fd, raw)?,
+        (Address::Unix(path), Some(mode)) => bind_with_mode(&socket, &raw, path, mode)?,
+        _ => socket.bind(&raw)?,
     }
-    let backlog = c_int::try_from(options.backlog).unwrap_or(c_int::MAX);
-    // SAFETY: takes no memory of ours.
-    Errno::check(unsafe { libc::listen(fd, backlog) })?;
-    local_address(fd)
+    socket.listen(c_int::try_from(options.backlog).unwrap_or(c_int::MAX))?;
+    let at = address::read(&socket.local_addr()?)?;
+    Ok((socket.into_raw_fd(), at))
 }
 
 /// Binds to `path` so that its file has `mode`. What the socket itself has limits what the file begins with (unix(7)
 /// does not say so; Linux's unix_bind does it), and the umask may take more away, which is given back.
-fn bind_with_mode(fd: RawFd, raw: &Raw, path: &Path, mode: u32) -> Result<(), Errno> {
+fn bind_with_mode(socket: &Socket, raw: &SockAddr, path: &Path, mode: u32) -> Result<(), Errno> {
     // SAFETY: takes no memory of ours.
-    Errno::check(unsafe { libc::fchmod(fd, mode) })?;
-    bind(fd, raw)?;
+    Errno::check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) })?;
+    socket.bind(raw)?;
     Ok(std::fs::set_permissions(
         path,
         Permissions::from_mode(mode),
@@ -125,15 +126,12 @@ fn bind_with_mode(fd: RawFd, raw: &Raw, path: &Path, mode: u32) -> Result<(), Er
 }
 
 /// Whether `path` is what a dead server left: a socket without a listener.
-fn is_stale(path: &Path, raw: &Raw) -> bool {
+fn is_stale(path: &Path, raw: &SockAddr) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let Ok(probe) = open(libc::AF_UNIX, Waiting::Never) else {
+    let Ok(probe) = open(raw, Waiting::Never) else {
         return false;
     };
-    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
-    let answer = Errno::check(unsafe { libc::connect(probe, raw.as_ptr(), raw.length()) });
-    close(probe);
-    is_socket && answer == Err(Errno::ECONNREFUSED)
+    is_socket && probe.connect(raw).map_err(Errno::from) == Err(Errno::ECONNREFUSED)
 }
 
 /// Succeeds if no socket listens at `at`. Listeners of rings can share a port, so two servers could, too, each with a part
@@ -143,7 +141,7 @@ fn is_stale(path: &Path, raw: &Raw) -> bool {
 /// EADDRINUSE when one listens, or when there is a file at the path that no listener may replace; what else bind
 /// says (EADDRNOTAVAIL, EACCES, ...).
 pub fn is_free(at: &Address) -> Result<(), Errno> {
-    let raw = Raw::new(at)?;
+    let raw = address::raw(at)?;
     if let Address::Unix(path) = at {
         let is_there = std::fs::symlink_metadata(path).is_ok();
         return match is_there && !is_stale(path, &raw) {
@@ -151,11 +149,10 @@ pub fn is_free(at: &Address) -> Result<(), Errno> {
             false => Ok(()),
         };
     }
-    let fd = open(raw.family(), Waiting::Never)?;
+    let socket = open(&raw, Waiting::Never)?;
     // With it, connections that are still under way from an earlier listener do not count.
-    let answer = set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).and_then(|()| bind(fd, &raw));
-    close(fd);
-    answer
+    socket.set_reuse_address(true)?;
+    Ok(socket.bind(&raw)?)
 }
 
 /// One waiting connection of the listening socket `fd`, if there is one, and its peer's address.
@@ -165,12 +162,15 @@ pub(crate) fn accept(
 ) -> Result<Option<(RawFd, Option<SocketAddr>)>, Errno> {
     let flags = waiting.flags();
     for _ in 0..ABORTED {
-        let mut raw = Raw::empty();
-        let (address, length) = raw.parts_mut();
-        // SAFETY: both point into `raw`, and the length says how much room there is.
-        let answer = unsafe { libc::accept4(fd, address, length, flags) };
-        match Errno::check(answer) {
-            Ok(accepted) => return Ok(Some((accepted, raw.ip()))),
+        // SAFETY: both point to room for an address, and the length says how much; the call fills them.
+        let accepted = unsafe {
+            SockAddr::try_init(|address, length| {
+                let accepted = libc::accept4(fd, address.cast(), length, flags);
+                Ok(Errno::check(accepted)?)
+            })
+        };
+        match accepted.map_err(Errno::from) {
+            Ok((accepted, peer)) => return Ok(Some((accepted, peer.as_socket()))),
             Err(Errno::EAGAIN) => return Ok(None),
             Err(error) if !gone(error) => return Err(error),
             Err(_) => {}
@@ -199,16 +199,10 @@ pub(crate) fn send(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
 }
 
 fn send_one(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
-    loop {
-        // SAFETY: pointer and length are those of a live slice.
-        let sent =
-            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-        match Errno::check_size(sent) {
-            Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => return Ok(0),
-            other => return other,
-        }
-    }
+    let (start, length) = (bytes.as_ptr().cast(), bytes.len());
+    // SAFETY: pointer and length are those of a live slice.
+    let send = || unsafe { libc::send(fd, start, length, libc::MSG_NOSIGNAL) };
+    taken(uninterrupted(send))
 }
 
 fn send_several(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
@@ -217,15 +211,9 @@ fn send_several(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
     // IoSlice is documented to have the layout of iovec; the kernel only reads through it.
     message.msg_iov = slices.as_ptr().cast_mut().cast();
     message.msg_iovlen = slices.len() as _;
-    loop {
-        // SAFETY: the message's only pointer is to live slices.
-        let sent = unsafe { libc::sendmsg(fd, &message, libc::MSG_NOSIGNAL) };
-        match Errno::check_size(sent) {
-            Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => return Ok(0),
-            other => return other,
-        }
-    }
+    // SAFETY: the message's only pointer is to live slices.
+    let send = || unsafe { libc::sendmsg(fd, &message, libc::MSG_NOSIGNAL) };
+    taken(uninterrupted(send))
 }
 
 /// More slices than one call takes: as many calls as it needs, until one takes less than it was given. An error
@@ -289,40 +277,48 @@ fn copy_file(fd: RawFd, file: &File, offset: u64, count: usize) -> Result<usize,
 /// Receives into `buffer`; zero is the end of the stream, EAGAIN that nothing is there.
 #[inline]
 pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (start, length) = (buffer.as_mut_ptr().cast(), buffer.len());
+    // SAFETY: pointer and length are those of a live, exclusive slice.
+    uninterrupted(|| unsafe { libc::recv(fd, start, length, 0) })
+}
+
+/// As [`receive`], with the kernel's stamp in nanoseconds of CLOCK_REALTIME, if it gave one.
+pub(crate) fn receive_stamped(fd: RawFd, buffer: &mut [u8]) -> Result<(usize, Option<u64>), Errno> {
+    let mut control = Control::default();
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    message.msg_control = control.0.as_mut_ptr().cast();
+    let got = uninterrupted(|| {
+        message.msg_controllen = size_of::<Control>() as _;
+        // SAFETY: every pointer in the message is to something live and exclusive, of the length beside it.
+        unsafe { libc::recvmsg(fd, &mut message, 0) }
+    })?;
+    let length = (message.msg_controllen as usize).min(size_of::<Control>());
+    Ok((got, stamps::read(&control.0[..length])))
+}
+
+/// Repeats a call for as long as signals interrupt it.
+#[inline]
+fn uninterrupted(mut call: impl FnMut() -> libc::ssize_t) -> Result<usize, Errno> {
     loop {
-        // SAFETY: pointer and length are those of a live, exclusive slice.
-        let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        match Errno::check_size(got) {
+        match Errno::check_size(call()) {
             Err(Errno::EINTR) => {}
             other => return other,
         }
     }
 }
 
-/// As [`receive`], with what the kernel says beside the bytes.
-pub(crate) fn receive_with(
-    fd: RawFd,
-    buffer: &mut [u8],
-    control: &mut Control,
-) -> Result<usize, Errno> {
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
-    loop {
-        // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-        let space = control.space();
-        (message.msg_control, message.msg_controllen) =
-            (space.as_mut_ptr().cast(), space.len() as _);
-        // SAFETY: every pointer in the message is to something live and exclusive, of the length beside it.
-        let got = unsafe { libc::recvmsg(fd, &mut message, 0) };
-        control.filled(message.msg_controllen as usize);
-        match Errno::check_size(got) {
-            Err(Errno::EINTR) => {}
-            other => return other,
-        }
+/// What a send comes to that does not wait: nothing is taken where it would have to.
+#[inline]
+fn taken(answer: Result<usize, Errno>) -> Result<usize, Errno> {
+    match answer {
+        Err(Errno::EAGAIN) => Ok(0),
+        other => other,
     }
 }
 
@@ -406,23 +402,12 @@ impl Waiting {
     }
 }
 
-fn open(family: c_int, waiting: Waiting) -> Result<RawFd, Errno> {
-    let kind = libc::SOCK_STREAM | waiting.flags();
-    // SAFETY: takes no memory of ours.
-    Errno::check(unsafe { libc::socket(family, kind, 0) })
-}
-
-fn bind(fd: RawFd, raw: &Raw) -> Result<(), Errno> {
-    // SAFETY: `raw` outlives the call, and its length is that of the address in it.
-    Errno::check(unsafe { libc::bind(fd, raw.as_ptr(), raw.length()) }).map(drop)
-}
-
-fn local_address(fd: RawFd) -> Result<Address, Errno> {
-    let mut raw = Raw::empty();
-    let (address, length) = raw.parts_mut();
-    // SAFETY: both point into `raw`, and the length says how much room there is.
-    Errno::check(unsafe { libc::getsockname(fd, address, length) })?;
-    raw.address()
+fn open(at: &SockAddr, waiting: Waiting) -> Result<Socket, Errno> {
+    let kind = match waiting {
+        Waiting::Never => Type::STREAM.nonblocking(),
+        Waiting::ByRing => Type::STREAM,
+    };
+    Ok(Socket::new(at.domain(), kind, None)?) // closed on exec
 }
 
 fn set(fd: RawFd, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {
@@ -439,6 +424,7 @@ fn set_value<T>(fd: RawFd, level: c_int, option: c_int, value: &T) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::FromRawFd;
 
     fn option(fd: RawFd, level: c_int, option: c_int) -> c_int {
         let mut value: c_int = -1;
@@ -544,15 +530,13 @@ mod tests {
             source: Some("127.0.0.77".parse().unwrap()),
             nodelay: false,
         };
-        let client = connect(&at, &options).unwrap();
-        let Address::Ip(from) = local_address(client).unwrap() else {
-            panic!("not an IP socket");
-        };
+        // SAFETY: the descriptor is new, so nothing else owns it.
+        let client = unsafe { Socket::from_raw_fd(connect(&at, &options).unwrap()) };
+        let from = client.local_addr().unwrap().as_socket().unwrap();
         assert_eq!(from.ip().to_string(), "127.0.0.77");
         assert_ne!(from.port(), 0);
-        let late = option(client, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
-        assert_eq!(late, 1);
-        close(client);
+        let late = libc::IP_BIND_ADDRESS_NO_PORT;
+        assert_eq!(option(client.as_raw_fd(), libc::IPPROTO_IP, late), 1);
         close(listener);
     }
 

@@ -19,40 +19,14 @@ const FRESH: Nanos = Nanos::from_millis(100);
 /// Brackets of which the narrowest is taken: an interrupt in one of them does not matter.
 const BRACKETS: usize = 5;
 
-/// Room for what the kernel says beside bytes; a stamp takes 32 bytes of it. Eight are what its parts are aligned to.
-const SPACE: usize = 64;
 /// Where the parts of such a message are: how long it is (8 bytes), level and kind (4 each), seconds, nanoseconds.
 const HEADER: usize = size_of::<libc::cmsghdr>();
 const STAMP: usize = HEADER + size_of::<libc::timespec>();
 
-/// What the kernel said beside the bytes of one receive.
-#[repr(C, align(8))]
-pub(crate) struct Control {
-    bytes: [u8; SPACE],
-    length: usize,
-}
-
-impl Control {
-    pub(crate) fn new() -> Control {
-        Control {
-            bytes: [0; SPACE],
-            length: 0,
-        }
-    }
-
-    pub(crate) fn space(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
-
-    pub(crate) fn filled(&mut self, length: usize) {
-        self.length = length.min(SPACE);
-    }
-
-    /// Nanoseconds of CLOCK_REALTIME, if the kernel gave a stamp.
-    pub(crate) fn stamp(&self) -> Option<u64> {
-        read(&self.bytes[..self.length])
-    }
-}
+/// Room for what the kernel says beside the bytes of one receive; a stamp takes 32 bytes of it.
+#[derive(Default)]
+#[repr(align(8))]
+pub(crate) struct Control(pub(crate) [u8; 32]);
 
 /// The stamp in a kernel's control message, of which there is one at most, because nothing else was asked for.
 pub(crate) fn read(control: &[u8]) -> Option<u64> {
@@ -70,7 +44,7 @@ pub(crate) fn read(control: &[u8]) -> Option<u64> {
 }
 
 /// The difference between the wall clock and the monotonic one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct WallClock {
     /// Nanoseconds that the wall clock is ahead: some fifty years.
     ahead: i128,
@@ -78,13 +52,6 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
-    pub(crate) fn new() -> WallClock {
-        WallClock {
-            ahead: 0,
-            sampled: None,
-        }
-    }
-
     /// The instant of a stamp that was read just now.
     pub(crate) fn instant(&mut self, stamp: u64) -> Instant {
         let now = clock::now();
@@ -157,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_wall_clock_is_converted_to_within_microseconds() {
-        let mut wall = WallClock::new();
+        let mut wall = WallClock::default();
         let best = (0..100)
             .map(|_| {
                 let before = clock::now();
@@ -171,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_wall_clock_that_is_set_does_harm_for_no_longer_than_a_sample_is_fresh() {
-        let mut wall = WallClock::new();
+        let mut wall = WallClock::default();
         let (stamp, now) = (clock::realtime().as_nanos() as u64, clock::now());
         let near = |at: Instant| at <= clock::now() && now - at.min(now) < Nanos::from_secs(1);
         assert!(near(wall.instant(stamp)));

@@ -39,12 +39,13 @@ use crate::listeners::Listeners;
 use crate::socket::{self, Waiting};
 use crate::stamps::WallClock;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
-use crate::{Token, clock};
+use crate::{Token, clock, ring};
 use buffers::{Buffers, Lent, Size};
 use io_uring::{cqueue, opcode, squeue, types};
 use link::{Link, Operation, Phase, Spare};
 use name::Name;
 use queue::Queue;
+use socket2::SockAddr;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
 
@@ -56,8 +57,6 @@ const RECEIVE: Size = Size {
 };
 /// Completions that one wait takes at most.
 const EVENTS: usize = 1024;
-/// Tokens are indices of a table; larger ones are refused rather than allocated for.
-const TOKENS: u32 = 1 << 20;
 /// How long a closed socket may wait for its peer to acknowledge what was sent.
 const LINGER_MILLIS: i32 = 60_000;
 /// How often, and how long each time, the end waits for cancelled operations.
@@ -81,7 +80,7 @@ pub struct Uring {
     quiet: Vec<u32>,
     spare: Spare,
     /// Addresses of connects that the kernel has not seen yet. Its memory never moves.
-    addresses: Vec<crate::address::Raw>,
+    addresses: Vec<SockAddr>,
     /// What the last wait found, `seen` of which were begun.
     events: Vec<cqueue::Entry>,
     seen: usize,
@@ -118,7 +117,7 @@ impl Uring {
             tokens: Vec::new(),
             dirty: Vec::new(),
             quiet: Vec::new(),
-            spare: Spare::new(),
+            spare: Spare::default(),
             addresses: Vec::with_capacity(queue::SUBMISSIONS as usize),
             events: Vec::with_capacity(EVENTS),
             seen: 0,
@@ -126,28 +125,19 @@ impl Uring {
             late: Vec::new(),
             resumed: Vec::new(),
             stamp: Instant::ZERO,
-            wall: WallClock::new(),
+            wall: WallClock::default(),
             listeners: Listeners::default(),
         })
     }
 
-    /// Sees to it that the table has an entry for a token that is to be used; EMFILE beyond the table's limit.
     fn vacant(&mut self, token: Token) -> Result<(), Errno> {
-        if token.0 >= TOKENS {
-            return Err(Errno::EMFILE);
-        }
-        let index = token.0 as usize;
-        if index >= self.tokens.len() {
-            self.tokens.resize(index + 1, NONE);
-        }
-        assert!(self.tokens[index] == NONE, "{token:?} is in use");
-        Ok(())
+        ring::vacant(&mut self.tokens, token, NONE, |index| *index == NONE).map(drop)
     }
 
     /// Gives `fd` to `token`.
     fn settle(&mut self, token: Token, fd: i32, phase: Phase) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.links.push(Link::FREE);
+            self.links.push(Link::free());
             self.links.len() as u32 - 1
         });
         let link = self.at(index);
@@ -193,7 +183,7 @@ impl Uring {
         unsafe { self.begin(index, Operation::Poll, entry) };
     }
 
-    fn begin_connect(&mut self, index: u32, to: crate::address::Raw) {
+    fn begin_connect(&mut self, index: u32, to: SockAddr) {
         if self.addresses.len() == self.addresses.capacity() {
             // The kernel copies an address when it takes the operation.
             self.queue.submit();
@@ -202,7 +192,7 @@ impl Uring {
         self.addresses.push(to);
         let (fd, to) = (types::Fd(self.at(index).fd), self.addresses.last());
         let to = to.expect("it was just pushed");
-        let entry = opcode::Connect::new(fd, to.as_ptr(), to.length()).build();
+        let entry = opcode::Connect::new(fd, to.as_ptr().cast(), to.len()).build();
         // SAFETY: the address stays where it is until the operation is with the kernel: the list does not grow.
         unsafe { self.begin(index, Operation::Connect, entry) };
     }
@@ -384,11 +374,11 @@ impl Ring for Uring {
 
     fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.vacant(token)?;
-        let door = self.fd(listener);
-        let accepted = match socket::accept(door, Waiting::ByRing) {
+        let listening = self.fd(listener);
+        let accepted = match socket::accept(listening, Waiting::ByRing) {
             Err(Errno::EMFILE) => {
                 self.queue.submit();
-                socket::accept(door, Waiting::ByRing)
+                socket::accept(listening, Waiting::ByRing)
             }
             other => other,
         }?;

@@ -2,8 +2,10 @@
 
 use super::waiting::millis_up;
 use super::*;
+use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 
 fn slice(bytes: &[u8]) -> [IoSlice<'_>; 1] {
@@ -113,15 +115,12 @@ fn a_refused_port_fails_the_connect() {
 
 /// A socket with a port of its own that does not listen.
 fn bound() -> (RawFd, Address) {
-    let mut raw = crate::address::Raw::new(&"127.0.0.1:0".parse().unwrap()).unwrap();
-    // SAFETY: takes no memory of ours.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) };
-    // SAFETY: `raw` holds an address of its own length.
-    assert_eq!(unsafe { libc::bind(fd, raw.as_ptr(), raw.length()) }, 0);
-    let (address, length) = raw.parts_mut();
-    // SAFETY: both point into `raw`.
-    assert_eq!(unsafe { libc::getsockname(fd, address, length) }, 0);
-    (fd, raw.address().unwrap())
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket
+        .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+        .unwrap();
+    let at = socket.local_addr().unwrap().as_socket().unwrap();
+    (socket.into_raw_fd(), Address::Ip(at))
 }
 
 #[test]
@@ -235,9 +234,12 @@ fn a_unix_socket_is_removed_with_its_listener() {
 fn a_token_beyond_the_table_is_refused() {
     let mut ring = Epoll::new().unwrap();
     let to = "127.0.0.1:9".parse().unwrap();
-    let answer = ring.connect(Token(TOKENS), &to, &ConnectOptions::default());
+    let answer = ring.connect(Token(ring::TOKENS), &to, &ConnectOptions::default());
     assert_eq!(answer, Err(Errno::EMFILE));
-    assert_eq!(ring.send(Token(TOKENS), &slice(b"x")), Err(Errno::EBADF));
+    assert_eq!(
+        ring.send(Token(ring::TOKENS), &slice(b"x")),
+        Err(Errno::EBADF)
+    );
 }
 
 #[test]

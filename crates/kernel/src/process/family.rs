@@ -2,7 +2,7 @@
 
 use crate::Errno;
 use crate::accounts::{self, Usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -170,30 +170,32 @@ pub fn pids() -> Vec<u32> {
     entries.flatten().filter_map(pid).collect()
 }
 
-/// All processes that can be seen.
-pub fn all() -> Vec<Stat> {
-    pids().into_iter().filter_map(Stat::read).collect()
-}
-
 /// All processes as last read, so that a second sample need not read again what cannot have changed.
 #[derive(Debug, Default)]
 pub struct Census {
     stats: BTreeMap<u32, Stat>,
 }
 
-impl Census {
-    /// All processes that can be seen, read anew.
-    pub fn all(&mut self) -> Vec<Stat> {
-        self.stats.clear();
-        self.again(|_| true)
-    }
+/// Which processes a [`Census`] reads again.
+#[derive(Debug, Clone, Copy)]
+pub enum Sampling {
+    /// All of them.
+    Full,
+    /// Those that are known to belong to the sampled server, and new ones; all others are taken as they were. (Should a
+    /// number have been given to another process since, that one is taken for the former until the next full sample.)
+    Known,
+}
 
-    /// The same with less effort: a process that was there and is not `wanted` is taken as it was. (Should its number have
-    /// been given to another since, that one is taken for it until the next full sample.)
-    pub fn again(&mut self, wanted: impl Fn(u32) -> bool) -> Vec<Stat> {
+impl Census {
+    /// All processes that can be seen; those that are `known` are read with either kind of sampling.
+    pub fn sample(&mut self, sampling: Sampling, known: &BTreeSet<Process>) -> Vec<Stat> {
+        let is_kept = |stat: &&Stat| match sampling {
+            Sampling::Full => false,
+            Sampling::Known => !known.contains(&stat.process),
+        };
         let stats = pids().into_iter().filter_map(|pid| {
-            let known = self.stats.get(&pid).filter(|_| !wanted(pid)).copied();
-            known.or_else(|| Stat::read(pid))
+            let kept = self.stats.get(&pid).filter(is_kept).copied();
+            kept.or_else(|| Stat::read(pid))
         });
         self.stats = stats.map(|stat| (stat.process.pid, stat)).collect();
         self.stats.values().copied().collect()
@@ -300,14 +302,16 @@ mod tests {
     #[test]
     fn this_process_is_among_all() {
         let me = Stat::read(std::process::id()).unwrap();
-        assert!(all().iter().any(|stat| stat.process == me.process));
+        let all = Census::default().sample(Sampling::Full, &BTreeSet::new());
+        assert!(all.iter().any(|stat| stat.process == me.process));
     }
 
     #[test]
     fn a_second_look_reads_those_who_are_wanted_and_who_have_come() {
         let mut census = Census::default();
-        census.all();
+        census.sample(Sampling::Full, &BTreeSet::new());
         let me = std::process::id();
+        let known = BTreeSet::from([Stat::read(me).unwrap().process]);
         // What was read is replaced by what no file says.
         for stat in census.stats.values_mut() {
             stat.threads = u32::MAX;
@@ -316,13 +320,13 @@ mod tests {
             .arg("1000")
             .spawn()
             .unwrap();
-        let stats = census.again(|pid| pid == me);
+        let stats = census.sample(Sampling::Known, &known);
         let of = |pid: u32| stats.iter().find(|stat| stat.process.pid == pid).unwrap();
         assert!(of(me).threads < u32::MAX && of(sleeper.id()).threads == 1);
         assert_eq!(of(1).threads, u32::MAX);
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        let stats = census.again(|_| false);
+        let stats = census.sample(Sampling::Known, &BTreeSet::new());
         assert!(stats.iter().all(|stat| stat.process.pid != sleeper.id()));
     }
 

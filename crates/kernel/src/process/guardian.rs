@@ -9,7 +9,7 @@
 //! It is in a session of its own, so that neither a terminal nor a signal to our process group reaches it, and blocks
 //! every signal. It waits in one system call, so it costs no CPU time.
 
-use super::family::{self, Process, Stat};
+use super::family::{self, Process, Sampling, Stat};
 use super::tree::{Tree, end};
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
@@ -138,8 +138,13 @@ fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
     let born = Stat::read(std::process::id()).map_or(0, |stat| stat.process.start_ticks);
     let mut tree = Tree::new(leader(&leader_bytes), mark, born);
     let ended = |stat: &Stat| stat.zombie;
-    if !end(|| tree.sample(), ended, libc::SIGTERM, GRACE).is_empty() {
-        end(|| tree.sample(), ended, libc::SIGKILL, KILL_PATIENCE);
+    if !end(|| tree.sample(Sampling::Full), ended, libc::SIGTERM, GRACE).is_empty() {
+        end(
+            || tree.sample(Sampling::Full),
+            ended,
+            libc::SIGKILL,
+            KILL_PATIENCE,
+        );
     }
     // SAFETY: ends this process; nothing of ours is to be run at its exit.
     unsafe { libc::_exit(0) }

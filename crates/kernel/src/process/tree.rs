@@ -1,6 +1,6 @@
 //! Which processes belong to a started command, and the ending of them all.
 
-use super::family::{self, Census, Process, Stat};
+use super::family::{self, Census, Process, Sampling, Stat};
 use crate::clock;
 use std::collections::BTreeSet;
 use std::thread;
@@ -49,20 +49,12 @@ impl Tree {
     }
 
     /// All processes of the tree as they are now, the living and the ended.
-    pub(super) fn sample(&mut self) -> Vec<Stat> {
-        let all = self.census.all();
+    pub(super) fn sample(&mut self, sampling: Sampling) -> Vec<Stat> {
+        let all = self.census.sample(sampling, &self.known);
         self.members(&all)
     }
 
-    /// The same with less effort, soon after a full sample: strangers are taken as they were.
-    pub(super) fn sample_again(&mut self) -> Vec<Stat> {
-        let known: BTreeSet<u32> = self.known.iter().map(|process| process.pid).collect();
-        let all = self.census.again(|pid| known.contains(&pid));
-        self.members(&all)
-    }
-
-    /// Those of `all` that belong to the tree. Repeated until none is added, since parents may come after their
-    /// children in the list.
+    /// Those of `all` that belong to the tree.
     fn members(&mut self, all: &[Stat]) -> Vec<Stat> {
         let namesake = |leader: &Process| {
             let mut processes = all.iter().map(|stat| stat.process);
@@ -70,22 +62,28 @@ impl Tree {
         };
         // A number is given away again when its group and its session are empty: a namesake's are not ours.
         self.leader = self.leader.filter(|leader| !namesake(leader));
-        let mut members: Vec<Stat> = Vec::new();
-        let mut pids = BTreeSet::new();
-        loop {
-            let before = members.len();
-            for stat in all {
-                if !pids.contains(&stat.process.pid) && self.owns(stat, &pids) {
-                    pids.insert(stat.process.pid);
-                    members.push(*stat);
-                }
-            }
-            if members.len() == before {
-                break;
-            }
-        }
+        let members = belonging(all, |stat, pids| self.owns(stat, pids));
         self.known = members.iter().map(|stat| stat.process).collect();
         members
+    }
+}
+
+/// Returns the processes of `all` that belong to one family: `owns` says so of a process, given the numbers of those that
+/// are known to. Repeated until none is added, since parents may come after their children in the list.
+pub fn belonging(all: &[Stat], owns: impl Fn(&Stat, &BTreeSet<u32>) -> bool) -> Vec<Stat> {
+    let mut members: Vec<Stat> = Vec::new();
+    let mut pids = BTreeSet::new();
+    loop {
+        let before = members.len();
+        for stat in all {
+            if !pids.contains(&stat.process.pid) && owns(stat, &pids) {
+                pids.insert(stat.process.pid);
+                members.push(*stat);
+            }
+        }
+        if members.len() == before {
+            return members;
+        }
     }
 }
 

@@ -24,8 +24,9 @@ pub(super) const PIECE: usize = 64 * 1024;
 /// Buffers up to this size stay with their link; larger ones are shared.
 pub(super) const SMALL: usize = 4096;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
+    #[default]
     Free,
     Connecting,
     Open,
@@ -61,6 +62,7 @@ impl Operation {
     ];
 }
 
+#[derive(Default)]
 pub(super) struct Link {
     pub fd: RawFd,
     pub token: Option<Token>,
@@ -92,22 +94,13 @@ pub(super) struct Link {
 pub(super) type Withheld = VecDeque<(Vec<u8>, Instant)>;
 
 impl Link {
-    pub(super) const FREE: Link = Link {
-        fd: -1,
-        token: None,
-        phase: Phase::Free,
-        under_way: 0,
-        quiet: false,
-        stamps: false,
-        short: false,
-        ends: false,
-        broken: None,
-        generation: 0,
-        sending: Vec::new(),
-        sent: 0,
-        gathering: Vec::new(),
-        withheld: None,
-    };
+    /// A place without a socket.
+    pub(super) fn free() -> Link {
+        Link {
+            fd: -1,
+            ..Link::default()
+        }
+    }
 
     pub(super) fn has(&self, operation: Operation) -> bool {
         self.under_way & operation as u8 != 0
@@ -149,20 +142,17 @@ impl Link {
             generation: self.generation.wrapping_add(1),
             sending: std::mem::take(&mut self.sending),
             gathering: std::mem::take(&mut self.gathering),
-            ..Link::FREE
+            ..Link::free()
         };
     }
 }
 
 /// Large buffers that are not in use. Their number is bounded; more are made and freed as they are needed.
+#[derive(Default)]
 pub(super) struct Spare(Vec<Vec<u8>>);
 
 impl Spare {
     const MAX: usize = 16;
-
-    pub(super) fn new() -> Spare {
-        Spare(Vec::new())
-    }
 
     /// Copies what fits of `slices` to the end of `to`, and says how much that was.
     #[inline]

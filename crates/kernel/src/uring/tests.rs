@@ -442,9 +442,12 @@ fn a_token_beyond_the_table_is_refused() {
         return;
     };
     let to = "127.0.0.1:9".parse().unwrap();
-    let answer = ring.connect(Token(TOKENS), &to, &ConnectOptions::default());
+    let answer = ring.connect(Token(ring::TOKENS), &to, &ConnectOptions::default());
     assert_eq!(answer, Err(Errno::EMFILE));
-    assert_eq!(ring.send(Token(TOKENS), &slice(b"x")), Err(Errno::EBADF));
+    assert_eq!(
+        ring.send(Token(ring::TOKENS), &slice(b"x")),
+        Err(Errno::EBADF)
+    );
 }
 
 #[test]
