@@ -32,12 +32,6 @@ pub(crate) struct Accounts {
     pub(crate) sampled: Option<Sampled>,
 }
 
-/// Both parts, if both are known.
-fn sampled(user: Option<Nanos>, kernel: Option<Nanos>) -> Option<Sampled> {
-    user.zip(kernel)
-        .map(|(user, kernel)| Sampled { user, kernel })
-}
-
 impl Cgroup {
     /// The group that is called `path`: a folder of its own, or its name below where groups are mounted.
     pub(crate) fn named(root: &Root, path: &Path) -> Option<Cgroup> {
@@ -90,22 +84,21 @@ impl Cgroup {
 
     /// What it has cost so far; none when it has gone, or keeps no accounts.
     pub(crate) fn accounts(&self, root: &Root) -> Option<Accounts> {
-        if self.is_v2 {
-            let text = root.text(self.folder.join("cpu.stat"))?;
-            let value = |name: &str| {
-                let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-                let (_, value) = lines.find(|(key, _)| *key == name)?;
-                value.trim().parse().ok().map(Nanos::from_micros)
-            };
-            return Some(Accounts {
-                cpu: value("usage_usec")?,
-                sampled: sampled(value("user_usec"), value("system_usec")),
-            });
-        }
-        let value = |name: &str| root.number(self.folder.join(name)).map(Nanos::from_nanos);
+        let stat = match self.is_v2 {
+            true => root.text(self.folder.join("cpu.stat"))?,
+            false => String::new(),
+        };
+        let value = |newer: &str, older: &str| match self.is_v2 {
+            true => keyed(&stat, newer).map(Nanos::from_micros),
+            false => root.number(self.folder.join(older)).map(Nanos::from_nanos),
+        };
+        let user = value("user_usec", "cpuacct.usage_user");
+        let kernel = value("system_usec", "cpuacct.usage_sys");
         Some(Accounts {
-            cpu: value("cpuacct.usage")?,
-            sampled: sampled(value("cpuacct.usage_user"), value("cpuacct.usage_sys")),
+            cpu: value("usage_usec", "cpuacct.usage")?,
+            sampled: user
+                .zip(kernel)
+                .map(|(user, kernel)| Sampled { user, kernel }),
         })
     }
 
@@ -130,6 +123,13 @@ impl Cgroup {
         }
         pids
     }
+}
+
+/// The number on the line of `text` that begins with `name` and a blank.
+fn keyed(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = lines.find(|(key, _)| *key == name)?;
+    value.trim().parse().ok()
 }
 
 /// What one number of KiB is in bytes, as `field` of a file such as smaps_rollup has it.

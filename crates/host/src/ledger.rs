@@ -186,21 +186,21 @@ fn edge(tree: &TreeSample) -> Nanos {
     there + tree.reaped.cpu()
 }
 
-/// What parents keep of their children, in ticks.
-fn kept(tree: &TreeSample) -> u64 {
-    let each = |sample: &ProcessSample| sample.stat.children.user + sample.stat.children.system;
-    tree.samples.iter().map(each).sum()
+/// What parents keep of their children.
+fn kept(tree: &TreeSample) -> Nanos {
+    let samples = tree.samples.iter();
+    samples.map(|sample| sample.stat.children.cpu()).sum()
 }
 
 /// User's and the kernel's parts at an edge.
 fn parts(tree: &TreeSample) -> Sampled {
-    let sum =
-        |of: fn(&Stat) -> u64| span_of(tree.samples.iter().map(|sample| of(&sample.stat)).sum());
-    let user = sum(|stat| stat.own.user + stat.children.user);
-    let system = sum(|stat| stat.own.system + stat.children.system);
+    let samples = tree.samples.iter();
+    let usages = samples.flat_map(|sample| [sample.stat.own, sample.stat.children]);
+    let mut sum = tree.reaped;
+    usages.for_each(|usage| sum.add(usage));
     Sampled {
-        user: user + tree.reaped.user,
-        kernel: system + tree.reaped.system,
+        user: sum.user,
+        kernel: sum.system,
     }
 }
 
@@ -216,7 +216,6 @@ pub(crate) fn sampled_between(first: Sampled, last: Sampled) -> Option<Sampled> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::process::Ticks;
 
     /// A process that started at tick `start`, whose clock shows `cpu` ms and which keeps `kept` ticks of its children.
     fn sample(pid: u32, start: u64, cpu: u64, kept: u64) -> ProcessSample {
@@ -324,6 +323,5 @@ mod tests {
         let between = sampled_between(ticks(10, 5), ticks(70, 25));
         assert_eq!(between, Some(ticks(60, 20)));
         assert_eq!(sampled_between(ticks(7, 0), ticks(6, 90)), None);
-        assert_eq!(Ticks::default().cpu(), Nanos::ZERO);
     }
 }

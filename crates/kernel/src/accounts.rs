@@ -124,7 +124,7 @@ impl Usage {
     }
 
     /// Adds another's.
-    pub(crate) fn add(&mut self, other: Usage) {
+    pub fn add(&mut self, other: Usage) {
         self.user += other.user;
         self.system += other.system;
     }

@@ -107,6 +107,24 @@ impl Entrance {
     }
 }
 
+/// The one byte that every message has.
+fn part(byte: &mut u8) -> libc::iovec {
+    libc::iovec {
+        iov_base: (&raw mut *byte).cast(),
+        iov_len: 1,
+    }
+}
+
+/// A message of `part` with room for descriptors. It points to both, which must outlive its use.
+fn message(part: &mut libc::iovec, control: &mut [u64; CONTROL]) -> libc::msghdr {
+    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut *part, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(control) as _;
+    message
+}
+
 /// Sends descriptors, with the one byte that every message has.
 fn send(to: RawFd, descriptors: &[RawFd]) -> Result<(), Errno> {
     if descriptors.len() > PASSED {
@@ -114,14 +132,9 @@ fn send(to: RawFd, descriptors: &[RawFd]) -> Result<(), Errno> {
     }
     let bytes = size_of_val(descriptors);
     let mut control = [0u64; CONTROL];
-    let mut part = libc::iovec {
-        iov_base: (&raw const *b"x").cast_mut().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
+    let mut byte = b'x';
+    let mut part = part(&mut byte);
+    let mut message = message(&mut part, &mut control);
     // SAFETY: CMSG_SPACE and CMSG_LEN only compute. `control` is aligned for a header and larger than one with PASSED
     // descriptors behind it, so what CMSG_FIRSTHDR and CMSG_DATA point to is in it.
     unsafe {
@@ -142,15 +155,8 @@ fn send(to: RawFd, descriptors: &[RawFd]) -> Result<(), Errno> {
 fn receive(from: RawFd, all: &mut Vec<OwnedFd>) -> bool {
     let mut control = [0u64; CONTROL];
     let mut byte = 0u8;
-    let mut part = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control) as _;
+    let mut part = part(&mut byte);
+    let mut message = message(&mut part, &mut control);
     let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
     // SAFETY: every pointer in the message is to something live and exclusive, of the length beside it.
     let got = unsafe { libc::recvmsg(from, &raw mut message, flags) };
@@ -181,11 +187,13 @@ fn receive(from: RawFd, all: &mut Vec<OwnedFd>) -> bool {
 /// # Errors
 /// What the system said.
 pub fn append(path: &Path) -> io::Result<File> {
-    File::options()
-        .append(true)
-        .create(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
+    open(path, libc::O_NONBLOCK)
+}
+
+fn open(path: &Path, flags: i32) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    options.custom_flags(flags).open(path)
 }
 
 /// As [`append`], but of what `path` itself names and nothing else does, so that a user who may write in its folder
@@ -194,11 +202,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// # Errors
 /// ELOOP for a symbolic link, and for a regular file with several hard links; otherwise as [`append`].
 pub fn append_unlinked(path: &Path) -> io::Result<File> {
-    let file = File::options()
-        .append(true)
-        .create(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
-        .open(path)?;
+    let file = open(path, libc::O_NONBLOCK | libc::O_NOFOLLOW)?;
     let facts = file.metadata()?;
     match facts.is_file() && facts.nlink() != 1 {
         true => Err(io::Error::from_raw_os_error(libc::ELOOP)),

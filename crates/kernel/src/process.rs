@@ -23,7 +23,7 @@ pub use piped::{Message, Piped};
 
 use crate::accounts::Usage;
 use crate::limits;
-pub use family::{Census, Process, Sampling, Stat, Ticks, newest, pids, span_of, ticks_of};
+pub use family::{Census, Process, Sampling, Stat, newest, pids, span_of, ticks_of};
 use guardian::Guardian;
 use std::collections::BTreeSet;
 use std::ffi::OsString;

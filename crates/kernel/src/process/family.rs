@@ -69,26 +69,10 @@ pub struct Stat {
     pub zombie: bool,
     /// Its threads; of a zombie one.
     pub threads: u32,
-    /// Its own CPU time in ticks, divided by the kernel.
-    pub own: Ticks,
+    /// Its own CPU time, each part cut off to whole ticks (of 10 ms as a rule).
+    pub own: Usage,
     /// That of the children that it has waited for, and of those that they had.
-    pub children: Ticks,
-}
-
-/// CPU time in ticks of 10 ms as a rule, each part cut off below.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ticks {
-    /// In code of its own.
-    pub user: u64,
-    /// In the kernel.
-    pub system: u64,
-}
-
-impl Ticks {
-    /// Both parts as a span.
-    pub fn cpu(self) -> Nanos {
-        span_of(self.user.saturating_add(self.system))
-    }
+    pub children: Usage,
 }
 
 impl Stat {
@@ -105,6 +89,10 @@ impl Stat {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        let usage = |index: usize| {
+            let (user, system) = (span_of(number(index)?), span_of(number(index + 1)?));
+            Some(Usage { user, system })
+        };
         Some(Stat {
             process: Process {
                 start_ticks: number(19)?,
@@ -115,14 +103,8 @@ impl Stat {
             session: number(3)? as u32,
             zombie: matches!(*fields.first()?, "Z" | "X"),
             threads: number(17)? as u32,
-            own: Ticks {
-                user: number(11)?,
-                system: number(12)?,
-            },
-            children: Ticks {
-                user: number(13)?,
-                system: number(14)?,
-            },
+            own: usage(11)?,
+            children: usage(13)?,
         })
     }
 
@@ -286,13 +268,13 @@ mod tests {
             session: 5,
             zombie: false,
             threads: 8,
-            own: Ticks {
-                user: 10,
-                system: 20,
+            own: Usage {
+                user: span_of(10),
+                system: span_of(20),
             },
-            children: Ticks {
-                user: 30,
-                system: 40,
+            children: Usage {
+                user: span_of(30),
+                system: span_of(40),
             },
         };
         assert_eq!(Stat::parse(text), Some(wanted));
