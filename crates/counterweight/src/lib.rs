@@ -49,7 +49,6 @@ mod sending;
 mod slots;
 // how long each of them may take,
 mod limits;
-mod wheel;
 // how many connections there may be,
 mod limiter;
 // what is written down of them,

@@ -75,7 +75,7 @@ pub(crate) struct Watch {
     pub(crate) bytes: u64,
     /// Of them, those that are known to have come where they were sent to.
     confirmed: u64,
-    /// When the wheel brings it up, whatever the deadline is by then.
+    /// When it is looked at, whatever the deadline is by then.
     pub(crate) armed: Instant,
 }
 
@@ -313,7 +313,7 @@ mod tests {
         assert!(slots.is_empty());
     }
 
-    /// The row, and with it all user memory of an idle connection but 12 bytes in the wheel and 16 in the ring.
+    /// The row, and with it all user memory of an idle connection but some 24 bytes among the deadlines and 16 in the ring.
     #[test]
     fn an_idle_connection_is_small() {
         assert!(

@@ -14,8 +14,9 @@
 //! for it than a small buffer, until it has shown that it reads. Large files go out in turns, a piece of each and not
 //! many pieces in one turn of the loop, so that no client waits for others' downloads, however many there are.
 //!
-//! A request that is answered at once costs one receive and one send, no look at the clock and no timer: what is due
-//! when follows from a few numbers in the connection's row, which the wheel looks at when it comes round.
+//! A request that is answered at once costs one receive and one send, no look at the clock and no timer: its deadline
+//! follows from a few numbers in the connection's row. Nearly all deadlines move *later*, and those are not set anew: the
+//! old one comes up, the row shows that there is time left, and is armed for the rest of it.
 //!
 //! It knows the ring only by its trait, so that the same loop runs on the simulated one.
 
@@ -39,18 +40,17 @@ use crate::log::{Draft, Log};
 use crate::prebuilt::PrebuiltResponses;
 use crate::sending::{BUFFER, ROUND};
 use crate::slots::{FIRST, Slots};
-use crate::wheel::Wheel;
 use holders::Holders;
 use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
 pub(crate) use listeners::TURNED_AWAY;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Instant, Nanos};
 use wire::http1::{self, RequestCache};
 
-/// How long a wait lasts at most: a stop is seen that soon, and the wheel looked at that often.
+/// How long a wait lasts at most: a stop is seen that soon, and deadlines are looked at that often.
 const TICK: Nanos = Nanos::from_millis(50);
 /// Tokens of one ring are below this.
 pub(crate) const TOKENS: u32 = 1 << 20;
@@ -80,7 +80,8 @@ pub(crate) struct Worker<R> {
     slots: Slots,
     requests: RequestCache,
     context: ResponseContext,
-    wheel: Wheel,
+    /// When connections are looked at next: those whose `watch` is armed.
+    deadlines: BTreeSet<(Instant, Token)>,
     /// Connections that can go on at once and have had their share of this turn. Some may have closed since.
     ready: VecDeque<Token>,
     limits: Limits,
@@ -135,7 +136,7 @@ impl<R: Ring> Worker<R> {
                 is_draining: false,
                 now,
             },
-            wheel: Wheel::new(now),
+            deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
             limits,
             limiter,

@@ -94,7 +94,7 @@ impl<R: Ring> Worker<R> {
         let Some(slot) = self.slots.release(token) else {
             return;
         };
-        self.wheel.disarm(Worker::<R>::row(token));
+        self.deadlines.remove(&(slot.watch.armed, token));
         self.ring.close(token, how);
         // There may be a free slot again, or a descriptor.
         self.paused = Instant::ZERO;

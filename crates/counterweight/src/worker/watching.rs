@@ -1,7 +1,7 @@
 //! Connections whose time is over.
 
 use super::Worker;
-use crate::slots::{FIRST, Waits};
+use crate::slots::Waits;
 use kernel::{Closing, Ring, Token};
 use units::Instant;
 use wire::http1::Refusal;
@@ -14,12 +14,7 @@ const TOO_SLOW: Refusal = Refusal {
 };
 
 impl<R: Ring> Worker<R> {
-    /// Where the wheel and the table have a connection.
-    pub(super) fn row(token: Token) -> u32 {
-        token.0 - FIRST
-    }
-
-    /// Has the wheel look at a connection no later than its deadline. Where it will anyway, this does nothing.
+    /// Has a connection looked at no later than its deadline. Where it will be anyway, this does nothing.
     #[inline]
     pub(super) fn arm(&mut self, token: Token) {
         let Some(slot) = self.slots.get(token) else {
@@ -27,8 +22,9 @@ impl<R: Ring> Worker<R> {
         };
         let deadline = slot.watch.deadline(&self.limits);
         if deadline < slot.watch.armed {
-            slot.watch.armed = deadline;
-            self.wheel.arm(Worker::<R>::row(token), deadline);
+            let armed = std::mem::replace(&mut slot.watch.armed, deadline);
+            self.deadlines.remove(&(armed, token));
+            self.deadlines.insert((deadline, token));
         }
     }
 
@@ -52,11 +48,13 @@ impl<R: Ring> Worker<R> {
         self.arm(token);
     }
 
-    /// Looks at those that the wheel brings up.
+    /// Looks at connections whose armed deadline has come.
     pub(super) fn expire(&mut self) {
         let now = self.context.now;
-        while let Some(row) = self.wheel.due(now) {
-            let token = Token(FIRST + row);
+        while let Some(&(at, token)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
             let Some(slot) = self.slots.get(token) else {
                 continue;
             };

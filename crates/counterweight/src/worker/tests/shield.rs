@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::limits::Pace;
-use crate::wheel;
 
 fn secs(secs: u64) -> Nanos {
     Nanos::from_secs(secs)
@@ -57,10 +56,10 @@ impl Bench {
     }
 }
 
-/// `took` is `wanted`, and at most a tick of the wheel and one of the loop more.
+/// `took` is `wanted`, and at most a tick of the loop more.
 #[track_caller]
 fn assert_in_time(took: Nanos, wanted: Nanos) {
-    let latest = wanted + wheel::TICK + TICK + Nanos::from_millis(1);
+    let latest = wanted + TICK + Nanos::from_millis(1);
     assert!(wanted <= took && took <= latest, "{took:?}, not {wanted:?}");
 }
 
