@@ -11,15 +11,14 @@ use crate::counts::Counts;
 use crate::files::{Found, Library};
 use crate::log::{Draft, Ending, Log};
 use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
-use crate::resources;
+use crate::resources::{self, FixedResponse};
 use crate::sending::Sending;
 use crate::slots::Slot;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use units::Instant;
-use wire::Version;
-use wire::http1::{CONTINUE, Refusal, RequestCache, RequestHead, Response, ServerSink};
+use wire::http1::{CONTINUE, Refusal, RequestCache, RequestHead, ServerSink};
 
 /// Answers that are made before the client has to take some: two or three dozen large ones, hundreds of small ones.
 const OUT_LIMIT: usize = 64 * 1024;
@@ -242,8 +241,7 @@ impl ResponseContext {
                 let Site::Files(library) = &mut self.site else {
                     unreachable!("only a folder's worker finds files");
                 };
-                let date = self.prebuilt.date();
-                let appended = library.append(found, *form, date, &mut self.out);
+                let appended = library.append(found, *form, &self.prebuilt, &mut self.out);
                 (appended.status, appended.length, appended.part)
             }
             Chosen::Page(page, form, is_head) => {
@@ -267,21 +265,12 @@ impl ResponseContext {
             unreachable!("only the operator's worker has pages");
         };
         let text = counters.text(page);
-        let response = Response {
-            status: 200,
-            version: match form {
-                Form::KeptOld => Version::Http10,
-                Form::Kept | Form::Close => Version::Http11,
-            },
-            date: self.prebuilt.date(),
-            content_length: Some(text.len() as u64),
-            keepalive: form != Form::Close,
-            headers: &[
-                ("Content-Type", page.content_type()),
-                ("Cache-Control", "no-store"),
-            ],
-        };
-        response.encode(&mut self.out);
+        let headers = [
+            ("Content-Type", page.content_type()),
+            ("Cache-Control", "no-store"),
+        ];
+        let length = Some(text.len() as u64);
+        form.encode(200, self.prebuilt.date(), length, &headers, &mut self.out);
         if is_head {
             return 0;
         }
@@ -297,7 +286,7 @@ fn choose_page(asked: &RequestHead<'_>, form: Form) -> Chosen {
         found => Chosen::Ready(ResponseKey {
             resource: match found {
                 Some(_) => resources::choose(asked.method, asked.path),
-                None => resources::NOT_FOUND,
+                None => FixedResponse::Missing as usize,
             },
             form,
             is_head,

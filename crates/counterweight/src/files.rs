@@ -41,7 +41,6 @@ mod dates;
 // and how much.
 mod ranges;
 // Answers as bytes:
-mod fixed;
 mod heads;
 // an open file with all its answers,
 mod cached_file;

@@ -35,9 +35,32 @@ impl Form {
             (true, _) => Form::Kept,
         }
     }
+
+    /// Appends the head of a response in this form. `length` is none where there must be no body (204, 304).
+    pub fn encode(
+        self,
+        status: u16,
+        date: &str,
+        length: Option<u64>,
+        headers: &[(&str, &str)],
+        out: &mut Vec<u8>,
+    ) {
+        let response = Response {
+            status,
+            version: match self {
+                Form::KeptOld => Version::Http10,
+                Form::Kept | Form::Close => Version::Http11,
+            },
+            date,
+            content_length: length,
+            keepalive: self != Form::Close,
+            headers,
+        };
+        response.encode(out);
+    }
 }
 
-/// Names a response, and its form.
+/// Identifies a prebuilt response: its resource and its form.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseKey {
     /// The place of its resource, by [`choose`](crate::parts::choose).
@@ -76,7 +99,7 @@ struct Prebuilt {
 }
 
 /// Where the Date is in every head: right after the status line, so it depends on that line's length only.
-fn date_place(bytes: &[u8]) -> usize {
+pub(crate) fn date_place(bytes: &[u8]) -> usize {
     let line = bytes.iter().position(|&byte| byte == b'\n');
     line.expect("a head has lines") + 1 + "Date: ".len()
 }
@@ -150,19 +173,9 @@ impl PrebuiltResponses {
 fn prepare(resource: &Resource, form: Form, date: &str, extra: &Headers) -> Prebuilt {
     let mut bytes = Vec::new();
     let headers = extra.with(resource.status, resource.headers);
-    let response = Response {
-        status: resource.status,
-        version: match form {
-            Form::KeptOld => Version::Http10,
-            Form::Kept | Form::Close => Version::Http11,
-        },
-        date,
-        // A 204 has no body, so no length either (RFC 9110 §8.6).
-        content_length: (resource.status != 204).then_some(resource.body.len() as u64),
-        keepalive: form != Form::Close,
-        headers: &headers,
-    };
-    response.encode(&mut bytes);
+    // A 204 has no body, so no length either (RFC 9110 §8.6).
+    let length = (resource.status != 204).then_some(resource.body.len() as u64);
+    form.encode(resource.status, date, length, &headers, &mut bytes);
     let head = bytes.len();
     bytes.extend_from_slice(resource.body);
     Prebuilt { bytes, head }

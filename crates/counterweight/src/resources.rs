@@ -33,9 +33,9 @@ const PIXEL: &[u8; 43] = b"GIF89a\x01\0\x01\0\x80\0\0\
 const PAGE: &[u8; 100] = b"<!DOCTYPE html><title>100 bytes</title>\
     <p>This page has one hundred bytes, neither more nor less.\n\n\n";
 
-/// All of them; the last four have no path.
+/// All of them: those with a path, then the fixed responses in the order of [`FixedResponse`].
 #[rustfmt::skip]
-pub(crate) const RESOURCES: [Resource; 8] = [
+pub(crate) const RESOURCES: [Resource; 14] = [
     Resource { path: b"/nop.gif", status: 200, headers: GIF, body: PIXEL },
     Resource { path: b"/100.html", status: 200, headers: HTML, body: PAGE },
     Resource { path: b"/0.html", status: 200, headers: HTML, body: b"" },
@@ -44,19 +44,41 @@ pub(crate) const RESOURCES: [Resource; 8] = [
     Resource { path: b"", status: 405, headers: TEXT_ALLOW, body: b"Only GET, HEAD and OPTIONS are answered.\n" },
     Resource { path: b"", status: 501, headers: TEXT_ALLOW, body: b"The method is not known here.\n" },
     Resource { path: b"", status: 204, headers: ALLOW, body: b"" },
+    Resource { path: b"", status: 400, headers: TEXT, body: b"The path is malformed.\n" },
+    Resource { path: b"", status: 403, headers: TEXT, body: b"This may not be read.\n" },
+    Resource { path: b"", status: 405, headers: TEXT_ALLOW, body: b"Files can be asked for with GET and HEAD.\n" },
+    Resource { path: b"", status: 412, headers: TEXT, body: b"The condition does not hold.\n" },
+    Resource { path: b"", status: 500, headers: TEXT, body: b"The file cannot be read.\n" },
+    Resource { path: b"", status: 503, headers: TEXT, body: b"This cannot be answered now; please try again.\n" },
 ];
 
-/// The index in [`RESOURCES`] of the 404.
-pub(crate) const NOT_FOUND: usize = 4;
-/// The index in [`RESOURCES`] of the 405.
-pub(crate) const NOT_ALLOWED: usize = 5;
-/// The index in [`RESOURCES`] of the 501.
-const NOT_IMPLEMENTED: usize = 6;
-/// The index in [`RESOURCES`] of the response to OPTIONS.
-const OPTIONS: usize = 7;
+/// A response that is the same for every path; its number is its index in [`RESOURCES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FixedResponse {
+    /// 404: there is no such resource or file, or none that is served.
+    Missing = 4,
+    /// 405: a known method that built-in resources do not have.
+    NotAllowed,
+    /// 501: an unknown method.
+    Unknown,
+    /// 204 to OPTIONS.
+    Options,
+    /// 400: the target is no path.
+    Malformed,
+    /// 403: the file may not be read.
+    Forbidden,
+    /// 405: a known method that files do not have.
+    NotForFiles,
+    /// 412: the client's conditions do not hold.
+    Failed,
+    /// 500: the file cannot be read.
+    Broken,
+    /// 503: not now: descriptors or memory are used up, or the file changes while it is read.
+    Busy,
+}
 
 /// Methods that others answer (RFC 9110 §9, RFC 5789) and these resources do not.
-const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"];
+pub(crate) const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"];
 
 /// Returns the place of the response to a request among the built-in ones.
 #[inline]
@@ -64,18 +86,20 @@ pub fn choose(method: &str, path: &[u8]) -> usize {
     if method == "GET" || method == "HEAD" {
         find(path)
     } else {
-        choose_for_other(method, path)
+        choose_for_other(method, path) as usize
     }
 }
 
-fn choose_for_other(method: &str, path: &[u8]) -> usize {
+fn choose_for_other(method: &str, path: &[u8]) -> FixedResponse {
     match method {
-        "OPTIONS" if path == b"*" || find(path) != NOT_FOUND => OPTIONS,
-        "OPTIONS" => NOT_FOUND,
-        method if OTHER_METHODS.contains(&method) => NOT_ALLOWED,
-        _ => NOT_IMPLEMENTED,
+        "OPTIONS" if path == b"*" || find(path) != NOT_FOUND => FixedResponse::Options,
+        "OPTIONS" => FixedResponse::Missing,
+        method if OTHER_METHODS.contains(&method) => FixedResponse::NotAllowed,
+        _ => FixedResponse::Unknown,
     }
 }
+
+const NOT_FOUND: usize = FixedResponse::Missing as usize;
 
 /// Returns the place of what `path` names among the built-in resources, whatever its query.
 #[inline]
@@ -119,21 +143,39 @@ mod tests {
         let cases: &[(&str, &str, usize)] = &[
             ("GET", "/hello", 3),
             ("HEAD", "/hello", 3),
-            ("OPTIONS", "*", OPTIONS),
-            ("OPTIONS", "/hello?a", OPTIONS),
+            ("OPTIONS", "*", FixedResponse::Options as usize),
+            ("OPTIONS", "/hello?a", FixedResponse::Options as usize),
             ("OPTIONS", "/none", NOT_FOUND),
-            ("POST", "/hello", NOT_ALLOWED),
-            ("DELETE", "/none", NOT_ALLOWED),
-            ("get", "/hello", NOT_IMPLEMENTED),
-            ("BREW", "/hello", NOT_IMPLEMENTED),
+            ("POST", "/hello", FixedResponse::NotAllowed as usize),
+            ("DELETE", "/none", FixedResponse::NotAllowed as usize),
+            ("get", "/hello", FixedResponse::Unknown as usize),
+            ("BREW", "/hello", FixedResponse::Unknown as usize),
         ];
         for (method, path, place) in cases {
             let chosen = choose(method, path.as_bytes());
             assert_eq!(chosen, *place, "{method} {path}");
         }
-        let statuses = [NOT_FOUND, NOT_ALLOWED, NOT_IMPLEMENTED, OPTIONS];
-        let statuses = statuses.map(|place| RESOURCES[place].status);
-        assert_eq!(statuses, [404, 405, 501, 204]);
+    }
+
+    #[test]
+    fn every_fixed_response_is_in_its_row() {
+        use FixedResponse::*;
+        let rows = [
+            (Missing, 404),
+            (NotAllowed, 405),
+            (Unknown, 501),
+            (Options, 204),
+            (Malformed, 400),
+            (Forbidden, 403),
+            (NotForFiles, 405),
+            (Failed, 412),
+            (Broken, 500),
+            (Busy, 503),
+        ];
+        assert_eq!(NOT_FOUND + rows.len(), RESOURCES.len());
+        for (fixed, status) in rows {
+            assert_eq!(RESOURCES[fixed as usize].status, status);
+        }
     }
 
     #[test]

@@ -7,10 +7,10 @@
 
 use super::cached_file::{CachePolicy, CachedFile, Copy};
 use super::encodings::CODINGS;
-use super::fixed::FixedResponse;
 use super::table::Table;
 use super::types;
 use crate::headers::Headers;
+use crate::resources::FixedResponse;
 use kernel::Errno;
 use kernel::files::{Kind, Root};
 use std::path::Path;
@@ -149,7 +149,7 @@ impl FileCache {
         let until = now + FRESH;
         let copies = match self.open_at_any_price(path) {
             Ok(copies) => copies,
-            Err(error) => return self.fail(path, FixedResponse::of(error), until),
+            Err(error) => return self.fail(path, refusal(error), until),
         };
         let entry = match copies[0].file.facts().kind {
             Kind::Regular => match self.unchanged(path, &copies) {
@@ -280,7 +280,40 @@ impl FileCache {
     }
 }
 
+/// The response where a file cannot be opened. What leads out of the root, through a link or otherwise, is not there.
+fn refusal(error: Errno) -> FixedResponse {
+    match error {
+        Errno::EACCES | Errno::EPERM => FixedResponse::Forbidden,
+        Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EAGAIN => FixedResponse::Busy,
+        Errno::EIO | Errno::ESTALE => FixedResponse::Broken,
+        _ => FixedResponse::Missing,
+    }
+}
+
 /// Not for want of the file, but of room to open it.
 fn is_shortage(error: Errno) -> bool {
     matches!(error, Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_is_told_without_telling_what_is_outside() {
+        let cases = [
+            (Errno::ENOENT, FixedResponse::Missing),
+            (Errno::ENOTDIR, FixedResponse::Missing),
+            (Errno::EACCES, FixedResponse::Forbidden),
+            (Errno::ENAMETOOLONG, FixedResponse::Missing),
+            (Errno::EMFILE, FixedResponse::Busy),
+            (Errno::EIO, FixedResponse::Broken),
+            (Errno::EXDEV, FixedResponse::Missing),
+            (Errno::ELOOP, FixedResponse::Missing),
+            (Errno(6), FixedResponse::Missing),
+        ];
+        for (error, fixed) in cases {
+            assert_eq!(refusal(error), fixed, "{error:?}");
+        }
+    }
 }

@@ -4,9 +4,7 @@
 //! kept as for a connection that goes on; the Date is written over its copy, and the few that close get one line more.
 
 use crate::date;
-use crate::prebuilt::Form;
-use wire::Version;
-use wire::http1::Response;
+use crate::prebuilt::{Form, date_place};
 
 /// What stands for the Date in heads that are kept.
 const NO_DATE: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
@@ -25,19 +23,9 @@ impl Head {
     /// A head with these header lines, and Content-Length where there is a length.
     pub(crate) fn new(status: u16, length: Option<u64>, headers: &[(&str, &str)]) -> Head {
         let mut bytes = Vec::new();
-        let response = Response {
-            status,
-            version: Version::Http11,
-            date: NO_DATE,
-            content_length: length,
-            keepalive: true,
-            headers,
-        };
-        response.encode(&mut bytes);
-        let is_date = |place: &[u8]| place == NO_DATE.as_bytes();
-        let date = bytes.windows(date::LENGTH).position(is_date);
+        Form::Kept.encode(status, NO_DATE, length, headers, &mut bytes);
         Head {
-            date: date.expect("it was just written"),
+            date: date_place(&bytes),
             bytes: bytes.into(),
         }
     }

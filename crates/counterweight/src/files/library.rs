@@ -19,12 +19,12 @@ use super::cached_file::{CachedFile, FilePart, SMALL};
 use super::conditional::{self, ConditionalHeaders};
 use super::conditions::{self, Verdict};
 use super::encodings;
-use super::fixed::{FixedResponse, FixedResponses};
 use super::heads::Head;
-use super::paths::{self, Name};
+use super::paths::{self, BadPath, Name};
 use super::ranges::{self, Wanted};
 use crate::headers::Headers;
-use crate::prebuilt::Form;
+use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
+use crate::resources::{FixedResponse, OTHER_METHODS, RESOURCES};
 use kernel::Errno;
 use std::path::Path;
 use std::rc::Rc;
@@ -39,7 +39,6 @@ const LOOKS: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Library {
     cache: FileCache,
-    fixed: FixedResponses,
     /// The operator's header lines.
     headers: Headers,
 }
@@ -116,7 +115,7 @@ impl Found {
             What::Whole(..) => 200,
             What::Unchanged(..) => 304,
             What::Made(made) => made.status,
-            What::FixedResponse(fixed) => fixed.status(),
+            What::FixedResponse(fixed) => RESOURCES[*fixed as usize].status,
         }
     }
 
@@ -139,7 +138,6 @@ impl Library {
     ) -> Result<Library, Errno> {
         Ok(Library {
             cache: FileCache::open(root, options, wall)?,
-            fixed: FixedResponses::new(&options.headers),
             headers: options.headers.clone(),
         })
     }
@@ -154,7 +152,7 @@ impl Library {
         };
         let name = match paths::resolve(asked.path) {
             Ok(name) => name,
-            Err(bad) => return Found::fixed(bad.into(), is_head),
+            Err(bad) => return Found::fixed(refusal(bad), is_head),
         };
         let what = match self.cache.entry(&name.path, now) {
             Ok(Entry::File(cached)) => return self.answer(cached, asked, is_head, now),
@@ -171,21 +169,22 @@ impl Library {
         }
     }
 
-    /// Appends an answer: its head, and its body if that is small. `date` is now, as HTTP writes it.
+    /// Appends an answer: its head, and its body if that is small. `prebuilt` has the fixed responses and
+    /// the date.
     #[inline]
     pub(crate) fn append(
         &mut self,
         found: &Found,
         form: Form,
-        date: &str,
+        prebuilt: &PrebuiltResponses,
         out: &mut Vec<u8>,
     ) -> Appended {
         let start = out.len();
-        if let Some(appended) = self.try_append(found, form, date, out) {
+        if let Some(appended) = self.try_append(found, form, prebuilt, out) {
             return appended;
         }
         out.truncate(start);
-        self.append_anew(found, form, date, out)
+        self.append_anew(found, form, prebuilt, out)
     }
 
     /// As [`Library::append`], when the file has changed since it was looked at, or had to make room.
@@ -194,20 +193,20 @@ impl Library {
         &mut self,
         found: &Found,
         form: Form,
-        date: &str,
+        prebuilt: &PrebuiltResponses,
         out: &mut Vec<u8>,
     ) -> Appended {
         let start = out.len();
         let mut found = found.clone();
         for _ in 0..LOOKS {
             found = self.look_once_more(&found);
-            if let Some(appended) = self.try_append(&found, form, date, out) {
+            if let Some(appended) = self.try_append(&found, form, prebuilt, out) {
                 return appended;
             }
             out.truncate(start);
         }
         let busy = Found::fixed(FixedResponse::Busy, found.is_head);
-        self.try_append(&busy, form, date, out)
+        self.try_append(&busy, form, prebuilt, out)
             .expect("a fixed is no file")
     }
 
@@ -223,7 +222,7 @@ impl Library {
         &self,
         found: &Found,
         form: Form,
-        date: &str,
+        prebuilt: &PrebuiltResponses,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
         let (status, head, part) = match &found.what {
@@ -239,15 +238,20 @@ impl Library {
                 (made.status, &made.head, part)
             }
             What::FixedResponse(fixed) => {
-                self.fixed.append(*fixed, found.is_head, form, date, out);
+                let key = ResponseKey {
+                    resource: *fixed as usize,
+                    form,
+                    is_head: found.is_head,
+                };
+                out.extend_from_slice(prebuilt.bytes(key));
                 return Some(Appended {
-                    status: fixed.status(),
-                    length: if found.is_head { 0 } else { fixed.length() },
+                    status: key.status(),
+                    length: key.length(),
                     part: None,
                 });
             }
         };
-        head.append(form, date, out);
+        head.append(form, prebuilt.date(), out);
         let mut appended = Appended {
             status,
             length: 0,
@@ -403,10 +407,17 @@ fn other_method(method: &str, path: &[u8]) -> FixedResponse {
         "OPTIONS" if path == b"*" => FixedResponse::Options,
         "OPTIONS" => match paths::resolve(path) {
             Ok(_) => FixedResponse::Options,
-            Err(bad) => bad.into(),
+            Err(bad) => refusal(bad),
         },
-        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" => FixedResponse::NotAllowed,
+        _ if OTHER_METHODS.contains(&method) => FixedResponse::NotForFiles,
         _ => FixedResponse::Unknown,
+    }
+}
+
+fn refusal(bad: BadPath) -> FixedResponse {
+    match bad {
+        BadPath::Malformed => FixedResponse::Malformed,
+        BadPath::NamesNothing => FixedResponse::Missing,
     }
 }
 

@@ -39,6 +39,7 @@ fn real_wall() -> Duration {
 struct Bench {
     above: TempDir,
     library: Library,
+    prebuilt: PrebuiltResponses,
     now: Instant,
 }
 
@@ -75,9 +76,11 @@ impl Bench {
         fs::create_dir(&root).unwrap();
         let library = Library::open(&root, options, wall).unwrap();
         let now = Instant::from_nanos(5_000_000_000);
+        let date = || Duration::from_secs(WALL);
         Bench {
             above,
             library,
+            prebuilt: PrebuiltResponses::new(date, &options.headers),
             now,
         }
     }
@@ -151,7 +154,7 @@ impl Bench {
     fn bytes(&mut self, request: &str) -> Vec<u8> {
         let (found, form) = self.find(request);
         let mut out = Vec::new();
-        let appended = self.library.append(&found, form, DATE, &mut out);
+        let appended = self.library.append(&found, form, &self.prebuilt, &mut out);
         if let Some(mut part) = appended.part {
             assert!(part.left > SMALL && part.left == appended.length);
             let mut piece = vec![0; 10_000];
@@ -386,10 +389,10 @@ fn the_largest_small_file_comes_with_its_head() {
         bench.write("a.bin", "x".repeat(size as usize));
         bench.pass(1000);
         let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
-        let appended = bench.library.append(&found, form, DATE, &mut Vec::new());
+        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
         assert_eq!((appended.length, appended.part.is_some()), (size, is_part));
         let (found, form) = bench.find("HEAD /a.bin HTTP/1.1⏎Host: a⏎⏎");
-        let appended = bench.library.append(&found, form, DATE, &mut Vec::new());
+        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
         assert!(appended.part.is_none());
     }
 }
