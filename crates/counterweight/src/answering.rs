@@ -176,7 +176,7 @@ impl ResponseContext {
 
     /// As [`ResponseContext::refuse`], for a client that has sent no request yet.
     pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
-        self.counts.responses.count(refusal.status);
+        self.counts.count_response(refusal.status);
         self.prebuilt.refuse(refusal, &mut self.out);
         let Refusal {
             status,
@@ -248,7 +248,7 @@ impl ResponseContext {
                 (200, self.append_page(*page, *form, *is_head), None)
             }
         };
-        self.counts.responses.count(status);
+        self.counts.count_response(status);
         let Some(part) = part else {
             self.note(peer, Ending::of(status, length));
             return None;
@@ -337,7 +337,7 @@ impl Answering<'_> {
         if self.reading.chosen.status() < 400 {
             if is_waiting {
                 self.context.out.extend_from_slice(CONTINUE);
-                self.context.counts.responses.informational += 1;
+                self.context.counts.responses_1xx += 1;
             }
             return;
         }

@@ -26,7 +26,7 @@
 //!     stop.store(true, Ordering::Relaxed);
 //!     running.join().unwrap()
 //! });
-//! assert_eq!((counts.connections, counts.requests, counts.responses.success), (1, 1, 1));
+//! assert_eq!((counts.connections, counts.requests, counts.responses_2xx), (1, 1, 1));
 //! # Ok::<(), counterweight::ServeError>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -73,7 +73,7 @@ pub mod parts {
     pub use crate::server::refuse_twice;
 }
 
-pub use counts::{Counts, Responses, Row};
+pub use counts::{Counts, Row};
 pub use errors::ServeError;
 pub use limits::{Limits, Pace};
 pub use server::{Config, Control, Server};

@@ -466,7 +466,7 @@ fn those_above_the_limit_are_told_so_and_closed_and_those_who_are_here_stay() {
         (counts.connections, counts.over_limit, counts.requests),
         (4, 1, 3)
     );
-    assert_eq!((counts.responses.server_error, counts.refused), (1, 0));
+    assert_eq!((counts.responses_5xx, counts.refused), (1, 0));
 }
 
 #[test]

@@ -389,10 +389,14 @@ fn the_largest_small_file_comes_with_its_head() {
         bench.write("a.bin", "x".repeat(size as usize));
         bench.pass(1000);
         let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
-        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+        let appended = bench
+            .library
+            .append(&found, form, &bench.prebuilt, &mut Vec::new());
         assert_eq!((appended.length, appended.part.is_some()), (size, is_part));
         let (found, form) = bench.find("HEAD /a.bin HTTP/1.1⏎Host: a⏎⏎");
-        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+        let appended = bench
+            .library
+            .append(&found, form, &bench.prebuilt, &mut Vec::new());
         assert!(appended.part.is_none());
     }
 }

@@ -82,7 +82,7 @@ fn large_and_small_files_of_a_pipeline_come_in_its_order_however_the_network_cut
         }
         let counts = site.bench.counts();
         assert_eq!(
-            (counts.requests, counts.responses.success, counts.cut),
+            (counts.requests, counts.responses_2xx, counts.cut),
             (15, 15, 0)
         );
         assert_eq!(site.bench.worker.holders.sum(), 0);
@@ -101,10 +101,7 @@ fn a_file_wins_over_what_is_built_in_and_what_is_neither_is_not_there() {
     let heard = bodies(&site.bench.client(conn).heard);
     assert_eq!(heard[..2], [b"from the folder".to_vec(), Vec::new()]);
     let counts = site.bench.counts();
-    assert_eq!(
-        (counts.responses.success, counts.responses.client_error),
-        (2, 1)
-    );
+    assert_eq!((counts.responses_2xx, counts.responses_4xx), (2, 1));
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn many_who_are_turned_away_are_told_and_hold_nothing() {
     let counts = *bench.counts();
     assert_eq!((counts.connections, counts.over_limit), (500, 490));
     assert_eq!(
-        counts.responses.total(),
+        counts.responses(),
         counts.requests + counts.refused + counts.over_limit
     );
     let is_told = |conn: &&u64| bench.heard(**conn).starts_with("HTTP/1.1 503 ");

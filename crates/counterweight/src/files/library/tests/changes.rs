@@ -23,7 +23,9 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
     bench.write_at("a.txt", "new", CHANGED + 1);
     assert_ne!(bench.tag("/a.txt", ""), old_tag);
     let mut out = Vec::new();
-    bench.library.append(&found, form, &bench.prebuilt, &mut out);
+    bench
+        .library
+        .append(&found, form, &bench.prebuilt, &mut out);
     assert!(
         out.ends_with(b"\r\n\r\nold"),
         "what was found is still what was found"
@@ -51,7 +53,9 @@ fn a_file_that_became_shorter_is_answered_as_it_is_now() {
     let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.write("a.txt", "01234");
     let mut out = b"before".to_vec();
-    let appended = bench.library.append(&found, form, &bench.prebuilt, &mut out);
+    let appended = bench
+        .library
+        .append(&found, form, &bench.prebuilt, &mut out);
     assert_eq!((appended.status, appended.length), (200, 5));
     let text = String::from_utf8(out).unwrap();
     assert!(
@@ -68,7 +72,9 @@ fn a_file_that_became_shorter_is_answered_as_it_is_now() {
         ));
         assert_eq!(found.status(), 206);
         bench.write("a.txt", "");
-        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+        let appended = bench
+            .library
+            .append(&found, form, &bench.prebuilt, &mut Vec::new());
         assert_eq!((appended.status, appended.part.is_none()), (status, true));
         assert_eq!(bench.get("/a.txt"), ok(""));
     }
@@ -140,7 +146,9 @@ fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_rep
         bench.write("a.bin", "A".repeat(100_000));
         bench.pass(1000);
         let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
-        let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+        let appended = bench
+            .library
+            .append(&found, form, &bench.prebuilt, &mut Vec::new());
         let part = appended.part.unwrap();
         assert_eq!(part.check(), Ok(()));
         change(&bench);
@@ -166,7 +174,9 @@ fn a_file_that_is_gone_when_it_is_read_is_missing() {
     let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.overwrite("a.txt", "0123");
     bench.remove("a.txt");
-    let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+    let appended = bench
+        .library
+        .append(&found, form, &bench.prebuilt, &mut Vec::new());
     assert_eq!(appended.status, 404);
 }
 
@@ -232,7 +242,9 @@ fn a_large_file_comes_as_a_part_to_send_and_one_that_is_lost_is_looked_at_again(
     )));
     let (found, form) = bench.find("GET /a.log HTTP/1.1⏎Host: a⏎⏎");
     let mut out = Vec::new();
-    let appended = bench.library.append(&found, form, &bench.prebuilt, &mut out);
+    let appended = bench
+        .library
+        .append(&found, form, &bench.prebuilt, &mut out);
     assert!(out.ends_with(b"\r\n\r\n"), "the head alone");
     bench.write("a.log", "short");
     appended.part.unwrap().lost();

@@ -64,7 +64,9 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
             let holds = found.variant().map(|(cached, _)| cached.holds());
             assert!(holds.is_none_or(|holds| holds == (0, 0)), "{path} {lines}");
             let mut out = Vec::new();
-            let appended = bench.library.append(&found, form, &bench.prebuilt, &mut out);
+            let appended = bench
+                .library
+                .append(&found, form, &bench.prebuilt, &mut out);
             assert_eq!(
                 (appended.status, appended.length),
                 (*status, body.len() as u64)
@@ -88,7 +90,9 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
             bench.library.close_files();
             bench.replace("a.txt", "9876543210");
             bench.replace("a.txt.gz", "another");
-            let appended = bench.library.append(&found, form, &bench.prebuilt, &mut Vec::new());
+            let appended = bench
+                .library
+                .append(&found, form, &bench.prebuilt, &mut Vec::new());
             assert_eq!(appended.status, status, "{lines}");
         }
     }
