@@ -29,9 +29,8 @@ impl Headers {
     /// # Errors
     /// One of them cannot be sent, would contradict what the server says by itself, or all are too many.
     pub(crate) fn new(lines: &[(String, String)]) -> Result<Headers, ServeError> {
-        let wrong = |name: &str, why| ServeError::Header {
-            name: name.to_owned(),
-            why,
+        let wrong = |name: &str, why: &str| {
+            ServeError::new(format!("the header `{name}` cannot be added: {why}"))
         };
         let mut length = 0;
         for (name, value) in lines {

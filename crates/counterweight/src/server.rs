@@ -16,14 +16,15 @@ use crate::limits::Limits;
 use crate::log::{Log, LogFile};
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
-use kernel::descriptors::{self, Entrance, Showcase};
+use kernel::descriptors::{self, Showcase};
 use kernel::user::User;
 use kernel::{Address, Epoll, Errno, affinity, clock, quota};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use units::Nanos;
 
@@ -157,8 +158,8 @@ impl Server {
         let user = config.user.as_deref().map(find_user).transpose()?;
         let mut workers = Workers::new(config)?;
         let (first, addresses) = workers.spawn(0, &config.listen)?;
-        let is_shared = |address: &&Address| matches!(address, Address::Ip(_));
-        let shared: Vec<Address> = addresses.iter().filter(is_shared).cloned().collect();
+        let shared = addresses.iter().filter(|address| can_share(address));
+        let shared: Vec<Address> = shared.cloned().collect();
         let mut handles = vec![first];
         for worker in 1..workers.count {
             handles.push(workers.spawn(worker, &shared)?.0);
@@ -247,38 +248,43 @@ impl Server {
 }
 
 fn find_user(name: &str) -> Result<User, ServeError> {
-    let name = name.to_owned();
-    match User::find(&name) {
+    match User::find(name) {
         Ok(Some(user)) if user.can_be_assumed() => Ok(user),
-        Ok(Some(_)) => Err(ServeError::User {
-            name,
-            error: Errno::EPERM,
-        }),
-        Ok(None) => Err(ServeError::NoUser { name }),
-        Err(error) => Err(ServeError::User { name, error }),
+        Ok(Some(_)) => Err(refused_user(name, Errno::EPERM)),
+        Ok(None) => Err(ServeError::new(format!("there is no user `{name}`"))),
+        Err(error) => Err(refused_user(name, error)),
     }
+}
+
+fn refused_user(name: &str, error: Errno) -> ServeError {
+    let hint = match error {
+        Errno::EPERM => " (the server has to be started as root for that)",
+        _ => "",
+    };
+    ServeError::new(format!("cannot run as the user `{name}`: {error}{hint}"))
 }
 
 /// Makes the process the user's, and what the user will open or remove later: sockets' files, and the log.
 fn become_user(user: &User, config: &Config, log: Option<&LogFile>) -> Result<(), ServeError> {
-    let owner = |path: &PathBuf| {
-        let path = path.clone();
-        move |error| ServeError::Owner { path, error }
+    let refused = |path: &Path, error: Errno| {
+        let path = path.display();
+        ServeError::new(format!(
+            "cannot give {path} to the user that the server runs as: {error}"
+        ))
     };
     for address in config.listen.iter().chain(&config.admin) {
         if let Address::Unix(path) = address {
-            user.own_socket(path).map_err(owner(path))?;
+            user.own_socket(path)
+                .map_err(|error| refused(path, error))?;
         }
     }
     if let Some(log) = log {
         let file = log.open().map_err(|error| refused_log(log, error))?;
         user.own_file(&file)
-            .map_err(owner(&log.path().to_owned()))?;
+            .map_err(|error| refused(log.path(), error))?;
     }
-    user.assume().map_err(|error| ServeError::User {
-        name: config.user.clone().unwrap_or_default(),
-        error,
-    })
+    let name = config.user.as_deref().unwrap_or_default();
+    user.assume().map_err(|error| refused_user(name, error))
 }
 
 /// What all workers have in common, until they are ready.
@@ -296,29 +302,23 @@ struct Workers<'a> {
 impl<'a> Workers<'a> {
     fn new(config: &'a Config) -> Result<Workers<'a>, ServeError> {
         let limits = &config.limits;
-        let limiter = Arc::new(ConnectionLimiter::new(
-            limits.connections,
-            limits.connections_per_address,
-        ));
-        let can_share = |address: &Address| matches!(address, Address::Ip(_));
-        let is_given = config.user.is_some();
-        let log_file = |path| Arc::new(LogFile::new(path, is_given));
+        let per_address = limits.connections_per_address;
+        let limiter = Arc::new(ConnectionLimiter::new(limits.connections, per_address));
         let count = match config.listen.iter().any(can_share) {
             true => config.workers,
             false => 1,
         };
-        let counters = config.admin.as_ref();
-        let counters =
-            counters.map(|_| Arc::new(SharedCounters::new(count as usize, Arc::clone(&limiter))));
+        let counters = |_| Arc::new(SharedCounters::new(count as usize, Arc::clone(&limiter)));
+        let log = |path| Arc::new(LogFile::new(path, config.user.is_some()));
         Ok(Workers {
             config,
             count,
+            counters: config.admin.as_ref().map(counters),
             limiter,
-            counters,
-            log: config.log.clone().map(log_file),
+            log: config.log.clone().map(log),
             headers: Headers::new(&config.headers)?,
             stop: Arc::default(),
-            showcase: Showcase::new().map_err(ServeError::Ring)?,
+            showcase: Showcase::new().map_err(ServeError::ring)?,
         })
     }
 
@@ -328,29 +328,36 @@ impl<'a> Workers<'a> {
         at: &[Address],
     ) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
         let config = self.config;
+        let (root, limits, limiter) = (
+            config.root.clone(),
+            config.limits.clone(),
+            Arc::clone(&self.limiter),
+        );
+        let (log, headers) = (self.log.clone(), self.headers.clone());
         let counters = self.counters.as_ref();
-        let job = Job {
-            site: match &config.root {
-                Some(root) => Serves::Folder(
-                    root.clone(),
-                    LibraryOptions {
-                        open_files: usize::try_from(config.open_files).unwrap_or(usize::MAX),
-                        cache: config.cache,
-                        headers: self.headers.clone(),
-                    },
-                ),
-                None => Serves::BuiltIn,
-            },
-            headers: self.headers.clone(),
-            limits: config.limits.clone(),
-            limiter: Arc::clone(&self.limiter),
-            log: self.log.clone(),
-            counter_slot: counters.map(|counters| CounterSlot::new(counters, worker as usize)),
-            listen: at.to_vec(),
-            mode: config.listen_mode,
-            entrance: self.showcase.entrance(),
+        let counter_slot = counters.map(|counters| CounterSlot::new(counters, worker as usize));
+        let options = LibraryOptions {
+            open_files: usize::try_from(config.open_files).unwrap_or(usize::MAX),
+            cache: config.cache,
+            headers: headers.clone(),
         };
-        self.start(format!("worker-{worker}"), job, true)
+        let open_log =
+            |file: Arc<LogFile>| Log::open(&file).map_err(|error| refused_log(&file, error));
+        let setting = move || {
+            Ok(Setting {
+                site: match root {
+                    Some(root) => Site::Files(Box::new(open_library(&root, &options)?)),
+                    None => Site::BuiltIn,
+                },
+                headers,
+                limits,
+                limiter,
+                log: log.map(open_log).transpose()?,
+                counter_slot,
+                wall: clock::realtime,
+            })
+        };
+        self.start(format!("worker-{worker}"), at, config.listen_mode, setting)
     }
 
     fn spawn_admin(&self, at: &Address) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
@@ -358,49 +365,83 @@ impl<'a> Workers<'a> {
             .counters
             .clone()
             .expect("there are counters where there is an admin address");
-        let job = Job {
-            site: Serves::Admin(counters),
-            headers: Headers::default(),
-            limits: Limits {
-                connections: OPERATORS,
-                connections_per_address: 0,
-                ..self.config.limits.clone()
-            },
-            limiter: Arc::new(ConnectionLimiter::new(OPERATORS, 0)),
-            log: None,
-            counter_slot: None,
-            listen: vec![at.clone()],
-            mode: None,
-            entrance: self.showcase.entrance(),
+        let limits = Limits {
+            connections: OPERATORS,
+            connections_per_address: 0,
+            ..self.config.limits.clone()
         };
-        self.start("admin".to_owned(), job, false)
+        let setting = move || {
+            Ok(Setting {
+                site: Site::Admin(counters),
+                headers: Headers::default(),
+                limits,
+                limiter: Arc::new(ConnectionLimiter::new(OPERATORS, 0)),
+                log: None,
+                counter_slot: None,
+                wall: clock::realtime,
+            })
+        };
+        let (handle, at) = self.start("admin".to_owned(), slice::from_ref(at), None, setting)?;
+        let is_counted = false;
+        Ok((
+            WorkerHandle {
+                is_counted,
+                ..handle
+            },
+            at,
+        ))
     }
 
-    /// Has a thread get ready, and says where it listens.
+    /// Has a thread get ready, and says where it listens. The files of Unix sockets get the permissions `mode`.
     fn start(
         &self,
         name: String,
-        job: Job,
-        is_counted: bool,
+        at: &[Address],
+        mode: Option<u32>,
+        setting: impl FnOnce() -> Result<Setting, ServeError> + Send + 'static,
     ) -> Result<(WorkerHandle, Vec<Address>), ServeError> {
-        let (tell, told) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
         let (go, wait) = mpsc::channel();
-        let stop = Arc::clone(&self.stop);
-        let thread = thread::Builder::new()
-            .name(name)
-            .stack_size(STACK)
-            .spawn(move || job.work(&tell, &wait, &stop))
-            .map_err(|error| ServeError::Thread(error.into()))?;
-        let addresses = match told.recv() {
-            Ok(answer) => answer?,
+        let (stop, at) = (Arc::clone(&self.stop), at.to_vec());
+        let entrance = self.showcase.entrance();
+        // The whole life of the thread. The one that starts it is waiting for what it sends.
+        let work = move || {
+            // Where the table stays shared, each system call takes a little longer.
+            let is_own = descriptors::own().is_ok();
+            let worker = match setting().and_then(|setting| listening(setting, &at, mode)) {
+                Ok((worker, addresses)) => {
+                    if is_own {
+                        // Where there is no room for them they are not seen, and serve as well.
+                        let _ = entrance.show(&worker.listeners());
+                    }
+                    let _ = ready.send(Ok(addresses));
+                    worker
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    return Counts::default();
+                }
+            };
+            match wait.recv() {
+                Ok(()) => worker.run(|| stop.load(Ordering::Relaxed)),
+                Err(_) => Counts::default(),
+            }
+        };
+        let thread = thread::Builder::new().name(name).stack_size(STACK);
+        let thread = thread.spawn(work).map_err(ServeError::thread)?;
+        let addresses = match is_ready.recv() {
+            Ok(addresses) => addresses?,
             Err(_) => return Err(died(thread)),
         };
-        let handle = WorkerHandle {
-            thread,
-            go,
-            is_counted,
-        };
-        Ok((handle, addresses))
+        let is_counted = true;
+        Ok((
+            WorkerHandle {
+                thread,
+                go,
+                is_counted,
+            },
+            addresses,
+        ))
     }
 }
 
@@ -412,100 +453,42 @@ fn died(thread: JoinHandle<Counts>) -> ServeError {
     }
 }
 
-/// What a worker is made of, before it is on its thread.
-struct Job {
-    site: Serves,
-    headers: Headers,
-    limits: Limits,
-    limiter: Arc<ConnectionLimiter>,
-    log: Option<Arc<LogFile>>,
-    counter_slot: Option<CounterSlot>,
-    listen: Vec<Address>,
-    /// Permissions of Unix sockets.
+/// A worker that listens, and where.
+fn listening(
+    setting: Setting,
+    at: &[Address],
     mode: Option<u32>,
-    /// Where its listening sockets are shown.
-    entrance: Entrance,
+) -> Result<(Worker<Epoll>, Vec<Address>), ServeError> {
+    let mut worker = Worker::new(Epoll::new().map_err(ServeError::ring)?, setting);
+    let mut listen = |address| {
+        let found = worker.listen(address, mode);
+        found.map_err(|error| ServeError::listen(address, error))
+    };
+    let addresses = at.iter().map(&mut listen).collect::<Result<_, _>>()?;
+    Ok((worker, addresses))
 }
 
-/// As [`Site`], before anything is opened.
-enum Serves {
-    BuiltIn,
-    Folder(PathBuf, LibraryOptions),
-    Admin(Arc<SharedCounters>),
-}
-
-impl Job {
-    /// The whole life of a thread.
-    fn work(
-        self,
-        tell: &Sender<Result<Vec<Address>, ServeError>>,
-        go: &Receiver<()>,
-        stop: &AtomicBool,
-    ) -> Counts {
-        // Where the table stays shared, each system call takes a little longer.
-        let is_own = descriptors::own().is_ok();
-        let entrance = self.entrance;
-        let (worker, addresses) = match self.prepare() {
-            Ok(ready) => ready,
-            Err(error) => {
-                let _ = tell.send(Err(error)); // the thread that started this one is waiting
-                return Counts::default();
+fn open_library(root: &Path, options: &LibraryOptions) -> Result<Library, ServeError> {
+    Library::open(root, options, clock::realtime).map_err(|error| {
+        let hint = match error {
+            Errno::ENOSYS | Errno::EPERM => {
+                " (openat2, without which files outside of it could be reached, is missing or forbidden here)"
             }
+            _ => "",
         };
-        if is_own {
-            // Where there is no room for them they are not seen, and serve as well.
-            let _ = entrance.show(&worker.listeners());
-        }
-        let _ = tell.send(Ok(addresses)); // the thread that started this one is waiting
-        if go.recv().is_err() {
-            return Counts::default();
-        }
-        worker.run(|| stop.load(Ordering::Relaxed))
-    }
-
-    fn prepare(self) -> Result<(Worker<Epoll>, Vec<Address>), ServeError> {
-        let ring = Epoll::new().map_err(ServeError::Ring)?;
-        let open_log = |file: &Arc<LogFile>| Log::open(file).map_err(|e| refused_log(file, e));
-        let setting = Setting {
-            site: self.site.open()?,
-            headers: self.headers,
-            limits: self.limits,
-            limiter: self.limiter,
-            log: self.log.as_ref().map(open_log).transpose()?,
-            counter_slot: self.counter_slot,
-            wall: clock::realtime,
-        };
-        let mut worker = Worker::new(ring, setting);
-        let mut addresses = Vec::with_capacity(self.listen.len());
-        for address in &self.listen {
-            let found = worker.listen(address, self.mode);
-            addresses.push(found.map_err(|error| refused(address, error))?);
-        }
-        Ok((worker, addresses))
-    }
-}
-
-impl Serves {
-    fn open(self) -> Result<Site, ServeError> {
-        match self {
-            Serves::BuiltIn => Ok(Site::BuiltIn),
-            Serves::Admin(counters) => Ok(Site::Admin(counters)),
-            Serves::Folder(path, options) => {
-                match Library::open(&path, &options, clock::realtime) {
-                    Ok(library) => Ok(Site::Files(Box::new(library))),
-                    Err(error) => Err(ServeError::Folder { path, error }),
-                }
-            }
-        }
-    }
+        let root = root.display();
+        ServeError::new(format!("cannot serve the folder {root}: {error}{hint}"))
+    })
 }
 
 fn refused_log(log: &LogFile, error: std::io::Error) -> ServeError {
-    let path = log.path().to_owned();
-    match Errno::from(error) {
-        Errno::ELOOP if log.is_given() => ServeError::LinkedLog { path },
-        error => ServeError::Log { path, error },
-    }
+    let path = log.path().display();
+    ServeError::new(match Errno::from(error) {
+        Errno::ELOOP if log.is_given() => format!(
+            "the log {path} must be neither a symbolic link nor a file with several hard links, since --user makes another user its owner"
+        ),
+        error => format!("cannot append to the log {path}: {error}"),
+    })
 }
 
 fn check(config: &Config) -> Result<(), ServeError> {
@@ -520,7 +503,7 @@ fn check(config: &Config) -> Result<(), ServeError> {
     for (what, given, most) in rows {
         let most = u64::from(most);
         if !(1..=most).contains(&given) {
-            return Err(ServeError::Range { what, given, most });
+            return Err(ServeError::range(what, given, most));
         }
     }
     let spans = [
@@ -531,20 +514,17 @@ fn check(config: &Config) -> Result<(), ServeError> {
         ("the time between two requests", limits.keepalive),
     ];
     match spans.into_iter().find(|(_, span)| *span == Nanos::ZERO) {
-        Some((what, _)) => Err(ServeError::Span { what }),
+        Some((what, _)) => Err(ServeError::new(format!(
+            "{what} must be longer than nothing"
+        ))),
         None => Ok(()),
     }
-}
-
-fn refused(address: &Address, error: Errno) -> ServeError {
-    let address = address.clone();
-    ServeError::Listen { address, error }
 }
 
 /// Where ports are shared among workers, they would be shared with another server of the same user too, and each would
 /// count a part of what clients sent. So an address at which a server listens already is refused.
 fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
-    kernel::is_free(address).map_err(|error| refused(address, error))
+    kernel::is_free(address).map_err(|error| ServeError::listen(address, error))
 }
 
 /// Checks that each address is there once.
@@ -582,70 +562,14 @@ fn takes_any_port(address: &Address) -> bool {
     matches!(address, Address::Ip(address) if address.port() == 0)
 }
 
+/// With a shared port the kernel would give each of both a part of the connections.
 fn shared(address: &Address, other: &Address) -> ServeError {
-    let (address, other) = (address.clone(), other.clone());
-    ServeError::Shared { address, other }
+    ServeError::new(format!(
+        "cannot listen at both {address} and {other}; give one of them another port"
+    ))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_leave_descriptors_for_everything_else() {
-        for descriptors in [0, 64, 256, 1024, 20_000, 1 << 20] {
-            let config = Config::within(descriptors);
-            let connections = u64::from(config.limits.connections);
-            let all = connections + config.open_files + DESCRIPTORS + u64::from(TURNED_AWAY);
-            let half = (descriptors / 2).max(1);
-            assert!(
-                connections == half || all <= descriptors,
-                "{descriptors}: {all}"
-            );
-            assert_eq!(
-                check(&Config {
-                    listen: vec!["[::]:80".parse().unwrap()],
-                    ..config
-                }),
-                Ok(())
-            );
-        }
-        assert!(Config::within(20_000).limits.connections_per_address > 10_000);
-    }
-
-    #[test]
-    fn an_address_is_for_one_listener() {
-        // (where to listen, where the operator may ask, whether that can be)
-        #[rustfmt::skip]
-        let cases: &[(&[&str], Option<&str>, bool)] = &[
-            (&["127.0.0.1:80", "127.0.0.1:81", "[::1]:80"], Some("127.0.0.1:82"), true),
-            (&["127.0.0.1:0", "127.0.0.1:0"], Some("127.0.0.1:0"), true),
-            (&["0.0.0.0:80", "127.0.0.1:80"], None, true),
-            (&["unix:a", "unix:b"], Some("unix:c"), true),
-            (&["127.0.0.1:80", "[::1]:80", "127.0.0.1:80"], None, false),
-            (&["unix:a", "unix:a"], None, false),
-            (&["127.0.0.1:80"], Some("127.0.0.1:80"), false),
-            (&["0.0.0.0:80"], Some("127.0.0.1:80"), false),
-            (&["127.0.0.1:80"], Some("[::]:80"), false),
-            (&["unix:a"], Some("unix:a"), false),
-        ];
-        for (listen, admin, can_be) in cases {
-            let listen: Vec<Address> = listen.iter().map(|at| at.parse().unwrap()).collect();
-            let admin = admin.map(|at| at.parse().unwrap());
-            let answer = refuse_twice(&listen)
-                .and_then(|()| admin.iter().try_for_each(|at| refuse_among(&listen, at)));
-            assert_eq!(answer.is_ok(), *can_be, "{listen:?} {admin:?}: {answer:?}");
-        }
-    }
-
-    #[test]
-    fn a_time_of_zero_is_refused_by_name() {
-        let mut config = Config {
-            listen: vec!["[::]:80".parse().unwrap()],
-            ..Config::default()
-        };
-        config.limits.head = Nanos::ZERO;
-        let sentence = "the time for a request's head must be longer than nothing";
-        assert_eq!(check(&config).unwrap_err().to_string(), sentence);
-    }
+/// Whether workers can listen at one address together.
+fn can_share(address: &Address) -> bool {
+    matches!(address, Address::Ip(_))
 }

@@ -305,8 +305,7 @@ fn an_address_that_is_served_already_is_not_shared() {
     serve(&config("127.0.0.1:0", 2), |at| {
         let second = Server::bind(&config(&at.to_string(), 1)).err();
         let error = Errno::EADDRINUSE;
-        let address = at.clone();
-        assert_eq!(second, Some(ServeError::Listen { address, error }));
+        assert_eq!(second, Some(ServeError::listen(at, error)));
     });
 }
 

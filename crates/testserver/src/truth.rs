@@ -56,7 +56,7 @@ pub use distribution::{DELAY_MAX, Distribution, delay};
 pub use faults::FaultFlag;
 pub use query::QueryError;
 pub use queue::{Capacity, CapacityError, Service, service};
-pub use server::{BusyPoll, Config, Counts, TruthError, TruthServer, WORK_MAX};
+pub use server::{BusyPoll, Config, Counts, TruthServer, WORK_MAX};
 pub use stall::{Stall, StallError};
 
 #[cfg(test)]

@@ -53,13 +53,12 @@ impl MisbehavingServer {
     /// # Errors
     /// There is no ring, no such address or no thread to be had.
     pub fn start(at: &Address, script: Script) -> Result<MisbehavingServer, ServeError> {
-        let ring = Epoll::new().map_err(ServeError::Ring)?;
+        let ring = Epoll::new().map_err(ServeError::ring)?;
         let behaviour = Scripted::new(&script);
         let mut worker = Worker::new(ring, behaviour, Spans::of(&script), BusyPoll::NEVER);
-        let listening = worker.listen(at).map_err(|error| ServeError::Listen {
-            address: at.clone(),
-            error,
-        })?;
+        let listening = worker
+            .listen(at)
+            .map_err(|error| ServeError::listen(at, error))?;
         let address = listening.clone();
         let line = Arc::new(Shared::default());
         let thread = thread::Builder::new()
@@ -68,7 +67,7 @@ impl MisbehavingServer {
                 let line = Arc::clone(&line);
                 move || worker.run(&*line).0
             })
-            .map_err(|error| ServeError::Thread(error.into()))?;
+            .map_err(ServeError::thread)?;
         Ok(MisbehavingServer {
             address,
             line,

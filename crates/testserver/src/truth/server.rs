@@ -10,7 +10,7 @@ use counterweight::ServeError;
 use counterweight::parts::Headers;
 use counterweight::parts::PrebuiltResponses;
 use counterweight::parts::refuse_twice;
-use kernel::{Address, Epoll, Errno, clock, is_free};
+use kernel::{Address, Epoll, clock, is_free};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -91,25 +91,6 @@ impl Default for Config {
     }
 }
 
-/// Why there is no truth server.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TruthError {
-    /// No server at all is to be had.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// The log's file cannot be made.
-    #[error(
-        "cannot write the truth log to {path}: {error}; is there such a folder, and may you write there?"
-    )]
-    Log {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-}
-
 /// What a truth server has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
@@ -146,11 +127,11 @@ impl TruthServer {
     ///
     /// # Errors
     /// The configuration is out of range, an address cannot be had, or the log cannot be made.
-    pub fn bind(config: &Config) -> Result<TruthServer, TruthError> {
+    pub fn bind(config: &Config) -> Result<TruthServer, ServeError> {
         check(config)?;
-        let ring = Epoll::new().map_err(ServeError::Ring)?;
+        let ring = Epoll::new().map_err(ServeError::ring)?;
         for address in &config.listen {
-            is_free(address).map_err(|error| failed(address, error))?;
+            is_free(address).map_err(|error| ServeError::listen(address, error))?;
         }
         let start = clock::now();
         let behaviour = behaviour(config, start)?;
@@ -161,7 +142,7 @@ impl TruthServer {
         for address in &config.listen {
             let found = worker
                 .listen(address)
-                .map_err(|error| failed(address, error))?;
+                .map_err(|error| ServeError::listen(address, error))?;
             addresses.push(found.clone());
         }
         Ok(TruthServer {
@@ -211,19 +192,14 @@ fn check(config: &Config) -> Result<(), ServeError> {
     ];
     for (what, given, least, most) in rows {
         if !(least..=most).contains(&given) {
-            return Err(ServeError::Range { what, given, most });
+            return Err(ServeError::range(what, given, most));
         }
     }
     refuse_twice(&config.listen)
 }
 
-fn failed(address: &Address, error: Errno) -> ServeError {
-    let address = address.clone();
-    ServeError::Listen { address, error }
-}
-
 /// The distributions of this configuration, from `start` on.
-pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, TruthError> {
+pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, ServeError> {
     let rules: Vec<_> = config
         .faults
         .iter()
@@ -246,13 +222,15 @@ pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, Tru
     })
 }
 
-fn writer(config: &Config, start: Instant) -> Result<Option<Writer>, TruthError> {
+fn writer(config: &Config, start: Instant) -> Result<Option<Writer>, ServeError> {
     let Some(path) = &config.log else {
         return Ok(None);
     };
-    let file = File::create(path).map_err(|error| TruthError::Log {
-        path: path.clone(),
-        error,
+    let file = File::create(path).map_err(|error| {
+        let path = path.display();
+        ServeError::new(format!(
+            "cannot write the truth log to {path}: {error}; is there such a folder, and may you write there?"
+        ))
     })?;
     let since_origin = clock::now().as_nanos();
     let header = Header {
