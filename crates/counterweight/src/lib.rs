@@ -71,6 +71,7 @@ pub mod parts {
     pub use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
     pub use crate::resources::{choose, find};
     pub use crate::server::refuse_twice;
+    pub use crate::slots::{FIRST, Slots};
 }
 
 pub use counts::{Counts, Row};

@@ -12,7 +12,7 @@ use units::{Instant, Nanos};
 use wire::http1;
 
 /// Tokens below this one are for listening sockets.
-pub(crate) const FIRST: u32 = 64;
+pub const FIRST: u32 = 64;
 
 /// One connection.
 pub(crate) struct Slot {
@@ -144,7 +144,7 @@ impl Watch {
 }
 
 impl Slot {
-    fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
+    pub(crate) fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
         Slot {
             http: http1::Server::new(),
             reading: Reading::new(),
@@ -183,17 +183,18 @@ impl Slot {
     }
 }
 
-/// The table.
-pub(crate) struct Slots {
-    rows: Vec<Option<Slot>>,
+/// Connections by token, reused last in, first out.
+#[derive(Debug)]
+pub struct Slots<T> {
+    rows: Vec<Option<T>>,
     /// Free rows among `rows`.
     free: Vec<u32>,
     limit: u32,
 }
 
-impl Slots {
-    /// At most `limit` connections.
-    pub(crate) fn new(limit: u32) -> Slots {
+impl<T> Slots<T> {
+    /// Returns a table for at most `limit` connections.
+    pub fn new(limit: u32) -> Slots<T> {
         Slots {
             rows: Vec::new(),
             free: Vec::new(),
@@ -201,8 +202,8 @@ impl Slots {
         }
     }
 
-    /// A token that [`Slots::fill`] takes next; none when all are in use.
-    pub(crate) fn vacant(&self) -> Option<Token> {
+    /// Returns the token that [`Slots::fill`] takes next; none when all are in use.
+    pub fn vacant(&self) -> Option<Token> {
         let fresh = self.rows.len() as u32;
         let row = match self.free.last() {
             Some(row) => *row,
@@ -212,39 +213,41 @@ impl Slots {
         Some(Token(FIRST + row))
     }
 
-    /// A new connection for `token`, which [`Slots::vacant`] has just named.
-    pub(crate) fn fill(&mut self, token: Token, peer: Option<IpAddr>, now: Instant) -> &mut Slot {
+    /// Keeps a new connection under `token`, which [`Slots::vacant`] has just named.
+    pub fn fill(&mut self, token: Token, connection: T) -> &mut T {
         let row = (token.0 - FIRST) as usize;
         if row == self.rows.len() {
             self.rows.push(None);
         } else {
             self.free.pop();
         }
-        self.rows[row].insert(Slot::new(peer, now))
+        self.rows[row].insert(connection)
     }
 
+    /// Returns a connection, if there is one with this token.
     #[inline]
-    pub(crate) fn get(&mut self, token: Token) -> Option<&mut Slot> {
+    pub fn get(&mut self, token: Token) -> Option<&mut T> {
         let row = token.0.checked_sub(FIRST)?;
         self.rows.get_mut(row as usize)?.as_mut()
     }
 
-    /// Frees a row.
-    pub(crate) fn release(&mut self, token: Token) -> Option<Slot> {
+    /// Removes a connection, so that its token is free.
+    pub fn release(&mut self, token: Token) -> Option<T> {
         let row = token.0.checked_sub(FIRST)?;
-        let slot = self.rows.get_mut(row as usize)?.take()?;
+        let connection = self.rows.get_mut(row as usize)?.take()?;
         self.free.push(row);
-        Some(slot)
+        Some(connection)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there is no connection.
+    pub fn is_empty(&self) -> bool {
         self.free.len() == self.rows.len()
     }
 
-    /// The tokens of those connections of which `wanted` is true.
-    pub(crate) fn tokens(&self, wanted: impl Fn(&Slot) -> bool) -> Vec<Token> {
+    /// Returns the tokens of those connections of which `wanted` is true.
+    pub fn tokens(&self, wanted: impl Fn(&T) -> bool) -> Vec<Token> {
         let rows = self.rows.iter().zip(FIRST..);
-        rows.filter(|(slot, _)| slot.as_ref().is_some_and(&wanted))
+        rows.filter(|(row, _)| row.as_ref().is_some_and(&wanted))
             .map(|(_, token)| Token(token))
             .collect()
     }
@@ -293,9 +296,9 @@ mod tests {
     #[test]
     fn rows_are_reused_before_new_ones_are_made_and_the_limit_holds() {
         let mut slots = Slots::new(2);
-        let fill = |slots: &mut Slots| {
+        let fill = |slots: &mut Slots<()>| {
             let token = slots.vacant()?;
-            slots.fill(token, None, Instant::ZERO);
+            slots.fill(token, ());
             Some(token.0 - FIRST)
         };
         assert_eq!(fill(&mut slots), Some(0));

@@ -39,7 +39,7 @@ use crate::limits::Limits;
 use crate::log::{Draft, Log};
 use crate::prebuilt::PrebuiltResponses;
 use crate::sending::{BUFFER, ROUND};
-use crate::slots::{FIRST, Slots};
+use crate::slots::{FIRST, Slot, Slots};
 use holders::Holders;
 use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
 pub(crate) use listeners::TURNED_AWAY;
@@ -77,7 +77,7 @@ pub(crate) struct Worker<R> {
     listeners: Vec<bool>,
     /// No accepting before.
     paused: Instant,
-    slots: Slots,
+    slots: Slots<Slot>,
     requests: RequestCache,
     context: ResponseContext,
     /// When connections are looked at next: those whose `watch` is armed.

@@ -54,7 +54,7 @@ pub(crate) use script::{Chooser, mixed};
 pub use script::{Rule, Script, Trigger, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;
-pub(crate) use worker::{BusyPoll, Control, Spans, Worker};
+pub(crate) use worker::{Control, Spans, WaitMode, Worker};
 
 #[cfg(test)]
 mod tests;

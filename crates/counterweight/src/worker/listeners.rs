@@ -3,7 +3,7 @@
 use super::Worker;
 use super::holders::Holder;
 use crate::limiter::Full;
-use crate::slots::Waits;
+use crate::slots::{Slot, Waits};
 use kernel::{Closing, Ring, Token};
 use units::{Instant, Nanos};
 use wire::http1::Refusal;
@@ -41,7 +41,7 @@ impl<R: Ring> Worker<R> {
             Ok(Some(accepted)) => {
                 self.context.counts.connections += 1;
                 let peer = accepted.peer.map(|peer| peer.ip());
-                self.slots.fill(token, peer, self.context.now);
+                self.slots.fill(token, Slot::new(peer, self.context.now));
                 match self.limiter.acquire(peer) {
                     Ok(()) => self.arm(token),
                     Err(full) => self.turn_away(token, full),

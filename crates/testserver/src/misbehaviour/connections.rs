@@ -1,8 +1,9 @@
 //! The connections of a misbehaving server: what each has been asked, and what is being done on it.
 
 use super::behaviour::{Behaviour, Pending, Stamps};
+use super::log::Log;
 use super::table::{Misbehaviour, REFUSAL, Step};
-use kernel::{Errno, Token};
+use kernel::Errno;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -10,22 +11,12 @@ use std::ops::ControlFlow;
 use units::Instant;
 use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
 
-/// The token of the first connection. Those before it are of listening sockets.
-pub(super) const FIRST: u32 = 64;
 /// Connections at a time; those that come then wait in the kernel.
-const CONNECTIONS_LIMIT: u32 = 16 * 1024;
+pub(super) const CONNECTIONS_LIMIT: u32 = 16 * 1024;
 /// Requests that a client may ask ahead of their answers. More are read to the end of what came with them, no further.
 const AHEAD_LIMIT: usize = 1024;
 /// Pieces that are sent at once.
 const SLICES: usize = 64;
-
-/// What is to be turned to, in its order.
-#[derive(Debug)]
-pub(super) enum Upcoming<W> {
-    Request(Pending<W>),
-    /// A request that could not be read to its end.
-    Refused,
-}
 
 /// What is being done on a connection: steps, and how far they have come.
 #[derive(Debug)]
@@ -98,76 +89,40 @@ impl<W> Activity<W> {
         self.kept = None;
     }
 
-    /// Sends what `send` takes of what this step says. `right` says what the right answer is.
+    /// Sends what `send` takes of this step's bytes: how many that were, and whether they were fewer than it was given.
+    /// `expected` is the expected response.
     pub(super) fn send<'a>(
         &mut self,
         expected: impl FnOnce(Option<&Pending<W>>) -> Cow<'a, [u8]>,
         send: impl FnOnce(&[IoSlice<'_>]) -> Result<usize, Errno>,
-    ) -> Result<Sent, Errno> {
+    ) -> Result<(u64, bool), Errno> {
         let (piece, times, at_once) = match (self.step(), self.kept.take()) {
-            (Some(Step::Expected), Some(kept)) => (Cow::Owned(kept), 1, usize::MAX),
-            (Some(Step::Expected), None) => (expected(self.pending.as_ref()), 1, usize::MAX),
-            (Some(Step::Send(piece)), _) => (Cow::Borrowed(piece), 1, usize::MAX),
-            (Some(Step::Repeat(piece, times)), _) => (Cow::Borrowed(piece), times, usize::MAX),
+            (Some(Step::Expected), Some(kept)) => (Cow::Owned(kept), 1, u64::MAX),
+            (Some(Step::Expected), None) => (expected(self.pending.as_ref()), 1, u64::MAX),
+            (Some(Step::Send(piece)), _) => (Cow::Borrowed(piece), 1, u64::MAX),
+            (Some(Step::Repeat(piece, times)), _) => (Cow::Borrowed(piece), times, u64::MAX),
             (Some(Step::Bytewise(piece) | Step::Drip(piece)), _) => (Cow::Borrowed(piece), 1, 1),
-            _ => return Ok(Sent::default()),
+            _ => return Ok((0, false)),
         };
-        let output = Output {
-            piece: &piece,
-            left: (piece.len() as u64).saturating_mul(times) - self.sent,
-            at_once,
-            start: (self.sent % piece.len() as u64) as usize,
-        };
+        let length = piece.len() as u64;
+        let left = length.saturating_mul(times) - self.sent;
+        let most = left.min(at_once);
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let (count, given) = output.slices(&mut slices);
-        let taken = send(&slices[..count])?;
-        let is_over = output.left == taken as u64;
-        self.sent += taken as u64;
-        if is_over {
+        let (mut count, mut given, mut from) = (0, 0, (self.sent % length) as usize);
+        while count < SLICES && given < most {
+            let rest = &piece[from..];
+            let rest = &rest[..(rest.len() as u64).min(most - given) as usize];
+            slices[count] = IoSlice::new(rest);
+            (count, given, from) = (count + 1, given + rest.len() as u64, 0);
+        }
+        let taken = send(&slices[..count])? as u64;
+        self.sent += taken;
+        if taken == left {
             self.next();
         } else if self.step() == Some(Step::Expected) {
             self.kept = Some(piece.into_owned());
         }
-        Ok(Sent {
-            taken: taken as u64,
-            is_short: taken < given,
-        })
-    }
-}
-
-/// What came of output something.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sent {
-    /// Bytes that the kernel took.
-    pub(super) taken: u64,
-    /// They were fewer than it was given.
-    pub(super) is_short: bool,
-}
-
-/// What a step still has to send.
-#[derive(Debug, Clone, Copy)]
-struct Output<'a> {
-    piece: &'a [u8],
-    /// Bytes that are left of all repetitions.
-    left: u64,
-    at_once: usize,
-    /// Where in the piece they begin.
-    start: usize,
-}
-
-impl<'a> Output<'a> {
-    /// As much of it as is sent at once: how many slices, and how many bytes.
-    fn slices(&self, slices: &mut [IoSlice<'a>; SLICES]) -> (usize, usize) {
-        let most = self.left.min(self.at_once as u64);
-        let (mut from, mut count, mut given) = (self.start, 0, 0);
-        while count < SLICES && given < most {
-            let rest = &self.piece[from..];
-            let length = (rest.len() as u64).min(most - given) as usize;
-            slices[count] = IoSlice::new(&rest[..length]);
-            (count, given) = (count + 1, given + length as u64);
-            from = 0;
-        }
-        (count, given as usize)
+        Ok((taken, taken < given))
     }
 }
 
@@ -178,9 +133,9 @@ pub(super) struct Connection<W> {
     pub(super) number: u64,
     http: Server,
     /// The request whose head is read and whose body is not.
-    reading: Option<Reading<W>>,
-    /// Read, and not yet turned to.
-    pub(super) asked: VecDeque<Upcoming<W>>,
+    reading: Option<Pending<W>>,
+    /// Requests that are read and not begun yet, in their order; none for one that cannot be read to its end.
+    pub(super) asked: VecDeque<Option<Pending<W>>>,
     pub(super) activity: Option<Activity<W>>,
     /// The socket took less than it was given.
     pub(super) is_blocked: bool,
@@ -192,27 +147,8 @@ pub(super) struct Connection<W> {
     pub(super) timer: Option<Instant>,
 }
 
-/// A request of which the head is read.
-#[derive(Debug)]
-struct Reading<W> {
-    is_head: bool,
-    keepalive: bool,
-    request: W,
-}
-
-/// What a piece of input came to.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Received {
-    /// Requests that are complete.
-    pub(super) requests: u64,
-    /// A request that cannot be read.
-    pub(super) refused: u64,
-    /// The client has asked too far ahead.
-    pub(super) is_too_far: bool,
-}
-
 impl<W> Connection<W> {
-    fn new(number: u64) -> Connection<W> {
+    pub(super) fn new(number: u64) -> Connection<W> {
         Connection {
             number,
             http: Server::new(),
@@ -226,28 +162,29 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Reads what the client sent.
+    /// Reads what the client sent, and says whether it has sent too many requests ahead.
     pub(super) fn receive<C: Behaviour<Request = W>>(
         &mut self,
         requests: &mut RequestCache,
         behaviour: &mut C,
+        log: &mut Log,
         input: &[u8],
         stamps: Stamps,
-    ) -> Received {
+    ) -> bool {
         let mut listener = Listener {
             asked: &mut self.asked,
             reading: &mut self.reading,
             behaviour,
             stamps,
-            received: Received::default(),
+            log,
         };
         let result = self.http.receive(requests, input, &mut listener);
-        let mut received = listener.received;
+        let is_too_far = self.asked.len() > AHEAD_LIMIT;
         if result.is_err() {
-            received.refused = 1;
-            self.asked.push_back(Upcoming::Refused);
+            log.refused += 1;
+            self.asked.push_back(None);
         }
-        received
+        is_too_far
     }
 
     /// Nothing is done on it before something happens elsewhere.
@@ -258,18 +195,20 @@ impl<W> Connection<W> {
 
 /// What listens to a connection while its bytes are read.
 struct Listener<'a, C: Behaviour> {
-    asked: &'a mut VecDeque<Upcoming<C::Request>>,
-    reading: &'a mut Option<Reading<C::Request>>,
+    asked: &'a mut VecDeque<Option<Pending<C::Request>>>,
+    reading: &'a mut Option<Pending<C::Request>>,
     behaviour: &'a mut C,
     stamps: Stamps,
-    received: Received,
+    log: &'a mut Log,
 }
 
 impl<C: Behaviour> ServerSink for Listener<'_, C> {
     fn request(&mut self, asked: &RequestHead<'_>) {
-        *self.reading = Some(Reading {
+        *self.reading = Some(Pending {
             is_head: asked.method == "HEAD",
             keepalive: asked.keepalive,
+            stamps: self.stamps,
+            due: Instant::ZERO,
             request: self.behaviour.request(asked),
         });
     }
@@ -277,84 +216,13 @@ impl<C: Behaviour> ServerSink for Listener<'_, C> {
     fn body(&mut self, _: &[u8]) {}
 
     fn complete(&mut self) -> ControlFlow<()> {
-        self.received.requests += 1;
-        if let Some(reading) = self.reading.take() {
-            self.asked.push_back(Upcoming::Request(Pending {
-                is_head: reading.is_head,
-                keepalive: reading.keepalive,
-                stamps: self.stamps,
-                due: self.behaviour.due(&reading.request, self.stamps),
-                request: reading.request,
-            }));
+        self.log.requests += 1;
+        if let Some(mut pending) = self.reading.take() {
+            pending.stamps = self.stamps;
+            pending.due = self.behaviour.due(&pending.request, self.stamps);
+            self.asked.push_back(Some(pending));
         }
-        self.received.is_too_far = self.asked.len() > AHEAD_LIMIT;
         ControlFlow::Continue(())
-    }
-}
-
-/// All connections, by token.
-#[derive(Debug)]
-pub(super) struct Connections<W> {
-    rows: Vec<Option<Connection<W>>>,
-    /// Free ones among `rows`.
-    free: Vec<u32>,
-    /// How many there have been.
-    count: u64,
-}
-
-impl<W> Connections<W> {
-    pub(super) fn new() -> Connections<W> {
-        Connections {
-            rows: Vec::new(),
-            free: Vec::new(),
-            count: 0,
-        }
-    }
-
-    /// A token that [`Connections::fill`] takes next; none when there are too many.
-    pub(super) fn vacant(&self) -> Option<Token> {
-        let fresh = self.rows.len() as u32;
-        let row = match self.free.last() {
-            Some(row) => *row,
-            None if fresh < CONNECTIONS_LIMIT => fresh,
-            None => return None,
-        };
-        Some(Token(FIRST + row))
-    }
-
-    /// A new connection for the token that [`Connections::vacant`] has just named.
-    pub(super) fn fill(&mut self, token: Token) -> &mut Connection<W> {
-        let row = Self::row(token);
-        self.count += 1;
-        if row == self.rows.len() {
-            self.rows.push(None);
-        } else {
-            self.free.pop();
-        }
-        self.rows[row].insert(Connection::new(self.count))
-    }
-
-    pub(super) fn get(&mut self, token: Token) -> Option<&mut Connection<W>> {
-        self.rows.get_mut(Self::row(token))?.as_mut()
-    }
-
-    /// Frees a row.
-    pub(super) fn release(&mut self, token: Token) -> Option<Connection<W>> {
-        let row = Self::row(token);
-        let connection = self.rows.get_mut(row)?.take()?;
-        self.free.push(row as u32);
-        Some(connection)
-    }
-
-    /// The tokens of all.
-    pub(super) fn tokens(&self) -> Vec<Token> {
-        let rows = self.rows.iter().zip(FIRST..);
-        rows.filter_map(|(row, token)| row.as_ref().map(|_| Token(token)))
-            .collect()
-    }
-
-    fn row(token: Token) -> usize {
-        (token.0 - FIRST) as usize
     }
 }
 

@@ -20,9 +20,10 @@ mod listening;
 mod steps;
 
 use super::behaviour::{Behaviour, PausableRing, Stamps};
-use super::connections::{Connections, FIRST, Received};
+use super::connections::{CONNECTIONS_LIMIT, Connection};
 use super::log::Log;
 use super::script::Script;
+use counterweight::parts::{FIRST, Slots};
 use kernel::{Address, Closing, Errno, Event, ListenOptions, Token};
 use listening::Listening;
 use std::collections::{BTreeSet, VecDeque};
@@ -38,21 +39,13 @@ const LAST_TURNS: u32 = 64;
 /// How long they may take together, but for the one that is begun: requests may cost a second of work each.
 const LAST_TIME: Nanos = Nanos::from_millis(100);
 
-/// How waits end that are to end at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BusyPoll {
+/// How waits end that are to end at an instant; by default asleep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WaitMode {
     /// The last stretch of a wait, in which the loop asks its ring again and again instead of sleeping.
     pub(crate) margin: Nanos,
     /// It never sleeps but in stalls.
     pub(crate) is_always: bool,
-}
-
-impl BusyPoll {
-    /// Sleeping alone.
-    pub(crate) const NEVER: BusyPoll = BusyPoll {
-        margin: Nanos::ZERO,
-        is_always: false,
-    };
 }
 
 /// What the thread is told from outside, and tells.
@@ -94,11 +87,11 @@ pub(crate) struct Worker<R, C: Behaviour> {
     ring: R,
     behaviour: C,
     spans: Spans,
-    busy_poll: BusyPoll,
+    wait_mode: WaitMode,
     /// Where it listens; the token of a listening socket is its place.
     addresses: Vec<Address>,
     options: ListenOptions,
-    connections: Connections<C::Request>,
+    connections: Slots<Connection<C::Request>>,
     requests: RequestCache,
     /// When connections whose `timer` is set go on. One for each of them at most.
     timers: BTreeSet<(Instant, Token)>,
@@ -118,16 +111,16 @@ pub(crate) struct Worker<R, C: Behaviour> {
 
 impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// A server that does not listen yet.
-    pub(crate) fn new(ring: R, behaviour: C, spans: Spans, busy_poll: BusyPoll) -> Worker<R, C> {
+    pub(crate) fn new(ring: R, behaviour: C, spans: Spans, wait_mode: WaitMode) -> Worker<R, C> {
         Worker {
             now: ring.now(),
             ring,
             behaviour,
             spans,
-            busy_poll,
+            wait_mode,
             addresses: Vec::new(),
             options: ListenOptions::default(),
-            connections: Connections::new(),
+            connections: Slots::new(CONNECTIONS_LIMIT),
             requests: RequestCache::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
@@ -164,7 +157,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         &mut self.ring
     }
 
-    /// Serves until the control say stop; tells what was done after every turn in which something was. What is still to
+    /// Serves until it is told to stop; tells what was done after every turn in which something was. What is still to
     /// be answered then is not.
     pub(crate) fn run(mut self, control: &impl Control) -> (Log, C) {
         while !control.stopped() {
@@ -185,7 +178,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
                 break;
             }
         }
-        for token in self.connections.tokens() {
+        for token in self.connections.tokens(|_| true) {
             self.close(token, Closing::Orderly);
         }
         control.publish(&self.log);
@@ -201,22 +194,22 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// Stands still for a while, or to the end of it.
     fn pause(&mut self, until: Instant) {
         let rest = until - self.now;
-        if rest <= self.busy_poll.margin {
+        if rest <= self.wait_mode.margin {
             self.ring.burn_until(until);
         } else {
-            let nap = rest.saturating_sub(self.busy_poll.margin).min(TICK);
+            let nap = rest.saturating_sub(self.wait_mode.margin).min(TICK);
             self.ring.sleep_until(self.now + nap);
         }
     }
 
     /// How long the next wait may last.
     fn patience(&self) -> Nanos {
-        if self.busy_poll.is_always || !self.ready.is_empty() || self.can_accept() {
+        if self.wait_mode.is_always || !self.ready.is_empty() || self.can_accept() {
             return Nanos::ZERO;
         }
         let first = self.timers.first().map_or(Instant::NEVER, |timer| timer.0);
         let rest = first - self.now;
-        rest.saturating_sub(self.busy_poll.margin).min(TICK)
+        rest.saturating_sub(self.wait_mode.margin).min(TICK)
     }
 
     /// Waits, then does what there is to do. Says whether anything was.
@@ -273,14 +266,8 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             received: self.ring.received_at(),
             read: self.now,
         };
-        let Received {
-            requests,
-            refused,
-            is_too_far,
-        } = connection.receive(&mut self.requests, &mut self.behaviour, input, stamps);
-        self.log.requests += requests;
-        self.log.refused += refused;
-        if is_too_far {
+        let (requests, behaviour) = (&mut self.requests, &mut self.behaviour);
+        if connection.receive(requests, behaviour, &mut self.log, input, stamps) {
             self.log.cut += 1;
             return self.close(token, Closing::Reset);
         }
@@ -333,7 +320,7 @@ mod tests {
     fn worker(script: &Script) -> Worker<Epoll, Scripted> {
         let ring = Epoll::new().unwrap();
         let spans = Spans::of(script);
-        let mut worker = Worker::new(ring, Scripted::new(script), spans, BusyPoll::NEVER);
+        let mut worker = Worker::new(ring, Scripted::new(script), spans, WaitMode::default());
         worker.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
         worker
     }
@@ -370,6 +357,6 @@ mod tests {
         }
         worker.close(Token(FIRST), Closing::Reset);
         assert!(worker.timers.is_empty());
-        assert!(worker.connections.tokens().is_empty());
+        assert!(worker.connections.is_empty());
     }
 }

@@ -37,14 +37,14 @@ pub enum BusyPoll {
 }
 
 impl BusyPoll {
-    fn resolve(self) -> misbehaviour::BusyPoll {
+    fn resolve(self) -> misbehaviour::WaitMode {
         let has_others = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let (margin, is_always) = match self {
             BusyPoll::Always => (MARGIN, true),
             BusyPoll::Auto if has_others => (MARGIN, false),
             BusyPoll::Auto | BusyPoll::Never => (Nanos::ZERO, false),
         };
-        misbehaviour::BusyPoll { margin, is_always }
+        misbehaviour::WaitMode { margin, is_always }
     }
 }
 

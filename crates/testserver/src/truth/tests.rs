@@ -14,7 +14,10 @@ use units::{Instant, Nanos};
 const SEED: u64 = 7;
 /// When all of this happens.
 const START: Instant = Instant::from_nanos(1_000_000_000);
-const STRAIGHT: misbehaviour::BusyPoll = misbehaviour::BusyPoll::NEVER;
+const STRAIGHT: misbehaviour::WaitMode = misbehaviour::WaitMode {
+    margin: Nanos::ZERO,
+    is_always: false,
+};
 
 fn micros(micros: u64) -> Nanos {
     Nanos::from_micros(micros)
@@ -55,7 +58,7 @@ struct Came {
 fn run<C: Behaviour>(
     behaviour: C,
     script: &Script,
-    busy_poll: misbehaviour::BusyPoll,
+    busy_poll: misbehaviour::WaitMode,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
@@ -76,7 +79,7 @@ fn run<C: Behaviour>(
 /// Runs a truth server until so many are answered.
 fn serve_on(
     config: &Config,
-    busy_poll: misbehaviour::BusyPoll,
+    busy_poll: misbehaviour::WaitMode,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
@@ -377,7 +380,7 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
 
 #[test]
 fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
-    let busy_poll = misbehaviour::BusyPoll {
+    let busy_poll = misbehaviour::WaitMode {
         margin: micros(100),
         is_always: false,
     };
@@ -392,7 +395,7 @@ fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
     let lines = || scattered(40, "/delay?law=exponential&mean=4ms");
     for busy_poll in [
         busy_poll,
-        misbehaviour::BusyPoll {
+        misbehaviour::WaitMode {
             is_always: true,
             ..busy_poll
         },

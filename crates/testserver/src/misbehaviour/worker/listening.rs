@@ -1,7 +1,7 @@
 //! Connections coming and going: accepted while it listens, closed, and reported when they are gone.
 
 use super::super::behaviour::{Behaviour, Ending, PausableRing};
-use super::super::connections::{Activity, Connection, Upcoming};
+use super::super::connections::{Activity, Connection};
 use super::Worker;
 use kernel::{Closing, Errno, Token};
 use units::{Instant, Nanos};
@@ -52,7 +52,8 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         match self.ring.accept(listener, token) {
             Ok(Some(_)) => {
                 self.log.connections += 1;
-                let connection = self.connections.fill(token);
+                let connection = Connection::new(self.log.connections);
+                let connection = self.connections.fill(token, connection);
                 if let Some(misbehaviour) = self.behaviour.accept() {
                     self.log.add(misbehaviour);
                     connection.activity = Some(Activity::greet(misbehaviour));
@@ -122,15 +123,13 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         if let Some(activity) = connection.activity.take() {
             self.end(connection.number, &activity);
         }
-        for upcoming in connection.asked.drain(..) {
-            if let Upcoming::Request(pending) = upcoming {
-                let ending = Ending {
-                    connection: connection.number,
-                    misbehaviour: None,
-                    departure: None,
-                };
-                self.behaviour.end(&pending, ending);
-            }
+        let ending = Ending {
+            connection: connection.number,
+            misbehaviour: None,
+            departure: None,
+        };
+        for pending in connection.asked.drain(..).flatten() {
+            self.behaviour.end(&pending, ending);
         }
     }
 

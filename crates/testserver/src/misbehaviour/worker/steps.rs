@@ -1,7 +1,7 @@
 //! What is done on a connection, step by step, until it has to wait or the others must have their turn.
 
 use super::super::behaviour::{Behaviour, PausableRing};
-use super::super::connections::{Activity, Sent, Upcoming};
+use super::super::connections::Activity;
 use super::super::table::Step;
 use super::Worker;
 use super::listening::Listening;
@@ -89,15 +89,15 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         let Some(connection) = self.connections.get(token) else {
             return Pace::Rest;
         };
-        let Some(upcoming) = connection.asked.pop_front() else {
+        let Some(next) = connection.asked.pop_front() else {
             if connection.is_ended {
                 self.close(token, Closing::Orderly);
             }
             return Pace::Rest;
         };
-        connection.activity = Some(match upcoming {
-            Upcoming::Refused => Activity::refuse(),
-            Upcoming::Request(pending) => {
+        connection.activity = Some(match next {
+            None => Activity::refuse(),
+            Some(pending) => {
                 let misbehaviour = self.behaviour.misbehaviour(&pending);
                 misbehaviour
                     .iter()
@@ -138,7 +138,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// Stops listening first, so that a client that sees its connection reset finds no listener.
     fn die(&mut self) {
         self.stop_listening();
-        for token in self.connections.tokens() {
+        for token in self.connections.tokens(|_| true) {
             self.close(token, Closing::Reset);
         }
     }
@@ -172,7 +172,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             |pending| self.behaviour.expected(pending),
             |slices| self.ring.send(token, slices),
         );
-        let Ok(Sent { taken, is_short }) = sent else {
+        let Ok((taken, is_short)) = sent else {
             self.close(token, Closing::Orderly);
             return Pace::Rest;
         };
