@@ -7,10 +7,8 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use kernel::{Address, signals};
 use std::path::PathBuf;
-use testserver::misbehaviour::Script;
-use testserver::truth::{
-    BusyPoll, Capacity, Config, FaultFlag, Service, Stall, TruthServer, WORK_MAX,
-};
+use testserver::misbehaviour::{Rule, Script};
+use testserver::truth::{BusyPoll, Capacity, Config, Service, Stall, TruthServer, WORK_MAX};
 use units::Nanos;
 
 /// The flags of `weigh serve --truth`.
@@ -39,7 +37,7 @@ pub struct TruthFlags {
     /// Misbehave towards connections or requests: NAME:every=K, NAME:share=0.01, NAME:first=N or NAME:only=N. May be
     /// given several times.
     #[arg(long = "fault", value_name = "NAME:HOW", requires = "truth")]
-    pub faults: Vec<FaultFlag>,
+    pub faults: Vec<Rule>,
     /// How late the fault `late` answers.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = span, requires = "truth")]
     pub late: Nanos,

@@ -50,7 +50,7 @@ pub(crate) use behaviour::{Behaviour, Ending, Pending, Stamps};
 #[cfg(test)]
 pub(crate) use behaviour::{PausableRing, Scripted};
 pub use log::Log;
-pub(crate) use script::{Chooser, mixed};
+pub(crate) use script::{Chooser, RULES_MAX, mixed};
 pub use script::{Rule, Script, Trigger, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;

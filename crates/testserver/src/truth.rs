@@ -53,7 +53,6 @@ mod behaviour;
 mod server;
 
 pub use distribution::{DELAY_MAX, Distribution, delay};
-pub use faults::FaultFlag;
 pub use query::QueryError;
 pub use queue::{Capacity, CapacityError, Service, service};
 pub use server::{BusyPoll, Config, Counts, TruthServer, WORK_MAX};

@@ -4,7 +4,7 @@ use super::table::Misbehaviour;
 use std::fmt;
 
 /// What a server has done since it started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
     /// Connections accepted.
     pub connections: u64,
@@ -23,38 +23,31 @@ pub struct Log {
     /// Bytes that the kernel took for sending.
     pub bytes_sent: u64,
     /// How often each misbehaviour was begun, in the table's order.
-    misbehaved: [u64; Misbehaviour::ALL.len()],
+    misbehaved: PerMisbehaviour,
 }
 
-impl Default for Log {
-    fn default() -> Log {
-        Log {
-            connections: 0,
-            accept_errors: 0,
-            requests: 0,
-            answered: 0,
-            refused: 0,
-            cut: 0,
-            bytes_received: 0,
-            bytes_sent: 0,
-            misbehaved: [0; Misbehaviour::ALL.len()],
-        }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PerMisbehaviour([u64; Misbehaviour::ALL.len()]);
+
+impl Default for PerMisbehaviour {
+    fn default() -> PerMisbehaviour {
+        PerMisbehaviour([0; Misbehaviour::ALL.len()])
     }
 }
 
 impl Log {
     /// How often this misbehaviour was begun.
     pub fn count(&self, misbehaviour: Misbehaviour) -> u64 {
-        self.misbehaved[misbehaviour as usize]
+        self.misbehaved.0[misbehaviour as usize]
     }
 
     /// How often any misbehaviour was begun.
     pub fn misbehaved(&self) -> u64 {
-        self.misbehaved.iter().sum()
+        self.misbehaved.0.iter().sum()
     }
 
     pub(super) fn add(&mut self, misbehaviour: Misbehaviour) {
-        self.misbehaved[misbehaviour as usize] += 1;
+        self.misbehaved.0[misbehaviour as usize] += 1;
     }
 }
 

@@ -103,8 +103,11 @@ impl Script {
     }
 }
 
-/// The rules, with how far each has counted.
-#[derive(Debug)]
+/// Rules that are counted apart. All rows of the table with four rules each, and some.
+pub(crate) const RULES_MAX: usize = 256;
+
+/// Rules, with how far each has counted.
+#[derive(Debug, Default)]
 pub(crate) struct Chooser(Vec<(Rule, u64)>);
 
 impl Chooser {
@@ -112,18 +115,39 @@ impl Chooser {
         Chooser(rules.iter().map(|rule| (*rule, 0)).collect())
     }
 
-    /// What the next one of this sort meets; none: nothing but what is right.
-    pub(crate) fn choose(&mut self, sort: Trigger) -> Option<Misbehaviour> {
-        let mut chosen = None;
-        for (rule, number) in &mut self.0 {
-            if rule.misbehaviour.trigger() == sort {
-                *number += 1;
-                let is_met = rule.when.holds(*number);
-                chosen = chosen.or(is_met.then_some(rule.misbehaviour));
-            }
-        }
-        chosen
+    /// What the next one with this trigger meets; none: the expected response alone.
+    pub(crate) fn choose(&mut self, trigger: Trigger) -> Option<Misbehaviour> {
+        let rows = self.0.iter_mut();
+        rows.fold(None, |chosen, row| {
+            let met = count(row, trigger);
+            chosen.or(met)
+        })
     }
+
+    /// As [`Chooser::choose`], of `rule` alone, which has its own count; nothing beyond [`RULES_MAX`] rules.
+    pub(crate) fn choose_by(&mut self, rule: Rule, trigger: Trigger) -> Option<Misbehaviour> {
+        let row = self.0.iter_mut().find(|row| row.0 == rule)?;
+        count(row, trigger)
+    }
+
+    /// Adds `rule` if it is new, and says whether there was room for it.
+    pub(crate) fn add(&mut self, rule: Rule) -> bool {
+        let is_new = self.0.iter().all(|row| row.0 != rule);
+        let has_room = self.0.len() < RULES_MAX;
+        if is_new && has_room {
+            self.0.push((rule, 0));
+        }
+        !is_new || has_room
+    }
+}
+
+/// Counts one more for a rule that this triggers, and says what it meets.
+fn count((rule, number): &mut (Rule, u64), trigger: Trigger) -> Option<Misbehaviour> {
+    if rule.misbehaviour.trigger() != trigger {
+        return None;
+    }
+    *number += 1;
+    rule.when.holds(*number).then_some(rule.misbehaviour)
 }
 
 #[cfg(test)]
@@ -198,5 +222,40 @@ mod tests {
             chooser.choose(Trigger::Connection),
             Some(Misbehaviour::CloseAtAccept)
         );
+    }
+
+    #[test]
+    fn each_rule_counts_its_own_requests_and_only_those_it_can_meet() {
+        let mut faults = Chooser::default();
+        let every = |misbehaviour, step| Rule {
+            misbehaviour,
+            when: When::Every(step),
+        };
+        let silence = every(Misbehaviour::Silence, 2);
+        let rarer = every(Misbehaviour::Silence, 3);
+        for rule in [silence, rarer, silence] {
+            assert!(faults.add(rule));
+        }
+        assert_eq!(faults.choose_by(silence, Trigger::Exchange), None);
+        assert_eq!(faults.choose_by(silence, Trigger::Head), None);
+        assert_eq!(faults.choose_by(rarer, Trigger::Exchange), None);
+        assert_eq!(
+            faults.choose_by(silence, Trigger::Exchange),
+            Some(Misbehaviour::Silence)
+        );
+    }
+
+    #[test]
+    fn the_table_has_an_end() {
+        let mut faults = Chooser::default();
+        let every = |step| Rule {
+            misbehaviour: Misbehaviour::Silence,
+            when: When::Every(step),
+        };
+        for step in 1..=RULES_MAX as u64 {
+            assert!(faults.add(every(step)));
+        }
+        assert!(!faults.add(every(1000)));
+        assert!(faults.add(every(1)));
     }
 }

@@ -1,13 +1,14 @@
 //! How the truth server decides: what a request asks, when it is due, what it meets, and what is written down of it.
 
-use super::distribution::{Distribution, delay};
-use super::faults::Faults;
+use super::distribution::delay;
 use super::log::{Record, Writer};
 use super::query::QueryError;
 use super::queue::Queue;
 use super::stall::Stall;
 use super::target::{self, Target};
-use crate::misbehaviour::{Behaviour, Chooser, Ending, Misbehaviour, Pending, Stamps, Trigger};
+use crate::misbehaviour::{
+    Behaviour, Chooser, Ending, Misbehaviour, Pending, RULES_MAX, Stamps, Trigger,
+};
 use counterweight::parts::{Form, PrebuiltResponses, ResponseKey, choose, date, find};
 use kernel::clock;
 use std::borrow::Cow;
@@ -23,21 +24,9 @@ const ANSWER: &[u8] = b"/hello";
 pub(super) struct Request {
     id: u64,
     id_given: bool,
-    kind: Kind,
+    target: Target,
     version: Version,
     answer: ResponseKey,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// After a delay.
-    Delay(Distribution),
-    /// With what this row of the faults has for it.
-    Fault(usize),
-    /// One of the resources.
-    Resource,
-    /// With this sentence.
-    QueryError(QueryError),
 }
 
 /// The distributions of one server, and how far their counts are.
@@ -51,7 +40,7 @@ pub(super) struct Truthful {
     /// The server's own rules.
     pub(super) chooser: Chooser,
     /// Those that requests ask for.
-    pub(super) faults: Faults,
+    pub(super) faults: Chooser,
     pub(super) prebuilt: PrebuiltResponses,
     /// Requests so far that came without an id.
     pub(super) nameless: u64,
@@ -70,25 +59,22 @@ impl Behaviour for Truthful {
     fn request(&mut self, asked: &RequestHead<'_>) -> Request {
         // What is not UTF-8 is none of the server's own paths.
         let path = std::str::from_utf8(asked.path).unwrap_or_default();
-        let (id, target) = target::read(path, self.seed);
+        let (id, mut target) = target::read(path, self.seed);
         let is_head = asked.method == "HEAD";
         let resource = match target {
             Target::Resource => choose(asked.method, asked.path),
             _ => find(ANSWER),
         };
-        let kind = match target {
-            Target::Delay(distribution) => Kind::Delay(distribution),
-            Target::Fault(rule) => self
-                .faults
-                .row(rule)
-                .map_or_else(Kind::QueryError, Kind::Fault),
-            Target::Resource => Kind::Resource,
-            Target::QueryError(wrong) => Kind::QueryError(wrong),
-        };
+        if let Target::Fault(rule) = target
+            && !self.faults.add(rule)
+        {
+            let sentence = format!("more than {RULES_MAX} different faults; give fewer");
+            target = Target::Wrong(QueryError::new(sentence));
+        }
         Request {
             id: id.unwrap_or_else(|| self.count()),
             id_given: id.is_some(),
-            kind,
+            target,
             version: asked.version,
             answer: ResponseKey {
                 resource,
@@ -99,14 +85,14 @@ impl Behaviour for Truthful {
     }
 
     fn due(&mut self, request: &Request, stamps: Stamps) -> Instant {
-        self.wrong += u64::from(matches!(request.kind, Kind::QueryError(_)));
+        self.wrong += u64::from(matches!(request.target, Target::Wrong(_)));
         let arrival = stamps.received.unwrap_or(stamps.read);
         let served = match &mut self.queue {
             Some(queue) => queue.pass(arrival, self.seed, request.id),
             None => arrival,
         };
-        match request.kind {
-            Kind::Delay(distribution) => served + delay(distribution, self.seed, request.id),
+        match request.target {
+            Target::Delay(distribution) => served + delay(distribution, self.seed, request.id),
             _ if self.queue.is_some() => served,
             _ => stamps.read,
         }
@@ -114,8 +100,8 @@ impl Behaviour for Truthful {
 
     fn misbehaviour(&mut self, pending: &Pending<Request>) -> Option<Misbehaviour> {
         let sort = pending.sort();
-        let asked = match pending.request.kind {
-            Kind::Fault(row) => self.faults.count(row, sort),
+        let asked = match pending.request.target {
+            Target::Fault(rule) => self.faults.choose_by(rule, sort),
             _ => None,
         };
         self.chooser.choose(sort).or(asked)
@@ -129,8 +115,8 @@ impl Behaviour for Truthful {
                 is_head: false,
             }));
         };
-        match &pending.request.kind {
-            Kind::QueryError(wrong) => Cow::Owned(explain(wrong, pending)),
+        match &pending.request.target {
+            Target::Wrong(wrong) => Cow::Owned(explain(wrong, pending)),
             _ => Cow::Borrowed(self.prebuilt.bytes(pending.request.answer)),
         }
     }
@@ -146,7 +132,7 @@ impl Behaviour for Truthful {
                 connection: ending.connection as u32,
                 misbehaviour: ending.misbehaviour,
                 id_given: pending.request.id_given,
-                wrong: matches!(pending.request.kind, Kind::QueryError(_)),
+                wrong: matches!(pending.request.target, Target::Wrong(_)),
             });
         }
     }

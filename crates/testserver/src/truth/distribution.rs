@@ -139,7 +139,7 @@ impl Distribution {
             Distribution::Uniform { low, high } | Distribution::Bimodal { low, high, .. }
                 if low > high =>
             {
-                Err(QueryError::Pair("`low=` is above `high=`; swap them"))
+                Err(QueryError::new("`low=` is above `high=`; swap them"))
             }
             distribution => Ok(distribution),
         }

@@ -9,74 +9,31 @@ const PARAMETERS_MAX: usize = 8;
 /// Characters of a wrong value that are quoted.
 const QUOTED: usize = 60;
 
-/// Why a query, or a flag that is written as one, cannot be understood.
+/// Why a query, or a flag that is written as one, cannot be understood: a sentence with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// A parameter is needed and not there.
-    #[error("`{name}=` is missing; {remedy}")]
-    Missing {
-        /// Which.
-        name: &'static str,
-        /// What to write.
-        remedy: &'static str,
-    },
-    /// An unknown parameter.
-    #[error("`{0}` is not a parameter here; remove it")]
-    Unknown(String),
-    /// A parameter is there more than once.
-    #[error("`{0}=` is given twice; give it once")]
-    Twice(String),
-    /// There are more than any request needs.
-    #[error("there are more than {PARAMETERS_MAX} parameters; leave some out")]
-    TooMany,
-    /// A value is not what its name asks for.
-    #[error("{name}: `{value}` is not {what}; write {remedy}")]
-    Value {
-        /// The name of the parameter.
-        name: &'static str,
-        /// What was written, at most 60 characters of it.
-        value: String,
-        /// What it ought to be.
-        what: &'static str,
-        /// What to write.
-        remedy: &'static str,
-    },
-    /// A time or a count is not one.
-    #[error("{name}: {error}")]
-    Quantity {
-        /// The name of the parameter.
-        name: &'static str,
-        /// What is wrong with it.
-        error: ParseError,
-    },
-    /// Two values that do not go together.
-    #[error("{0}")]
-    Pair(&'static str),
-    /// Another kind of misbehaviour is asked than a request can meet.
-    #[error(
-        "`{0}` meets connections when they are accepted, not requests; start the server with --fault {0}:every=1"
-    )]
-    Connections(&'static str),
-    /// More different faults are asked than are counted.
-    #[error("more than {0} different faults; give fewer")]
-    Faults(usize),
-}
+#[error("{0}")]
+pub struct QueryError(String);
 
 impl QueryError {
-    /// A value that is not what its name asks for.
-    pub(super) fn value(
-        name: &'static str,
-        value: &str,
-        what: &'static str,
-        remedy: &'static str,
-    ) -> QueryError {
-        QueryError::Value {
-            name,
-            value: quoted(value),
-            what,
-            remedy,
-        }
+    /// An error with this sentence.
+    pub(super) fn new(sentence: impl Into<String>) -> QueryError {
+        QueryError(sentence.into())
+    }
+
+    /// A parameter is needed and not there.
+    pub(super) fn missing(name: &str, remedy: &str) -> QueryError {
+        QueryError(format!("`{name}=` is missing; {remedy}"))
+    }
+
+    /// A value is not what its name asks for.
+    pub(super) fn value(name: &str, value: &str, what: &str, remedy: &str) -> QueryError {
+        let value = quoted(value);
+        QueryError(format!("{name}: `{value}` is not {what}; write {remedy}"))
+    }
+
+    /// A time or a count is not one.
+    fn quantity(name: &str) -> impl Fn(ParseError) -> QueryError + use<'_> {
+        move |error| QueryError(format!("{name}: {error}"))
     }
 }
 
@@ -102,12 +59,12 @@ impl<'a> Query<'a> {
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let pair = part.split_once('=').unwrap_or((part, ""));
             if query.rest().iter().any(|other| other.0 == pair.0) {
-                return Err(QueryError::Twice(quoted(pair.0)));
+                let name = quoted(pair.0);
+                return Err(QueryError(format!(
+                    "`{name}=` is given twice; give it once"
+                )));
             }
-            *query
-                .pairs
-                .get_mut(query.count)
-                .ok_or(QueryError::TooMany)? = pair;
+            *query.pairs.get_mut(query.count).ok_or_else(too_many)? = pair;
             query.count += 1;
         }
         Ok(query)
@@ -127,20 +84,15 @@ impl<'a> Query<'a> {
     }
 
     /// The value of a parameter that has to be there.
-    pub(super) fn need(
-        &mut self,
-        name: &'static str,
-        remedy: &'static str,
-    ) -> Result<&'a str, QueryError> {
-        self.take(name).ok_or(QueryError::Missing { name, remedy })
+    pub(super) fn need(&mut self, name: &str, remedy: &str) -> Result<&'a str, QueryError> {
+        self.take(name)
+            .ok_or_else(|| QueryError::missing(name, remedy))
     }
 
     /// A time that has to be there, at most `most`.
-    pub(super) fn time(&mut self, name: &'static str, most: Nanos) -> Result<Nanos, QueryError> {
+    pub(super) fn time(&mut self, name: &str, most: Nanos) -> Result<Nanos, QueryError> {
         let text = self.need(name, "write a time such as 500us, 5ms or 1s")?;
-        let time: Nanos = text
-            .parse()
-            .map_err(|error| QueryError::Quantity { name, error })?;
+        let time: Nanos = text.parse().map_err(QueryError::quantity(name))?;
         if time > most {
             return Err(QueryError::value(
                 name,
@@ -153,7 +105,7 @@ impl<'a> Query<'a> {
     }
 
     /// A number that has to be there, above zero and at most `most`.
-    pub(super) fn number(&mut self, name: &'static str, most: f64) -> Result<f64, QueryError> {
+    pub(super) fn number(&mut self, name: &str, most: f64) -> Result<f64, QueryError> {
         let text = self.need(name, "write a number such as 0.5 or 2")?;
         match text.parse::<f64>() {
             Ok(number) if number > 0.0 && number <= most => Ok(number),
@@ -165,22 +117,33 @@ impl<'a> Query<'a> {
     }
 
     /// A count, where it is there.
-    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, QueryError> {
-        let count = |text| parse_count(text).map_err(|error| QueryError::Quantity { name, error });
+    pub(super) fn count(&mut self, name: &str) -> Result<Option<u64>, QueryError> {
+        let count = |text| parse_count(text).map_err(QueryError::quantity(name));
         self.take(name).map(count).transpose()
     }
 
     /// Nothing may be left.
     pub(super) fn end(&self) -> Result<(), QueryError> {
         match self.rest().first() {
-            Some((name, _)) => Err(QueryError::Unknown(quoted(name))),
+            Some((name, _)) => {
+                let name = quoted(name);
+                Err(QueryError(format!(
+                    "`{name}` is not a parameter here; remove it"
+                )))
+            }
             None => Ok(()),
         }
     }
 }
 
+fn too_many() -> QueryError {
+    QueryError(format!(
+        "there are more than {PARAMETERS_MAX} parameters; leave some out"
+    ))
+}
+
 /// A share from 0 to 1.
-pub(super) fn share(name: &'static str, text: &str) -> Result<f64, QueryError> {
+pub(super) fn share(name: &str, text: &str) -> Result<f64, QueryError> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err(QueryError::value(
@@ -203,7 +166,8 @@ mod tests {
         assert_eq!(query.take("a"), None);
         assert_eq!(query.take("c"), Some(""));
         assert_eq!(query.take("d"), Some("x=y"));
-        assert_eq!(query.end(), Err(QueryError::Unknown("b".to_owned())));
+        let unknown = "`b` is not a parameter here; remove it";
+        assert_eq!(query.end(), Err(QueryError::new(unknown)));
         assert_eq!(query.take("b"), Some("2"));
         assert_eq!(query.end(), Ok(()));
     }
@@ -212,13 +176,13 @@ mod tests {
     fn what_is_twice_or_too_many_is_refused() {
         assert_eq!(
             Query::new("a=1&b=2&a=3").unwrap_err(),
-            QueryError::Twice("a".to_owned())
+            QueryError::new("`a=` is given twice; give it once")
         );
         let many = |count: usize| (0..count).map(|n| format!("p{n}=1&")).collect::<String>();
         assert!(Query::new(&many(PARAMETERS_MAX)).is_ok());
         assert_eq!(
             Query::new(&many(PARAMETERS_MAX + 1)).unwrap_err(),
-            QueryError::TooMany
+            too_many()
         );
     }
 

@@ -1,11 +1,10 @@
 //! The truth server as its owner has it: configured, bound, run, and what it did.
 
 use super::behaviour::Truthful;
-use super::faults::{FaultFlag, Faults};
 use super::log::{Header, LogCounts, Writer};
 use super::queue::{Capacity, Queue, Service};
 use super::stall::Stall;
-use crate::misbehaviour::{self, Chooser, Control, Log, Script, Spans, Worker};
+use crate::misbehaviour::{self, Chooser, Control, Log, Rule, Script, Spans, Worker};
 use counterweight::ServeError;
 use counterweight::parts::Headers;
 use counterweight::parts::PrebuiltResponses;
@@ -62,7 +61,7 @@ pub struct Config {
     /// The one queue that all requests pass.
     pub capacity: Option<(Capacity, Service)>,
     /// Misbehaviours that any connection or request can meet.
-    pub faults: Vec<FaultFlag>,
+    pub faults: Vec<Rule>,
     /// How slow misbehaviours are and how long they last. Its rules are those of `faults`, and no others.
     pub script: Script,
     /// How waits end.
@@ -203,7 +202,7 @@ pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, Ser
     let rules: Vec<_> = config
         .faults
         .iter()
-        .map(|flag| flag.rule(config.seed))
+        .map(|rule| rule.seeded(config.seed))
         .collect();
     Ok(Truthful {
         seed: config.seed,
@@ -214,7 +213,7 @@ pub(super) fn behaviour(config: &Config, start: Instant) -> Result<Truthful, Ser
             .capacity
             .map(|(capacity, service)| Queue::new(capacity, service)),
         chooser: Chooser::new(&rules),
-        faults: Faults::default(),
+        faults: Chooser::default(),
         prebuilt: PrebuiltResponses::new(clock::realtime, &Headers::default()),
         nameless: 0,
         wrong: 0,

@@ -15,7 +15,7 @@ pub(super) enum Target {
     /// One of the built-in resources, or none.
     Resource,
     /// Something that cannot be understood.
-    QueryError(QueryError),
+    Wrong(QueryError),
 }
 
 /// Reads a path with its query: what is asked, and the id if one is given. `seed` is that of shares.
@@ -33,7 +33,7 @@ pub(super) fn read(path: &str, seed: u64) -> (Option<u64>, Target) {
         let target = read(&mut query, seed)?;
         query.end().map(|()| target)
     };
-    let target = strict().unwrap_or_else(Target::QueryError);
+    let target = strict().unwrap_or_else(Target::Wrong);
     (id, target)
 }
 
@@ -135,7 +135,7 @@ mod tests {
         ];
         for (path, sentence) in cases {
             let (_, target) = read(path, 0);
-            let Target::QueryError(wrong) = target else {
+            let Target::Wrong(wrong) = target else {
                 panic!("{path}: {target:?}");
             };
             assert_eq!(wrong.to_string(), sentence, "{path}");
@@ -151,7 +151,7 @@ mod tests {
             "?",
             "&",
             "=",
-            "distribution",
+            "law",
             "kind",
             "id",
             "mean",
@@ -189,7 +189,7 @@ mod tests {
                 path.push_str(words[(bits % words.len() as u64) as usize]);
                 bits = mixed(bits);
             }
-            if let (_, Target::QueryError(wrong)) = read(&path, number) {
+            if let (_, Target::Wrong(wrong)) = read(&path, number) {
                 let sentence = wrong.to_string();
                 assert!(
                     !sentence.contains('\n') && sentence.len() < 300,

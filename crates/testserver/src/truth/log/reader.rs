@@ -72,24 +72,21 @@ impl Records {
     }
 
     fn record(&mut self) -> Result<Option<Record>, LogError> {
-        let mut bytes = [0; RECORD];
-        let mut length = 0;
-        while length < RECORD {
-            match self.from.read(&mut bytes[length..]) {
-                Ok(0) if length == 0 => return Ok(None),
-                Ok(0) => return Err(LogError::Torn(self.path.clone())),
-                Ok(count) => length += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let path = self.path.clone();
-                    return Err(LogError::File { path, error });
-                }
-            }
+        let mut bytes = Vec::with_capacity(RECORD);
+        let path = || self.path.clone();
+        let read = (&mut self.from).take(RECORD as u64).read_to_end(&mut bytes);
+        match (read, bytes.first_chunk()) {
+            (Err(error), _) => Err(LogError::File {
+                path: path(),
+                error,
+            }),
+            (Ok(0), _) => Ok(None),
+            (_, None) => Err(LogError::Torn(path())),
+            (_, Some(bytes)) => match Record::read(bytes) {
+                None => Err(LogError::Unknown(path())),
+                record => Ok(record),
+            },
         }
-        let record = Record::read(&bytes);
-        record
-            .map(Some)
-            .ok_or_else(|| LogError::Unknown(self.path.clone()))
     }
 }
 
