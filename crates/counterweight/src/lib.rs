@@ -52,6 +52,7 @@ mod limits;
 // how many connections there may be,
 mod limiter;
 // what is written down of them,
+mod appender;
 mod log;
 // and what one thread does with them.
 mod worker;
@@ -66,6 +67,7 @@ mod server;
 
 /// What test servers share with this one: its ready responses, the Date in them, and its checks of addresses.
 pub mod parts {
+    pub use crate::appender::Appender;
     pub use crate::date::text as date;
     pub use crate::headers::Headers;
     pub use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};

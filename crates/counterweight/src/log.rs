@@ -14,6 +14,7 @@
 //! The file is written by the thread that serves. A line is some 150 bytes, so that is one call for a hundred
 //! requests; a disk that makes writers wait makes clients wait too, which is why logging is off unless it is asked for.
 
+use crate::appender::Appender;
 use kernel::descriptors;
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,16 +22,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use units::{Instant, Nanos};
+use units::Instant;
 use wire::Version;
 use wire::http1::RequestHead;
 
-/// Written when so much has come together,
-const FULL: usize = 16 * 1024;
-/// or when so much time has passed.
-const PERIOD: Nanos = Nanos::from_secs(1);
-/// Kept while nothing can be written.
-const LIMIT: usize = 256 * 1024;
 /// A field is cut after so many bytes, so that a line is never longer than some kilobytes.
 const FIELD: usize = 2048;
 
@@ -86,30 +81,11 @@ impl LogFile {
 
 /// Where one worker's lines go.
 pub(crate) struct Log {
-    sink: Arc<dyn Sink>,
-    /// What the sink was opened from, and which of its generations it is.
+    lines: Appender,
+    /// What is appended to, and which of its generations it is.
     file: Option<(Arc<LogFile>, u32)>,
-    /// Lines that are not written, perhaps after the rest of one that was written in part.
-    buffer: Vec<u8>,
-    /// When they are, whatever their number.
-    due: Instant,
-    /// Writing failed the last time.
-    is_failing: bool,
     /// The time of day as it stands in lines.
     stamp: String,
-}
-
-/// What lines are appended to, by one call for many of them.
-pub(crate) trait Sink: Send + Sync {
-    /// Appends what it can of `lines` and says how much that was.
-    fn append(&self, lines: &[u8]) -> io::Result<usize>;
-}
-
-impl Sink for File {
-    fn append(&self, lines: &[u8]) -> io::Result<usize> {
-        let mut file = self;
-        file.write(lines)
-    }
 }
 
 /// The parts of a line that are known when a request's head is there.
@@ -174,14 +150,12 @@ impl Ending {
 }
 
 impl Log {
-    /// A worker's part of the log.
-    pub(crate) fn new(sink: Arc<dyn Sink>) -> Log {
+    /// A worker's part of the log, which goes to `to`.
+    #[cfg(test)]
+    pub(crate) fn new(to: impl Write + Send + 'static) -> Log {
         Log {
-            sink,
+            lines: Appender::new(Box::new(to), Instant::ZERO),
             file: None,
-            buffer: Vec::new(),
-            due: Instant::ZERO,
-            is_failing: false,
             stamp: String::new(),
         }
     }
@@ -192,9 +166,11 @@ impl Log {
     /// It cannot be opened.
     pub(crate) fn open(file: &Arc<LogFile>) -> io::Result<Log> {
         let generation = file.generation.load(Ordering::Relaxed);
-        let mut log = Log::new(Arc::new(file.open()?));
-        log.file = Some((Arc::clone(file), generation));
-        Ok(log)
+        Ok(Log {
+            lines: Appender::new(Box::new(file.open()?), Instant::ZERO),
+            file: Some((Arc::clone(file), generation)),
+            stamp: String::new(),
+        })
     }
 
     /// Lines are dated so from now on.
@@ -205,78 +181,64 @@ impl Log {
     /// One more line, for a request of `peer` (none on a Unix socket) of which `draft` says what was asked. Says
     /// whether it was kept.
     pub(crate) fn line(&mut self, draft: &Draft, peer: Option<IpAddr>, ending: Ending) -> bool {
-        if self.buffer.len() >= LIMIT {
+        let Some(out) = self.lines.line() else {
             return false;
-        }
+        };
         let or = |known, otherwise| if known == b"" { otherwise } else { known };
         let request = or(&draft.request[..], b"-");
         let client = or(&draft.client[..], b"-\" \"-");
-        let out = &mut self.buffer;
-        // Vectors take everything.
+        // It has room for a whole line. What cannot be written to the file stays there.
         let _ = match peer {
             Some(peer) => write!(out, "{}", peer.to_canonical()),
             None => write!(out, "unix"),
         };
         let _ = write!(out, " - - [{}] \"", self.stamp);
-        out.extend_from_slice(request);
+        let _ = out.write_all(request);
         let _ = write!(out, "\" {} {} \"", ending.status, ending.bytes);
-        out.extend_from_slice(client);
+        let _ = out.write_all(client);
         if !ending.reason.is_empty() {
             let _ = write!(out, "\" \"{}", ending.reason);
         }
-        out.extend_from_slice(b"\"\n");
-        if self.buffer.len() >= FULL && !self.is_failing {
-            self.flush();
-        }
+        let _ = out.write_all(b"\"\n");
+        let _ = self.lines.end_line();
         true
     }
 
     /// Writes what has waited long enough, or what belongs to a file that is to be opened anew.
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
-        let wanted = |(file, _): &(Arc<LogFile>, u32)| file.generation.load(Ordering::Relaxed);
-        let is_old = self.file.as_ref().is_some_and(|it| wanted(it) != it.1);
-        if now >= self.due || is_old {
-            self.due = now + PERIOD;
-            self.flush();
-        }
-        if is_old {
-            self.renew();
+        let _ = self.lines.tick(now); // what is not written is kept
+        if let Some((file, generation)) = &self.file
+            && file.generation.load(Ordering::Relaxed) != *generation
+        {
+            self.renew(&Arc::clone(file));
         }
     }
 
-    /// Goes on in the file that has the log's name now. Should it be gone again, the old one is written on until the next
-    /// turn tries anew.
+    /// Writes what there is, and goes on in the file that has the log's name now. Should it be gone again, the old one is
+    /// written on until the next turn tries anew.
     #[cold]
-    fn renew(&mut self) {
-        if let Some((file, _)) = &self.file
-            && let Ok(log) = Log::open(&Arc::clone(file))
-        {
-            (self.sink, self.file) = (log.sink, log.file);
+    fn renew(&mut self, file: &Arc<LogFile>) {
+        self.flush();
+        let generation = file.generation.load(Ordering::Relaxed);
+        if let Ok(opened) = file.open() {
+            self.lines.redirect(Box::new(opened));
+            self.file = Some((Arc::clone(file), generation));
         }
     }
 
     /// Writes what there is.
     pub(crate) fn flush(&mut self) {
-        while !self.buffer.is_empty() {
-            match self.sink.append(&self.buffer) {
-                Ok(0) => self.is_failing = true,
-                Ok(written) => {
-                    self.is_failing = false;
-                    self.buffer.drain(..written);
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => self.is_failing = true,
-            }
-            return;
-        }
-        self.buffer.shrink_to(FULL);
+        let _ = self.lines.flush(); // what is not written is kept
     }
 
     /// Lines that were never written, when nothing more will be.
     pub(crate) fn unwritten(&self) -> u64 {
-        self.buffer.iter().filter(|&&byte| byte == b'\n').count() as u64
+        self.lines
+            .unwritten()
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count() as u64
     }
 }
 
@@ -297,7 +259,12 @@ fn quote(field: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::appender::LIMIT;
     use std::sync::Mutex;
+    use units::Nanos;
+
+    const PERIOD: Nanos = Nanos::from_secs(1);
+    const FULL: usize = 16 * 1024;
 
     /// A file on a disk with so much room.
     #[derive(Default)]
@@ -319,7 +286,19 @@ mod tests {
         }
     }
 
-    impl Sink for Disk {
+    struct Part(Arc<Disk>);
+
+    impl Write for Part {
+        fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+            self.0.append(lines)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Disk {
         fn append(&self, lines: &[u8]) -> io::Result<usize> {
             *self.calls.lock().unwrap() += 1;
             let mut room = self.room.lock().unwrap();
@@ -349,7 +328,7 @@ mod tests {
     #[test]
     fn lines_are_in_the_combined_format() {
         let disk = Disk::with(usize::MAX);
-        let mut log = Log::new(disk.clone());
+        let mut log = Log::new(Part(disk.clone()));
         log.date("06/Nov/1994:08:49:37 +0000".into());
         let peer = Some("::ffff:192.0.2.7".parse().unwrap());
         let ending = Ending {
@@ -367,7 +346,7 @@ mod tests {
         };
         assert!(log.line(&refused, None, ending));
         assert_eq!(disk.text(), "", "nothing is written before its time");
-        log.tick(Instant::ZERO);
+        log.tick(Instant::ZERO + PERIOD);
         assert_eq!(
             disk.text(),
             "192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2326 \"-\" \"Browser/1.0\"\n\
@@ -389,7 +368,7 @@ mod tests {
     #[test]
     fn many_lines_are_one_call_and_whole() {
         let disk = Disk::with(usize::MAX);
-        let mut log = Log::new(disk.clone());
+        let mut log = Log::new(Part(disk.clone()));
         log.tick(Instant::ZERO);
         let lines = 1000;
         for _ in 0..lines {
@@ -407,12 +386,12 @@ mod tests {
     #[test]
     fn a_full_disk_loses_lines_beyond_a_limit_and_none_is_torn_when_there_is_room_again() {
         let disk = Disk::with(1000);
-        let mut log = Log::new(disk.clone());
+        let mut log = Log::new(Part(disk.clone()));
         let kept = (0..10_000)
             .filter(|_| log.line(&Draft::default(), None, ENDING))
             .count();
         assert!(kept < 10_000, "there is a limit");
-        assert!(log.buffer.len() < LIMIT + FULL);
+        assert!(log.lines.unwritten().len() < LIMIT + FULL);
         assert!(
             *disk.calls.lock().unwrap() < 5,
             "a full disk is not asked for every line"

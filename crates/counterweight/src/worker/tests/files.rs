@@ -296,12 +296,16 @@ fn a_download_that_is_under_way_when_the_server_stops_is_finished() {
 
 /// What was logged.
 #[derive(Default)]
-struct Paper(Mutex<Vec<u8>>);
+struct Paper(Arc<Mutex<Vec<u8>>>);
 
-impl crate::log::Sink for Paper {
-    fn append(&self, lines: &[u8]) -> io::Result<usize> {
+impl io::Write for Paper {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(lines);
         Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -313,8 +317,8 @@ fn the_log_has_a_line_for_each_answer_with_what_was_sent_of_it() {
         ..Options::default()
     };
     let mut site = Shop::new(options, Limits::default());
-    let paper = Arc::new(Paper::default());
-    site.bench.worker.context.log = Some(Log::new(paper.clone()));
+    let paper = Paper::default();
+    site.bench.worker.context.log = Some(Log::new(Paper(Arc::clone(&paper.0))));
     site.file("large", &content(1_000_000));
     let put = bytes("PUT /large HTTP/1.1⏎Host: a⏎User-Agent: x⏎Content-Length: 3⏎⏎abc");
     let asks = [

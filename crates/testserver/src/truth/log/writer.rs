@@ -1,17 +1,13 @@
 //! A truth log being written: records are gathered and handed over in pieces, between two requests.
 //!
 //! There is one thread, so a write is a short stall of the server itself; pieces are small so that none is long, and a
-//! log in memory (a file in `/dev/shm`) is better than one on a disk. What cannot be written is counted and given up:
-//! a full disk must not stop a server that tells the truth of everything else.
+//! log in memory (a file in `/dev/shm`) is better than one on a disk. What cannot be written is kept up to a limit, and
+//! beyond it counted and given up: a full disk must not stop a server that tells the truth of everything else.
 
-use super::record::{HEADER, Header, RECORD, Record};
-use std::io::{ErrorKind, Write};
-use units::{Instant, Nanos};
-
-/// Bytes that are gathered before they are written: 16 KiB are copied in some 3 us, and are 341 records.
-const PIECE: usize = 16 * 1024;
-/// How old gathered records become at most before they are written, as long as the server looks.
-const AGE: Nanos = Nanos::from_secs(1);
+use super::record::{Header, RECORD, Record};
+use counterweight::parts::Appender;
+use std::io::{self, Write};
+use units::Instant;
 
 /// What became of the records.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -24,16 +20,11 @@ pub struct LogCounts {
 
 /// A log being written.
 pub struct Writer {
-    to: Box<dyn Write + Send>,
-    /// Gathered, and not yet written.
-    pieces: Vec<u8>,
-    /// How much of what `pieces` begins with is written already: a record, or the header, that was cut in two.
-    cut: usize,
-    /// Whether `pieces` begins with the header.
-    has_header: bool,
-    counts: LogCounts,
-    /// When the file was last written to.
-    written_at: Instant,
+    records: Appender,
+    /// Records that were to be added.
+    count: u64,
+    /// Those of them for which there was no room.
+    lost: u64,
     complain: fn(&str),
     has_complained: bool,
 }
@@ -41,117 +32,79 @@ pub struct Writer {
 impl Writer {
     /// Writes the header to `to`, and then what is added. The first failure is told `complain`, in one sentence.
     pub fn new(to: Box<dyn Write + Send>, header: &Header, complain: fn(&str)) -> Writer {
-        let mut pieces = Vec::with_capacity(PIECE + RECORD);
-        pieces.extend_from_slice(&header.bytes());
-        Writer {
-            to,
-            pieces,
-            cut: 0,
-            has_header: true,
-            counts: LogCounts::default(),
-            written_at: header.start,
+        let mut writer = Writer {
+            records: Appender::new(to, header.start),
+            count: 0,
+            lost: 0,
             complain,
             has_complained: false,
-        }
+        };
+        writer.put(&header.bytes());
+        writer
     }
 
     /// Adds a record.
     pub fn add(&mut self, record: &Record) {
-        self.pieces.extend_from_slice(&record.bytes());
-        if self.pieces.len() >= PIECE {
-            self.flush();
+        self.count += 1;
+        if !self.put(&record.bytes()) {
+            self.lost += 1;
         }
+        let written = self.records.end_line();
+        self.see(written);
     }
 
     /// Writes what has been gathered for a second.
     pub fn tick(&mut self, now: Instant) {
-        if !self.pieces.is_empty() && now - self.written_at >= AGE {
-            self.written_at = now;
-            self.flush();
-        }
+        let written = self.records.tick(now);
+        self.see(written);
     }
 
     /// Writes what is gathered, and says what became of everything.
     pub fn finish(mut self) -> LogCounts {
-        self.flush();
-        self.counts.lost += self.records(self.pieces.len());
-        self.counts
+        let written = self.records.flush();
+        self.see(written);
+        let written = self.counts().written;
+        LogCounts {
+            written,
+            lost: self.count - written,
+        }
     }
 
     /// What became of the records so far, without those that are still gathered.
     pub fn counts(&self) -> LogCounts {
-        self.counts
-    }
-
-    fn flush(&mut self) {
-        let mut done = self.cut;
-        while done < self.pieces.len() {
-            match self.to.write(&self.pieces[done..]) {
-                Ok(0) => return self.give_up(done, &ErrorKind::WriteZero.into()),
-                Ok(count) => done += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return self.give_up(done, &error),
-            }
-        }
-        self.forget(done);
-    }
-
-    /// All of it is written.
-    fn forget(&mut self, length: usize) {
-        self.counts.written += self.records(length);
-        self.pieces.clear();
-        (self.cut, self.has_header) = (0, false);
-    }
-
-    /// Loses what could not be written, but for the rest of what was cut in two: so records stay where they belong.
-    fn give_up(&mut self, done: usize, error: &std::io::Error) {
-        if !std::mem::replace(&mut self.has_complained, true) {
-            let sentence =
-                format!("the truth log cannot be written: {error}; records are missing in it");
-            (self.complain)(&sentence);
-        }
-        let whole = self.boundary(done);
-        let keep = self.following(whole, done);
-        self.counts.written += self.records(whole);
-        self.counts.lost += self.records(self.pieces.len()) - self.records(keep);
-        self.pieces.copy_within(whole..keep, 0);
-        self.pieces.truncate(keep - whole);
-        self.cut = done - whole;
-        self.has_header &= whole == 0;
-    }
-
-    /// Where the last whole record (or the header) ends within `length` bytes.
-    fn boundary(&self, length: usize) -> usize {
-        let header = if self.has_header { HEADER } else { 0 };
-        match length.checked_sub(header) {
-            Some(rest) => header + rest / RECORD * RECORD,
-            None => 0,
+        let kept = self.count - self.lost;
+        // A header that is not written counts for two; there is no record before it.
+        let gathered = self.records.unwritten().len().div_ceil(RECORD) as u64;
+        LogCounts {
+            written: kept.saturating_sub(gathered),
+            lost: self.lost,
         }
     }
 
-    /// Where that ends of which bytes from `whole` to `done` are written. A header is never given up.
-    fn following(&self, whole: usize, done: usize) -> usize {
-        if self.has_header && whole == 0 {
-            HEADER
-        } else if done > whole {
-            whole + RECORD
-        } else {
-            whole
-        }
+    /// Says whether there was room.
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        let line = self.records.line();
+        line.is_some_and(|line| line.write_all(bytes).is_ok())
     }
 
-    /// Whole records in the first `length` bytes.
-    fn records(&self, length: usize) -> u64 {
-        let header = if self.has_header { HEADER } else { 0 };
-        (length.saturating_sub(header) / RECORD) as u64
+    fn see(&mut self, written: io::Result<()>) {
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.has_complained, true)
+        {
+            (self.complain)(&format!(
+                "the truth log cannot be written: {error}; records may be missing in it"
+            ));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
+    use crate::truth::log::record::HEADER;
+    use std::io::ErrorKind;
     use std::sync::{Arc, Mutex};
+    use units::Nanos;
 
     /// A disk with so much room; what does not fit is refused.
     #[derive(Clone)]
@@ -235,24 +188,32 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_loses_records_and_never_a_part_of_one() {
+    fn a_full_disk_tears_no_record_and_what_was_kept_follows_when_there_is_room_again() {
         for room in 0..HEADER + 3 * RECORD {
             let disk = Disk::with(room);
             let mut writer = writer(&disk);
             add(&mut writer, 0..10);
-            writer.flush();
+            assert!(writer.records.flush().is_err());
+            let begun = room.saturating_sub(HEADER) / RECORD;
+            assert_eq!(writer.counts().written, begun as u64, "{room}");
             disk.allow(1 << 20);
-            add(&mut writer, 100..103);
+            add(&mut writer, 10..13);
             let counts = writer.finish();
-            let ids = disk.ids();
-            assert_eq!(ids.len() as u64, counts.written, "{room}");
-            assert_eq!(counts.written + counts.lost, 13, "{room}");
-            assert!(ids.ends_with(&[100, 101, 102]), "{room}: {ids:?}");
-            assert!(ids.is_sorted(), "{room}: {ids:?}");
-            // What had begun to be written is finished, and no more of what came with it.
-            let begun = room.saturating_sub(HEADER).div_ceil(RECORD);
-            assert_eq!(ids.len(), begun + 3, "{room}");
+            assert_eq!((counts.written, counts.lost), (13, 0), "{room}");
+            assert_eq!(disk.ids(), (0..13).collect::<Vec<_>>(), "{room}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_loses_records_beyond_a_limit() {
+        let disk = Disk::with(HEADER + 10);
+        let mut writer = writer(&disk);
+        add(&mut writer, 0..10_000);
+        disk.allow(1 << 20);
+        let counts = writer.finish();
+        assert!(counts.lost > 0 && counts.written > 5000, "{counts:?}");
+        assert_eq!(counts.written + counts.lost, 10_000);
+        assert_eq!(disk.ids(), (0..counts.written).collect::<Vec<_>>());
     }
 
     #[test]
