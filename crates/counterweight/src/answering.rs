@@ -59,10 +59,18 @@ pub(crate) enum Chosen {
     Page(Page, Form, bool),
 }
 
-impl Chosen {
+impl Default for Chosen {
     /// For a connection on which nothing was asked yet.
-    pub(crate) const NONE: Chosen = Chosen::Ready(ResponseKey::NONE);
+    fn default() -> Chosen {
+        Chosen::Ready(ResponseKey {
+            resource: 0,
+            form: Form::Close,
+            is_head: false,
+        })
+    }
+}
 
+impl Chosen {
     fn status(&self) -> u16 {
         match self {
             Chosen::Ready(answer) => answer.status(),
@@ -81,6 +89,7 @@ impl Chosen {
 }
 
 /// Where a connection is in reading and answering.
+#[derive(Default)]
 pub(crate) struct Reading {
     /// The answer to the request that is being read.
     pub(crate) chosen: Chosen,
@@ -101,19 +110,6 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new() -> Reading {
-        Reading {
-            chosen: Chosen::NONE,
-            draft: None,
-            is_in_body: false,
-            is_early: false,
-            is_pending: false,
-            is_answered: false,
-            is_last: false,
-            lingers: false,
-        }
-    }
-
     /// Ends reading with a last word that is said already or is about to be.
     pub(crate) fn end(&mut self) {
         (self.is_last, self.lingers, self.is_in_body) = (true, true, false);
@@ -147,23 +143,23 @@ pub(crate) fn read(
         peer: slot.peer,
         file: None,
     };
-    let used = match slot.http.receive(requests, input, &mut answering) {
-        Ok(used) => answering.settle(used, used == input.len()),
+    match slot.http.receive(requests, input, &mut answering) {
+        Ok(used) => {
+            answering.settle(used == input.len());
+            let file = answering.file;
+            Read { used, file }
+        }
         Err(refusal) => {
             // A client that was told already that its body is not wanted has had its last response, whatever it sends.
             if !reading.is_early && !reading.is_last {
                 context.refuse(refusal, slot.peer);
             }
             reading.end();
-            return Read {
+            Read {
                 used: input.len(),
                 file: None,
-            };
+            }
         }
-    };
-    Read {
-        used,
-        file: answering.file,
     }
 }
 
@@ -303,9 +299,9 @@ struct Answering<'a> {
 }
 
 impl Answering<'_> {
-    /// What is left to do when the wire has read as much as it would. Says how much that was.
+    /// What is left to do when the wire has read as much as it would.
     #[inline]
-    fn settle(&mut self, used: usize, is_all: bool) -> usize {
+    fn settle(&mut self, is_all: bool) {
         if self.reading.is_pending {
             self.reading.is_pending = false;
             if is_all {
@@ -318,7 +314,6 @@ impl Answering<'_> {
             let draft = std::mem::take(&mut self.context.draft);
             self.reading.draft = Some(Box::new(draft));
         }
-        used
     }
 
     #[inline]

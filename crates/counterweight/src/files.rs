@@ -53,6 +53,5 @@ mod library;
 #[cfg(test)]
 mod invariants;
 
-pub(crate) use cache::LibraryOptions;
-pub(crate) use cached_file::FilePart;
+pub(crate) use cached_file::{FilePart, LibraryOptions};
 pub(crate) use library::{Found, Library};

@@ -19,7 +19,7 @@ use kernel::descriptors;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::Instant;
@@ -32,9 +32,9 @@ const FIELD: usize = 2048;
 /// The file that all workers append to, by name. Each worker opens it for itself, as each has its own descriptors.
 #[derive(Debug)]
 pub(crate) struct LogFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// It belongs to the user that the server runs as, so nothing is opened that a link leads to.
-    is_given: bool,
+    pub(crate) is_given: bool,
     /// How often it was to be opened anew.
     generation: AtomicU32,
 }
@@ -59,14 +59,6 @@ impl LogFile {
         Ok(())
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn is_given(&self) -> bool {
-        self.is_given
-    }
-
     /// The file, open for appending.
     ///
     /// # Errors
@@ -85,7 +77,7 @@ pub(crate) struct Log {
     /// What is appended to, and which of its generations it is.
     file: Option<(Arc<LogFile>, u32)>,
     /// The time of day as it stands in lines.
-    stamp: String,
+    pub(crate) stamp: String,
 }
 
 /// The parts of a line that are known when a request's head is there.
@@ -171,11 +163,6 @@ impl Log {
             file: Some((Arc::clone(file), generation)),
             stamp: String::new(),
         })
-    }
-
-    /// Lines are dated so from now on.
-    pub(crate) fn date(&mut self, stamp: String) {
-        self.stamp = stamp;
     }
 
     /// One more line, for a request of `peer` (none on a Unix socket) of which `draft` says what was asked. Says
@@ -329,7 +316,7 @@ mod tests {
     fn lines_are_in_the_combined_format() {
         let disk = Disk::with(usize::MAX);
         let mut log = Log::new(Part(disk.clone()));
-        log.date("06/Nov/1994:08:49:37 +0000".into());
+        log.stamp = "06/Nov/1994:08:49:37 +0000".into();
         let peer = Some("::ffff:192.0.2.7".parse().unwrap());
         let ending = Ending {
             status: 200,

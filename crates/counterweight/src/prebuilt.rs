@@ -72,13 +72,6 @@ pub struct ResponseKey {
 }
 
 impl ResponseKey {
-    /// For a slot in which nothing was asked yet.
-    pub(crate) const NONE: ResponseKey = ResponseKey {
-        resource: 0,
-        form: Form::Close,
-        is_head: false,
-    };
-
     #[inline]
     pub(crate) fn status(self) -> u16 {
         RESOURCES[self.resource].status

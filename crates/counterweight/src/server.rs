@@ -281,7 +281,7 @@ fn become_user(user: &User, config: &Config, log: Option<&LogFile>) -> Result<()
     if let Some(log) = log {
         let file = log.open().map_err(|error| refused_log(log, error))?;
         user.own_file(&file)
-            .map_err(|error| refused(log.path(), error))?;
+            .map_err(|error| refused(&log.path, error))?;
     }
     let name = config.user.as_deref().unwrap_or_default();
     user.assume().map_err(|error| refused_user(name, error))
@@ -482,9 +482,9 @@ fn open_library(root: &Path, options: &LibraryOptions) -> Result<Library, ServeE
 }
 
 fn refused_log(log: &LogFile, error: std::io::Error) -> ServeError {
-    let path = log.path().display();
+    let path = log.path.display();
     ServeError::new(match Errno::from(error) {
-        Errno::ELOOP if log.is_given() => format!(
+        Errno::ELOOP if log.is_given => format!(
             "the log {path} must be neither a symbolic link nor a file with several hard links, since --user makes another user its owner"
         ),
         error => format!("cannot append to the log {path}: {error}"),

@@ -147,7 +147,7 @@ impl Slot {
     pub(crate) fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
         Slot {
             http: http1::Server::new(),
-            reading: Reading::new(),
+            reading: Reading::default(),
             held: None,
             peer,
             watch: Watch::new(now),

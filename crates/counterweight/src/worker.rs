@@ -105,42 +105,33 @@ impl Worker<Epoll> {
 impl<R: Ring> Worker<R> {
     /// A worker that does not listen yet.
     pub(crate) fn new(ring: R, setting: Setting) -> Worker<R> {
-        let Setting {
-            site,
-            headers,
-            limits,
-            limiter,
-            log,
-            counter_slot,
-            wall,
-        } = setting;
         let now = ring.now();
         // One more than may stay, so that there is always a place to say why not.
-        let rows = limits.connections.saturating_add(TURNED_AWAY + 1);
+        let rows = setting.limits.connections.saturating_add(TURNED_AWAY + 1);
         Worker {
             ring,
             listeners: Vec::new(),
             paused: Instant::ZERO,
             slots: Slots::new(rows.min(TOKENS - FIRST)),
             requests: RequestCache::new(http1::Limits {
-                head: limits.head_bytes,
-                body: limits.body_bytes,
+                head: setting.limits.head_bytes,
+                body: setting.limits.body_bytes,
             }),
             context: ResponseContext {
-                site,
-                prebuilt: PrebuiltResponses::new(wall, &headers),
+                site: setting.site,
+                prebuilt: PrebuiltResponses::new(setting.wall, &setting.headers),
                 counts: Counts::default(),
                 out: Vec::new(),
-                log,
+                log: setting.log,
                 draft: Draft::default(),
                 is_draining: false,
                 now,
             },
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
-            limits,
-            limiter,
-            counter_slot,
+            limits: setting.limits,
+            limiter: setting.limiter,
+            counter_slot: setting.counter_slot,
             turned_away: 0,
             holders: Holders::default(),
             allowance: ROUND,
@@ -198,7 +189,7 @@ impl<R: Ring> Worker<R> {
         let second = self.context.prebuilt.refresh(now);
         if let Some(log) = &mut self.context.log {
             if let Some(second) = second {
-                log.date(date::log_text(second));
+                log.stamp = date::log_text(second);
             }
             log.tick(now);
         }

@@ -5,11 +5,10 @@
 //! How many are kept is bounded three times: rows, descriptors, bytes in memory. What has to make room is closed even if
 //! an answer was chosen and not yet made (that one looks again); only what is being sent stays open until it is sent.
 
-use super::cached_file::{CachePolicy, CachedFile, Copy};
+use super::cached_file::{CachedFile, Copy, LibraryOptions};
 use super::encodings::CODINGS;
 use super::table::Table;
 use super::types;
-use crate::headers::Headers;
 use crate::resources::FixedResponse;
 use kernel::Errno;
 use kernel::files::{Kind, Root};
@@ -27,29 +26,6 @@ const KNOWN_LIMIT: usize = 4096;
 const MISSING_LIMIT: usize = 256;
 /// Longer names are not remembered as missing; so that table takes at most some 100 KB.
 pub(crate) const MISSING_NAME_LIMIT: usize = 256;
-
-/// How a library is kept. All is for one worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LibraryOptions {
-    /// Files that are kept open at most, compressed copies included.
-    pub(crate) open_files: usize,
-    /// Contents that are kept in memory at most, in bytes; 0: none. Only files up to 64 KiB are: larger ones are sent
-    /// from the system's own cache without being copied, which is cheaper.
-    pub(crate) cache: u64,
-    /// The operator's header lines.
-    pub(crate) headers: Headers,
-}
-
-impl Default for LibraryOptions {
-    /// 512 open files, and none in memory.
-    fn default() -> LibraryOptions {
-        LibraryOptions {
-            open_files: 512,
-            cache: 0,
-            headers: Headers::default(),
-        }
-    }
-}
 
 /// What one worker knows of a folder.
 #[derive(Debug)]
@@ -123,9 +99,12 @@ impl FileCache {
 
     /// Forgets all files.
     pub(crate) fn close_files(&mut self) {
-        while let Some(gone) = self.known.evict() {
-            self.give_up(&gone);
+        for gone in self.known.clear() {
+            if let Entry::File(cached) = gone {
+                cached.close();
+            }
         }
+        (self.files, self.bytes) = (0, 0);
     }
 
     /// What `path` leads to, as was seen at most a second ago.
@@ -164,6 +143,18 @@ impl FileCache {
         };
         self.remember(path, entry.clone());
         Ok(entry)
+    }
+
+    /// As [`FileCache::look`], for what was a file when it was last looked at.
+    pub(crate) fn file(
+        &mut self,
+        path: &[u8],
+        now: Instant,
+    ) -> Result<Rc<CachedFile>, FixedResponse> {
+        match self.look(path, now)? {
+            Entry::File(cached) => Ok(cached),
+            Entry::Folder { .. } => Err(FixedResponse::Busy),
+        }
     }
 
     /// `path` cannot be opened.
@@ -235,12 +226,7 @@ impl FileCache {
     }
 
     fn cached(&self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<CachedFile> {
-        let policy = CachePolicy {
-            wall: (self.wall)(),
-            size: self.options.cache,
-            headers: &self.options.headers,
-        };
-        let cached = CachedFile::new(path, copies, policy);
+        let cached = CachedFile::new(path, copies, &self.options, (self.wall)());
         cached.set_fresh(until);
         Rc::new(cached)
     }

@@ -80,23 +80,41 @@ pub(crate) struct Copy {
     pub(crate) file: File,
 }
 
-/// How contents are kept.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CachePolicy<'a> {
-    /// The time of day.
-    pub(crate) wall: Duration,
-    /// Files up to this size are read into memory, unless they are so young that a change might go unnoticed.
-    pub(crate) size: u64,
+/// How a library is kept. All is for one worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LibraryOptions {
+    /// Files that are kept open at most, compressed copies included.
+    pub(crate) open_files: usize,
+    /// Contents that are kept in memory at most, in bytes; 0: none. Only files up to 64 KiB are: larger ones are sent
+    /// from the system's own cache without being copied, which is cheaper.
+    pub(crate) cache: u64,
     /// The operator's header lines.
-    pub(crate) headers: &'a Headers,
+    pub(crate) headers: Headers,
+}
+
+#[cfg(test)]
+impl Default for LibraryOptions {
+    /// 512 open files, and none in memory.
+    fn default() -> LibraryOptions {
+        LibraryOptions {
+            open_files: 512,
+            cache: 0,
+            headers: Headers::default(),
+        }
+    }
 }
 
 impl CachedFile {
-    /// From the file and its copies, the file first.
-    pub(crate) fn new(path: &[u8], copies: Vec<Copy>, policy: CachePolicy<'_>) -> CachedFile {
+    /// From the file and its copies, the file first; `wall` is the time of day.
+    pub(crate) fn new(
+        path: &[u8],
+        copies: Vec<Copy>,
+        options: &LibraryOptions,
+        wall: Duration,
+    ) -> CachedFile {
         let kind = types::of(path).name;
         let varies = copies.len() > 1;
-        let variant = |copy| Variant::new(copy, kind.clone(), varies, policy);
+        let variant = |copy| Variant::new(copy, kind.clone(), varies, options, wall);
         CachedFile {
             path: path.into(),
             variants: copies.into_iter().map(variant).collect(),
@@ -185,19 +203,25 @@ impl CachedFile {
 }
 
 impl Variant {
-    fn new(copy: Copy, kind: Cow<'static, str>, varies: bool, policy: CachePolicy<'_>) -> Variant {
+    fn new(
+        copy: Copy,
+        kind: Cow<'static, str>,
+        varies: bool,
+        options: &LibraryOptions,
+        wall: Duration,
+    ) -> Variant {
         let facts = copy.file.facts();
-        let is_settled = is_settled(&facts, policy.wall);
-        let keep = if is_settled { policy.size } else { 0 };
+        let is_settled = is_settled(&facts, wall);
+        let keep = if is_settled { options.cache } else { 0 };
         let about = About {
             coding: copy.coding,
             facts,
             tag: tag(&facts, copy.coding),
             is_strong: is_settled,
             // A date in the future must not be told (RFC 9110 §8.8.2.1).
-            modified: facts.modified.min(policy.wall).as_secs(),
+            modified: facts.modified.min(wall).as_secs(),
             kind,
-            headers: policy.headers.clone(),
+            headers: options.headers.clone(),
             varies,
         };
         Variant {
@@ -349,7 +373,7 @@ fn tag(facts: &Facts, coding: Option<Coding>) -> String {
 /// What is left to be sent of a large body, behind a head that is sent already.
 #[derive(Debug)]
 pub(crate) struct FilePart {
-    file: Rc<File>,
+    pub(crate) file: Rc<File>,
     cached: Rc<CachedFile>,
     /// Where the rest begins.
     pub(crate) offset: u64,
@@ -375,24 +399,12 @@ impl FilePart {
         })
     }
 
-    pub(crate) fn file(&self) -> &File {
-        &self.file
-    }
-
     /// So much more of it was sent. Says whether that was all.
     #[inline]
     pub(crate) fn advance(&mut self, sent: usize) -> bool {
         self.offset += sent as u64;
         self.left -= sent as u64;
         self.left == 0
-    }
-
-    /// Succeeds if the file is still the version whose head was sent.
-    ///
-    /// # Errors
-    /// ESTALE when it has changed, or what the kernel said.
-    pub(crate) fn check(&self) -> Result<(), Errno> {
-        self.file.check()
     }
 
     /// The file turned out to be shorter (ENODATA) or changed (ESTALE): the next request looks at it again at once. The connection on which

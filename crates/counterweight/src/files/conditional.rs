@@ -2,9 +2,12 @@
 //!
 //! Most requests have none of them, and whether a request has any costs a look at the length of each line's name.
 
+use ConditionalHeader::{IfMatch, IfModifiedSince, IfNoneMatch, IfUnmodifiedSince};
+use std::ops::Index;
+
 /// Which of them a header line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConditionalHeader {
+pub(crate) enum ConditionalHeader {
     Range,
     IfMatch,
     IfRange,
@@ -19,12 +22,12 @@ enum ConditionalHeader {
 fn recognised(name: &str) -> Option<ConditionalHeader> {
     let (wanted, recognised) = match name.len() {
         5 => ("range", ConditionalHeader::Range),
-        8 if matches!(name.as_bytes()[3], b'm' | b'M') => ("if-match", ConditionalHeader::IfMatch),
+        8 if matches!(name.as_bytes()[3], b'm' | b'M') => ("if-match", IfMatch),
         8 => ("if-range", ConditionalHeader::IfRange),
-        13 => ("if-none-match", ConditionalHeader::IfNoneMatch),
+        13 => ("if-none-match", IfNoneMatch),
         15 => ("accept-encoding", ConditionalHeader::AcceptEncoding),
-        17 => ("if-modified-since", ConditionalHeader::IfModifiedSince),
-        19 => ("if-unmodified-since", ConditionalHeader::IfUnmodifiedSince),
+        17 => ("if-modified-since", IfModifiedSince),
+        19 => ("if-unmodified-since", IfUnmodifiedSince),
         _ => return None,
     };
     name.eq_ignore_ascii_case(wanted).then_some(recognised)
@@ -64,14 +67,14 @@ impl<'a> Lines<'a> {
 
 /// The header lines of a request that decide what is sent.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct ConditionalHeaders<'a> {
-    pub(crate) range: Lines<'a>,
-    pub(crate) if_match: Lines<'a>,
-    pub(crate) if_range: Lines<'a>,
-    pub(crate) if_none_match: Lines<'a>,
-    pub(crate) accept_encoding: Lines<'a>,
-    pub(crate) if_modified_since: Lines<'a>,
-    pub(crate) if_unmodified_since: Lines<'a>,
+pub(crate) struct ConditionalHeaders<'a>([Lines<'a>; 7]);
+
+impl<'a> Index<ConditionalHeader> for ConditionalHeaders<'a> {
+    type Output = Lines<'a>;
+
+    fn index(&self, header: ConditionalHeader) -> &Lines<'a> {
+        &self.0[header as usize]
+    }
 }
 
 impl<'a> ConditionalHeaders<'a> {
@@ -79,7 +82,7 @@ impl<'a> ConditionalHeaders<'a> {
         let mut conditional = ConditionalHeaders::default();
         for (name, value) in headers {
             if let Some(recognised) = recognised(name) {
-                conditional.lines(recognised).push(value.trim_ascii());
+                conditional.0[recognised as usize].push(value.trim_ascii());
             }
         }
         conditional
@@ -87,25 +90,8 @@ impl<'a> ConditionalHeaders<'a> {
 
     /// Whether any line makes a condition under which nothing is sent. (If-Range only decides how much is.)
     pub(crate) fn has_conditions(&self) -> bool {
-        let conditions = [
-            &self.if_match,
-            &self.if_none_match,
-            &self.if_modified_since,
-            &self.if_unmodified_since,
-        ];
-        conditions.iter().any(|lines| !lines.is_empty())
-    }
-
-    fn lines(&mut self, recognised: ConditionalHeader) -> &mut Lines<'a> {
-        match recognised {
-            ConditionalHeader::Range => &mut self.range,
-            ConditionalHeader::IfMatch => &mut self.if_match,
-            ConditionalHeader::IfRange => &mut self.if_range,
-            ConditionalHeader::IfNoneMatch => &mut self.if_none_match,
-            ConditionalHeader::AcceptEncoding => &mut self.accept_encoding,
-            ConditionalHeader::IfModifiedSince => &mut self.if_modified_since,
-            ConditionalHeader::IfUnmodifiedSince => &mut self.if_unmodified_since,
-        }
+        let conditions = [IfMatch, IfNoneMatch, IfModifiedSince, IfUnmodifiedSince];
+        conditions.iter().any(|header| !self[*header].is_empty())
     }
 }
 
@@ -144,8 +130,8 @@ mod tests {
                 let headers = || [("Host", &b"a"[..]), (&name, b" v ")].into_iter();
                 assert!(matter(headers(), true));
                 assert_eq!(matter(headers(), false), !is_choice);
-                let mut conditional = ConditionalHeaders::of(headers());
-                let lines = conditional.lines(recognised(&name).unwrap());
+                let conditional = ConditionalHeaders::of(headers());
+                let lines = &conditional[recognised(&name).unwrap()];
                 assert_eq!(lines.only(), Some(&b"v"[..]));
             }
         }
@@ -173,13 +159,16 @@ mod tests {
         ];
         let conditional = ConditionalHeaders::of(headers.into_iter());
         assert_eq!(
-            conditional.if_match.iter().collect::<Vec<_>>(),
+            conditional[IfMatch].iter().collect::<Vec<_>>(),
             [b"1", b"2", b"3"]
         );
         assert_eq!(
-            (conditional.if_match.only(), conditional.range.only()),
+            (
+                conditional[IfMatch].only(),
+                conditional[ConditionalHeader::Range].only()
+            ),
             (None, Some(&b"x"[..]))
         );
-        assert!(conditional.if_range.is_empty());
+        assert!(conditional[ConditionalHeader::IfRange].is_empty());
     }
 }

@@ -10,7 +10,7 @@
 //! A date that is none is ignored, as the RFC says; a malformed tag matches nothing. So a malformed If-Match fails and a
 //! malformed If-None-Match sends: both are the careful side.
 
-use super::conditional::{ConditionalHeaders, Lines};
+use super::conditional::{ConditionalHeader as Header, ConditionalHeaders, Lines};
 use super::dates;
 
 /// What says which version of a file this is.
@@ -38,20 +38,26 @@ pub(crate) enum Verdict {
 
 /// Weighs the conditions of a GET or HEAD.
 pub(crate) fn judge(conditional: &ConditionalHeaders<'_>, ours: Validators<'_>) -> Verdict {
-    if !conditional.if_match.is_empty() {
-        if !is_among(&conditional.if_match, |tag| ours.is(tag, Strength::Strong)) {
+    if !conditional[Header::IfMatch].is_empty() {
+        if !is_among(&conditional[Header::IfMatch], |tag| {
+            ours.is(tag, Strength::Strong)
+        }) {
             return Verdict::Failed;
         }
-    } else if moment(&conditional.if_unmodified_since).is_some_and(|then| ours.modified > then) {
+    } else if moment(&conditional[Header::IfUnmodifiedSince])
+        .is_some_and(|then| ours.modified > then)
+    {
         return Verdict::Failed;
     }
-    if !conditional.if_none_match.is_empty() {
-        if is_among(&conditional.if_none_match, |tag| {
+    if !conditional[Header::IfNoneMatch].is_empty() {
+        if is_among(&conditional[Header::IfNoneMatch], |tag| {
             ours.is(tag, Strength::Weak)
         }) {
             return Verdict::Unchanged;
         }
-    } else if moment(&conditional.if_modified_since).is_some_and(|then| ours.modified <= then) {
+    } else if moment(&conditional[Header::IfModifiedSince])
+        .is_some_and(|then| ours.modified <= then)
+    {
         return Verdict::Unchanged;
     }
     Verdict::Send
@@ -241,7 +247,7 @@ mod tests {
         for (lines, ours, wanted) in cases {
             let conditional = conditional(lines);
             assert_eq!(
-                range_counts(&conditional.if_range, *ours),
+                range_counts(&conditional[Header::IfRange], *ours),
                 *wanted,
                 "{lines:?} {ours:?}"
             );

@@ -33,17 +33,18 @@ impl Coding {
     }
 }
 
-/// What a client said of one coding: its weight in thousandths, if it said anything.
+/// A weight in thousandths, if the client gave one.
 type Weight = Option<u16>;
 
-/// What a client said of all codings.
-#[derive(Debug, Default, Clone, Copy)]
-struct Weights {
-    codings: [Weight; CODINGS.len()],
-    identity: Weight,
-    /// What it said of all others.
-    any: Weight,
-}
+/// The names in a list and the index of their weight: those of [`CODINGS`], the file as it is, and all others.
+const NAMES: [(&[u8], usize); 5] = [
+    (b"br", 0),
+    (b"gzip", 1),
+    // RFC 9110 §8.4.1.3: an old name of it.
+    (b"x-gzip", 1),
+    (b"identity", 2),
+    (b"*", 3),
+];
 
 /// The best of the codings in which a copy `is_there`, for a client that sent these Accept-Encoding lines; none for the
 /// file as it is. That is also sent when the client refuses everything that there is: the RFC lets a server choose
@@ -52,46 +53,32 @@ pub(crate) fn choose<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     is_there: impl Fn(Coding) -> bool,
 ) -> Option<Coding> {
-    let mut weights = Weights::default();
+    let mut weights = [None; 4];
     for member in lines.flat_map(|line| line.split(|&byte| byte == b',')) {
-        weights.take(member.trim_ascii());
+        let mut parts = member
+            .splitn(2, |&byte| byte == b';')
+            .map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        let weight = parts.next().map_or(Some(1000), weight);
+        if let Some((_, index)) = NAMES
+            .iter()
+            .find(|known| name.eq_ignore_ascii_case(known.0))
+        {
+            // A malformed member says nothing.
+            weights[*index] = weight.or(weights[*index]);
+        }
     }
-    let least = weights.identity.unwrap_or(0).max(1);
+    let [_, _, identity, any] = weights;
+    let least = identity.unwrap_or(0).max(1);
     let mut best = None;
-    for (coding, weight) in CODINGS.into_iter().zip(weights.codings) {
-        let weight = weight.or(weights.any).unwrap_or(0);
+    for (coding, weight) in CODINGS.into_iter().zip(weights) {
+        let weight = weight.or(any).unwrap_or(0);
         let is_better = best.is_none_or(|(_, other)| weight > other);
         if weight >= least && is_better && is_there(coding) {
             best = Some((coding, weight));
         }
     }
     best.map(|(coding, _)| coding)
-}
-
-impl Weights {
-    /// One member of the list; a malformed one says nothing.
-    fn take(&mut self, member: &[u8]) {
-        let mut parts = member.splitn(2, |&byte| byte == b';');
-        let name = parts.next().unwrap_or_default().trim_ascii_end();
-        let weight = parts
-            .next()
-            .map_or(Some(1000), |rest| weight(rest.trim_ascii()));
-        let place = match name {
-            b"*" => &mut self.any,
-            name if is_any(name, &["identity"]) => &mut self.identity,
-            name if is_any(name, &["br"]) => &mut self.codings[0],
-            // RFC 9110 §8.4.1.3: `x-gzip` is an old name of it.
-            name if is_any(name, &["gzip", "x-gzip"]) => &mut self.codings[1],
-            _ => return,
-        };
-        *place = weight.or(*place);
-    }
-}
-
-fn is_any(name: &[u8], names: &[&str]) -> bool {
-    names
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// `q=` and a number from 0 to 1 with at most three decimals (RFC 9110 §12.4.2), in thousandths.

@@ -12,7 +12,7 @@ const NO_DATE: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 const END: &[u8] = b"\r\n";
 
 /// A head without its Date.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Head {
     bytes: Box<[u8]>,
     /// Where the Date belongs.

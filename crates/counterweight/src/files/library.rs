@@ -14,9 +14,9 @@
 //! head says of it behind the reading (small bodies), before the head is sent (large ones) and before a condition is
 //! judged. A file that is no longer the same is opened again by its name, and answered as it is now.
 
-use super::cache::{Entry, FileCache, LibraryOptions};
-use super::cached_file::{CachedFile, FilePart, SMALL};
-use super::conditional::{self, ConditionalHeaders};
+use super::cache::{Entry, FileCache};
+use super::cached_file::{CachedFile, FilePart, LibraryOptions, SMALL};
+use super::conditional::{self, ConditionalHeader as Header, ConditionalHeaders};
 use super::conditions::{self, Verdict};
 use super::encodings;
 use super::heads::Head;
@@ -43,39 +43,34 @@ pub(crate) struct Library {
     headers: Headers,
 }
 
-/// The answer to a request, chosen and not yet written. It may be kept until the request is complete, and appended more
-/// than once.
+/// The response to a request, chosen and not yet written. It may be kept until the request is complete, and appended
+/// more than once.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    what: What,
+    what: Result<What, FixedResponse>,
     /// To HEAD: without the body.
     is_head: bool,
-    /// The request makes no condition, so that any version of the file answers it, as a whole.
-    is_plain: bool,
 }
 
 #[derive(Debug, Clone)]
 enum What {
-    /// All of a variant.
-    Whole(Rc<CachedFile>, u8),
+    /// A variant of a file, all of it or a part.
+    Content {
+        cached: Rc<CachedFile>,
+        place: u8,
+        part: Option<Box<Part>>,
+        /// The request makes no condition, so that any version of the file answers it, as a whole.
+        is_plain: bool,
+    },
     /// That the client has this variant.
     Unchanged(Rc<CachedFile>, u8),
-    /// A part of a variant, or none.
-    Made(Rc<Made>),
-    FixedResponse(FixedResponse),
+    /// A status and its head, made for this request.
+    Head(u16, Box<Head>),
 }
 
-#[derive(Debug)]
-struct Made {
-    status: u16,
-    head: Head,
-    part: Option<Part>,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Part {
-    cached: Rc<CachedFile>,
-    place: u8,
+    head: Head,
     first: u64,
     length: u64,
 }
@@ -92,37 +87,21 @@ pub(crate) struct Appended {
 }
 
 impl Found {
-    fn fixed(fixed: FixedResponse, is_head: bool) -> Found {
-        Found {
-            what: What::FixedResponse(fixed),
-            is_head,
-            is_plain: false,
-        }
-    }
-
-    /// The variant that is sent, all of it or a part.
-    fn variant(&self) -> Option<(&Rc<CachedFile>, u8)> {
-        match &self.what {
-            What::Whole(cached, place) => Some((cached, *place)),
-            What::Made(made) => made.part.as_ref().map(|it| (&it.cached, it.place)),
-            What::Unchanged(..) | What::FixedResponse(..) => None,
-        }
-    }
-
     /// The status.
     pub(crate) fn status(&self) -> u16 {
         match &self.what {
-            What::Whole(..) => 200,
-            What::Unchanged(..) => 304,
-            What::Made(made) => made.status,
-            What::FixedResponse(fixed) => RESOURCES[*fixed as usize].status,
+            Ok(What::Content { part: None, .. }) => 200,
+            Ok(What::Content { .. }) => 206,
+            Ok(What::Unchanged(..)) => 304,
+            Ok(What::Head(status, _)) => *status,
+            Err(fixed) => RESOURCES[*fixed as usize].status,
         }
     }
 
     /// No file has this name: something that is built in may have.
     #[inline]
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self.what, What::FixedResponse(FixedResponse::Missing))
+        matches!(self.what, Err(FixedResponse::Missing))
     }
 }
 
@@ -142,30 +121,29 @@ impl Library {
         })
     }
 
-    /// The answer to a request.
+    /// The response to a request.
     #[inline]
     pub(crate) fn find(&mut self, asked: &RequestHead<'_>, now: Instant) -> Found {
-        let is_head = match asked.method {
-            "GET" => false,
-            "HEAD" => true,
-            method => return Found::fixed(other_method(method, asked.path), false),
-        };
-        let name = match paths::resolve(asked.path) {
-            Ok(name) => name,
-            Err(bad) => return Found::fixed(refusal(bad), is_head),
-        };
-        let what = match self.cache.entry(&name.path, now) {
-            Ok(Entry::File(cached)) => return self.answer(cached, asked, is_head, now),
-            Ok(Entry::Folder { .. }) if !name.is_folder => {
-                What::Made(Rc::new(self.redirect(&name)))
-            }
-            Ok(Entry::Folder { .. }) => What::FixedResponse(FixedResponse::Missing),
-            Err(fixed) => What::FixedResponse(fixed),
-        };
-        Found {
-            what,
-            is_head,
-            is_plain: false,
+        let is_head = asked.method == "HEAD";
+        let what = self.choose(asked, is_head, now);
+        Found { what, is_head }
+    }
+
+    #[inline]
+    fn choose(
+        &mut self,
+        asked: &RequestHead<'_>,
+        is_head: bool,
+        now: Instant,
+    ) -> Result<What, FixedResponse> {
+        if asked.method != "GET" && !is_head {
+            return Err(other_method(asked.method, asked.path));
+        }
+        let name = paths::resolve(asked.path).map_err(refusal)?;
+        match self.cache.entry(&name.path, now)? {
+            Entry::File(cached) => self.choose_content(cached, asked, is_head, now),
+            Entry::Folder { .. } if !name.is_folder => Ok(self.redirect(&name)),
+            Entry::Folder { .. } => Err(FixedResponse::Missing),
         }
     }
 
@@ -199,15 +177,13 @@ impl Library {
         let start = out.len();
         let mut found = found.clone();
         for _ in 0..LOOKS {
-            found = self.look_once_more(&found);
+            found.what = self.look_once_more(&found.what);
             if let Some(appended) = self.try_append(&found, form, prebuilt, out) {
                 return appended;
             }
             out.truncate(start);
         }
-        let busy = Found::fixed(FixedResponse::Busy, found.is_head);
-        self.try_append(&busy, form, prebuilt, out)
-            .expect("a fixed is no file")
+        append_fixed(FixedResponse::Busy, found.is_head, form, prebuilt, out)
     }
 
     /// Forgets all files. Those that are being sent stay open.
@@ -225,31 +201,23 @@ impl Library {
         prebuilt: &PrebuiltResponses,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let (status, head, part) = match &found.what {
-            What::Whole(cached, place) => {
+        let (status, head, content) = match &found.what {
+            Ok(What::Content {
+                cached,
+                place,
+                part,
+                ..
+            }) => {
                 let variant = cached.variant(*place);
-                let part = Some((cached, *place, 0, variant.size()));
-                (200, &variant.whole, part)
-            }
-            What::Unchanged(cached, place) => (304, &cached.variant(*place).unchanged, None),
-            What::Made(made) => {
-                let part = made.part.as_ref();
-                let part = part.map(|it| (&it.cached, it.place, it.first, it.length));
-                (made.status, &made.head, part)
-            }
-            What::FixedResponse(fixed) => {
-                let key = ResponseKey {
-                    resource: *fixed as usize,
-                    form,
-                    is_head: found.is_head,
+                let (status, head, first, length) = match part {
+                    None => (200, &variant.whole, 0, variant.size()),
+                    Some(part) => (206, &part.head, part.first, part.length),
                 };
-                out.extend_from_slice(prebuilt.bytes(key));
-                return Some(Appended {
-                    status: key.status(),
-                    length: key.length(),
-                    part: None,
-                });
+                (status, head, Some((cached, *place, first, length)))
             }
+            Ok(What::Unchanged(cached, place)) => (304, &cached.variant(*place).unchanged, None),
+            Ok(What::Head(status, head)) => (*status, &**head, None),
+            Err(fixed) => return Some(append_fixed(*fixed, found.is_head, form, prebuilt, out)),
         };
         head.append(form, prebuilt.date(), out);
         let mut appended = Appended {
@@ -257,7 +225,7 @@ impl Library {
             length: 0,
             part: None,
         };
-        if let Some((cached, place, first, length)) = part
+        if let Some((cached, place, first, length)) = content
             && !found.is_head
         {
             appended.length = length;
@@ -272,133 +240,122 @@ impl Library {
 
     /// The same answer from the file as it is now, if it is the same; if it is not, all of it to a request without
     /// conditions.
-    fn look_once_more(&mut self, found: &Found) -> Found {
-        let refused = |fixed| Found::fixed(fixed, found.is_head);
-        let Some((cached, place)) = found.variant() else {
-            return refused(FixedResponse::Busy);
+    fn look_once_more(
+        &mut self,
+        what: &Result<What, FixedResponse>,
+    ) -> Result<What, FixedResponse> {
+        let Ok(What::Content {
+            cached,
+            place,
+            part,
+            is_plain,
+        }) = what
+        else {
+            return Err(FixedResponse::Busy);
         };
         cached.set_fresh(Instant::ZERO);
-        let fresh = match self.cache.look(&cached.path, Instant::ZERO) {
-            Ok(Entry::File(fresh)) => fresh,
-            Ok(Entry::Folder { .. }) => return refused(FixedResponse::Busy),
-            Err(fixed) => return refused(fixed),
-        };
-        let part = match &found.what {
-            What::Made(made) => made.part.as_ref(),
-            _ => None,
-        };
-        let what = match (part, fresh.same(cached.variant(place))) {
-            (None, Some(place)) => What::Whole(fresh, place),
-            (Some(part), Some(place)) => made_part(fresh, place, part.first, part.length),
-            (_, None) if found.is_plain => What::Whole(fresh, 0),
-            (_, None) => return refused(FixedResponse::Busy),
-        };
-        Found { what, ..*found }
+        let fresh = self.cache.file(&cached.path, Instant::ZERO)?;
+        let part = part.as_ref().map(|part| (part.first, part.length));
+        match fresh.same(cached.variant(*place)) {
+            Some(place) => Ok(content(fresh, place, part, *is_plain)),
+            None if *is_plain => Ok(content(fresh, 0, None, true)),
+            None => Err(FixedResponse::Busy),
+        }
     }
-}
 
-/// What is said of a file or folder that is there.
-impl Library {
     /// A folder that was asked for without the slash at its end: its relative links would lead elsewhere.
-    fn redirect(&self, name: &Name<'_>) -> Made {
+    fn redirect(&self, name: &Name<'_>) -> What {
         let location = paths::location(name);
         let headers = self.headers.with(301, &[("Location", &location)]);
-        Made {
-            status: 301,
-            head: Head::new(301, Some(0), &headers),
-            part: None,
-        }
+        What::Head(301, Box::new(Head::new(301, Some(0), &headers)))
     }
 
     #[inline]
-    fn answer(
+    fn choose_content(
         &mut self,
-        cached: Rc<CachedFile>,
+        mut cached: Rc<CachedFile>,
         asked: &RequestHead<'_>,
         is_head: bool,
         now: Instant,
-    ) -> Found {
+    ) -> Result<What, FixedResponse> {
         let is_bare = !is_head && !conditional::matter(asked.headers(), false);
         if is_bare && !cached.is_choice() {
-            return Found {
-                what: What::Whole(cached, 0),
-                is_head,
-                is_plain: true,
-            };
+            return Ok(content(cached, 0, None, true));
         }
         // A bare request's file is looked at when it is read. The others are answered by what the file is.
-        let cached = match is_bare || cached.is_current() {
-            true => Ok(Entry::File(cached)),
-            false => self.cache.look(&cached.path, now),
-        };
-        let cached = match cached {
-            Ok(Entry::File(cached)) => cached,
-            Ok(Entry::Folder { .. }) => return Found::fixed(FixedResponse::Busy, is_head),
-            Err(fixed) => return Found::fixed(fixed, is_head),
-        };
-        let conditional = ConditionalHeaders::of(asked.headers());
-        Found {
-            what: self.answer_conditional(cached, &conditional, is_head),
-            is_head,
-            is_plain: !conditional.has_conditions(),
+        if !is_bare && !cached.is_current() {
+            cached = self.cache.file(&cached.path, now)?;
         }
-    }
-
-    fn answer_conditional(
-        &self,
-        cached: Rc<CachedFile>,
-        conditional: &ConditionalHeaders<'_>,
-        is_head: bool,
-    ) -> What {
+        let conditional = ConditionalHeaders::of(asked.headers());
         let is_there = |coding| cached.place(coding).is_some();
-        let coding = encodings::choose(conditional.accept_encoding.iter(), is_there);
+        let coding = encodings::choose(conditional[Header::AcceptEncoding].iter(), is_there);
         let place = coding.and_then(|coding| cached.place(coding)).unwrap_or(0);
         let variant = cached.variant(place);
-        match conditions::judge(conditional, variant.validators()) {
-            Verdict::Failed => return What::FixedResponse(FixedResponse::Failed),
-            Verdict::Unchanged => return What::Unchanged(cached, place),
+        let size = variant.size();
+        match conditions::judge(&conditional, variant.validators()) {
+            Verdict::Failed => return Err(FixedResponse::Failed),
+            Verdict::Unchanged => return Ok(What::Unchanged(cached, place)),
             Verdict::Send => {}
         }
         // Only GET has ranges (RFC 9110 §14.2).
-        let wanted = match conditional.range.only() {
-            Some(range)
-                if !is_head
-                    && conditions::range_counts(&conditional.if_range, variant.validators()) =>
-            {
-                ranges::wanted(range, variant.size())
-            }
-            _ => Wanted::Whole,
+        let counts = |_: &&[u8]| {
+            conditions::range_counts(&conditional[Header::IfRange], variant.validators())
         };
-        match wanted {
-            Wanted::Whole => What::Whole(cached, place),
-            Wanted::Part { first, length } => made_part(cached, place, first, length),
-            Wanted::Nothing => made_nothing(variant.size()),
-        }
+        let range = conditional[Header::Range]
+            .only()
+            .filter(|_| !is_head)
+            .filter(counts);
+        let wanted = range.map_or(Wanted::Whole, |range| ranges::wanted(range, size));
+        let part = match wanted {
+            Wanted::Whole => None,
+            Wanted::Part { first, length } => Some((first, length)),
+            Wanted::Nothing => {
+                let range = format!("bytes */{size}");
+                let head = Head::new(416, Some(0), &[("Content-Range", &range)]);
+                return Ok(What::Head(416, Box::new(head)));
+            }
+        };
+        Ok(content(cached, place, part, !conditional.has_conditions()))
     }
 }
 
-fn made_part(cached: Rc<CachedFile>, place: u8, first: u64, length: u64) -> What {
-    let head = cached.variant(place).part_head(first, length);
-    let part = Part {
+/// All of a variant, or so many bytes from the first of a part.
+#[inline]
+fn content(cached: Rc<CachedFile>, place: u8, part: Option<(u64, u64)>, is_plain: bool) -> What {
+    let part = part.map(|(first, length)| {
+        let head = cached.variant(place).part_head(first, length);
+        Box::new(Part {
+            head,
+            first,
+            length,
+        })
+    });
+    What::Content {
         cached,
         place,
-        first,
-        length,
-    };
-    What::Made(Rc::new(Made {
-        status: 206,
-        head,
-        part: Some(part),
-    }))
+        part,
+        is_plain,
+    }
 }
 
-fn made_nothing(size: u64) -> What {
-    let range = format!("bytes */{size}");
-    What::Made(Rc::new(Made {
-        status: 416,
-        head: Head::new(416, Some(0), &[("Content-Range", &range)]),
+fn append_fixed(
+    fixed: FixedResponse,
+    is_head: bool,
+    form: Form,
+    prebuilt: &PrebuiltResponses,
+    out: &mut Vec<u8>,
+) -> Appended {
+    let key = ResponseKey {
+        resource: fixed as usize,
+        form,
+        is_head,
+    };
+    out.extend_from_slice(prebuilt.bytes(key));
+    Appended {
+        status: key.status(),
+        length: key.length(),
         part: None,
-    }))
+    }
 }
 
 /// What is said to methods other than GET and HEAD. OPTIONS is the same for all files, so none is looked at.

@@ -1,8 +1,7 @@
 //! A bounded table that forgets what was not asked for lately.
 //!
-//! It is the clock of page replacement: looking something up only marks it, and when room is needed a hand goes round,
-//! takes marks away and stops at the first row without one. That forgets nearly what a list in order of use would
-//! forget, and a look-up writes one byte instead of moving a row to the front.
+//! Each look-up notes its number in the row; the row with the smallest has to go when room is needed. Finding it goes
+//! through all rows, some microseconds for a full table, which is little beside opening the file that needs the room.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,30 +9,27 @@ use std::rc::Rc;
 /// Values by path.
 #[derive(Debug)]
 pub(crate) struct Table<V> {
-    /// Where in `rows`. The keys are hashed with a secret, so that clients cannot choose paths that collide; that is some
-    /// 20 ns of a look-up.
-    places: HashMap<Rc<[u8]>, usize>,
-    rows: Vec<Row<V>>,
-    /// The row that is looked at next when one has to go.
-    hand: usize,
+    /// The keys are hashed with a secret, so that clients cannot choose paths that collide; that is some 20 ns of a
+    /// look-up.
+    rows: HashMap<Rc<[u8]>, Row<V>>,
+    /// Look-ups so far.
+    count: u64,
     limit: usize,
 }
 
 #[derive(Debug)]
 struct Row<V> {
-    key: Rc<[u8]>,
     value: V,
-    /// It was looked up since the hand came by.
-    is_used: bool,
+    /// The number of its last look-up.
+    used: u64,
 }
 
 impl<V> Table<V> {
     /// At most `limit` rows, which are allocated as they come.
     pub(crate) fn new(limit: usize) -> Table<V> {
         Table {
-            places: HashMap::new(),
-            rows: Vec::new(),
-            hand: 0,
+            rows: HashMap::new(),
+            count: 0,
             limit: limit.max(1),
         }
     }
@@ -41,62 +37,37 @@ impl<V> Table<V> {
     /// The value of `key`; it is used now.
     #[inline]
     pub(crate) fn find(&mut self, key: &[u8]) -> Option<&V> {
-        let row = &mut self.rows[*self.places.get(key)?];
-        row.is_used = true;
+        let row = self.rows.get_mut(key)?;
+        self.count += 1;
+        row.used = self.count;
         Some(&row.value)
     }
 
     /// Sets the value of `key`. What had to go for it is returned: its former value, or another row's.
     pub(crate) fn put(&mut self, key: &[u8], value: V) -> Option<V> {
-        if let Some(&place) = self.places.get(key) {
-            return Some(std::mem::replace(&mut self.rows[place].value, value));
-        }
-        let gone = if self.rows.len() < self.limit {
-            None
-        } else {
-            self.evict()
-        };
-        let key: Rc<[u8]> = key.into();
-        self.places.insert(Rc::clone(&key), self.rows.len());
-        let is_used = true;
-        self.rows.push(Row {
-            key,
-            value,
-            is_used,
-        });
-        gone
+        let is_full = self.rows.len() >= self.limit && !self.rows.contains_key(key);
+        let gone = if is_full { self.evict() } else { None };
+        self.count += 1;
+        let used = self.count;
+        let former = self.rows.insert(key.into(), Row { value, used });
+        former.map(|row| row.value).or(gone)
     }
 
     /// Forgets `key`.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<V> {
-        let place = *self.places.get(key)?;
-        Some(self.take(place))
+        self.rows.remove(key).map(|row| row.value)
     }
 
-    /// Forgets a row that was not used lately; none when there is none at all.
+    /// Forgets all rows.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = V> {
+        self.rows.drain().map(|(_, row)| row.value)
+    }
+
+    /// Forgets the row that was not used for longest; none when there is none at all.
     pub(crate) fn evict(&mut self) -> Option<V> {
-        // Ends: a second time round no mark is left.
-        loop {
-            if self.hand >= self.rows.len() {
-                self.hand = 0;
-            }
-            let row = self.rows.get_mut(self.hand)?;
-            if !std::mem::take(&mut row.is_used) {
-                return Some(self.take(self.hand));
-            }
-            self.hand += 1;
-        }
-    }
-
-    /// Takes a row out; the last one comes in its place.
-    fn take(&mut self, place: usize) -> V {
-        let row = self.rows.swap_remove(place);
-        self.places.remove(&row.key);
-        if let Some(moved) = self.rows.get(place) {
-            let known = self.places.get_mut(&moved.key);
-            *known.expect("every row has a place") = place;
-        }
-        row.value
+        let (key, _) = self.rows.iter().min_by_key(|(_, row)| row.used)?;
+        let key = Rc::clone(key);
+        self.remove(&key)
     }
 }
 
@@ -111,7 +82,6 @@ mod tests {
         for key in [b"a", b"b", b"c"] {
             assert_eq!(table.put(key, key[0]), None);
         }
-        // The first time round all are marked; then only what is used stays.
         assert_eq!(table.put(b"d", b'd'), Some(b'a'));
         assert_eq!(table.find(b"c"), Some(&b'c'));
         assert_eq!(table.put(b"e", b'e'), Some(b'b'));
@@ -154,7 +124,6 @@ mod tests {
                 }
                 prop_assert!(model.len() <= 5);
                 prop_assert_eq!(table.rows.len(), model.len());
-                prop_assert_eq!(table.places.len(), model.len());
             }
         }
     }

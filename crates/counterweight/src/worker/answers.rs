@@ -91,11 +91,7 @@ impl<R: Ring> Worker<R> {
                     file,
                     input: self.rest(token, input, at),
                 };
-                if is_all {
-                    self.push_file(token, Box::new(held), taken)
-                } else {
-                    self.hold(token, Box::new(held), taken)
-                }
+                self.proceed(token, Box::new(held), taken)
             }
             Err(_) => {
                 self.lose(token, file);
@@ -117,13 +113,18 @@ impl<R: Ring> Worker<R> {
 
     /// The client is dead, and with it what was meant for it.
     fn lose(&mut self, token: Token, file: Option<Sending>) {
+        self.note_sent(token, file);
+        self.close(token, Closing::Orderly);
+    }
+
+    /// Logs the end of a file that was sent, whole or not.
+    fn note_sent(&mut self, token: Token, file: Option<Sending>) {
         if let Some(sending) = file
             && let Some(slot) = self.slots.get(token)
         {
             let peer = slot.peer;
             self.context.note_sent(sending, peer);
         }
-        self.close(token, Closing::Orderly);
     }
 
     /// Sends what the context has for a client from which nothing more is read.
@@ -207,15 +208,18 @@ impl<R: Ring> Worker<R> {
             held.sent += taken;
             self.context.counts.bytes_sent += taken as u64;
         }
+        self.proceed(token, held, taken);
+    }
+
+    /// Goes on behind a send of which the socket has taken `taken`: with the rest, the file, or further requests.
+    fn proceed(&mut self, token: Token, mut held: Box<Held>, taken: usize) -> Flow {
         if held.sent < held.out.len() {
-            self.hold(token, held, taken);
-            return;
+            return self.hold(token, held, taken);
         }
         (held.out, held.sent) = (Vec::new(), 0);
-        if held.file.is_some() {
-            self.push_file(token, held, taken);
-        } else {
-            self.read_on(token, held.input);
+        match held.file {
+            Some(_) => self.push_file(token, held, taken),
+            None => self.read_on(token, held.input),
         }
     }
 
@@ -235,9 +239,9 @@ impl<R: Ring> Worker<R> {
         let share = sending.share().min(self.allowance);
         let part = &mut sending.part;
         // Looked at before, so that nothing of another version is sent if that can be helped.
-        let answer = part.check();
+        let answer = part.file.check();
         let answer =
-            answer.and_then(|()| self.ring.send_file(token, part.file(), part.offset, share));
+            answer.and_then(|()| self.ring.send_file(token, &part.file, part.offset, share));
         let taken = match answer {
             Ok(taken) => taken,
             Err(error) => {
@@ -249,16 +253,12 @@ impl<R: Ring> Worker<R> {
         self.context.counts.bytes_sent += taken as u64;
         if part.advance(taken) {
             // And behind the last piece, which may have changed while it was taken.
-            if let Err(error) = part.check() {
+            if let Err(error) = part.file.check() {
                 self.give_up(token, held.file, error);
                 return Flow::Over;
             }
-            if let Some(sending) = held.file.take()
-                && let Some(slot) = self.slots.get(token)
-            {
-                let peer = slot.peer;
-                self.context.note_sent(sending, peer);
-            }
+            let sent = held.file.take();
+            self.note_sent(token, sent);
             if held.input.is_empty() {
                 return self.read_on(token, held.input);
             }
@@ -280,10 +280,7 @@ impl<R: Ring> Worker<R> {
             sending.part.lost();
             self.context.counts.cut += 1;
             self.context.counts.cut_file += 1;
-            if let Some(slot) = self.slots.get(token) {
-                let peer = slot.peer;
-                self.context.note_sent(sending, peer);
-            }
+            self.note_sent(token, Some(sending));
             // What was promised does not come: an orderly end could be taken for a whole answer.
             self.close(token, Closing::Reset);
         } else {

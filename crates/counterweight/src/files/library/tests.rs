@@ -127,7 +127,9 @@ impl Bench {
 
     /// What is known of its file is still believed.
     fn is_believed(&self, found: &Found) -> bool {
-        let (cached, _) = found.variant().expect("a file is sent");
+        let Ok(What::Content { cached, .. }) = &found.what else {
+            panic!("no file is sent: {found:?}");
+        };
         cached.is_fresh(self.now)
     }
 
@@ -161,7 +163,7 @@ impl Bench {
             while part.left > 0 {
                 let length = piece.len().min(part.left as usize);
                 let read = part
-                    .file()
+                    .file
                     .read_at(part.offset, &mut piece[..length])
                     .unwrap();
                 out.extend_from_slice(&piece[..read]);

@@ -150,9 +150,9 @@ fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_rep
             .library
             .append(&found, form, &bench.prebuilt, &mut Vec::new());
         let part = appended.part.unwrap();
-        assert_eq!(part.check(), Ok(()));
+        assert_eq!(part.file.check(), Ok(()));
         change(&bench);
-        part.check()
+        part.file.check()
     };
     let overwrite = |length: usize| {
         begin(&|bench: &Bench| bench.overwrite("a.bin", "B".repeat(length)))
