@@ -6,7 +6,8 @@ use crate::{Capacity, Point, Round, Run};
 use plan::{Axis, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{CurvePoint, scalability};
+use stats::CurvePoint;
+use stats::scalability::{self, Model};
 
 /// The figures of a whole sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,18 +67,6 @@ pub struct Scaling {
     pub best: Model,
     /// Whether what the law leaves over looks like chance.
     pub patternless: bool,
-}
-
-/// What requests/s may follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Model {
-    /// The universal scalability law.
-    Universal,
-    /// Amdahl's: without coherence.
-    Amdahl,
-    /// Straight up to a ceiling.
-    Ceiling,
 }
 
 /// The highest point of a curve.
@@ -165,11 +154,7 @@ fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
         beta_interval: fit.beta,
         peak_at,
         extrapolated: peak_at.is_some_and(|peak| peak > most || peak < least),
-        best: match fit.best {
-            scalability::Model::Universal => Model::Universal,
-            scalability::Model::Amdahl => Model::Amdahl,
-            scalability::Model::Ceiling => Model::Ceiling,
-        },
+        best: fit.best,
         patternless: fit.is_patternless,
     })
 }

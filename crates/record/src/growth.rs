@@ -1,7 +1,9 @@
 //! Response times by when exchanges were scheduled: whether they grow with the length of the run.
 
+use crate::series::halve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Add;
 use units::{Instant, Nanos};
 
 /// Sums of response times, in bins of equal width from the start of the window, by when exchanges were scheduled.
@@ -109,15 +111,8 @@ impl Growth {
     }
 
     fn coarsen(&mut self) {
-        let pairs = self.count.chunks(2);
-        self.count = pairs
-            .map(|pair| pair.iter().copied().fold(0, u64::saturating_add))
-            .collect();
-        self.sum = self
-            .sum
-            .chunks(2)
-            .map(|pair| pair.iter().copied().sum())
-            .collect();
+        halve(&mut self.count, u64::saturating_add);
+        halve(&mut self.sum, Nanos::add);
         self.interval = self.interval * 2;
     }
 }

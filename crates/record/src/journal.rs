@@ -34,49 +34,33 @@ pub(crate) struct Header<R> {
     pub(crate) run: R,
 }
 
-/// Every other line.
-#[derive(Serialize)]
-struct Entry<'a> {
-    point: usize,
+/// Every other line, as it is written (of references) and as it is read.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Entry<L = Level, B = Baseline, R = Round> {
+    /// The place of the point in the Run.
+    pub(crate) point: usize,
+    /// What held at the point.
     #[serde(flatten)]
-    level: &'a Level,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "baseline")]
-    baseline: Option<&'a Baseline>,
-    round: Option<&'a Round>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "split_generators")]
-    split_generators: Option<SplitEntry<&'a Round>>,
+    pub(crate) level: L,
+    /// The point's baseline: in each of its lines, so that no line is needed to read another.
+    #[serde(alias = "floor", skip_serializing_if = "Option::is_none")]
+    pub(crate) baseline: Option<B>,
+    /// A round of the point; or else
+    pub(crate) round: Option<R>,
+    /// what there is of two generators.
+    #[serde(alias = "twin", skip_serializing_if = "Option::is_none")]
+    pub(crate) split_generators: Option<SplitEntry<R>>,
 }
 
 /// What a line says of two generators. It stands under a name of its own, so that a reader that does not know of them
 /// refuses the line instead of taking it for a round of the point.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SplitEntry<R = Box<Round>> {
+pub(crate) enum SplitEntry<R> {
     /// A round of theirs.
     Round(R),
     /// Why there are no more.
     Failed(String),
-}
-
-/// Every other line, as it is read.
-#[derive(Deserialize)]
-pub(crate) struct EntryRead {
-    /// The place of the point in the Run.
-    pub(crate) point: usize,
-    /// What held at the point.
-    #[serde(flatten)]
-    pub(crate) level: Level,
-    /// The point's baseline: in each of its lines, so that no line is needed to read another.
-    #[serde(default)]
-    #[serde(alias = "floor")]
-    pub(crate) baseline: Option<Baseline>,
-    /// A round of the point; or else
-    pub(crate) round: Option<Round>,
-    /// what there is of two generators.
-    #[serde(alias = "twin")]
-    pub(crate) split_generators: Option<SplitEntry>,
 }
 
 /// A journal that is being written.
@@ -136,10 +120,7 @@ impl Journal {
         if journal.exists() {
             refuse_foreign(&journal)?;
         }
-        let begin = |error| SaveError::Begin {
-            path: journal.clone(),
-            error,
-        };
+        let begin = |error| SaveError::Begin(journal.clone(), error);
         let mut next = journal.as_os_str().to_owned();
         next.push(".next");
         let next = PathBuf::from(next);
@@ -183,10 +164,7 @@ impl Journal {
             run: &*run,
         });
         (run.points, run.summary) = kept;
-        written.map_err(|error| SaveError::Begin {
-            path: self.path.clone(),
-            error,
-        })
+        written.map_err(|error| SaveError::Begin(self.path.clone(), error))
     }
 
     /// Removes the journal: nothing was measured.
@@ -242,11 +220,9 @@ impl Journal {
         })
     }
 
-    fn append_entry(&mut self, entry: &Entry<'_>) -> Result<(), SaveError> {
-        self.append(entry).map_err(|error| SaveError::Append {
-            path: self.path.clone(),
-            error,
-        })
+    fn append_entry(&mut self, entry: &Entry<&Level, &Baseline, &Round>) -> Result<(), SaveError> {
+        let appended = self.append(entry);
+        appended.map_err(|error| SaveError::Append(self.path.clone(), error))
     }
 
     /// Writes the finished record and removes the journal. Returns where the record lies.
@@ -269,10 +245,8 @@ impl Journal {
 
     /// Makes the journal's name as durable as its contents.
     fn sync_name(&self) -> Result<(), SaveError> {
-        save::sync_name(&self.path).map_err(|error| SaveError::Unwritable {
-            path: self.path.clone(),
-            error,
-        })
+        let synced = save::sync_name(&self.path);
+        synced.map_err(|error| SaveError::Unwritable(self.path.clone(), error))
     }
 
     fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
@@ -303,10 +277,7 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
         let _ = file.try_lock(); // where locks cannot be had, no other process can tell that we are still writing
         Ok::<File, io::Error>(file)
     };
-    let unwritable = |error| SaveError::Unwritable {
-        path: path.into(),
-        error,
-    };
+    let unwritable = |error| SaveError::Unwritable(path.into(), error);
     match create() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             refuse_foreign(path)?;
@@ -322,10 +293,7 @@ fn create_exclusively(path: &Path) -> Result<File, SaveError> {
 
 /// Refuses a file that is no journal of ours, and one that another process is still writing.
 fn refuse_foreign(path: &Path) -> Result<(), SaveError> {
-    let unwritable = |error| SaveError::Unwritable {
-        path: path.into(),
-        error,
-    };
+    let unwritable = |error| SaveError::Unwritable(path.into(), error);
     if !is_ours(path).map_err(unwritable)? {
         return Err(SaveError::NotOurs(path.into()));
     }

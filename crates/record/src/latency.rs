@@ -2,13 +2,13 @@
 
 use crate::Tally;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 use stats::Histogram;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
-use units::{Nanos, Percentile};
+use units::{Nanos, ParseError, Percentile};
 
 /// Latency of ok and censored exchanges, in microseconds; null where the samples do not carry the figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,9 @@ pub struct Latency {
 pub struct Percentiles(pub Vec<(Percentile, Option<f64>)>);
 
 /// One figure of a distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "String", try_from = "String")]
+#[schemars(inline)]
 pub enum Statistic {
     /// The smallest value.
     Min,
@@ -137,71 +139,42 @@ impl Statistic {
     }
 }
 
-impl Serialize for Statistic {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.key())
+impl From<Statistic> for String {
+    fn from(figure: Statistic) -> String {
+        figure.key()
     }
 }
 
-impl<'de> Deserialize<'de> for Statistic {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Statistic, D::Error> {
-        let name = Cow::<str>::deserialize(deserializer)?;
-        Ok(match &*name {
+impl TryFrom<String> for Statistic {
+    type Error = ParseError;
+
+    fn try_from(name: String) -> Result<Statistic, ParseError> {
+        Ok(match name.as_str() {
             "min" => Statistic::Min,
             "mean" => Statistic::Mean,
             "max" => Statistic::Max,
-            other => Statistic::At(other.parse().map_err(serde::de::Error::custom)?),
+            other => Statistic::At(other.parse()?),
         })
-    }
-}
-
-impl JsonSchema for Statistic {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Statistic".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
     }
 }
 
 impl Serialize for Percentiles {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (p, value) in &self.0 {
-            map.serialize_entry(&p.key(), value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(p, value)| (p.key(), value)))
     }
 }
 
 impl<'de> Deserialize<'de> for Percentiles {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Percentiles, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Percentiles;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("fields such as p99")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Percentiles, A::Error> {
-                let mut found = Vec::new();
-                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-                    match key.strip_prefix('p').and_then(|_| key.parse().ok()) {
-                        Some(p) => found.push((p, map.next_value()?)),
-                        None => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                found.sort_by_key(|(p, _)| *p);
-                Ok(Percentiles(found))
-            }
-        }
-        deserializer.deserialize_map(Fields)
+        let fields = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let named = fields.into_iter().filter_map(|(name, value)| {
+            let p = name.strip_prefix('p').and_then(|_| name.parse().ok());
+            Some((p?, value))
+        });
+        let read = |(p, value)| Ok((p, Option::deserialize(value).map_err(de::Error::custom)?));
+        let mut found: Vec<_> = named.map(read).collect::<Result<_, _>>()?;
+        found.sort_by_key(|(p, _)| *p);
+        Ok(Percentiles(found))
     }
 }
 

@@ -102,7 +102,7 @@ impl Library {
         let list = self.folder.join(FILE);
         create_state_folder(&self.folder)?;
         self.append(&list, run, path, name)
-            .map_err(|error| SaveError::Unwritable { path: list, error })
+            .map_err(|error| SaveError::Unwritable(list, error))
     }
 
     fn append(

@@ -3,7 +3,7 @@
 //! A record is handed around: mailed, edited, cut off, made by a later version. So nothing in it is believed that later
 //! arithmetic relies on, and every refusal says what is wrong with which file.
 
-use crate::journal::{self, EntryRead, Header, SplitEntry};
+use crate::journal::{self, Entry, Header, SplitEntry};
 use crate::{Point, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
@@ -19,37 +19,11 @@ const MOST_ROUNDS: usize = 1 << 16;
 
 /// Why a file could not be read as a record.
 #[derive(Debug, Error)]
-pub enum LoadError {
-    /// The file could not be read.
-    #[error("{} cannot be read: {error}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// It is larger than any record.
-    #[error("{} is larger than {}, so it is not read as a record", .0.display(), units::bytes(MOST_BYTES))]
-    TooLarge(PathBuf),
-    /// It is not a record at all, or a damaged one.
-    #[error("{} is not a record of weigh, or damaged: {reason}", .path.display())]
-    NotARecord {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A later version wrote it.
-    #[error(
-        "{} has schema {found}, which a later version of weigh wrote; this one reads up to {SCHEMA_VERSION}",
-        .path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The schema it has.
-        found: u32,
-    },
+#[error("{} {flaw}", .path.display())]
+pub struct LoadError {
+    /// The file.
+    path: PathBuf,
+    flaw: Flaw,
 }
 
 /// What can be told without knowing the schema.
@@ -59,37 +33,32 @@ struct Versioned {
 }
 
 /// Why some text is no record.
+#[derive(Debug, Error)]
 enum Flaw {
+    /// The file could not be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It is larger than any record.
+    #[error(
+        "is larger than {}, so it is not read as a record",
+        units::bytes(MOST_BYTES)
+    )]
     TooLarge,
+    /// It is not a record at all, or a damaged one.
+    #[error("is not a record of weigh, or damaged: {0}")]
+    NotARecord(String),
+    /// A later version wrote it, with this schema.
+    #[error(
+        "has schema {0}, which a later version of weigh wrote; this one reads up to {SCHEMA_VERSION}"
+    )]
     Newer(u32),
-    Unreadable(io::Error),
-    Other(String),
 }
 
 impl From<serde_json::Error> for Flaw {
     fn from(error: serde_json::Error) -> Flaw {
         match error.is_io() {
             true => Flaw::Unreadable(error.into()),
-            false => Flaw::Other(error.to_string()),
-        }
-    }
-}
-
-impl From<io::Error> for Flaw {
-    fn from(error: io::Error) -> Flaw {
-        Flaw::Unreadable(error)
-    }
-}
-
-impl Flaw {
-    /// Names the file.
-    fn of(self, path: &Path) -> LoadError {
-        let path = path.to_owned();
-        match self {
-            Flaw::TooLarge => LoadError::TooLarge(path),
-            Flaw::Newer(found) => LoadError::Newer { path, found },
-            Flaw::Unreadable(error) => LoadError::Unreadable { path, error },
-            Flaw::Other(reason) => LoadError::NotARecord { path, reason },
+            false => Flaw::NotARecord(error.to_string()),
         }
     }
 }
@@ -127,7 +96,10 @@ fn load_file(path: &Path) -> Result<Run, LoadError> {
             false => parse(&mut in_memory(&mut file)?), // a pipe cannot be read twice
         }
     };
-    read().map_err(|flaw| flaw.of(path))
+    read().map_err(|flaw| LoadError {
+        path: path.to_owned(),
+        flaw,
+    })
 }
 
 /// Reads a record or journal from `input`, which errors call `name`.
@@ -137,7 +109,10 @@ fn load_file(path: &Path) -> Result<Run, LoadError> {
 pub fn load_from(input: &mut dyn Read, name: &Path) -> Result<Run, LoadError> {
     let text = in_memory(input);
     let run = text.and_then(|mut text| parse(&mut text));
-    run.map_err(|flaw| flaw.of(name))
+    run.map_err(|flaw| LoadError {
+        path: name.to_owned(),
+        flaw,
+    })
 }
 
 fn in_memory(input: &mut dyn Read) -> Result<Cursor<Vec<u8>>, Flaw> {
@@ -168,7 +143,7 @@ fn parse(text: &mut (impl BufRead + Seek)) -> Result<Run, Flaw> {
 
 fn refuse_newer(found: u32, known: u32) -> Result<(), Flaw> {
     match found {
-        0 => Err(Flaw::Other("there is no schema 0".into())),
+        0 => Err(Flaw::NotARecord("there is no schema 0".into())),
         _ if found > known => Err(Flaw::Newer(found)),
         _ => Ok(()),
     }
@@ -189,10 +164,10 @@ fn assemble(text: &mut impl BufRead) -> Result<Run, Flaw> {
         if text.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        match serde_json::from_slice::<EntryRead>(&line) {
+        match serde_json::from_slice::<Entry>(&line) {
             Ok(entry) => add(&mut run, entry)?,
             Err(_) if !line.ends_with(b"\n") => {} // the last one, cut short
-            Err(error) => return Err(Flaw::Other(format!("line {number}: {error}"))),
+            Err(error) => return Err(Flaw::NotARecord(format!("line {number}: {error}"))),
         }
     }
     run.interrupted = true;
@@ -206,14 +181,16 @@ fn assemble(text: &mut impl BufRead) -> Result<Run, Flaw> {
 fn few_points(plan: &Plan) -> Result<(), Flaw> {
     let points = plan.sweep.as_ref().map_or(1, Sweep::points);
     match points > Sweep::MOST_POINTS {
-        true => Err(Flaw::Other("it has more points than can be read".into())),
+        true => Err(Flaw::NotARecord(
+            "it has more points than can be read".into(),
+        )),
         false => Ok(()),
     }
 }
 
 /// Adds a round to its point. The points of a sweep are known beforehand, and rounds come in any order; others are
 /// found one after the other.
-fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
+fn add(run: &mut Run, entry: Entry) -> Result<(), Flaw> {
     if entry.point == run.points.len() && (run.plan.sweep.is_none() || run.plan.is_search()) {
         run.points.push(Point::new(entry.level));
     }
@@ -222,14 +199,23 @@ fn add(run: &mut Run, entry: EntryRead) -> Result<(), Flaw> {
             point.baseline = point.baseline.take().or(entry.baseline);
             match (entry.round, entry.split_generators) {
                 (Some(round), None) => point.rounds.push(round),
-                (None, Some(SplitEntry::Round(round))) => point.split_mut().rounds.push(*round),
+                (None, Some(SplitEntry::Round(round))) => point.split_mut().rounds.push(round),
                 (None, Some(SplitEntry::Failed(why))) => point.split_mut().failed = Some(why),
-                _ => return Err(Flaw::Other("a line of the journal holds no round".into())),
+                _ => {
+                    return Err(Flaw::NotARecord(
+                        "a line of the journal holds no round".into(),
+                    ));
+                }
             }
         }
-        Some(_) => return Err(Flaw::Other(format!("point {} has two loads", entry.point))),
+        Some(_) => {
+            return Err(Flaw::NotARecord(format!(
+                "point {} has two loads",
+                entry.point
+            )));
+        }
         None => {
-            return Err(Flaw::Other(format!(
+            return Err(Flaw::NotARecord(format!(
                 "point {} comes before earlier ones",
                 entry.point
             )));
@@ -275,7 +261,7 @@ fn sound(run: &Run) -> Result<(), Flaw> {
         ),
     ];
     match checks.into_iter().find(|(holds, _)| !holds) {
-        Some((_, reason)) => Err(Flaw::Other(reason.into())),
+        Some((_, reason)) => Err(Flaw::NotARecord(reason.into())),
         None => Ok(()),
     }
 }

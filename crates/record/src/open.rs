@@ -1,5 +1,6 @@
 //! What an open loop has beside: times from when exchanges were scheduled, and whose doing it was that they were sent later.
 
+use crate::tally::earlier;
 use crate::{Exchange, Growth};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,16 +85,13 @@ impl OpenTimes {
     /// Counts an exchange that was cut off at `age` since it was scheduled.
     pub(crate) fn censor(&mut self, age: Nanos) {
         self.response.record(age.as_nanos());
-        self.censored_from = Some(self.censored_from.map_or(age, |known| known.min(age)));
+        self.censored_from = earlier(self.censored_from, Some(age));
     }
 
     /// Adds another thread's.
     pub(crate) fn merge(&mut self, other: &OpenTimes) {
         self.response.merge(&other.response);
-        self.censored_from = match (self.censored_from, other.censored_from) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.censored_from = earlier(self.censored_from, other.censored_from);
         self.queued.merge(&other.queued);
         self.connecting.merge(&other.connecting);
         self.generator_late.merge(&other.generator_late);

@@ -63,9 +63,8 @@ pub enum Blame {
 macro_rules! kinds {
     ($($variant:ident $name:literal $sentence:literal $censored:literal,)*) => {
         /// What went wrong.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-        )]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
         pub enum Kind {
             $(
                 #[doc = $sentence]

@@ -3,6 +3,7 @@
 //! Of a request that is never sent it is mostly not decided which one it would have been; those are counted together, so
 //! that the requests of the list and those add up to all requests of the window.
 
+use crate::tally::earlier;
 use crate::{Exchange, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,26 +54,20 @@ impl Requested {
             self.each.resize_with(place + 1, RequestTally::default);
         }
         let one = &mut self.each[place];
+        let (latency, age) = match is_open {
+            true => (exchange.response(), exchange.response()),
+            false => (exchange.service(), exchange.age()),
+        };
         match outcome {
             Outcome::Ok => {
                 one.ok = one.ok.saturating_add(1);
-                let latency = if is_open {
-                    exchange.response()
-                } else {
-                    exchange.service()
-                };
                 one.latency.record(latency.as_nanos());
             }
             Outcome::Fault(fault) => {
                 one.errors = one.errors.saturating_add(1);
                 if fault.kind.is_censored() {
-                    let age = if is_open {
-                        exchange.response()
-                    } else {
-                        exchange.age()
-                    };
                     one.latency.record(age.as_nanos());
-                    one.censored_from = Some(one.censored_from.map_or(age, |known| known.min(age)));
+                    one.censored_from = earlier(one.censored_from, Some(age));
                 }
             }
         }
@@ -111,10 +106,7 @@ impl Requested {
             mine.ok = mine.ok.saturating_add(theirs.ok);
             mine.errors = mine.errors.saturating_add(theirs.errors);
             mine.latency.merge(&theirs.latency);
-            mine.censored_from = match (mine.censored_from, theirs.censored_from) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            mine.censored_from = earlier(mine.censored_from, theirs.censored_from);
         }
     }
 }

@@ -15,25 +15,15 @@ use thiserror::Error;
 /// Why a record cannot be, or was not, saved.
 #[derive(Debug, Error)]
 pub enum SaveError {
-    /// The folder for it is missing.
-    #[error("the record cannot be written to {}: there is no folder {}", .path.display(), .folder.display())]
-    NoFolder {
-        /// The file that was asked for.
-        path: PathBuf,
-        /// The folder it would lie in.
-        folder: PathBuf,
-    },
+    /// The folder for the file is missing.
+    #[error("the record cannot be written to {}: there is no folder {}", .0.display(), folder_of(.0).display())]
+    NoFolder(PathBuf),
     /// A folder has that name.
     #[error("the record cannot be written to {}: that is a folder; name a file", .0.display())]
     IsFolder(PathBuf),
-    /// The place does not let us write.
-    #[error("the record cannot be written to {}: {error}", .path.display())]
-    Unwritable {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    /// The file or folder does not let us write, for the reason that the system gives.
+    #[error("the record cannot be written to {}: {}", .0.display(), .1)]
+    Unwritable(PathBuf, io::Error),
     /// Something that is no journal of ours has the journal's name.
     #[error("the journal cannot be written to {}: a file of that name exists and is none of ours; move it away", .0.display())]
     NotOurs(PathBuf),
@@ -50,22 +40,12 @@ pub enum SaveError {
     /// There is no file to go on with.
     #[error("{} is no file that a campaign can go on with; name the record, or the journal beside it", .0.display())]
     NoFile(PathBuf),
-    /// A round could not be added to the journal; the earlier ones are in it.
-    #[error("a round could not be added to the journal {}: {error}; the earlier rounds are in it", .path.display())]
-    Append {
-        /// The journal.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The journal could not be begun, after it had been created.
-    #[error("the journal {} cannot be written: {error}; make room, or name another place with --output", .path.display())]
-    Begin {
-        /// The journal.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    /// A round could not be added to the journal at this path, for the reason that the system gives; the earlier ones are in it.
+    #[error("a round could not be added to the journal {}: {}; the earlier rounds are in it", .0.display(), .1)]
+    Append(PathBuf, io::Error),
+    /// The journal at this path could not be begun after it had been created, for the reason that the system gives.
+    #[error("the journal {} cannot be written: {}; make room, or name another place with --output", .0.display(), .1)]
+    Begin(PathBuf, io::Error),
     /// The finished record could not be written; the rounds that could be added to the journal are there.
     #[error(
         "the record could not be written to {}: {error}; what was measured is in {}, as far as that could be written",
@@ -93,10 +73,7 @@ pub(crate) enum Destination {
 impl Destination {
     /// Finds out what `path` is and that it can be written to.
     pub(crate) fn of(path: &Path) -> Result<Destination, SaveError> {
-        let unwritable = |error| SaveError::Unwritable {
-            path: path.into(),
-            error,
-        };
+        let unwritable = |error| SaveError::Unwritable(path.into(), error);
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => Err(SaveError::IsFolder(path.into())),
             Ok(meta) if !meta.is_file() || names_a_descriptor(path) => {
@@ -122,15 +99,13 @@ impl Destination {
 
     /// Writes `run` and returns where it lies.
     pub(crate) fn write(self, run: &Run) -> Result<PathBuf, (PathBuf, io::Error)> {
-        match self {
-            Destination::File(path) => match replace(&path, run) {
-                Ok(()) => Ok(path),
-                Err(error) => Err((path, error)),
-            },
-            Destination::Stream(path, stream) => match run.write_json(stream) {
-                Ok(()) => Ok(path),
-                Err(error) => Err((path, error)),
-            },
+        let (path, written) = match self {
+            Destination::File(path) => (path.clone(), replace(&path, run)),
+            Destination::Stream(path, stream) => (path, run.write_json(stream)),
+        };
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) => Err((path, error)),
         }
     }
 }
@@ -159,14 +134,9 @@ fn in_folder(path: &Path) -> Result<Destination, SaveError> {
     if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(SaveError::IsFolder(path.into()));
     }
-    let folder = folder_of(path);
-    if folder.is_dir() && path.file_name().is_some() {
-        Ok(Destination::File(path.into()))
-    } else {
-        Err(SaveError::NoFolder {
-            path: path.into(),
-            folder: folder.into(),
-        })
+    match folder_of(path).is_dir() && path.file_name().is_some() {
+        true => Ok(Destination::File(path.into())),
+        false => Err(SaveError::NoFolder(path.into())),
     }
 }
 

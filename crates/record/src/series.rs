@@ -76,14 +76,16 @@ impl Series {
     }
 
     fn coarsen(&mut self) {
-        let halve = |bins: &Vec<u64>| {
-            let sum = |pair: &[u64]| pair.iter().copied().fold(0, u64::saturating_add);
-            bins.chunks(2).map(sum).collect()
-        };
-        self.ok = halve(&self.ok);
-        self.errors = halve(&self.errors);
+        halve(&mut self.ok, u64::saturating_add);
+        halve(&mut self.errors, u64::saturating_add);
         self.interval = self.interval * 2;
     }
+}
+
+/// Adds each two neighbouring bins.
+pub(crate) fn halve<T: Copy>(bins: &mut Vec<T>, add: fn(T, T) -> T) {
+    let pairs = bins.chunks(2).map(|pair| pair.iter().copied().reduce(add));
+    *bins = pairs.flatten().collect();
 }
 
 #[cfg(test)]

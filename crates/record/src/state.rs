@@ -25,10 +25,7 @@ pub fn default_path(started_unix: u64, pid: u32) -> Result<PathBuf, SaveError> {
 pub(crate) fn create_state_folder(folder: &Path) -> Result<(), SaveError> {
     let mut builder = DirBuilder::new();
     let created = builder.recursive(true).mode(0o700).create(folder);
-    created.map_err(|error| SaveError::Unwritable {
-        path: folder.into(),
-        error,
-    })
+    created.map_err(|error| SaveError::Unwritable(folder.into(), error))
 }
 
 /// The user's state directory for weigh, which need not exist.
@@ -50,29 +47,8 @@ fn folder_from(state: Option<OsString>, home: Option<OsString>) -> PathBuf {
 }
 
 fn name(unix: u64, pid: u32) -> String {
-    let (year, month, day) = civil(unix / 86_400);
-    let secs = unix % 86_400;
-    let (hour, minute, second) = (secs / 3600, secs / 60 % 60, secs % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{pid}.json")
-}
-
-/// Year, month and day of a number of days after 1970-01-01 (proleptic Gregorian calendar).
-///
-/// Years are counted from March, so that the leap day is a year's last; then 400 years are always 146,097 days, and the
-/// months from March begin at day (153 m + 2) / 5.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // from 0000-03-01 to 1970-01-01
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let january_or_february = u64::from(month >= 10);
-    (
-        era * 400 + year + january_or_february,
-        (month + 2) % 12 + 1,
-        day,
-    )
+    let date = units::date::iso(unix).replace(['-', ':', 'Z'], "");
+    format!("{}-{pid}.json", date.replace('T', "-"))
 }
 
 /// The record in `folder` that was begun last and finished; none when there is none.
@@ -118,28 +94,6 @@ mod tests {
         ];
         for (unix, wanted) in cases {
             assert_eq!(name(*unix, 7), *wanted);
-        }
-    }
-
-    #[test]
-    fn every_day_of_four_centuries_follows_its_predecessor() {
-        let every = |years: u64, year: u64| year.is_multiple_of(years);
-        let leap = |year| every(4, year) && (!every(100, year) || every(400, year));
-        let (mut year, mut month, mut day) = (1970, 1, 1);
-        for days in 0..146_097 {
-            assert_eq!(civil(days), (year, month, day), "day {days}");
-            let length = match month {
-                2 => 28 + u64::from(leap(year)),
-                4 | 6 | 9 | 11 => 30,
-                _ => 31,
-            };
-            day += 1;
-            if day > length {
-                (day, month) = (1, month + 1);
-            }
-            if month > 12 {
-                (month, year) = (1, year + 1);
-            }
         }
     }
 

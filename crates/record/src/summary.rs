@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{CoordinatedOmission, Kind, Latency, PerRequest, Round, Tally};
+use crate::{CoordinatedOmission, Kind, Latency, PerRequest, Round, Spread, Tally};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ pub struct Summary {
     pub censored: u64,
     /// Sum of the windows, in seconds.
     pub duration_s: f64,
-    /// Ok endings per second.
-    pub rps: Rps,
+    /// Ok endings inside the windows per second, whenever they were scheduled.
+    pub rps: Spread,
     /// Latency of ok and censored exchanges, in microseconds: response time in an open loop, service time in a closed one.
     pub latency_us: Latency,
     /// What an open loop knows beside its response time.
@@ -178,49 +178,6 @@ pub struct Errors {
     pub by_kind: BTreeMap<String, u64>,
 }
 
-/// Ok endings inside the windows per second, whenever they were scheduled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Rps {
-    /// All endings over the sum of all windows.
-    pub mean: f64,
-    /// The least of the complete rounds.
-    pub min: Option<f64>,
-    /// The median of the complete rounds.
-    pub median: Option<f64>,
-    /// The most of the complete rounds.
-    pub max: Option<f64>,
-    /// The geometric mean of the complete rounds: what `low` and `high` are around.
-    pub geometric_mean: Option<f64>,
-    /// Lower end of the 95 % interval; null under two rounds, or with a round of zero.
-    pub low: Option<f64>,
-    /// Upper end, likewise.
-    pub high: Option<f64>,
-    /// Complete rounds that the interval rests on; under five it is indicative.
-    pub rounds: u32,
-}
-
-impl Rps {
-    fn of(rounds: &[Round], ok: u64, duration_s: f64) -> Rps {
-        let rates: Vec<f64> = rounds
-            .iter()
-            .filter(|round| !round.partial)
-            .map(Round::rps)
-            .collect();
-        let interval = stats::log_t_interval(&rates);
-        let extremes = stats::min_max(&rates);
-        Rps {
-            mean: per_second(ok, duration_s),
-            min: extremes.map(|extremes| extremes.min),
-            median: stats::median(&rates),
-            max: extremes.map(|extremes| extremes.max),
-            geometric_mean: interval.as_ref().map(|interval| interval.centre),
-            low: interval.as_ref().map(|interval| interval.low),
-            high: interval.as_ref().map(|interval| interval.high),
-            rounds: rates.len() as u32,
-        }
-    }
-}
-
 fn per_second(count: u64, secs: f64) -> f64 {
     if secs > 0.0 { count as f64 / secs } else { 0.0 }
 }
@@ -265,6 +222,8 @@ impl Summary {
             .iter()
             .map(|round| round.window.span().as_secs_f64())
             .sum::<f64>();
+        let complete = rounds.iter().filter(|round| !round.partial);
+        let rates: Vec<f64> = complete.map(Round::rps).collect();
         let mut by_kind = BTreeMap::new();
         for each in tally.faults.iter() {
             let count: &mut u64 = by_kind
@@ -281,7 +240,7 @@ impl Summary {
             },
             censored: tally.censored(),
             duration_s,
-            rps: Rps::of(rounds, tally.ok_in_window, duration_s),
+            rps: Spread::of(per_second(tally.ok_in_window, duration_s), &rates),
             latency_us: Latency::with(tally, list),
             open: OpenFigures::of(tally, duration_s, list),
             coordinated_omission: CoordinatedOmission::with(tally, list),
@@ -330,7 +289,7 @@ mod tests {
         }
     }
 
-    fn rps(rounds: &[Round]) -> Rps {
+    fn rps(rounds: &[Round]) -> Spread {
         Summary::of(rounds).unwrap().rps
     }
 

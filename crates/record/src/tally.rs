@@ -207,7 +207,7 @@ impl Tally {
 
     fn censor(&mut self, count: u64, age: Nanos) {
         self.service.record_n(age.as_nanos(), count);
-        self.censored_from = Some(self.censored_from.map_or(age, |known| known.min(age)));
+        self.censored_from = earlier(self.censored_from, Some(age));
     }
 
     /// All faults: those that ended and those that were cut off.
@@ -252,10 +252,7 @@ impl Tally {
         plus(&mut self.bytes_received, other.bytes_received);
         plus(&mut self.bytes_sent, other.bytes_sent);
         self.service.merge(&other.service);
-        self.censored_from = match (self.censored_from, other.censored_from) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.censored_from = earlier(self.censored_from, other.censored_from);
         self.first_byte.merge(&other.first_byte);
         self.send_delay.merge(&other.send_delay);
         self.service_4xx.merge(&other.service_4xx);
@@ -303,6 +300,11 @@ impl Tally {
         }
         all
     }
+}
+
+/// The smaller of two ages at which an exchange was censored, where there is any.
+pub(crate) fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    one.into_iter().chain(other).min()
 }
 
 /// Adds counts; stops at the top, because what was read from a file may be anything.

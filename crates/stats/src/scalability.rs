@@ -12,6 +12,8 @@
 //! t over its limit, as for any interval from few rounds.
 
 use crate::student_t;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The fewest levels that a law with three parameters is held against.
 pub const LEVELS_LEAST: usize = 6;
@@ -58,11 +60,12 @@ pub struct Fit {
 }
 
 /// What throughput may follow, by Akaike's criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// The whole law.
+    /// The universal scalability law.
     Universal,
-    /// Without coherence: Amdahl's.
+    /// Amdahl's: without coherence.
     Amdahl,
     /// Straight up to a ceiling.
     Ceiling,

@@ -53,6 +53,28 @@ mod tests {
     }
 
     #[test]
+    fn every_day_of_four_centuries_follows_its_predecessor() {
+        let every = |years: u64, year: u64| year.is_multiple_of(years);
+        let leap = |year| every(4, year) && (!every(100, year) || every(400, year));
+        let (mut year, mut month, mut day) = (1970, 1, 1);
+        for days in 0..146_097 {
+            assert_eq!(civil(days), (year, month, day), "day {days}");
+            let length = match month {
+                2 => 28 + u64::from(leap(year)),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > length {
+                (day, month) = (1, month + 1);
+            }
+            if month > 12 {
+                (month, year) = (1, year + 1);
+            }
+        }
+    }
+
+    #[test]
     fn a_moment_that_no_clock_shows_still_has_a_date() {
         assert!(iso(u64::MAX).ends_with('Z'));
     }

@@ -1,7 +1,7 @@
 //! Did the server send the page that was meant, or something else?
 
 use super::connections;
-use super::{Check, threshold};
+use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
@@ -15,10 +15,9 @@ pub(super) const CHECK: Check = Check {
     looks_at: "The statuses of the complete responses, and the share of requests that failed. Redirects and errors \
                cost the server less than the page.",
     thresholds: &[
-        threshold(
+        guess(
             "share of responses that are redirects or have an unexpected status",
             || percent(NEARLY_ALL),
-            "a guess",
         ),
         threshold(
             "share of requests that failed",
@@ -31,7 +30,7 @@ pub(super) const CHECK: Check = Check {
              --expect; --show-exchange prints request and response. Where the server closes connections with \
              requests still in the pipeline, give --requests-per-connection below its limit.",
     cause: Cause::UnexpectedResponses,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// From this share of the complete responses on, that is what was weighed.

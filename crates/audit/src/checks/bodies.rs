@@ -1,6 +1,6 @@
 //! Did the same request always get the same body?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use plan::{Plan, Requests};
@@ -13,22 +13,19 @@ pub(super) const CHECK: Check = Check {
                response on each connection and of a sample. An overloaded server that sends an error page with \
                status 200, or half of the page, looks fast.",
     thresholds: &[
-        threshold(
+        guess(
             "share of equal checksums up to which a page is dynamic",
             || units::percent(ALIKE_MAX),
-            "a guess",
         ),
-        threshold(
-            "checksums that are needed to call it dynamic",
-            || SAMPLES_MIN.to_string(),
-            "a guess",
-        ),
+        guess("checksums that are needed to call it dynamic", || {
+            SAMPLES_MIN.to_string()
+        }),
     ],
     effect: "Where some bodies differ from most, counts and requests/s get a caveat, since pages may vary for good \
              reasons. Where nearly all differ from one another, the page is dynamic: a note.",
     remedy: "Name the expected body with --expect @FILE, unless the page varies by design.",
     cause: Cause::VaryingResponses,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// The most requests that are named.

@@ -1,6 +1,6 @@
 //! Were requests cut off before their end was known?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note, number};
 use crate::reasons;
@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Wait longer with --timeout, or lower the load. Where requests were never sent, find out why connections \
              failed.",
     cause: Cause::Censored,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {

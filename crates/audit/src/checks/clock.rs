@@ -1,6 +1,6 @@
 //! Is the clock cheap enough to be read twice a request?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding};
@@ -20,25 +20,20 @@ pub(super) const CHECK: Check = Check {
     effect: "Requests/s and latency get a caveat: the generator spends on its time stamps what a request costs.",
     remedy: "Use the clock source tsc if it is stable on this machine, or another machine.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// Above this a reading is a system call.
 const MOST: Nanos = Nanos::from_nanos(200);
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Some(machine) = evidence.machine else {
-        return Vec::new();
-    };
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let machine = evidence.machine?;
     let cost = Nanos::from_nanos(machine.clock_reading_ns);
-    if cost <= MOST {
-        return Vec::new();
-    }
     let source = machine.clocksource.as_deref().unwrap_or("unknown");
     let headline = format!("reading the clock takes {}", units::span(cost));
     let sentence = format!("{headline} (clock source {source}), twice for each request");
     let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
-    vec![finding.evidence([("clock reading, ns", cost.as_nanos() as f64)])]
+    (cost > MOST).then(|| finding.evidence([("clock reading, ns", cost.as_nanos() as f64)]))
 }
 
 #[cfg(test)]
@@ -53,7 +48,7 @@ mod tests {
             let mut run = healthy();
             run.machine.clock_reading_ns = cost;
             run.machine.clocksource = Some("hpet".into());
-            let found = judge(&Evidence::of(&run, &run.points[0]));
+            let found = Vec::from_iter(judge(&Evidence::of(&run, &run.points[0])));
             assert_eq!(found.len(), wanted, "{cost}");
             assert!(found.iter().all(|each| each.grade() == Grade::Caveat
                 && each.sentence.contains("(clock source hpet)")));

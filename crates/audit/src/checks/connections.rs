@@ -1,6 +1,6 @@
 //! Was the concurrency the planned one?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note, number};
 use crate::reasons;
@@ -15,10 +15,9 @@ pub(super) const CHECK: Check = Check {
                connections open before the load and none was replaced, the number at the start of the window. Also \
                connections that the server closed, and connections whose request was sent before the window and had \
                no response by its end. An open loop opens as many as it needs, so only the last two apply.",
-    thresholds: &[threshold(
+    thresholds: &[guess(
         "connections opened, times those that were needed, from",
         || AGAIN.to_string(),
-        "a guess",
     )],
     effect: "Too few connections, and connections without a response during a whole window, give requests/s and \
              latency a caveat. Where connections open on demand or serve only some requests, where there are more \
@@ -26,7 +25,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Look for connect errors, and at the server's limits: connections, workers, open files, listen backlog, \
              requests per connection.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {

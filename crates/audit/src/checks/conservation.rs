@@ -1,6 +1,6 @@
 //! Does every request end once, and do the figures follow from the rounds?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, list, void};
 use crate::reasons;
@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
              was written.",
     remedy: "Measure again. If it happens again, report it as an error of weigh, with the record.",
     cause: Cause::Contradiction,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// What to do with a record whose parts contradict each other.

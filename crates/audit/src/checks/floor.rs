@@ -1,6 +1,6 @@
 //! Is a latency the server's, or the generator's own?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note};
 use record::{Baseline, Cause, Figure, Finding, Latency, Statistic};
@@ -21,29 +21,29 @@ pub(super) const CHECK: Check = Check {
     remedy: "Compare such servers by CPU time per request, or by the rate they sustain. For latency, request \
              something that takes more work.",
     cause: Cause::Baseline,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// Below so many times the baseline, less than half of a figure can be the server's. (Ten times, as is usual for a bare
 /// timer's lag, would be too much: this baseline contains the kernel's whole round trip, which every server pays.)
 const CLEAR_FROM: f64 = 2.0;
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_open = evidence.load.is_some_and(plan::Load::is_open);
     if !is_open || evidence.counterweight() {
-        return Vec::new();
+        return None;
     }
     match (evidence.floor, &evidence.summary) {
-        (Some(floor), _) if floor.response_us.p50.is_none() => vec![note(
+        (Some(floor), _) if floor.response_us.p50.is_none() => Some(note(
             "the baseline is unknown: in the self-test generator and reference server together could not keep up with \
              the rate",
-        )],
-        (Some(floor), Some(summary)) => near(floor, &summary.latency_us).into_iter().collect(),
-        (Some(_), None) => Vec::new(),
-        (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => Vec::new(),
-        (None, _) => vec![note(
+        )),
+        (Some(floor), Some(summary)) => near(floor, &summary.latency_us),
+        (Some(_), None) => None,
+        (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => None,
+        (None, _) => Some(note(
             "the baseline was not measured, so the generator's share of latency is unknown",
-        )],
+        )),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Do two generator processes get more requests/s than one?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, lower_bound, note, number};
 use record::{Cause, Figure, Finding, Ratio, SplitGenerators};
@@ -11,15 +11,13 @@ pub(super) const CHECK: Check = Check {
     looks_at: "With --two-generators, the ratio of requests/s with two generator processes to requests/s with one, \
                over the pairs of complete rounds, with its 95 % interval. In an open loop also the ratio of p99.",
     thresholds: &[
-        threshold(
+        guess(
             "more requests/s with two, and the whole interval above 1",
             || units::percent(MOVED),
-            "a guess",
         ),
-        threshold(
+        guess(
             "room in the interval above 1 for \"one was not the bottleneck\"",
             || units::percent(UNSURE),
-            "a guess",
         ),
         threshold(
             "lower p99 with two, and the whole interval under 1",
@@ -32,7 +30,7 @@ pub(super) const CHECK: Check = Check {
              nothing follows.",
     remedy: "Give the generator more --threads or CPUs, or load from several machines.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// Requests per second that differ by no more than this are the same.

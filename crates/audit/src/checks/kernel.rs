@@ -1,6 +1,6 @@
 //! Did the network lose connections, or did something else use the CPUs?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note, number};
 use record::{Budget, Cause, Figure, Finding, KernelCounters, Round};
@@ -19,10 +19,9 @@ pub(super) const CHECK: Check = Check {
             || "0".to_owned(),
             "each is delayed by a second or more",
         ),
-        threshold(
+        guess(
             "stolen CPU time, or that of other programs, from (median of the rounds)",
             || percent(OTHERS_MOST),
-            "a guess",
         ),
     ],
     effect: "Full listen queues and steal give requests/s and latency a caveat. Retransmits and other programs are a \
@@ -30,7 +29,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Raise the server's backlog and net.core.somaxconn. Measure on a machine of your own, and stop other \
              programs.",
     cause: Cause::Network,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// Share of the machine's CPU time from which steal and other programs are reported.

@@ -5,7 +5,7 @@ use super::short::{
     GENERATOR_MOST, NEARLY_WHOLE, SERVER_MOST, Server, Short, all_workers, full_workers, server,
     shared_cpu, short,
 };
-use super::{Check, overload, threshold, waiting};
+use super::{Check, Judge, guess, overload, threshold, waiting};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, lower_bound, note, number};
 use record::{Cause, Effect, Figure, Finding, Round};
@@ -27,16 +27,13 @@ pub(super) const CHECK: Check = Check {
             || percent(GENERATOR_MOST),
             "a guess between others' limits: k6 80 %, BrowserStack 80 %, Locust 90 %",
         ),
-        threshold("server saturated, over", || percent(SERVER_MOST), "a guess"),
-        threshold(
-            "distance from a whole number of CPUs",
-            || format!("{NEARLY_WHOLE} CPUs"),
-            "a guess",
-        ),
-        threshold(
+        guess("server saturated, over", || percent(SERVER_MOST)),
+        guess("distance from a whole number of CPUs", || {
+            format!("{NEARLY_WHOLE} CPUs")
+        }),
+        guess(
             "rounds that say nothing about busy shares, shorter than",
             || units::span(Round::SHARES_FROM),
-            "a guess",
         ),
     ],
     effect: "Only the generator saturated: requests/s is a lower bound and latency gets a caveat; where an open loop \
@@ -47,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Give the generator more --threads or CPUs of its own, or load from another machine. Let weigh start the \
              server, or name it with --server.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {

@@ -46,8 +46,17 @@ pub struct Check {
     pub remedy: &'static str,
     /// Root cause of its findings that name none.
     pub cause: Cause,
-    /// Returns its findings, none where facts are missing. [`Check::findings`] adds name, cause and remedy.
-    pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
+    /// Judges the evidence.
+    pub judge: Judge,
+}
+
+/// How a check judges evidence; it finds nothing where facts are missing. [`Check::findings`] adds name, cause and remedy.
+#[derive(Debug, Clone, Copy)]
+pub enum Judge {
+    /// Returns the only finding that it can have.
+    One(fn(&Evidence<'_>) -> Option<Finding>),
+    /// Returns all of its findings.
+    Many(fn(&Evidence<'_>) -> Vec<Finding>),
 }
 
 /// A value that a check compares with.
@@ -61,6 +70,11 @@ pub struct Threshold {
     pub source: &'static str,
 }
 
+/// A threshold that was neither derived nor measured.
+const fn guess(of: &'static str, value: fn() -> String) -> Threshold {
+    threshold(of, value, "a guess")
+}
+
 const fn threshold(of: &'static str, value: fn() -> String, source: &'static str) -> Threshold {
     Threshold { of, value, source }
 }
@@ -68,8 +82,12 @@ const fn threshold(of: &'static str, value: fn() -> String, source: &'static str
 impl Check {
     /// Returns the findings, under the check's name.
     pub fn findings(&self, evidence: &Evidence<'_>) -> Vec<Finding> {
-        let found = (self.judge)(evidence).into_iter();
-        found.map(|finding| self.claim(finding)).collect()
+        let found = match self.judge {
+            Judge::One(judge) => judge(evidence).into_iter().collect(),
+            Judge::Many(judge) => judge(evidence),
+        };
+        let claimed = found.into_iter().map(|finding| self.claim(finding));
+        claimed.collect()
     }
 
     /// Puts the check's name on `finding`, and its cause and remedy where the finding has none of its own.

@@ -1,6 +1,6 @@
 //! Open loop: was everything sent that was scheduled, and on time?
 
-use super::{Check, conservation, threshold};
+use super::{Check, Judge, conservation, guess, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
@@ -35,10 +35,9 @@ pub(super) const CHECK: Check = Check {
             || percent(FORGONE_MOST),
             "as many as may fail by default",
         ),
-        threshold(
+        guess(
             "share of response time that is generator delay, or waiting for a connection, over",
             || percent(SHARE_MOST),
-            "a guess",
         ),
     ],
     effect: "A schedule that was not kept, or more sent than was scheduled, is an error of weigh: every figure is \
@@ -48,7 +47,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Lower the rate, leave the generator a CPU of its own, or load from another machine. Raise --connections \
              where all were open.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// The largest share of the scheduled requests that the generator may fail to send.

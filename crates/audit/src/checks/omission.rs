@@ -1,6 +1,6 @@
 //! Does a closed loop hide stalls (coordinated omission)?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list};
 use record::{Cause, CoordinatedOmission, Figure, Finding, Stalls, Summary};
@@ -16,32 +16,25 @@ pub(super) const CHECK: Check = Check {
                told from one slow response. An open loop needs no such check: what was scheduled during a stall is \
                in its percentiles.",
     thresholds: &[
-        threshold(
-            "a stall is longer than",
-            || units::span(Stalls::SHORTEST),
-            "a guess",
-        ),
-        threshold(
-            "and than the median service time, times",
-            || CoordinatedOmission::USUAL.to_string(),
-            "a guess",
-        ),
+        guess("a stall is longer than", || units::span(Stalls::SHORTEST)),
+        guess("and than the median service time, times", || {
+            CoordinatedOmission::USUAL.to_string()
+        }),
         threshold(
             "omission index above which p99.9 gets a caveat",
             || percent(INDEX_MOST),
             "p99.9 leaves out that share of the requests",
         ),
-        threshold(
+        guess(
             "generator's own waiting that is mentioned, of all stalls, from",
             || percent(OWN_WAIT_SAID),
-            "a guess",
         ),
     ],
     effect: "Percentiles that requests at random times would see higher are marked. Where one is, or a p99.9 above the \
              threshold is printed, latency gets a caveat.",
     remedy: "Load at a rate (--rate), which does not wait for the server. Where there is only one connection, use more.",
     cause: Cause::CoordinatedOmission,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// Above this share of the time a p99.9 would have to show the gaps.
@@ -49,19 +42,9 @@ const INDEX_MOST: f64 = 0.001;
 /// From this share of the gaps on it is said that the generator's own waiting was as much.
 const OWN_WAIT_SAID: f64 = 0.1;
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let summary = evidence.summary.as_ref();
-    summary
-        .and_then(|summary| omitted(evidence, summary, summary.coordinated_omission.as_ref()?))
-        .into_iter()
-        .collect()
-}
-
-fn omitted(
-    evidence: &Evidence<'_>,
-    summary: &Summary,
-    omission: &CoordinatedOmission,
-) -> Option<Finding> {
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let summary = evidence.summary.as_ref()?;
+    let omission = summary.coordinated_omission.as_ref()?;
     let longest = omission.longest_us?;
     let doubtful = omission.index > INDEX_MOST && summary.latency_us.at(Percentile::P999).is_some();
     if omission.affected.is_empty() && !doubtful {
@@ -190,7 +173,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::offered::share;
 use super::short::{Short, short};
-use super::{Check, paused, threshold};
+use super::{Check, Judge, guess, paused, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
@@ -29,35 +29,29 @@ pub(super) const CHECK: Check = Check {
             || DEVIATIONS.to_string(),
             "chance leads further once in some hundred runs",
         ),
-        threshold(
-            "growth of response time, of the expected, from",
-            || percent(GROWTH_LEAST),
-            "a guess",
-        ),
+        guess("growth of response time, of the expected, from", || {
+            percent(GROWTH_LEAST)
+        }),
         threshold(
             "growth before the last quarter of the window, of the expected, from",
             || percent(EARLY_LEAST),
             "a guess; otherwise it was a late stall, see `stalls`",
         ),
-        threshold(
+        guess(
             "growth where it came in the last quarter only, of the expected, from",
             || percent(LATE_LEAST),
-            "a guess",
         ),
-        threshold(
-            "instead of growth: share that was never sent, from",
-            || percent(LEFT_OVER_LEAST),
-            "a guess",
-        ),
+        guess("instead of growth: share that was never sent, from", || {
+            percent(LEFT_OVER_LEAST)
+        }),
         threshold(
             "instead of early growth: share that was never sent, over",
             || percent(LAST_QUARTER),
             "more than was scheduled in the last quarter",
         ),
-        threshold(
+        guess(
             "share of response time waiting for a connection, for connections to be the bottleneck, over",
             || percent(QUEUED_MOST),
-            "a guess",
         ),
     ],
     effect: "Latency is void: it depends on how long one measures. OVERLOAD and the sustained rate stand in its \
@@ -66,7 +60,7 @@ pub(super) const CHECK: Check = Check {
              unsent; or both sides, where both were saturated.",
     remedy: "For latency, use a lower rate than was sustained. Raise --connections where they were the bottleneck.",
     cause: Cause::Overload,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// Under this share of what was due the rate was not sustained.
@@ -89,10 +83,6 @@ const LEFT_OVER_LEAST: f64 = 0.01;
 /// Where waiting for a connection is more than this share of response time, what connections there were is what ended
 /// exchanges a second.
 const QUEUED_MOST: f64 = 0.5;
-
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    overload(evidence).into_iter().collect()
-}
 
 /// What was due a second, and what of it ended well.
 pub(super) struct Rates {
@@ -226,7 +216,7 @@ fn fell_behind(evidence: &Evidence<'_>) -> Option<Shortfall> {
     })
 }
 
-fn overload(evidence: &Evidence<'_>) -> Option<Finding> {
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let Load::Open {
         of, connections, ..
     } = evidence.load?
@@ -318,7 +308,7 @@ mod tests {
 
     fn found(run: &mut Run) -> Vec<Finding> {
         run.summarise();
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     /// The healthy open loop, of whose thousand a second so many ended inside the windows, and whose response time grew

@@ -1,6 +1,6 @@
 //! Did weigh itself run all the time?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number, void};
 use plan::Load;
@@ -30,14 +30,14 @@ pub(super) const CHECK: Check = Check {
              many requests were sent, or their responses read, late.",
     remedy: "Measure again without the interruption.",
     cause: Cause::Paused,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// The share of the windows in which the generator may be paused in an open loop: a p99 would show no more of it.
 const PAUSED_MOST: f64 = 0.01;
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let rounds = evidence.rounds.unwrap_or_default();
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let rounds = evidence.rounds?;
     let paused = rounds.iter().filter(|round| is_paused(round));
     let (mut all, mut longest) = (Paused::default(), None);
     for round in paused {
@@ -49,12 +49,9 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         all.total += paused.total;
         all.longest = all.longest.max(paused.longest);
     }
-    let Some(longest) = longest else {
-        return Vec::new();
-    };
     let windows: Nanos = rounds.iter().map(|round| round.window.span()).sum();
     let share = all.total.as_secs_f64() / windows.as_secs_f64().max(1e-9);
-    vec![finding(evidence, all, longest, share)]
+    Some(finding(evidence, all, longest?, share))
 }
 
 /// Whether the generator was paused in `round`, by something else than its CPU quota.
@@ -118,7 +115,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Is the server's CPU time that of the measured requests?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{Substantiate, note, number};
 use record::{Cause, Finding, Round};
@@ -13,29 +13,25 @@ pub(super) const CHECK: Check = Check {
                what they gained by the requests that ended in the window, so both must cover the same span; where \
                every CPU is busy, the thread that reads them may be late. A late last reading does no harm where no \
                request ended after the window.",
-    thresholds: &[threshold(
+    thresholds: &[guess(
         "distance of a reading from the edge, of the window, over",
         || "10 %".to_owned(),
-        "a guess",
     )],
     effect: "A note. The round is left out of CPU time per request and of the server's busy share, and its CPU time \
              is a lower bound. Where no round is left, both are withheld.",
     remedy: "Measure longer, with --duration or more --requests, or leave weigh a CPU of its own.",
     cause: Cause::ServerUnobserved,
-    judge,
+    judge: Judge::One(judge),
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let rounds = evidence.rounds.unwrap_or_default();
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let rounds = evidence.rounds?;
     let observed = rounds.iter().filter(|round| round.footprint.is_some());
     let is_missed = |round: &&Round| round.priced().is_none();
     let missed: Vec<&Round> = observed.clone().filter(is_missed).collect();
-    if missed.is_empty() {
-        return Vec::new();
-    }
     let all = observed.count();
     let each = missed.iter().filter_map(|round| covered(round));
-    let least = each.min_by(f64::total_cmp).unwrap_or(0.0);
+    let least = each.min_by(f64::total_cmp)?;
     let consequence = match missed.len() == all {
         true => "CPU time per request is not known",
         false => "CPU time per request omits them",
@@ -48,11 +44,11 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         percent(least)
     );
     let finding = note(sentence).remedy(CHECK.remedy);
-    vec![finding.evidence([
+    Some(finding.evidence([
         ("rounds", all as f64),
         ("rounds left out", missed.len() as f64),
         ("least share read", least),
-    ])]
+    ]))
 }
 
 /// The time between the readings as a share of the window.
@@ -84,7 +80,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Did a CPU quota stop the generator or the server?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, note};
 use record::{Cause, Figure, Finding, Quota, Round};
@@ -13,15 +13,13 @@ pub(super) const CHECK: Check = Check {
                counters at the edges of each window. A container or a systemd service may use only so much CPU time \
                in each period (mostly 100 ms); then the kernel stops it until the next one (throttling).",
     thresholds: &[
-        threshold(
+        guess(
             "share of the windows that weigh was throttled, over",
             || units::percent(STOPPED_MOST),
-            "a guess",
         ),
-        threshold(
+        guess(
             "share of its periods in which a throttled server is saturated, over",
             || "50 %".to_owned(),
-            "a guess",
         ),
     ],
     effect: "Where weigh was throttled, latency gets a caveat; above the threshold requests/s too, `limit` names no \
@@ -29,7 +27,7 @@ pub(super) const CHECK: Check = Check {
              is part of the server under test.",
     remedy: "Raise the quota, or run weigh outside of that group.",
     cause: Cause::GeneratorQuota,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// A generator that was stopped for more than this share of the time could not offer the load.

@@ -1,6 +1,6 @@
 //! Did requests end ok in every round?
 
-use super::Check;
+use super::{Check, Judge};
 use crate::Evidence;
 use crate::builders::{Substantiate, list, number, void};
 use crate::reasons;
@@ -17,7 +17,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "See whether the server still runs, and what its log says. Where responses came only after the window, \
              measure longer than a response takes.",
     cause: Cause::Errors,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// The most rounds that are named.

@@ -1,6 +1,6 @@
 //! Were there enough samples, and enough rounds?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat, list, note, number, void};
 use record::{Cause, Figure, Finding, Latency, Round};
@@ -16,28 +16,24 @@ pub(super) const CHECK: Check = Check {
             || "10".to_owned(),
             "rule of thumb",
         ),
-        threshold(
-            "samples under which latencies are indicative",
-            || SAMPLES_ENOUGH.to_string(),
-            "a guess",
-        ),
+        guess("samples under which latencies are indicative", || {
+            SAMPLES_ENOUGH.to_string()
+        }),
         threshold(
             "rounds under which there is no interval",
             || ROUNDS_LEAST.to_string(),
             "with two, Student's factor is 12.7",
         ),
-        threshold(
-            "rounds under which the interval is indicative",
-            || ROUNDS_ENOUGH.to_string(),
-            "a guess",
-        ),
+        guess("rounds under which the interval is indicative", || {
+            ROUNDS_ENOUGH.to_string()
+        }),
     ],
     effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
              caveat, under five rounds the interval does; no interval is a note. A measurement that was stopped \
              early gives counts and interval a caveat. Where no round was measured, every figure is void.",
     remedy: "Measure longer with --duration, or more with --requests; give --rounds 5 or more.",
     cause: Cause::FewSamples,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 /// Under this many samples latencies are indicative.

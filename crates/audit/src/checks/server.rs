@@ -1,6 +1,6 @@
 //! Did the server run as long as its load?
 
-use super::Check;
+use super::{Check, Judge};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, caveat};
 use record::{Cause, Finding};
@@ -15,23 +15,21 @@ pub(super) const CHECK: Check = Check {
              the server ended is cut short, up to 0.1 s later: every figure gets a caveat.",
     remedy: "Find the reason in what the server printed and in its log. Start it in the foreground.",
     cause: Cause::ServerEnded,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// How common servers are kept in the foreground.
 const FOREGROUND: &str =
     "Start it in the foreground: nginx -g 'daemon off;', lighttpd -D, apache2 -X or -DFOREGROUND";
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Some(end) = evidence.server_end else {
-        return Vec::new();
-    };
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let end = evidence.server_end?;
     let remedy = match end.is_daemon() {
         true => FOREGROUND,
         false => "Find the reason in its output and its log",
     };
     let headline = format!("the server {}", end.how());
-    vec![caveat(ALL, headline, end.sentence()).remedy(remedy)]
+    Some(caveat(ALL, headline, end.sentence()).remedy(remedy))
 }
 
 #[cfg(test)]
@@ -42,7 +40,7 @@ mod tests {
     use record::{During, Grade, Run, ServerEnd};
 
     fn found(run: &Run) -> Vec<record::Finding> {
-        let mut findings = judge(run);
+        let mut findings = Vec::from_iter(judge(run));
         findings.retain(|finding| finding.check == "server");
         findings
     }
@@ -121,12 +119,12 @@ mod tests {
             round.footprint = Some(crate::fixture::busy_server(0.1));
         }
         let advises = |run: &Run| {
-            let findings = judge(run);
+            let findings = Vec::from_iter(judge(run));
             let mut remedies = findings.iter().filter_map(|found| found.remedy.as_ref());
             remedies.any(|remedy| remedy.contains("--connections"))
         };
         assert!(advises(&run));
         run.server_end = Some(end(run.points[0].level));
-        assert!(!advises(&run), "{:#?}", judge(&run));
+        assert!(!advises(&run), "{:#?}", Vec::from_iter(judge(&run)));
     }
 }

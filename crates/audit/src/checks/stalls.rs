@@ -1,6 +1,6 @@
 //! Did the server stop responding in the middle of a round?
 
-use super::{Check, overload, threshold};
+use super::{Check, Judge, overload, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number};
 use plan::{Load, Stop};
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Look for the cause in the server, or in its machine. In an open loop, measure longer to see whether it \
              recovers.",
     cause: Cause::CoordinatedOmission,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// Under this many endings in the mean bin that has any, an empty bin is no wonder.
@@ -47,14 +47,14 @@ struct Stall {
     endings: f64,
 }
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.load.is_some_and(Load::is_open) {
         // Everything that was due meanwhile is in the percentiles, but not what came of it after the window.
-        return overload::late_stall(evidence).into_iter().collect();
+        return overload::late_stall(evidence);
     }
     let knows_gaps = |summary: &Summary| summary.coordinated_omission.is_some();
     if evidence.summary.as_ref().is_some_and(knows_gaps) {
-        return Vec::new(); // they are judged by what they hide
+        return None; // they are judged by what they hide
     }
     let rounds = evidence.complete().unwrap_or_default();
     let stragglers = stragglers(evidence);
@@ -62,11 +62,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|round| stall(round, stragglers))
         .collect();
-    let longest = stalls.iter().rev().max_by_key(|stall| stall.gap);
-    longest
-        .map(|longest| finding(longest, stalls.len() as u64 - 1))
-        .into_iter()
-        .collect()
+    let longest = stalls.iter().rev().max_by_key(|stall| stall.gap)?;
+    Some(finding(longest, stalls.len() as u64 - 1))
 }
 
 /// With a number of requests, how many endings after a gap may be of exchanges that were under way in it while none was
@@ -170,7 +167,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

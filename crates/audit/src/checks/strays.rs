@@ -1,6 +1,6 @@
 //! Did the server send bytes that belong to no response?
 
-use super::{Check, threshold};
+use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, number};
 use record::{Cause, Figure, Finding};
@@ -19,24 +19,18 @@ pub(super) const CHECK: Check = Check {
     effect: "Requests/s and latency get a caveat.",
     remedy: "Look at a response with --show-exchange: the server breaks HTTP.",
     cause: Cause::Other,
-    judge,
+    judge: Judge::One(judge),
 };
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let Some(tally) = &evidence.tally else {
-        return Vec::new();
-    };
-    let strays = tally.strays.total();
-    if strays == 0 {
-        return Vec::new();
-    }
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let strays = evidence.tally.as_ref()?.strays.total();
     let headline = "the server sent bytes that belong to no response";
     let sentence = format!(
         "{headline}, which ended {}",
         number(strays, "connection", "connections")
     );
     let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
-    vec![finding.evidence([("connections ended", strays as f64)])]
+    (strays > 0).then(|| finding.evidence([("connections ended", strays as f64)]))
 }
 
 #[cfg(test)]
@@ -48,14 +42,17 @@ mod tests {
     #[test]
     fn a_stray_byte_qualifies_and_none_passes() {
         let mut run = healthy();
-        assert_eq!(judge(&Evidence::of(&run, &run.points[0])), []);
+        assert_eq!(
+            Vec::from_iter(judge(&Evidence::of(&run, &run.points[0]))),
+            []
+        );
         let fault = Fault {
             kind: Kind::UnexpectedBytes,
             step: Step::Head,
             blame: Blame::Server,
         };
         run.points[0].rounds[1].tally.strays.add(fault, 1);
-        let found = judge(&Evidence::of(&run, &run.points[0]));
+        let found = Vec::from_iter(judge(&Evidence::of(&run, &run.points[0])));
         assert_eq!((found.len(), found[0].grade()), (1, Grade::Caveat));
         assert_eq!(
             found[0].sentence,

@@ -1,6 +1,6 @@
 //! Was the machine awake all the time?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{ALL, Substantiate, void};
 use record::{Cause, Finding, Round};
@@ -12,15 +12,14 @@ pub(super) const CHECK: Check = Check {
     looks_at: "CLOCK_BOOTTIME against CLOCK_MONOTONIC at the start and end of each round. All time stamps come from \
                CLOCK_MONOTONIC, which stands still while the machine is suspended; the other goes on. A virtual \
                machine that its host halts may not notice it.",
-    thresholds: &[threshold(
+    thresholds: &[guess(
         "difference between the clocks in a round, over",
         || span(Round::SLEPT_OVER),
-        "a guess",
     )],
     effect: "Every figure is void: latencies, rates and timeouts of such a round mean nothing.",
     remedy: "Measure again, and keep the machine awake: systemd-inhibit weigh run ...",
     cause: Cause::Paused,
-    judge,
+    judge: Judge::Many(judge),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! Did the generator's threads get a CPU when they needed one?
 
-use super::{Check, quota, threshold};
+use super::{Check, Judge, guess, quota};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding, Round};
@@ -12,31 +12,29 @@ pub(super) const CHECK: Check = Check {
     looks_at: "The time that generator threads could run but waited for a CPU (schedstat), as a share of all \
                threads' time: the median over complete rounds of 10 ms and more. A thread that waits reads its clock \
                later, so the wait counts as the server's time. Waits for a CPU quota belong to `quota`.",
-    thresholds: &[threshold(
-        "share of time waited, over",
-        || percent(WAIT_MOST),
-        "a guess",
-    )],
+    thresholds: &[guess("share of time waited, over", || percent(WAIT_MOST))],
     effect: "Latency gets a caveat.",
     remedy: "Use fewer --threads or another machine, or give generator and server CPUs of their own.",
     cause: Cause::GeneratorStarved,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// More waiting than this share of the threads' time is in the latencies.
 const WAIT_MOST: f64 = 0.05;
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    if evidence.rounds.and_then(quota::of_generator).is_some() {
-        return Vec::new(); // what it waited for was its quota
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    let rounds = evidence.rounds?;
+    if quota::of_generator(rounds).is_some() {
+        return None; // what it waited for was its quota
     }
-    let long = evidence
-        .rounds
-        .and_then(share)
-        .filter(|share| *share > WAIT_MOST);
-    long.map(|share| finding(evidence, share))
-        .into_iter()
-        .collect()
+    let share = share(rounds).filter(|share| *share > WAIT_MOST)?;
+    let headline = format!(
+        "the load generator waited for a CPU {} of the time",
+        percent(share)
+    );
+    let sentence = format!("{headline}, and latency includes these waits");
+    let finding = caveat(&[Figure::Latency], headline, sentence).remedy(relief(evidence));
+    Some(finding.evidence([("share of time waited for a CPU", share)]))
 }
 
 /// Whether the generator's threads had to wait for a CPU for longer than this check lets pass.
@@ -51,15 +49,6 @@ pub(super) fn relief(evidence: &Evidence<'_>) -> String {
         _ => "fewer --threads, ",
     };
     format!("Use {fewer}another machine, or separate CPUs for generator and server")
-}
-
-fn finding(evidence: &Evidence<'_>, share: f64) -> Finding {
-    let share_shown = percent(share);
-    let headline = format!("the load generator waited for a CPU {share_shown} of the time");
-    let sentence = format!("{headline}, and latency includes these waits");
-    caveat(&[Figure::Latency], headline, sentence)
-        .remedy(relief(evidence))
-        .evidence([("share of time waited for a CPU", share)])
 }
 
 /// The share of all threads' time that they waited for a CPU, in the typical round.
@@ -99,7 +88,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]

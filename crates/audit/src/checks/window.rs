@@ -1,6 +1,6 @@
 //! Were the windows long enough for a rate?
 
-use super::{Check, threshold};
+use super::{Check, Judge, guess};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat};
 use record::{Cause, Figure, Finding, Round};
@@ -12,44 +12,34 @@ pub(super) const CHECK: Check = Check {
     looks_at: "The length of the complete rounds' windows. A window opens with every connection sending at once and, \
                with a number of requests, closes with the last of them alone. In a short window these edges are too \
                large a part.",
-    thresholds: &[threshold(
-        "length, under",
-        || units::span(LONG_ENOUGH),
-        "a guess",
-    )],
+    thresholds: &[guess("length, under", || units::span(LONG_ENOUGH))],
     effect: "Requests/s and its interval get a caveat.",
     remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
-    judge,
+    judge: Judge::One(judge),
 };
 
 /// A window of at least this length is mostly not edges.
 const LONG_ENOUGH: Nanos = Nanos::from_millis(100);
 
-fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
+fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let rounds = evidence.complete().unwrap_or_default();
     let spans = rounds.iter().map(|round: &&Round| round.window.span());
     let mut short: Vec<Nanos> = spans.filter(|span| *span < LONG_ENOUGH).collect();
     short.sort_unstable();
-    let (Some(least), Some(most)) = (short.first(), short.last()) else {
-        return Vec::new();
-    };
-    let (least_shown, most_shown) = (units::span(*least), units::span(*most));
-    let length = if least_shown == most_shown {
-        least_shown
-    } else {
-        format!("{least_shown} to {most_shown}")
+    let (least, most) = (short.first()?, short.last()?);
+    let length = match (units::span(*least), units::span(*most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
     };
     let headline = format!("windows of {length} are too short for a rate");
     let sentence =
         format!("{headline}: their start and end, with idle connections, are too large a part");
-    let finding = caveat(&[Figure::Rps, Figure::Interval], headline, sentence)
-        .options("--duration 5s")
-        .evidence([
-            ("shortest window, ms", least.as_secs_f64() * 1e3),
-            ("rounds with a short window", short.len() as f64),
-        ]);
-    vec![finding]
+    let finding = caveat(&[Figure::Rps, Figure::Interval], headline, sentence);
+    Some(finding.options("--duration 5s").evidence([
+        ("shortest window, ms", least.as_secs_f64() * 1e3),
+        ("rounds with a short window", short.len() as f64),
+    ]))
 }
 
 #[cfg(test)]
@@ -68,7 +58,7 @@ mod tests {
     }
 
     fn found(run: &Run) -> Vec<Finding> {
-        judge(&Evidence::of(run, &run.points[0]))
+        Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
     }
 
     #[test]
