@@ -100,7 +100,7 @@ impl Epoll {
     /// Waits for events and says how many there are.
     ///
     /// # Errors
-    /// What epoll_wait said, other than EINTR: strace interrupts whom it begins to watch.
+    /// What epoll_wait said, other than EINTR: strace interrupts a process that it begins to trace.
     #[inline]
     pub fn wait(&mut self) -> Result<usize> {
         let events = self.events.as_mut_ptr();
@@ -298,7 +298,7 @@ pub struct Cost {
 /// # Errors
 /// It could not be started.
 pub fn weigh_process(command: &mut Command, seconds: u32) -> Result<Cost> {
-    // An alarm outlives exec, and nobody need watch it; a program that sets its own is bounded by that.
+    // An alarm outlives exec, and needs no other process; a program that sets its own is bounded by that.
     let set_alarm = move || {
         end_after(seconds);
         Ok(())

@@ -45,8 +45,13 @@ pub fn present<T>(
     Ok((present, missing))
 }
 
+/// Reads a file, and names it where that fails.
+pub fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))
+}
+
 /// Writes a file, and names it where that fails.
-fn write(path: &Path, text: &str) -> Result<()> {
+pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))
 }
 

@@ -30,18 +30,17 @@ mod goals;
 // and all of it for people.
 mod table;
 
-use crate::catalogue::Versions;
+use crate::catalogue::{Versions, write};
 use crate::machine::Machine;
 use crate::programs;
 use crate::serving::running::Cpus;
 use crate::serving::site::{SMALL, Site};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clients::Clients;
 use point::{Point, Side};
 use serde_json::json;
 use servers::Servers;
 use std::cell::RefCell;
-use std::fs;
 use std::path::PathBuf;
 
 /// A look: rounds, and seconds of each run.
@@ -217,8 +216,7 @@ impl CostChore {
                 "points": points.iter().map(Point::value).collect::<Vec<_>>(),
                 "memory": needs,
             });
-            fs::write(path, serde_json::to_string_pretty(&value)? + "\n")
-                .with_context(|| format!("{} could not be written", path.display()))?;
+            write(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
         }
         ensure!(
             failed == 0 || !self.of_servers.server,

@@ -12,10 +12,10 @@ mod tools;
 mod trial;
 
 use crate::programs::{self, root};
-use anyhow::{Context, Result, ensure};
+use crate::catalogue::{read, write};
+use anyhow::{Result, ensure};
 use page::Line;
 use rows::Row;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 use tools::{Client, clients};
@@ -35,18 +35,15 @@ impl Faults {
     /// Writes the table, or looks at it.
     pub fn run(&self) -> Result<()> {
         if self.check_rows {
-            return check();
+            return page::check(&read(&published())?);
         }
         programs::build("cli", &["weigh"])?;
         let mut present = clients();
         present.retain(|client| client.tool.is_installed());
         let lines = self.meet_all(&present)?;
         self.publish(&page::text(&present, &lines)?)?;
-        let wrong: Vec<&str> = lines
-            .iter()
-            .filter(|line| line.is_wrong_of_ours())
-            .map(Line::name)
-            .collect();
+        let wrong = lines.iter().filter(|line| line.is_wrong_of_ours());
+        let wrong: Vec<&str> = wrong.map(Line::name).collect();
         ensure!(
             wrong.is_empty(),
             "weigh counted wrong: {}",
@@ -75,17 +72,8 @@ impl Faults {
             print!("{text}");
             return Ok(());
         }
-        let path = published();
-        fs::write(&path, text).with_context(|| format!("{} could not be written", path.display()))
+        write(&published(), text)
     }
-}
-
-/// Whether the table as published has a line for every misbehaviour, and no wrong cell of ours. Runs nothing.
-pub fn check() -> Result<()> {
-    let path = published();
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("{} could not be read", path.display()))?;
-    page::check(&text)
 }
 
 fn published() -> PathBuf {

@@ -4,7 +4,6 @@ use crate::catalogue::Versions;
 use crate::programs::root;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::process::Command;
 
 /// The machine, as far as the figures depend on it.
@@ -30,7 +29,7 @@ impl Machine {
         })
     }
 
-    /// The CPU that the responder, or whatever serves, is held on.
+    /// The CPU that the responder, or any other server, runs on.
     pub fn responder(&self) -> u32 {
         self.found.cpus_allowed[0]
     }
@@ -62,24 +61,24 @@ impl Machine {
         &self.commit
     }
 
-    /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not there.
+    /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not installed.
     pub fn text(&self, kind: &str, versions: &Versions, missing: &[&'static str]) -> String {
-        let mut text = String::new();
-        let mut line =
-            |line: String| writeln!(text, "{line}").expect("writing to a String cannot fail");
-        line(format!("machine    {}", self.sentence()));
-        line(format!("source     {}", self.commit));
-        line(match self.client() == self.responder() {
-            true => "CPUs       one for client and server, so that they take turns: compare with nothing else".into(),
-            false => format!("CPUs       client on {}, server on {}", self.client(), self.responder()),
-        });
+        let cpus = match self.client() == self.responder() {
+            true => "one for client and server, so that they take turns: compare with nothing else"
+                .into(),
+            false => format!(
+                "client on {}, server on {}",
+                self.client(),
+                self.responder()
+            ),
+        };
+        let (sentence, commit) = (self.sentence(), &self.commit);
+        let mut text = format!("machine    {sentence}\nsource     {commit}\nCPUs       {cpus}\n");
         for (name, version) in versions {
-            line(format!("{kind:<10} {name}: {version}"));
+            text += &format!("{kind:<10} {name}: {version}\n");
         }
         for name in missing {
-            line(format!(
-                "missing    {name} is not installed and was not run"
-            ));
+            text += &format!("missing    {name} is not installed and was not run\n");
         }
         text
     }
@@ -103,14 +102,13 @@ impl Machine {
 
 /// What was built, as git names it.
 fn commit() -> String {
-    let answer = Command::new("git")
+    let mut git = Command::new("git");
+    let described = git
         .current_dir(root())
         .args(["describe", "--always", "--dirty"])
         .output();
-    match answer {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        }
-        _ => "not under git".to_owned(),
-    }
+    let described = described.ok().filter(|output| output.status.success());
+    described.map_or("not under git".to_owned(), |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    })
 }

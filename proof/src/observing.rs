@@ -1,4 +1,4 @@
-//! `cargo xtask observing`: whether looking at a server changes what is seen.
+//! `cargo xtask observing`: whether monitoring a server changes its throughput.
 //!
 //! weigh loads its own server in short runs, in one with an eye on the server's processes and in the next with none
 //! (`--server none`), each first in turn. Two neighbours in time have the same disturbances, so that their ratio shows
@@ -20,7 +20,7 @@ const MOST: f64 = 0.005;
 /// Fewer pairs have no interval.
 const PAIRS_LEAST: i64 = 6;
 
-/// Measure whether looking at a server changes what is seen.
+/// Measure whether monitoring a server changes its throughput.
 #[derive(Debug, clap::Args)]
 pub struct Observing {
     /// Pairs of runs, one that looks at the server and one that does not.
@@ -45,7 +45,7 @@ pub struct Observing {
 struct Sight {
     /// Requests a second.
     rps: f64,
-    /// The share of a CPU that looking took; none where nobody looked.
+    /// The share of a CPU that looking took; none where it was not looked at.
     observing: Option<f64>,
     /// Processes that were looked at.
     processes: u32,
@@ -72,10 +72,20 @@ impl Observing {
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         println!("priority   {}", means.priority_text());
-        let place = Place::new(self, &means, &machine)?;
+        let (_server, at) = server(&means, machine.responder(), self.children)?;
+        let run = |looks| {
+            let eye = if looks { "" } else { "--server none" };
+            let arguments = format!(
+                "run http://{at}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet {eye}",
+                self.connections, self.window_ms
+            );
+            seen(&means.record_on(machine.client(), &arguments)?, looks)
+        };
         let mut pairs = Vec::new();
         for round in 0..self.pairs {
-            pairs.push(place.pair(round.is_multiple_of(2))?);
+            // Each comes first in turn.
+            let (on, off) = in_turn(round.is_multiple_of(2), || run(true), || run(false))?;
+            pairs.push(Pair { on, off });
         }
         println!("{}", text(&pairs));
         verdict(&pairs)
@@ -127,58 +137,20 @@ fn shares(pairs: &[Pair]) -> Vec<f64> {
     pairs.iter().filter_map(|pair| pair.on.observing).collect()
 }
 
-/// Where runs take place: programs, CPUs, and the server.
-struct Place<'a> {
-    asked: &'a Observing,
-    means: &'a Means,
-    client_cpu: u32,
-    /// It ends when it is dropped.
-    _server: Child,
-    at: SocketAddr,
-}
-
-impl<'a> Place<'a> {
-    fn new(asked: &'a Observing, means: &'a Means, machine: &Machine) -> Result<Place<'a>> {
-        let pinned = programs::path("pinned")?;
-        let words = means.folder().join("observed.words");
-        let serve = format!(
-            "{} serve --listen 127.0.0.1:0 --workers 1",
-            means.server.display()
-        );
-        // The children are of the shell, and so of what it turns into.
-        let script = format!(
-            "i=0; while [ $i -lt {} ]; do tail -f /dev/null & i=$((i+1)); done; exec {serve}",
-            asked.children
-        );
-        let mut command = means.command(&pinned);
-        command.extend([machine.responder().to_string(), "sh".into(), "-c".into()]);
-        command.push(script);
-        let mut server = start(command, &words)?;
-        let at = listening(&mut server, &words)?;
-        Ok(Place {
-            asked,
-            means,
-            client_cpu: machine.client(),
-            _server: server,
-            at,
-        })
-    }
-
-    /// One run of each kind; `looks_first` says which begins.
-    fn pair(&self, looks_first: bool) -> Result<Pair> {
-        let (on, off) = in_turn(looks_first, || self.sight(true), || self.sight(false))?;
-        Ok(Pair { on, off })
-    }
-
-    fn sight(&self, looks: bool) -> Result<Sight> {
-        let eye = if looks { "" } else { "--server none" };
-        let arguments = format!(
-            "run http://{}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet {eye}",
-            self.at, self.asked.connections, self.asked.window_ms
-        );
-        let run = self.means.record_on(self.client_cpu, &arguments)?;
-        seen(&run, looks)
-    }
+/// Starts the server with its idle children, and waits until it listens.
+fn server(means: &Means, cpu: u32, children: u32) -> Result<(Child, SocketAddr)> {
+    // The children are of the shell, and so of what it turns into.
+    let script = format!(
+        "i=0; while [ $i -lt {children} ]; do tail -f /dev/null & i=$((i+1)); done; exec {} serve --listen 127.0.0.1:0 \
+         --workers 1",
+        means.server.display()
+    );
+    let mut command = means.command(&programs::path("pinned")?);
+    command.extend([cpu.to_string(), "sh".into(), "-c".into(), script]);
+    let words = means.folder().join("observed.words");
+    let mut server = start(command, &words)?;
+    let at = listening(&mut server, &words)?;
+    Ok((server, at))
 }
 
 /// What a run has shown, which did what it was asked to.

@@ -55,6 +55,14 @@ pub fn find(name: &str) -> Option<PathBuf> {
     find_in(folders, name)
 }
 
+/// Returns the path of a program that is built here (`ours`) or installed; none if it is not.
+pub fn found(name: &str, ours: bool) -> Option<PathBuf> {
+    match ours {
+        true => path(name).ok(),
+        false => find(name),
+    }
+}
+
 fn find_in(folders: impl Iterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     let mut paths = folders.map(|folder| folder.join(name));
     paths.find(|path| path.is_file())

@@ -34,12 +34,12 @@ mod outcome;
 mod table;
 // for readers,
 mod page;
-// and for whoever wants to judge again;
+// and to judge again by;
 mod raw;
 // and whether a lie would be found out.
 mod mutants;
 
-use crate::catalogue::{TOOLS, Tool};
+use crate::catalogue::{TOOLS, Tool, read, write};
 use crate::machine::Machine;
 use crate::programs::root;
 use anyhow::{Context, Result, ensure};
@@ -111,7 +111,7 @@ impl Truth {
             return Ok(());
         }
         if self.check_page {
-            return check();
+            return page::check(&read(&published())?);
         }
         if self.mutants {
             return mutants::run();
@@ -235,35 +235,17 @@ fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
     let folder = page.with_extension("");
     fs::create_dir_all(&folder)
         .with_context(|| format!("{} could not be made", folder.display()))?;
-    let files = [
-        (page, page::text(setting, outcomes)),
-        (folder.join("runs.tsv"), raw::runs(outcomes)),
-        (folder.join("samples.tsv"), raw::samples(outcomes)),
-    ];
-    for (path, text) in files {
-        fs::write(&path, text)
-            .with_context(|| format!("{} could not be written", path.display()))?;
-    }
-    Ok(())
+    write(&page, &page::text(setting, outcomes))?;
+    write(&folder.join("runs.tsv"), &raw::runs(outcomes))?;
+    write(&folder.join("samples.tsv"), &raw::samples(outcomes))
 }
 
 /// Writes the floor's section of the page anew, where there is a page.
 fn publish_floor(floor: &Floor) -> Result<()> {
-    let path = published();
-    let Ok(text) = fs::read_to_string(&path) else {
-        return Ok(());
-    };
-    let text = page::with_section(&text, &floor.section());
-    fs::write(&path, text).with_context(|| format!("{} could not be written", path.display()))
-}
-
-/// Whether the page as published has every case as it is asked now, and shows nothing of weigh's outside its bounds. Runs
-/// nothing.
-pub fn check() -> Result<()> {
-    let path = published();
-    let text = fs::read_to_string(&path)
-        .with_context(|| format!("{} could not be read", path.display()))?;
-    page::check(&text)
+    match fs::read_to_string(published()) {
+        Ok(text) => write(&published(), &page::with_section(&text, &floor.section())),
+        Err(_) => Ok(()),
+    }
 }
 
 fn published() -> PathBuf {

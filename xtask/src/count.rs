@@ -1,7 +1,7 @@
 //! `cargo xtask count`: the exact number of instructions that an exchange costs in the thread's loop.
 //!
 //! A time is different in every run and on every machine; a number of instructions is not, so it can be a ratchet: it is
-//! kept in `bench/instructions.json`, and whoever makes it grow by more than two per cent says why in the same commit.
+//! kept in `bench/instructions.json`, and a commit that makes it grow by more than two per cent says why.
 //! What is counted is `bench`'s program `count`, the real loop on the simulated ring, under valgrind's callgrind. Two
 //! runs with different numbers of exchanges are subtracted from one another, so that nothing of the start remains, and
 //! this at one connection (each exchange pays for a whole turn of the loop) and at a hundred (they share it).
@@ -81,7 +81,7 @@ pub fn check() -> Result<()> {
 fn judge(count: &Count, must_hold: bool) -> Result<()> {
     let verdict = Ratchet::read(&kept())?.judge(count);
     println!("{}", verdict.sentence);
-    ensure!(!must_hold || verdict.holds, "an exchange has become dearer");
+    ensure!(!must_hold || verdict.holds, "an exchange has become more expensive");
     Ok(())
 }
 

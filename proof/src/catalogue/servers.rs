@@ -117,10 +117,7 @@ impl Server {
     }
 
     fn found(&self) -> Option<PathBuf> {
-        match self.program().ours {
-            true => programs::path(&self.program).ok(),
-            false => programs::find(&self.program),
-        }
+        programs::found(&self.program, self.program().ours)
     }
 
     /// Whether it can be run here.

@@ -61,10 +61,7 @@ impl Tool {
     }
 
     fn path(&self) -> Option<PathBuf> {
-        match self.ours {
-            true => programs::path(self.program()).ok(),
-            false => programs::find(self.program()),
-        }
+        programs::found(self.program(), self.ours)
     }
 
     /// Whether it can be run here.

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_hangs_crashes_or_says_nothing_is_wrong() {
+    fn a_tool_that_hangs_crashes_or_says_nothing_is_wrong() {
         let truth = Truth {
             right: 0,
             spoilt: 0,

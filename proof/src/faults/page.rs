@@ -124,7 +124,7 @@ fn introduction() -> String {
          are what their own summaries say, read generously: whatever a tool calls an error, by any name, is a failure \
          noticed; ok is what it calls complete or succeeded, less what of that it calls failed. Where an answer is right \
          but rare all exchanges have to be ok. \
-         Where bytes follow an answer that nobody asked for, they have to be noticed: as failures, or apart as weigh's \
+         Where bytes follow an answer without a request, they have to be noticed: as failures, or apart as weigh's \
          strays. A connection that is closed against the promise may cost another exchange each time; 302 may count as \
          either. A tool that the clock stops (wrk) may miss the {CONNECTIONS} exchanges under way at its end, unless it \
          had been waiting for them beyond its own patience. weigh's first request is a probe, which it does not count.\n\n"

@@ -4,15 +4,16 @@ use super::judge::{End, Truth, shown, wrongs};
 use super::rows::{CONNECTIONS, Row};
 use super::tools::{Ask, Client, NOT_JUDGED};
 use crate::catalogue::reports::{Claim, Said};
+use crate::serving::{LOOK, start, until};
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use testserver::misbehaviour::{Log, MisbehavingServer};
+use units::Nanos;
 
 /// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.
 const LIMIT: u64 = 5;
@@ -88,19 +89,26 @@ fn end_of(
         home,
     };
     let command = client.tool.command(&client.values(&ask), home)?;
-    let path = home.join("words");
-    let words = File::create(&path)?;
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\"")])
-        .args(&command)
-        .env("XDG_STATE_HOME", home)
-        .stdin(Stdio::null())
-        .stdout(words.try_clone()?)
-        .stderr(words)
-        .spawn()
-        .with_context(|| format!("{} could not be started", client.name))?;
-    let (status, stood_still) = wait(&mut child, server)?;
-    let text = last_of(&path)?;
+    let words = home.join("words");
+    let script = format!("ulimit -v {MEMORY}; XDG_STATE_HOME=\"$0\" exec \"$@\"");
+    let shell = [
+        "/bin/sh".to_owned(),
+        "-c".to_owned(),
+        script,
+        home.display().to_string(),
+    ];
+    let mut child = start(shell.into_iter().chain(command), &words)?;
+    let (mut requests, mut latest) = (0, Instant::now());
+    let status = until(Duration::from_secs(LIMIT), LOOK, || {
+        let log = server.log();
+        if log.requests != requests {
+            (requests, latest) = (log.requests, Instant::now());
+        }
+        Ok(child.exited())
+    })?;
+    let stood_still = latest.elapsed();
+    child.stop(Nanos::ZERO);
+    let text = last_of(&words)?;
     let said = Said {
         text: &text,
         folder: home,
@@ -116,27 +124,6 @@ fn ended(status: Option<ExitStatus>, text: &str, claim: Option<Claim>) -> End {
         return End::Crashed(signal, last_words(text));
     }
     claim.map_or_else(|| End::Silent(last_words(text)), End::Claimed)
-}
-
-/// Waits for the child to end, and says for how long the server had then seen no request. After [`LIMIT`] the child is
-/// killed, and there is no status.
-fn wait(child: &mut Child, server: &MisbehavingServer) -> Result<(Option<ExitStatus>, Duration)> {
-    let begun = Instant::now();
-    let (mut requests, mut latest) = (0, begun);
-    while begun.elapsed() < Duration::from_secs(LIMIT) {
-        if let Some(status) = child.try_wait()? {
-            return Ok((Some(status), latest.elapsed()));
-        }
-        let log = server.log();
-        if log.requests != requests {
-            (requests, latest) = (log.requests, Instant::now());
-        }
-        // The standard library has no wait with a limit; this is short against the runs.
-        thread::sleep(Duration::from_millis(5));
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok((None, latest.elapsed()))
 }
 
 fn last_of(path: &Path) -> Result<String> {

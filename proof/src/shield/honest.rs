@@ -1,9 +1,9 @@
-//! The honest client: it asks all the time, compares every answer with the file byte for byte, and notes how long each
-//! took.
+//! The honest client: it sends requests all the time, compares every response with the file byte for byte, and notes how
+//! long each took.
 //!
-//! There are three of them, because they would notice different things: one who stays on his connection, one who comes
-//! anew for each request and needs a place at the door, and one who fetches more than a socket holds. Each waits a
-//! moment before he asks again, as people do; a load that fills the CPUs would measure itself.
+//! There are three of them, because they would notice different things: one that keeps its connection, one that opens a new
+//! one for each request and needs it accepted, and one that fetches more than a socket holds. Each waits a moment before
+//! its next request, as people do; a load that fills the CPUs would measure itself.
 
 use crate::serving::response::{connect, fetch};
 use anyhow::{Context, Result, ensure};
@@ -32,26 +32,24 @@ struct Manner {
     pause: Duration,
 }
 
+const fn manner(name: &'static str, path: &'static str, stays: bool, pause_ms: u64) -> Manner {
+    let pause = Duration::from_millis(pause_ms);
+    Manner {
+        name,
+        path,
+        stays,
+        pause,
+    }
+}
+
 const MANNERS: [Manner; 3] = [
-    Manner {
-        name: "a small file on a kept connection",
-        path: "/file.html",
-        stays: true,
-        pause: Duration::from_millis(2),
-    },
-    Manner {
-        name: "a small file on a new connection",
-        path: "/file.html",
-        stays: false,
-        pause: Duration::from_millis(2),
-    },
-    Manner {
-        name: "1 MB on a kept connection",
-        path: "/large.bin",
-        stays: true,
-        pause: Duration::from_millis(20),
-    },
+    manner("a small file on a kept connection", "/file.html", true, 2),
+    manner("a small file on a new connection", "/file.html", false, 2),
+    manner("1 MB on a kept connection", "/large.bin", true, 20),
 ];
+
+/// How long the slowest response took, in ms, and its client's name.
+type Slowest = Option<(f64, &'static str)>;
 
 /// Honest clients at work.
 pub struct Honest {
@@ -65,7 +63,7 @@ pub struct Seen {
     /// How long each complete answer took, in ms: from the request, or the connect before it, to the last byte.
     pub times: Vec<f64>,
     /// The longest of them, and whose it was.
-    pub slowest: Option<(f64, &'static str)>,
+    pub slowest: Slowest,
     /// The first answers that were not complete.
     pub failures: Vec<String>,
 }
@@ -152,11 +150,8 @@ impl Seen {
     }
 }
 
-/// The slower of two answers.
-fn slower(
-    one: Option<(f64, &'static str)>,
-    other: Option<(f64, &'static str)>,
-) -> Option<(f64, &'static str)> {
+/// The slower of two responses.
+fn slower(one: Slowest, other: Slowest) -> Slowest {
     let both = one.into_iter().chain(other);
     both.max_by(|a, b| a.0.total_cmp(&b.0))
 }

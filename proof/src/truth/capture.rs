@@ -11,15 +11,17 @@
 
 mod pcap;
 
+use super::server::signal;
+use crate::programs;
+use crate::serving::until;
 use anyhow::{Context, Result, bail, ensure};
-use pcap::{Segment, Segments};
+use pcap::{Segment, segments};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// KiB that the kernel keeps until tcpdump comes to them: half a million small packets.
@@ -32,8 +34,8 @@ const STILL: Duration = Duration::from_millis(1500);
 const STILL_MAX: Duration = Duration::from_secs(30);
 /// How often the file is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
-/// Largest capture that is read: some 4 million packets.
-const FILE_MAX: u64 = 1024 * 1024 * 1024;
+/// Largest capture that is read: some million packets.
+const FILE_MAX: u64 = 512 * 1024 * 1024;
 /// What the capture is called in its folder.
 const FILE: &str = "packets.pcap";
 /// Most connections that are told apart.
@@ -60,11 +62,6 @@ pub struct Capture {
     port: u16,
 }
 
-/// Whether there is a tcpdump; whether it may capture shows when it is started.
-fn is_installed() -> bool {
-    Command::new("tcpdump").arg("--version").output().is_ok()
-}
-
 impl Capture {
     /// Captures what goes to and from `at` on loopback, into a file in `folder`. When this returns, it does. None where
     /// there is no tcpdump.
@@ -72,7 +69,7 @@ impl Capture {
     /// # Errors
     /// It may not capture: its own words are in the error.
     pub fn start(at: SocketAddr, folder: &Path) -> Result<Option<Capture>> {
-        if !is_installed() {
+        if programs::find("tcpdump").is_none() {
             return Ok(None);
         }
         let (file, port) = (folder.join(FILE), at.port());
@@ -119,10 +116,8 @@ impl Capture {
     /// The kernel dropped packets, tcpdump did not end well, or the capture cannot be read.
     pub fn stop(mut self) -> Result<Vec<Seen>> {
         self.wait_until_still()?;
-        // By its id, which nobody else can have before it is waited for.
-        let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-INT", &id]).status()?;
-        ensure!(told.success(), "tcpdump could not be told to end");
+        // By its id, which no other process can have before it is waited for.
+        signal("INT", self.child.id())?;
         let mut words = String::new();
         self.words.read_to_string(&mut words)?;
         let status = self.child.wait()?;
@@ -134,32 +129,26 @@ impl Capture {
             dropped == 0,
             "{dropped} packets were dropped, so the capture is no truth"
         );
-        let file = File::open(&self.file)?;
+        let length = std::fs::metadata(&self.file)?.len();
         ensure!(
-            file.metadata()?.len() <= FILE_MAX,
+            length <= FILE_MAX,
             "the capture is larger than {FILE_MAX} bytes"
         );
-        exchanges(BufReader::new(file), self.port)
+        exchanges(&std::fs::read(&self.file)?, self.port)
     }
 
-    /// Waits until what has happened is in the file.
+    /// Waits until all packets are in the file.
     fn wait_until_still(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        let (mut length, mut grown) = (0, begun);
-        while grown.elapsed() < STILL {
-            ensure!(
-                begun.elapsed() < STILL_MAX,
-                "there are still packets: something is loading port {}",
-                self.port
-            );
-            // Nothing tells when a file has grown.
-            thread::sleep(LOOK);
+        let (mut length, mut grown) = (0, Instant::now());
+        let still = until(STILL_MAX, LOOK, || {
             let now = std::fs::metadata(&self.file)?.len();
             if now != length {
                 (length, grown) = (now, Instant::now());
             }
-        }
-        Ok(())
+            Ok((grown.elapsed() >= STILL).then_some(()))
+        })?;
+        let port = self.port;
+        still.with_context(|| format!("there are still packets: something is loading port {port}"))
     }
 }
 
@@ -181,19 +170,16 @@ fn dropped(words: &str) -> Option<u64> {
     let counts = words.lines().filter_map(|line| {
         let (count, what) = line.trim().split_once(' ')?;
         let is_drop = what.contains("dropped by");
-        count.parse().ok().filter(|_: &u64| is_drop)
+        count.parse().ok().filter(|_| is_drop)
     });
-    counts.fold(None, |sum: Option<u64>, count| {
-        Some(sum.unwrap_or(0) + count)
-    })
+    counts.reduce(|sum, count: u64| sum + count)
 }
 
 /// The exchanges with `port` in a capture.
-fn exchanges(capture: impl Read, port: u16) -> Result<Vec<Seen>> {
+fn exchanges(capture: &[u8], port: u16) -> Result<Vec<Seen>> {
     let mut conversations: HashMap<SocketAddr, Conversation> = HashMap::new();
     let mut seen = Vec::new();
-    for segment in Segments::new(capture)? {
-        let segment = segment?;
+    for segment in segments(capture)? {
         let at = Duration::from_nanos(segment.stamp);
         let to_server = segment.to.port() == port;
         let client = if to_server { segment.from } else { segment.to };
@@ -302,7 +288,7 @@ mod tests {
     }
 
     fn read(packets: &[(u64, Vec<u8>)]) -> Vec<(Option<u64>, u128, u128)> {
-        let seen = exchanges(&file(1, 256, packets)[..], PORT).unwrap();
+        let seen = exchanges(&file(1, 256, packets), PORT).unwrap();
         seen.iter()
             .map(|of| (of.id, of.asked.as_nanos(), of.answered.as_nanos()))
             .collect()

@@ -146,7 +146,7 @@ impl Line {
     }
 }
 
-/// The lower one of two in the middle: no figure that nobody has measured. Not a number of none.
+/// The lower one of two in the middle: no figure that was not measured. Not a number of none.
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let middle = figures.len().saturating_sub(1) / 2;

@@ -27,7 +27,8 @@ const SESSION_NICE: &str = "-15";
 /// What the first round's seed is; each round has the next one.
 pub const SEED: u64 = 1;
 
-/// What runs are made with.
+/// Means of a run.
+#[derive(Clone)]
 pub struct Means {
     /// The program under test.
     pub weigh: PathBuf,
@@ -98,11 +99,7 @@ impl Means {
     pub fn with(&self, weigh: PathBuf) -> Means {
         Means {
             weigh,
-            server: self.server.clone(),
-            priority: self.priority,
-            server_priority: self.server_priority,
-            session: Arc::clone(&self.session),
-            folder: Arc::clone(&self.folder),
+            ..self.clone()
         }
     }
 

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_nobody_looked_at_are_no_proof() {
+    fn packets_that_were_not_looked_at_are_no_proof() {
         let mut outcome = Outcome::example(3, 0);
         assert!(outcome.case.packets);
         outcome

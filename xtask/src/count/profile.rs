@@ -10,7 +10,6 @@
 
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
 use std::path::Path;
 
 /// A place in the program.
@@ -38,7 +37,10 @@ impl Profile {
     /// It is not what callgrind writes, or nothing was counted.
     pub fn parse(text: &str, root: &Path) -> Result<Profile> {
         let root = format!("{}/", root.display());
-        let mut reader = Reader::new(&root);
+        let mut reader = Reader {
+            root: &root,
+            ..Reader::default()
+        };
         for (index, line) in text.lines().enumerate() {
             reader
                 .take(line)
@@ -104,13 +106,14 @@ impl Names {
     }
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     root: &'a str,
     files: Names,
     functions: Names,
     file: String,
     function: String,
-    /// The last file that belongs to somebody in this function; at first the one it lies in.
+    /// The last file with an owner in this function; at first the one it lies in.
     home: String,
     line: u32,
     /// The next line of costs is that of a call, which is counted where it is spent.
@@ -118,21 +121,7 @@ struct Reader<'a> {
     profile: Profile,
 }
 
-impl<'a> Reader<'a> {
-    fn new(root: &'a str) -> Reader<'a> {
-        Reader {
-            root,
-            files: Names::default(),
-            functions: Names::default(),
-            file: String::new(),
-            function: String::new(),
-            home: String::new(),
-            line: 0,
-            is_call: false,
-            profile: Profile::default(),
-        }
-    }
-
+impl Reader<'_> {
     fn take(&mut self, line: &str) -> Result<()> {
         if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
             return self.cost(line);
@@ -207,12 +196,8 @@ fn owner(file: &str, root: &str) -> Option<String> {
 }
 
 fn library(file: &str) -> String {
-    let name = if file.starts_with("/rustc/") {
-        "the standard library"
-    } else {
-        "the C library"
-    };
-    name.to_owned()
+    let is_standard = file.starts_with("/rustc/");
+    if is_standard { "the standard library" } else { "the C library" }.to_owned()
 }
 
 fn shortened(file: &str, root: &str) -> String {
@@ -225,55 +210,35 @@ fn shortened(file: &str, root: &str) -> String {
         .unwrap_or_else(|| file.trim_start_matches("./").to_owned())
 }
 
-/// The counts by room, and the dearest `places` at the last number of connections.
+/// Returns the counts by room, and the most expensive `places` at the last number of connections.
 pub fn table(profiles: &[(u32, Profile)], by_line: bool, places: usize) -> String {
-    let mut text = String::new();
-    by_room(&mut text, profiles);
-    let Some((connections, profile)) = profiles.last() else {
-        return text;
+    let by_room = |(_, profile): &(u32, Profile)| profile.sums(|place| place.room.clone());
+    let sums: Vec<Vec<(String, f64)>> = profiles.iter().map(by_room).collect();
+    let Some(((connections, profile), order)) = profiles.last().zip(sums.last()) else {
+        return String::new();
     };
+    let row = |name: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells: String = cells.map(|cell| format!("{cell:>16}")).collect();
+        format!("{name:<26}{cells}\n")
+    };
+    let mut heads = profiles.iter().map(|(connections, _)| format!("-c {connections}"));
+    let mut text = row("instructions an exchange", &mut heads);
+    for (room, _) in order {
+        let mut costs = sums.iter().map(|sums| {
+            let found = sums.iter().find(|(name, _)| name == room);
+            format!("{:.1}", found.map_or(0.0, |(_, cost)| *cost))
+        });
+        text += &row(room, &mut costs);
+    }
+    let mut totals = profiles.iter().map(|(_, profile)| format!("{:.1}", profile.total()));
+    text += &row("all", &mut totals);
     let key = |place: &Place| match by_line {
         true => format!("{}:{}", place.file, place.line),
         false => format!("{} in {}", place.file, place.function),
     };
-    line(&mut text, format!("\nat {connections} connections"));
-    for (place, cost) in profile.sums(key).iter().take(places) {
-        line(&mut text, format!("{cost:>10.1}  {place}"));
-    }
-    text
-}
-
-fn by_room(text: &mut String, profiles: &[(u32, Profile)]) {
-    let heads: Vec<String> = profiles
-        .iter()
-        .map(|(connections, _)| format!("{:>16}", format!("-c {connections}")))
-        .collect();
-    line(
-        text,
-        format!("{:<26}{}", "instructions an exchange", heads.concat()),
-    );
-    let sums: Vec<Vec<(String, f64)>> = profiles
-        .iter()
-        .map(|(_, profile)| profile.sums(|place| place.room.clone()))
-        .collect();
-    let Some(order) = sums.last() else { return };
-    for (room, _) in order {
-        let cost = |sums: &Vec<(String, f64)>| {
-            let found = sums.iter().find(|(name, _)| name == room);
-            format!("{:>16.1}", found.map_or(0.0, |(_, cost)| *cost))
-        };
-        let costs: Vec<String> = sums.iter().map(cost).collect();
-        line(text, format!("{room:<26}{}", costs.concat()));
-    }
-    let totals: Vec<String> = profiles
-        .iter()
-        .map(|(_, profile)| format!("{:>16.1}", profile.total()))
-        .collect();
-    line(text, format!("{:<26}{}", "all", totals.concat()));
-}
-
-fn line(text: &mut String, line: String) {
-    writeln!(text, "{line}").expect("writing to a String cannot fail");
+    text += &format!("\nat {connections} connections\n");
+    let sums = profile.sums(key).into_iter().take(places);
+    text + &sums.map(|(place, cost)| format!("{cost:>10.1}  {place}\n")).collect::<String>()
 }
 
 #[cfg(test)]

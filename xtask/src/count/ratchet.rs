@@ -106,40 +106,21 @@ impl Ratchet {
             "at -c {connections} an exchange costs {now:.1} instructions, {kept:.1} are kept ({:+.1} %)",
             most * 100.0
         );
-        if kept - now >= kept * TOLERANCE {
-            return Verdict {
-                holds: true,
-                sentence: format!("{found}: {LOWER}"),
-            };
-        }
-        if now - kept <= kept * TOLERANCE {
-            return Verdict {
-                holds: true,
-                sentence: format!("{found}: as it was"),
-            };
-        }
-        self.judge_growth(&found, count)
-    }
-
-    fn judge_growth(&self, found: &str, count: &Count) -> Verdict {
-        if self.count.rustc == count.rustc {
+        let because = self.because.trim_end_matches('.');
+        let (holds, sentence) = if kept - now >= kept * TOLERANCE {
+            (true, format!("{found}: {LOWER}"))
+        } else if now - kept <= kept * TOLERANCE {
+            (true, format!("{found}: as it was"))
+        } else if self.count.rustc == count.rustc {
+            (false, format!("{found}; that was {because}. {RAISE}"))
+        } else {
+            let (was, is) = (&self.count.rustc, &count.rustc);
             let sentence = format!(
-                "{found}; that was {}. {RAISE}",
-                self.because.trim_end_matches('.')
+                "{found}, but that was {was} and this is {is}, so nothing is proved; count with the former, or move the number"
             );
-            return Verdict {
-                holds: false,
-                sentence,
-            };
-        }
-        let sentence = format!(
-            "{found}, but that was {} and this is {}, so nothing is proved; count with the former, or move the number",
-            self.count.rustc, count.rustc
-        );
-        Verdict {
-            holds: true,
-            sentence,
-        }
+            (true, sentence)
+        };
+        Verdict { holds, sentence }
     }
 }
 

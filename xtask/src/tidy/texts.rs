@@ -5,7 +5,7 @@
 use super::complaint::Complaint;
 use super::tree::Tree;
 
-/// Folders of somebody's machine.
+/// Folders of one machine.
 const FOLDERS: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),

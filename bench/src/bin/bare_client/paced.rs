@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Until the first exchange is due, when all connections are up: so much that the loop is there before.
 const LEAD: Duration = Duration::from_millis(1);
-/// The longest wait with exchanges under way: whoever waits longer than this has lost its server.
+/// The longest wait with exchanges under way: a client that waits longer than this has lost its server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct PacedClient {
@@ -95,14 +95,10 @@ impl PacedClient {
         let skip = self.rate.skip as usize;
         let took = &mut self.took[skip..];
         took.sort_unstable();
-        println!(
-            "p50 {} ns, p90 {} ns, p99 {} ns, p99.9 {} ns, max {} ns",
-            ranked(took, 500),
-            ranked(took, 900),
-            ranked(took, 990),
-            ranked(took, 999),
-            ranked(took, 1000)
-        );
+        let names = ["p50", "p90", "p99", "p99.9", "max"];
+        let ranks = [500, 900, 990, 999, 1000].map(|per_mille| ranked(took, per_mille));
+        let figures = names.iter().zip(ranks).map(|(name, rank)| format!("{name} {rank} ns"));
+        println!("{}", figures.collect::<Vec<_>>().join(", "));
     }
 }
 

@@ -6,7 +6,6 @@
 //! read here.)
 
 use anyhow::{Context, Result, bail, ensure};
-use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 
 /// How a file with stamps in nanoseconds begins.
@@ -41,77 +40,37 @@ pub struct Segment {
     pub bytes: Vec<u8>,
 }
 
-/// The segments of a capture file, read one by one.
-#[derive(Debug)]
-pub struct Segments<R> {
-    from: R,
-    packet: Vec<u8>,
-}
-
-impl<R: Read> Segments<R> {
-    /// Reads the file's header.
-    ///
-    /// # Errors
-    /// It is no capture file, its stamps are in microseconds, or it is of another kind of device.
-    pub fn new(mut from: R) -> Result<Segments<R>> {
-        let mut header = [0; FILE_HEADER];
-        from.read_exact(&mut header)
-            .context("the capture has no header")?;
-        match own(&header, 0) {
-            MAGIC => {}
-            MAGIC_COARSE => bail!("the capture's stamps are in microseconds"),
-            _ => bail!("this is no capture file"),
-        }
-        let link = own(&header, 20) & 0xffff;
-        ensure!(
-            link == ETHERNET,
-            "the capture is of a device of kind {link}"
-        );
-        let packet = Vec::new();
-        Ok(Segments { from, packet })
+/// Reads the segments of a capture file. One that ends within a packet ends before it.
+///
+/// # Errors
+/// It is no capture file, its stamps are in microseconds, or it is of another kind of device.
+pub fn segments(capture: &[u8]) -> Result<Vec<Segment>> {
+    let header = capture.split_at_checked(FILE_HEADER);
+    let (header, mut rest) = header.context("the capture has no header")?;
+    match own(header, 0) {
+        MAGIC => {}
+        MAGIC_COARSE => bail!("the capture's stamps are in microseconds"),
+        _ => bail!("this is no capture file"),
     }
-
-    /// The next packet's stamp, with the packet in `self.packet`; none at the end. A file that ends within a packet
-    /// ends before it.
-    fn packet(&mut self) -> Result<Option<u64>> {
-        let mut header = [0; PACKET_HEADER];
-        if !filled(&mut self.from, &mut header)? {
-            return Ok(None);
-        }
-        let captured = own(&header, 8);
+    let link = own(header, 20) & 0xffff;
+    ensure!(
+        link == ETHERNET,
+        "the capture is of a device of kind {link}"
+    );
+    let mut segments = Vec::new();
+    while let Some((header, behind)) = rest.split_at_checked(PACKET_HEADER) {
+        let captured = own(header, 8);
         ensure!(captured <= PACKET_MAX, "the capture is damaged");
-        self.packet.resize(captured as usize, 0);
-        let is_whole = filled(&mut self.from, &mut self.packet)?;
-        let stamp = u64::from(own(&header, 0)) * 1_000_000_000 + u64::from(own(&header, 4));
-        Ok(is_whole.then_some(stamp))
+        let Some((packet, behind)) = behind.split_at_checked(captured as usize) else {
+            break;
+        };
+        let stamp = u64::from(own(header, 0)) * 1_000_000_000 + u64::from(own(header, 4));
+        let packet = packet.get(ETHERNET_HEADER..);
+        let segment = packet.and_then(|packet| segment_of(packet, stamp));
+        segments.extend(segment.filter(|segment| segment.length > 0));
+        rest = behind;
     }
-}
-
-impl<R: Read> Iterator for Segments<R> {
-    type Item = Result<Segment>;
-
-    fn next(&mut self) -> Option<Result<Segment>> {
-        loop {
-            let stamp = match self.packet() {
-                Ok(stamp) => stamp?,
-                Err(error) => return Some(Err(error)),
-            };
-            let segment = self.packet.get(ETHERNET_HEADER..);
-            let segment = segment.and_then(|packet| segment_of(packet, stamp));
-            if let Some(segment) = segment.filter(|segment| segment.length > 0) {
-                return Some(Ok(segment));
-            }
-        }
-    }
-}
-
-/// Whether there was as much left as `room` holds.
-fn filled(from: &mut impl Read, room: &mut [u8]) -> Result<bool> {
-    match from.read_exact(room) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error).context("the capture could not be read"),
-    }
+    Ok(segments)
 }
 
 /// A number of four bytes in this machine's order.
@@ -186,7 +145,7 @@ pub mod tests {
     }
 
     fn read(file: &[u8]) -> Vec<Segment> {
-        Segments::new(file).unwrap().map(Result::unwrap).collect()
+        segments(file).unwrap()
     }
 
     fn local(port: u16) -> SocketAddr {
@@ -213,9 +172,9 @@ pub mod tests {
     #[test]
     fn what_was_not_captured_is_still_counted() {
         let packets = [(1, packet((4000, 80), 1, &[b'x'; 300]))];
-        let segments = read(&file(1, 74, &packets));
-        assert_eq!(segments[0].length, 300);
-        assert_eq!(segments[0].bytes, [b'x'; 20]);
+        let found = read(&file(1, 74, &packets));
+        assert_eq!(found[0].length, 300);
+        assert_eq!(found[0].bytes, [b'x'; 20]);
     }
 
     #[test]
@@ -226,9 +185,9 @@ pub mod tests {
         datagram[9] = 17;
         let arp = vec![0, 1, 8, 0];
         let packets = [(1, datagram), (2, arp), (3, padded), (4, Vec::new())];
-        let segments = read(&file(1, 256, &packets));
-        assert_eq!(segments.len(), 1);
-        assert_eq!((segments[0].stamp, &segments[0].bytes[..]), (3, &b"ab"[..]));
+        let found = read(&file(1, 256, &packets));
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].stamp, &found[0].bytes[..]), (3, &b"ab"[..]));
     }
 
     #[test]
@@ -254,8 +213,7 @@ pub mod tests {
             (&damaged, "damaged"),
         ];
         for (bytes, wanted) in cases {
-            let answer = Segments::new(bytes).and_then(Iterator::collect::<Result<Vec<_>>>);
-            let complaint = format!("{:#}", answer.unwrap_err());
+            let complaint = format!("{:#}", segments(bytes).unwrap_err());
             assert!(complaint.contains(wanted), "{complaint}");
         }
     }

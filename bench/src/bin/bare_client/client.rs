@@ -1,9 +1,10 @@
-//! Exchanges with a server that is measured: a response is over when as many bytes have come as it is known to have.
+//! Requests as fast as responses come.
 //!
-//! It is as bare as the other half, and only adds bytes up: servers send a response in one piece or in several, and
-//! answer requests that were sent together in as many pieces as they like. Not parsing is safe, because a response
-//! that is not the known one shows: its first bytes are another status's, or more comes than is due, or it never ends
-//! (whoever starts this program bounds its time).
+//! It is bare: a response is over when something has come, or, where its size is given, when as many bytes have come as it
+//! is known to have: servers send a response in one piece or in several, and respond to requests that were sent together
+//! in as many pieces as they like. Not parsing is safe, because a response that is not the known one shows: its first
+//! bytes are another status's, or more comes than is expected, or it never ends (the caller of this program bounds its
+//! time).
 //!
 //! Requests that are sent together are answered together before the next are sent, as other tools do it.
 
@@ -15,12 +16,14 @@ use std::net::SocketAddrV4;
 use std::os::fd::RawFd;
 use std::time::Instant;
 
-/// How every response begins.
+/// The beginning of every response.
 const OK: &[u8] = b"HTTP/1.1 200";
 
-pub struct CountingClient {
+pub struct Client {
     to: SocketAddrV4,
-    size: Size,
+    size: Option<Size>,
+    /// Requests that are sent at once.
+    depth: u64,
     epoll: Epoll,
     /// As many requests as are sent at once.
     requests: Vec<u8>,
@@ -39,18 +42,20 @@ struct Slot {
     begun: bool,
 }
 
-impl CountingClient {
-    pub fn new(ask: &Ask, size: Size) -> std::io::Result<CountingClient> {
-        Ok(CountingClient {
+impl Client {
+    pub fn new(ask: &Ask) -> std::io::Result<Client> {
+        let depth = ask.sized.map_or(1, |size| size.depth);
+        Ok(Client {
             to: ask.to,
-            size,
+            size: ask.sized,
+            depth,
             epoll: Epoll::new()?,
-            requests: ask.request().repeat(size.depth as usize),
+            requests: ask.request().repeat(depth as usize),
             buffer: vec![0; BUFFER],
         })
     }
 
-    /// Exchanges on connections that stay. Says when the first of them began: by then all connections were up.
+    /// Sends requests on connections that stay. Returns when the first of them began: by then all connections were up.
     pub fn keep(&mut self, ask: &Ask) -> std::io::Result<Instant> {
         let mut slots = self.connect(ask.connections)?;
         let start = Instant::now();
@@ -58,7 +63,8 @@ impl CountingClient {
         for slot in &mut slots {
             begun += self.send(slot, ask.exchanges - begun)?;
         }
-        if self.size.hold == Some(Hold::Body) {
+        let hold_at = self.size.and_then(|size| size.hold);
+        if hold_at == Some(Hold::Body) {
             self.first_bytes(&mut slots)?;
             hold()?;
             return Ok(start);
@@ -72,7 +78,7 @@ impl CountingClient {
                 }
             }
         }
-        if self.size.hold.is_some() {
+        if hold_at.is_some() {
             hold()?;
         }
         Ok(start)
@@ -90,7 +96,7 @@ impl CountingClient {
         Ok(slots)
     }
 
-    /// Exchanges that each have a connection of their own. Says when the first of them began.
+    /// Sends requests that each have a connection of their own. Returns when the first of them began.
     pub fn close(&mut self, ask: &Ask) -> std::io::Result<Instant> {
         let start = Instant::now();
         let mut slots = vec![Slot::default(); ask.connections as usize];
@@ -128,12 +134,12 @@ impl CountingClient {
         })
     }
 
-    /// Sends the next requests, at most as many as are `left`, and says how many.
+    /// Sends the next requests, at most as many as are `left`, and returns how many.
     #[inline]
     fn send(&self, slot: &mut Slot, left: u64) -> std::io::Result<u64> {
-        let batch = left.min(self.size.depth);
+        let batch = left.min(self.depth);
         if batch > 0 {
-            let each = self.requests.len() / self.size.depth as usize;
+            let each = self.requests.len() / self.depth as usize;
             let requests = &self.requests[..each * batch as usize];
             let sent = bench::send(slot.fd, requests)?;
             assert!(sent == requests.len(), "a send fell short");
@@ -141,17 +147,22 @@ impl CountingClient {
         *slot = Slot {
             fd: slot.fd,
             batch,
-            due: self.size.response * batch as usize,
+            due: self.size.map_or(0, |size| size.response * batch as usize),
             begun: false,
         };
         Ok(batch)
     }
 
-    /// Receives what has come, and says whether that was the last of what was due.
+    /// Receives what has come, and returns whether that was the last of what was expected.
     #[inline]
     fn receive(&mut self, slot: &mut Slot) -> std::io::Result<bool> {
+        let Some(size) = self.size else {
+            let received = bench::receive(slot.fd, &mut self.buffer)?;
+            assert!(received > 0, "the server closed a connection");
+            return Ok(true);
+        };
         loop {
-            let drop = self.size.drop && slot.begun;
+            let drop = size.drop && slot.begun;
             let room = if drop { slot.due } else { self.buffer.len() };
             let received = match drop {
                 true => bench::discard(slot.fd, room),
@@ -193,10 +204,10 @@ impl CountingClient {
     }
 }
 
-/// Longest hold in seconds: whoever asked for it may be gone and have left the pipe to somebody.
+/// Longest hold in seconds: the caller may be gone and have left the pipe to another process.
 const HOLD_MAX: u32 = 300;
 
-/// Says that all is as it shall be, and waits until whoever asked for it has seen enough.
+/// Prints that all connections are held, and waits until the caller closes standard input.
 fn hold() -> std::io::Result<()> {
     bench::end_after(HOLD_MAX);
     println!("held");
