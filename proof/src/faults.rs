@@ -11,8 +11,8 @@ mod rows;
 mod tools;
 mod trial;
 
-use crate::programs::{self, root};
 use crate::catalogue::{read, write};
+use crate::programs::{self, root};
 use anyhow::{Result, ensure};
 use page::Line;
 use rows::Row;

@@ -81,7 +81,10 @@ pub fn check() -> Result<()> {
 fn judge(count: &Count, must_hold: bool) -> Result<()> {
     let verdict = Ratchet::read(&kept())?.judge(count);
     println!("{}", verdict.sentence);
-    ensure!(!must_hold || verdict.holds, "an exchange has become more expensive");
+    ensure!(
+        !must_hold || verdict.holds,
+        "an exchange has become more expensive"
+    );
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::{Values, text, write};
 use crate::programs;
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -174,24 +174,6 @@ impl fmt::Display for Class {
             Class::OpenFile => "open-file reuse",
             Class::Uncached => "uncached",
         })
-    }
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl Serialize for Server {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name)
-    }
-}
-
-impl PartialEq for Server {
-    fn eq(&self, other: &Server) -> bool {
-        self.name == other.name
     }
 }
 

@@ -55,7 +55,7 @@ pub fn of_subject(subject: &str, series: &Series) -> Vec<String> {
 /// Returns the goals of memory with what was reached.
 pub fn of_memory(needs: &[Need]) -> Vec<String> {
     let goal = &GOALS.memory;
-    let own = || needs.iter().filter(|need| need.server.name == goal.of);
+    let own = || needs.iter().filter(|need| need.server == goal.of);
     let starts = own().map(|need| need.pss_kb as f64 * 1.024e-3);
     let connections = own().filter_map(|need| need.bytes_per_idle_connection);
     let (start, each) = (median(starts.collect()), median(connections.collect()));
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn memory_is_judged_by_the_median_start() {
         let need = |pss_kb, bytes_per_idle_connection| Need {
-            server: named("weigh-file"),
+            server: "weigh-file",
             pss_kb,
             workers: 2,
             processes: 1,

@@ -20,8 +20,8 @@ const STARTS: u32 = 3;
 /// The memory of a server after one start.
 #[derive(Debug, Serialize)]
 pub struct Need {
-    /// The server.
-    pub server: &'static Server,
+    /// The server's name.
+    pub server: &'static str,
     /// Its workers.
     pub workers: u32,
     /// After the start and its first two responses, in kilobytes.
@@ -55,7 +55,7 @@ fn one(bench: &Bench, server: &'static Server) -> Result<Need> {
     running.cpu_at_rest();
     let before = running.footprint().context("the kernel does not tell")?;
     let mut need = Need {
-        server,
+        server: server.name,
         workers: WORKERS,
         pss_kb: before.pss_kb,
         processes: before.processes,

@@ -4,7 +4,7 @@ use super::goals;
 use super::memory::{Failed, Need};
 use super::point::Point;
 use super::series::{Series, Trial, median, shown};
-use crate::catalogue::{Class, SERVERS, Server};
+use crate::catalogue::{Class, SERVERS};
 use crate::columns::aligned;
 
 /// A figure of one run.
@@ -122,14 +122,14 @@ pub fn memory(needs: &[Need], failed: &Failed) -> String {
         "bytes for each of 10,000 idle connections",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let mut servers: Vec<&'static Server> = needs.iter().map(|need| need.server).collect();
+    let mut servers: Vec<&'static str> = needs.iter().map(|need| need.server).collect();
     servers.dedup();
     rows.extend(servers.into_iter().map(|server| need(needs, server)));
     let title = "memory with two workers: medians over the starts\n".to_owned();
     title + &aligned(&rows) + &failures(failed) + &goals::of_memory(needs).join("\n")
 }
 
-fn need(needs: &[Need], server: &'static Server) -> Vec<String> {
+fn need(needs: &[Need], server: &'static str) -> Vec<String> {
     let own = || needs.iter().filter(|need| need.server == server);
     let each: Vec<f64> = own()
         .filter_map(|need| need.bytes_per_idle_connection)
@@ -137,7 +137,7 @@ fn need(needs: &[Need], server: &'static Server) -> Vec<String> {
     let pss = own().map(|need| need.pss_kb as f64 * 1.024e-3).collect();
     let processes = own().map(|need| need.processes as f64).collect();
     vec![
-        server.name.to_owned(),
+        server.to_owned(),
         format!("{:.1}", median(pss)),
         format!("{:.0}", median(processes)),
         or_dash(stats::median(&each).map(|each| format!("{each:.0}"))),
@@ -147,12 +147,11 @@ fn need(needs: &[Need], server: &'static Server) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::named;
 
     #[test]
     fn memory_has_a_line_for_each_server_and_each_failure() {
-        let need = |name: &str, pss_kb, bytes_per_idle_connection| Need {
-            server: named(name),
+        let need = |server: &'static str, pss_kb, bytes_per_idle_connection| Need {
+            server,
             workers: 2,
             pss_kb,
             processes: 3,

@@ -197,7 +197,12 @@ fn owner(file: &str, root: &str) -> Option<String> {
 
 fn library(file: &str) -> String {
     let is_standard = file.starts_with("/rustc/");
-    if is_standard { "the standard library" } else { "the C library" }.to_owned()
+    if is_standard {
+        "the standard library"
+    } else {
+        "the C library"
+    }
+    .to_owned()
 }
 
 fn shortened(file: &str, root: &str) -> String {
@@ -221,7 +226,9 @@ pub fn table(profiles: &[(u32, Profile)], by_line: bool, places: usize) -> Strin
         let cells: String = cells.map(|cell| format!("{cell:>16}")).collect();
         format!("{name:<26}{cells}\n")
     };
-    let mut heads = profiles.iter().map(|(connections, _)| format!("-c {connections}"));
+    let mut heads = profiles
+        .iter()
+        .map(|(connections, _)| format!("-c {connections}"));
     let mut text = row("instructions an exchange", &mut heads);
     for (room, _) in order {
         let mut costs = sums.iter().map(|sums| {
@@ -230,7 +237,9 @@ pub fn table(profiles: &[(u32, Profile)], by_line: bool, places: usize) -> Strin
         });
         text += &row(room, &mut costs);
     }
-    let mut totals = profiles.iter().map(|(_, profile)| format!("{:.1}", profile.total()));
+    let mut totals = profiles
+        .iter()
+        .map(|(_, profile)| format!("{:.1}", profile.total()));
     text += &row("all", &mut totals);
     let key = |place: &Place| match by_line {
         true => format!("{}:{}", place.file, place.line),
@@ -238,7 +247,9 @@ pub fn table(profiles: &[(u32, Profile)], by_line: bool, places: usize) -> Strin
     };
     text += &format!("\nat {connections} connections\n");
     let sums = profile.sums(key).into_iter().take(places);
-    text + &sums.map(|(place, cost)| format!("{cost:>10.1}  {place}\n")).collect::<String>()
+    text + &sums
+        .map(|(place, cost)| format!("{cost:>10.1}  {place}\n"))
+        .collect::<String>()
 }
 
 #[cfg(test)]

@@ -97,7 +97,10 @@ impl PacedClient {
         took.sort_unstable();
         let names = ["p50", "p90", "p99", "p99.9", "max"];
         let ranks = [500, 900, 990, 999, 1000].map(|per_mille| ranked(took, per_mille));
-        let figures = names.iter().zip(ranks).map(|(name, rank)| format!("{name} {rank} ns"));
+        let figures = names
+            .iter()
+            .zip(ranks)
+            .map(|(name, rank)| format!("{name} {rank} ns"));
         println!("{}", figures.collect::<Vec<_>>().join(", "));
     }
 }
