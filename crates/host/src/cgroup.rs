@@ -11,8 +11,8 @@ use units::Nanos;
 
 /// Where groups are mounted, by every distribution's custom.
 const MOUNT: &str = "/sys/fs/cgroup";
-/// Where version 1 mounts its accounts of CPU time.
-const ACCOUNTS: [&str; 2] = ["cpuacct", "cpu,cpuacct"];
+/// The trees in it: version 2's, which may be beside those of version 1, and version 1's accounts of CPU time.
+const TREES: [&str; 4] = ["", "unified", "cpuacct", "cpu,cpuacct"];
 /// The most groups below one that are looked into.
 const MOST_GROUPS: usize = 1024;
 
@@ -37,30 +37,18 @@ impl Cgroup {
     pub(crate) fn named(root: &Root, path: &Path) -> Option<Cgroup> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let mount = Path::new(MOUNT);
-        let places = [
-            path.to_owned(),
-            mount.join(below),
-            mount.join("unified").join(below),
-        ];
-        let accounts = ACCOUNTS.map(|name| mount.join(name).join(below));
-        places
-            .into_iter()
-            .chain(accounts)
-            .find_map(|folder| Cgroup::at(root, folder))
+        let below_mount = TREES.map(|tree| mount.join(tree).join(below));
+        let mut places = std::iter::once(path.to_owned()).chain(below_mount);
+        places.find_map(|folder| Cgroup::at(root, &folder))
     }
 
-    fn at(root: &Root, folder: PathBuf) -> Option<Cgroup> {
-        let v2 = Cgroup {
-            folder,
-            is_v2: true,
-        };
-        let v1 = Cgroup {
-            is_v2: false,
-            ..v2.clone()
-        };
-        [v2, v1]
-            .into_iter()
-            .find(|group| group.accounts(root).is_some())
+    fn at(root: &Root, folder: &Path) -> Option<Cgroup> {
+        let kinds = [true, false].map(|is_v2| Cgroup {
+            folder: folder.to_owned(),
+            is_v2,
+        });
+        let mut kinds = kinds.into_iter();
+        kinds.find(|group| group.accounts(root).is_some())
     }
 
     /// The group that process `pid` is in, unless that is the root group.

@@ -236,29 +236,22 @@ fn several_trees(root: &Root, roots: &BTreeSet<Process>, number: usize) -> Strin
 /// Every name of a process: the kernel's, which it cuts after 15 bytes, that of its first argument, that of its program.
 /// A guardian of weigh's has none, as it is no server.
 fn names(root: &Root, pid: u32) -> Vec<String> {
-    let comm = root
-        .text(format!("/proc/{pid}/comm"))
-        .map(|text| text.trim_end_matches('\n').to_owned());
-    if comm.as_deref() == Some(GUARDIAN) {
+    let file = |name: &str| root.text(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let (comm, line) = (file("comm"), file("cmdline"));
+    let comm = comm.trim_end_matches('\n');
+    if comm == GUARDIAN {
         return Vec::new();
     }
-    let line = root
-        .text(format!("/proc/{pid}/cmdline"))
-        .unwrap_or_default();
-    let last = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
     // nginx writes a title over its arguments: `nginx: master process ...`.
-    let first = line.split('\0').next().unwrap_or_default();
-    let title = first.split(':').next().unwrap_or_default();
-    let program = root
-        .link(format!("/proc/{pid}/exe"))
-        .and_then(|path| last(&path));
-    let names = comm
-        .into_iter()
-        .chain(last(Path::new(title)))
-        .chain(program);
+    let title = line.split(['\0', ':']).next().unwrap_or_default();
+    let program = root.link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let last = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    let names = [
+        Some(comm.to_owned()),
+        last(Path::new(title)),
+        last(&program),
+    ];
+    let names = names.into_iter().flatten();
     names.filter(|name| !name.is_empty()).collect()
 }
 

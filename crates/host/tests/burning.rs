@@ -85,7 +85,7 @@ fn server<'a>(found: bool, child: &'a mut Child, tree: &'a mut Found) -> Option<
 }
 
 /// What was charged and what was taken, in nanoseconds, of a burner that has so many children; and the share of a CPU
-/// that observing took. `found` observes it as somebody else's.
+/// that observing took. `found` observes it as a server that weigh did not start.
 fn charged(children: u32, found: bool) -> (record::Footprint, f64, f64) {
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");

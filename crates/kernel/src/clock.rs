@@ -69,14 +69,19 @@ pub(crate) fn tighten_waits() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
+/// So many nanoseconds as system calls take them.
+pub(crate) fn timespec(nanos: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
+    }
+}
+
 /// Sleeps until `deadline`, as exactly as the kernel wakes a thread: some microseconds late on a machine with nothing
 /// else to do. Not at all when that is over.
 pub fn sleep_until(deadline: Instant) {
     tighten_waits();
-    let time = libc::timespec {
-        tv_sec: (deadline.as_nanos() / 1_000_000_000) as libc::time_t,
-        tv_nsec: (deadline.as_nanos() % 1_000_000_000) as libc::c_long,
-    };
+    let time = timespec(deadline.as_nanos());
     let until = libc::TIMER_ABSTIME;
     // SAFETY: the time outlives the call, and with a deadline no rest is written, hence null.
     let sleep = || unsafe {

@@ -49,8 +49,8 @@ use socket2::SockAddr;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
 
-/// What all sockets receive into. Fewer and larger is cheaper than 256 of 16 KiB: by about a tenth for bodies of 64 KiB, and no
-/// dearer for small ones.
+/// What all sockets receive into. Fewer and larger is cheaper than 256 of 16 KiB: by about a tenth for bodies of 64 KiB, and costs
+/// no more for small ones.
 const RECEIVE: Size = Size {
     count: 64,
     length: 64 * 1024,
@@ -132,6 +132,17 @@ impl Uring {
 
     fn vacant(&mut self, token: Token) -> Result<(), Errno> {
         ring::vacant(&mut self.tokens, token, NONE, |index| *index == NONE).map(drop)
+    }
+
+    /// Makes a socket by `make`, again where there are too many: those that were closed may still have their descriptors.
+    fn with_room<T>(&mut self, make: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match make() {
+            Err(Errno::EMFILE) => {
+                self.queue.submit();
+                make()
+            }
+            other => other,
+        }
     }
 
     /// Gives `fd` to `token`.
@@ -345,14 +356,7 @@ impl Ring for Uring {
         options: &ConnectOptions,
     ) -> Result<(), Errno> {
         self.vacant(token)?;
-        let (fd, raw) = match socket::unconnected(to, options) {
-            // Those that were closed may still have theirs.
-            Err(Errno::EMFILE) => {
-                self.queue.submit();
-                socket::unconnected(to, options)
-            }
-            other => other,
-        }?;
+        let (fd, raw) = self.with_room(|| socket::unconnected(to, options))?;
         let index = self.settle(token, fd, Phase::Connecting);
         self.begin_connect(index, raw);
         Ok(())
@@ -375,14 +379,8 @@ impl Ring for Uring {
     fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
         self.vacant(token)?;
         let listening = self.fd(listener);
-        let accepted = match socket::accept(listening, Waiting::ByRing) {
-            Err(Errno::EMFILE) => {
-                self.queue.submit();
-                socket::accept(listening, Waiting::ByRing)
-            }
-            other => other,
-        }?;
-        let Some((fd, peer)) = accepted else {
+        let accept = || socket::accept(listening, Waiting::ByRing);
+        let Some((fd, peer)) = self.with_room(accept)? else {
             return Ok(None);
         };
         let stamps = self

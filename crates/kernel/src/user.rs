@@ -143,8 +143,8 @@ mod tests {
     fn a_user_is_found_by_name_and_nobody_else() {
         let root = User::find("root").unwrap().unwrap();
         assert_eq!((root.uid, root.gid), (0, 0));
-        for nobody in ["", "no-such-user-here", "root\0", "0"] {
-            assert_eq!(User::find(nobody), Ok(None), "{nobody:?}");
+        for unknown in ["", "no-such-user-here", "root\0", "0"] {
+            assert_eq!(User::find(unknown), Ok(None), "{unknown:?}");
         }
     }
 

@@ -45,11 +45,11 @@ fn starve(mut ring: impl Ring) {
         assert_eq!(ring.accept(DOOR, GUEST), Err(Errno::EMFILE));
     }
     ring.wait(Some(Nanos::from_millis(20)));
-    assert_eq!(ring.next(), None, "nobody else has come");
+    assert_eq!(ring.next(), None, "no other connection has come");
     hoard.pop();
     let accepted = ring.accept(DOOR, GUEST).unwrap().unwrap();
     assert_eq!(accepted.peer, Some(guest.local_addr().unwrap()));
-    // Of a full table the kernel does not even say that nobody waits.
+    // Of a full table the kernel does not even say that no connection waits.
     assert_eq!(ring.accept(DOOR, Token(2)), Err(Errno::EMFILE));
     drop(hoard);
     assert_eq!(ring.accept(DOOR, Token(2)), Ok(None));

@@ -59,7 +59,7 @@ fn the_first_interrupt_asks_and_the_second_orders() {
         // By the kernel and by the shell, when a terminal closes.
         ("measuring:hup,hup,hup", 0),
         ("measuring:term,hup", 0),
-        // The terminal closes, and whoever started us asks too; only then it is an order.
+        // The terminal closes, and our parent sends SIGINT too; only then it is an order.
         ("measuring:hup,term", 0),
         ("measuring:hup,int", 0),
         ("measuring:hup,term,hup,term", 130),

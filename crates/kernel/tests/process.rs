@@ -1,4 +1,4 @@
-//! Families of processes: seen whole, charged whole, ended whole, and nobody else with them.
+//! Families of processes: seen whole, charged whole, ended whole, and no other process with them.
 
 use kernel::limits;
 use kernel::process::{Child, Ending, Start};
@@ -35,7 +35,7 @@ fn line(output: &mut BufReader<PipeReader>) -> String {
     line.trim_end().to_owned()
 }
 
-/// Waits until nobody holds the script's output any more.
+/// Waits until no process holds the script's output any more.
 fn rest(output: &mut BufReader<PipeReader>) -> String {
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();

@@ -105,7 +105,7 @@ fn a_reset_after_the_end_is_told() {
 #[test]
 fn a_refused_port_fails_the_connect() {
     let mut ring = Epoll::new().unwrap();
-    // Bound and not listening: nobody else can take the port meanwhile.
+    // Bound and not listening: no other socket can take the port meanwhile.
     let (closed, at) = bound();
     ring.connect(Token(5), &at, &ConnectOptions::default())
         .unwrap();

@@ -3,7 +3,7 @@
 //! A separate file only because it is a story of its own; its state is the ring's.
 
 use super::{EVENTS, Epoll};
-use crate::Errno;
+use crate::{Errno, clock};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use units::Nanos;
@@ -23,10 +23,7 @@ impl Epoll {
     }
 
     fn wait_exactly(&mut self, timeout: Option<Nanos>) -> Result<usize, Errno> {
-        let time = timeout.map(|span| libc::timespec {
-            tv_sec: (span.as_nanos() / 1_000_000_000) as libc::time_t,
-            tv_nsec: (span.as_nanos() % 1_000_000_000) as libc::c_long,
-        });
+        let time = timeout.map(|span| clock::timespec(span.as_nanos()));
         // SAFETY: the array has room for EVENTS, the time (null for none) outlives the call, and no signal mask is
         // given.
         let found = unsafe {
@@ -45,16 +42,9 @@ impl Epoll {
 
     fn wait_coarsely(&mut self, timeout: Option<Nanos>) -> Result<usize, Errno> {
         let millis = timeout.map_or(-1, millis_up);
-        let epoll = self.epoll.as_raw_fd();
+        let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
         // SAFETY: the array has room for EVENTS.
-        let found = unsafe {
-            libc::epoll_wait(
-                epoll,
-                self.events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                millis,
-            )
-        };
+        let found = unsafe { libc::epoll_wait(epoll, events, EVENTS as libc::c_int, millis) };
         Errno::check(found).map(|count| count as usize)
     }
 }

@@ -300,7 +300,7 @@ fn a_stamp_is_of_the_last_byte_that_is_told() {
     let (first, second) = (start + Nanos::from_millis(1), start + Nanos::from_millis(2));
     sim.world_mut().send(conn, first, "abc");
     sim.world_mut().send(conn, second, "de");
-    // Nobody has accepted yet.
+    // The ring has not accepted yet.
     sim.wait(Some(Nanos::from_millis(5)));
     assert!(sim.accept(Token(9), Token(0)).unwrap().is_some());
     assert_eq!(sim.next().unwrap().event, Event::Received);

@@ -11,7 +11,7 @@ use units::Nanos;
 
 /// Operations that one system call takes at most.
 pub(super) const SUBMISSIONS: u32 = 1024;
-/// Completions that the kernel keeps in the queue; more than that it keeps elsewhere, dearer.
+/// Completions that the kernel keeps in the queue; more than that it keeps elsewhere, at a higher cost.
 const COMPLETIONS: u32 = 4096;
 /// IORING_ENTER_GETEVENTS: the kernel gets to work that it has put off until it is asked.
 const GET_EVENTS: u32 = 1;

@@ -134,7 +134,7 @@ impl OnEpoll {
     }
 }
 
-/// A socket file that nobody listens on.
+/// A socket file without a listener.
 fn stale(folder: &Path) -> PathBuf {
     let path = folder.join("stale");
     drop(UnixListener::bind(&path).unwrap());
@@ -255,7 +255,7 @@ fn behave(habit: Habit, mut stream: impl Read + Write + Send + 'static) {
                 let _ = stream.write_all(GOODBYE);
             }
         }
-        Habit::Refuse => unreachable!("nobody listens there"),
+        Habit::Refuse => unreachable!("nothing listens there"),
     });
 }
 

@@ -197,7 +197,7 @@ fn a_file_that_is_cut_short_is_told<B: Bench>(bench: &B) {
     }
 }
 
-/// Accepts whoever waits, how often it may fail to.
+/// Accepts the connection that waits, however often that fails first.
 fn accept(ring: &mut impl Ring, token: Token) -> Option<Accepted> {
     for _ in 0..1000 {
         match ring.accept(DOOR, token) {

@@ -1,4 +1,4 @@
-//! What is io_uring's own about pausing: bytes that come although nobody wants them.
+//! What is io_uring's own about pausing: bytes that come although the socket is paused.
 
 use super::*;
 
