@@ -42,24 +42,22 @@ pub(crate) enum Page {
     Prometheus,
 }
 
+/// Each page with its path and its content type.
+const PAGES: [(Page, &[u8], &str); 3] = [
+    (Page::Index, b"/", "text/plain"),
+    (Page::Json, b"/counters.json", "application/json"),
+    (Page::Prometheus, b"/metrics", "text/plain; version=0.0.4"),
+];
+
 impl Page {
     /// The page at `path`, without its query.
     pub(crate) fn find(path: &[u8]) -> Option<Page> {
-        let end = path.iter().position(|&byte| byte == b'?');
-        match &path[..end.unwrap_or(path.len())] {
-            b"/" => Some(Page::Index),
-            b"/counters.json" => Some(Page::Json),
-            b"/metrics" => Some(Page::Prometheus),
-            _ => None,
-        }
+        let path = path.split(|&byte| byte == b'?').next()?;
+        PAGES.iter().find(|page| page.1 == path).map(|page| page.0)
     }
 
     pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Page::Index => "text/plain",
-            Page::Json => "application/json",
-            Page::Prometheus => "text/plain; version=0.0.4",
-        }
+        PAGES[self as usize].2
     }
 }
 

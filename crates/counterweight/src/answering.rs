@@ -174,16 +174,11 @@ impl ResponseContext {
     pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.count_response(refusal.status);
         self.prebuilt.refuse(refusal, &mut self.out);
-        let Refusal {
-            status,
-            reason,
-            is_head,
-        } = refusal;
-        let bytes = if is_head { 0 } else { reason.len() as u64 + 1 };
+        let length = refusal.reason.len() as u64 + 1;
         let ending = Ending {
-            status,
-            bytes,
-            reason,
+            status: refusal.status,
+            bytes: if refusal.is_head { 0 } else { length },
+            reason: refusal.reason,
         };
         self.note(peer, ending);
     }

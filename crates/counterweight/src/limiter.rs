@@ -18,22 +18,17 @@ pub(crate) struct ConnectionLimiter {
     per_address: u32,
     /// Connections by client, of clients that have any. (Its hash has a random key, so clients cannot choose
     /// addresses that collide.)
-    clients: Mutex<HashMap<Client, u32>>,
+    clients: Mutex<HashMap<u64, u32>>,
 }
-
-/// What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, which is what one customer gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Client(u64);
 
 /// Set for IPv4; no IPv6 network that is used begins with 31 zeroes and a one.
 const IPV4: u64 = 1 << 32;
 
-impl Client {
-    fn new(address: IpAddr) -> Client {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Client(IPV4 | u64::from(address.to_bits())),
-            IpAddr::V6(address) => Client((address.to_bits() >> 64) as u64),
-        }
+/// What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, which is what one customer gets.
+fn client(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IPV4 | u64::from(address.to_bits()),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
     }
 }
 
@@ -96,8 +91,8 @@ impl ConnectionLimiter {
         self.open.load(Ordering::Relaxed)
     }
 
-    fn client(&self, address: Option<IpAddr>) -> Option<Client> {
-        address.filter(|_| self.per_address > 0).map(Client::new)
+    fn client(&self, address: Option<IpAddr>) -> Option<u64> {
+        address.filter(|_| self.per_address > 0).map(client)
     }
 }
 

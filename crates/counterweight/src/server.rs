@@ -153,7 +153,9 @@ impl Server {
             refuse_among(&config.listen, admin)?;
         }
         for address in config.listen.iter().chain(&config.admin) {
-            refuse_to_share(address)?;
+            // Where ports are shared among workers, they would be shared with another server of the same user too, and
+            // each would count a part of what clients sent.
+            kernel::is_free(address).map_err(|error| ServeError::listen(address, error))?;
         }
         let user = config.user.as_deref().map(find_user).transpose()?;
         let mut workers = Workers::new(config)?;
@@ -431,7 +433,11 @@ impl<'a> Workers<'a> {
         let thread = thread.spawn(work).map_err(ServeError::thread)?;
         let addresses = match is_ready.recv() {
             Ok(addresses) => addresses?,
-            Err(_) => return Err(died(thread)),
+            // It has not answered, so it has panicked.
+            Err(_) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(_) => unreachable!("a worker says whether it is ready"),
+            },
         };
         let is_counted = true;
         Ok((
@@ -442,14 +448,6 @@ impl<'a> Workers<'a> {
             },
             addresses,
         ))
-    }
-}
-
-/// A thread that has not answered has panicked.
-fn died(thread: JoinHandle<Counts>) -> ServeError {
-    match thread.join() {
-        Err(panic) => std::panic::resume_unwind(panic),
-        Ok(_) => unreachable!("a worker says whether it is ready"),
     }
 }
 
@@ -521,16 +519,10 @@ fn check(config: &Config) -> Result<(), ServeError> {
     }
 }
 
-/// Where ports are shared among workers, they would be shared with another server of the same user too, and each would
-/// count a part of what clients sent. So an address at which a server listens already is refused.
-fn refuse_to_share(address: &Address) -> Result<(), ServeError> {
-    kernel::is_free(address).map_err(|error| ServeError::listen(address, error))
-}
-
 /// Checks that each address is there once.
 ///
 /// # Errors
-/// [`ServeError::Shared`]: one is there twice.
+/// One is there twice.
 pub fn refuse_twice(addresses: &[Address]) -> Result<(), ServeError> {
     let mut rest = addresses;
     while let [address, others @ ..] = rest {

@@ -54,7 +54,7 @@ pub(crate) use script::{Chooser, RULES_MAX, mixed};
 pub use script::{Rule, Script, Trigger, When};
 pub use server::MisbehavingServer;
 pub use table::Misbehaviour;
-pub(crate) use worker::{Control, Spans, WaitMode, Worker};
+pub(crate) use worker::{Control, WaitMode, Worker};
 
 #[cfg(test)]
 mod tests;

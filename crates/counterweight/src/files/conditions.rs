@@ -39,9 +39,7 @@ pub(crate) enum Verdict {
 /// Weighs the conditions of a GET or HEAD.
 pub(crate) fn judge(conditional: &ConditionalHeaders<'_>, ours: Validators<'_>) -> Verdict {
     if !conditional[Header::IfMatch].is_empty() {
-        if !is_among(&conditional[Header::IfMatch], |tag| {
-            ours.is(tag, Strength::Strong)
-        }) {
+        if !is_among(&conditional[Header::IfMatch], |tag| ours.is_strongly(tag)) {
             return Verdict::Failed;
         }
     } else if moment(&conditional[Header::IfUnmodifiedSince])
@@ -50,9 +48,7 @@ pub(crate) fn judge(conditional: &ConditionalHeaders<'_>, ours: Validators<'_>) 
         return Verdict::Failed;
     }
     if !conditional[Header::IfNoneMatch].is_empty() {
-        if is_among(&conditional[Header::IfNoneMatch], |tag| {
-            ours.is(tag, Strength::Weak)
-        }) {
+        if is_among(&conditional[Header::IfNoneMatch], |tag| ours.is_weakly(tag)) {
             return Verdict::Unchanged;
         }
     } else if moment(&conditional[Header::IfModifiedSince])
@@ -73,17 +69,10 @@ pub(crate) fn range_counts(if_range: &Lines<'_>, ours: Validators<'_>) -> bool {
         return false;
     };
     match tag(value) {
-        Some((tag, [])) => ours.is(tag, Strength::Strong),
+        Some((tag, [])) => ours.is_strongly(tag),
         Some(_) => false,
         None => ours.is_strong && dates::parse(value) == Some(ours.modified),
     }
-}
-
-/// How tags are compared (RFC 9110 §8.8.3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strength {
-    Weak,
-    Strong,
 }
 
 /// A client's tag.
@@ -95,10 +84,14 @@ struct Tag<'a> {
 }
 
 impl Validators<'_> {
-    /// Whether `tag` names this version.
-    fn is(self, tag: Tag<'_>, strength: Strength) -> bool {
-        let is_enough = strength == Strength::Weak || (self.is_strong && tag.is_strong);
-        is_enough && tag.text == self.tag.as_bytes()
+    /// Whether `tag` names this version or one like it (RFC 9110 §8.8.3.2).
+    fn is_weakly(self, tag: Tag<'_>) -> bool {
+        tag.text == self.tag.as_bytes()
+    }
+
+    /// Whether `tag` names this very version (RFC 9110 §8.8.3.2).
+    fn is_strongly(self, tag: Tag<'_>) -> bool {
+        self.is_strong && tag.is_strong && self.is_weakly(tag)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::behaviour::Scripted;
 use super::log::Log;
 use super::script::Script;
-use super::worker::{Control, Spans, WaitMode, Worker};
+use super::worker::{Control, WaitMode, Worker};
 use counterweight::ServeError;
 use kernel::{Address, Epoll};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ impl MisbehavingServer {
     pub fn start(at: &Address, script: Script) -> Result<MisbehavingServer, ServeError> {
         let ring = Epoll::new().map_err(ServeError::ring)?;
         let behaviour = Scripted::new(&script);
-        let mut worker = Worker::new(ring, behaviour, Spans::of(&script), WaitMode::default());
+        let mut worker = Worker::new(ring, behaviour, script, WaitMode::default());
         let listening = worker
             .listen(at)
             .map_err(|error| ServeError::listen(at, error))?;

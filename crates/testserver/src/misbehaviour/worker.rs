@@ -64,29 +64,12 @@ pub(crate) trait Control {
     }
 }
 
-/// How long the steps of misbehaviours last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Spans {
-    interval: Nanos,
-    delay: Nanos,
-    outage: Nanos,
-}
-
-impl Spans {
-    pub(crate) fn of(script: &Script) -> Spans {
-        Spans {
-            interval: script.interval,
-            delay: script.delay,
-            outage: script.outage,
-        }
-    }
-}
-
 /// The server as its thread has it.
 pub(crate) struct Worker<R, C: Behaviour> {
     ring: R,
     behaviour: C,
-    spans: Spans,
+    /// How long the steps of misbehaviours last; its rules are the behaviour's.
+    script: Script,
     wait_mode: WaitMode,
     /// Where it listens; the token of a listening socket is its place.
     addresses: Vec<Address>,
@@ -111,12 +94,12 @@ pub(crate) struct Worker<R, C: Behaviour> {
 
 impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// A server that does not listen yet.
-    pub(crate) fn new(ring: R, behaviour: C, spans: Spans, wait_mode: WaitMode) -> Worker<R, C> {
+    pub(crate) fn new(ring: R, behaviour: C, script: Script, wait_mode: WaitMode) -> Worker<R, C> {
         Worker {
             now: ring.now(),
             ring,
             behaviour,
-            spans,
+            script,
             wait_mode,
             addresses: Vec::new(),
             options: ListenOptions::default(),
@@ -319,8 +302,12 @@ mod tests {
 
     fn worker(script: &Script) -> Worker<Epoll, Scripted> {
         let ring = Epoll::new().unwrap();
-        let spans = Spans::of(script);
-        let mut worker = Worker::new(ring, Scripted::new(script), spans, WaitMode::default());
+        let mut worker = Worker::new(
+            ring,
+            Scripted::new(script),
+            script.clone(),
+            WaitMode::default(),
+        );
         worker.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
         worker
     }

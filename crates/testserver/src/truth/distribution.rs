@@ -7,7 +7,6 @@
 use super::draw::{Stream, uniform};
 use super::query::{Query, QueryError, share};
 use std::f64::consts::TAU;
-use std::fmt;
 use std::str::FromStr;
 use units::Nanos;
 
@@ -154,32 +153,6 @@ impl FromStr for Distribution {
         let mut query = Query::new(text)?;
         let distribution = Distribution::take(&mut query)?;
         query.end().map(|()| distribution)
-    }
-}
-
-impl fmt::Display for Distribution {
-    /// As a URL says it, times in nanoseconds: reading it again gives the same distribution.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = |span: Nanos| span.as_nanos();
-        match *self {
-            Distribution::Constant { mean } => write!(f, "law=constant&mean={}ns", nanos(mean)),
-            Distribution::Uniform { low, high } => {
-                write!(f, "law=uniform&low={}ns&high={}ns", nanos(low), nanos(high))
-            }
-            Distribution::Exponential { mean } => {
-                write!(f, "law=exponential&mean={}ns", nanos(mean))
-            }
-            Distribution::Lognormal { median, sigma } => {
-                write!(f, "law=lognormal&median={}ns&sigma={sigma}", nanos(median))
-            }
-            Distribution::Pareto { scale, shape } => {
-                write!(f, "law=pareto&scale={}ns&shape={shape}", nanos(scale))
-            }
-            Distribution::Bimodal { low, high, share } => {
-                let (low, high) = (nanos(low), nanos(high));
-                write!(f, "law=bimodal&low={low}ns&high={high}ns&share={share}")
-            }
-        }
     }
 }
 

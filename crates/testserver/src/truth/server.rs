@@ -4,7 +4,7 @@ use super::behaviour::Truthful;
 use super::log::{Header, LogCounts, Writer};
 use super::queue::{Capacity, Queue, Service};
 use super::stall::Stall;
-use crate::misbehaviour::{self, Chooser, Control, Log, Rule, Script, Spans, Worker};
+use crate::misbehaviour::{self, Chooser, Control, Log, Rule, Script, Worker};
 use counterweight::ServeError;
 use counterweight::parts::Headers;
 use counterweight::parts::PrebuiltResponses;
@@ -134,8 +134,12 @@ impl TruthServer {
         }
         let start = clock::now();
         let behaviour = behaviour(config, start)?;
-        let spans = Spans::of(&config.script);
-        let mut worker = Worker::new(ring, behaviour, spans, config.busy_poll.resolve());
+        let mut worker = Worker::new(
+            ring,
+            behaviour,
+            config.script.clone(),
+            config.busy_poll.resolve(),
+        );
         worker.stamp();
         let mut addresses = Vec::new();
         for address in &config.listen {

@@ -5,7 +5,7 @@ mod stage;
 
 use super::log::Record;
 use super::*;
-use crate::misbehaviour::{self, Behaviour, Log, Misbehaviour, Script, Spans, Worker};
+use crate::misbehaviour::{self, Behaviour, Log, Misbehaviour, Script, Worker};
 use kernel::sim::{Faults, Options, Reads};
 use stage::{Received, Stage, Wire};
 use std::cell::Cell;
@@ -65,7 +65,7 @@ fn run<C: Behaviour>(
 ) -> (Log, C, Vec<Received>) {
     let wire = Wire::default();
     let stage = Stage::new(SEED, options, wire.clone());
-    let mut worker = Worker::new(stage, behaviour, Spans::of(script), busy_poll);
+    let mut worker = Worker::new(stage, behaviour, script.clone(), busy_poll);
     worker.stamp();
     let at = worker
         .listen(&"192.0.2.1:80".parse().unwrap())
@@ -195,12 +195,9 @@ fn in_a_stall_nothing_is_read_and_nothing_departs() {
         stall: Some("100ms/250ms".parse().unwrap()),
         ..seeded()
     };
-    let distribution: Distribution = "law=exponential&mean=20ms".parse().unwrap();
-    let came = serve(
-        &config,
-        scattered(600, &format!("/delay?{distribution}")),
-        600,
-    );
+    let law = "law=exponential&mean=20ms";
+    let distribution: Distribution = law.parse().unwrap();
+    let came = serve(&config, scattered(600, &format!("/delay?{law}")), 600);
     let thaw = |at: Instant| config.stall.unwrap().end(START, at).unwrap_or(at);
     let mut stalled = 0;
     for record in by_id(&came) {
@@ -361,8 +358,8 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
         },
         ..Options::default()
     };
-    let distribution: Distribution = "law=constant&mean=5ms".parse().unwrap();
-    let lines = scattered(100, &format!("/delay?{distribution}"));
+    let law = "law=constant&mean=5ms";
+    let lines = scattered(100, &format!("/delay?{law}"));
     let came = serve_on(&seeded(), STRAIGHT, options, lines, |log| {
         log.answered >= 100
     });

@@ -93,7 +93,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
 
     pub(super) fn stop_listening(&mut self) {
         self.close_listeners();
-        self.listening = Listening::Stopped(self.now + self.spans.outage);
+        self.listening = Listening::Stopped(self.now + self.script.outage);
     }
 
     /// Closes what is open of them.

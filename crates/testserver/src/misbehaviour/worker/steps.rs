@@ -61,11 +61,11 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             Some(Step::Die) => self.die(),
             Some(Step::Wait) => {
                 activity.next();
-                return self.rest_until(token, self.now + self.spans.delay);
+                return self.rest_until(token, self.now + self.script.delay);
             }
             Some(Step::PauseAccepting) => {
                 activity.next();
-                self.listening = Listening::Paused(self.now + self.spans.outage);
+                self.listening = Listening::Paused(self.now + self.script.outage);
             }
             Some(Step::StopListening) => {
                 activity.next();
@@ -73,7 +73,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             }
             Some(Step::Freeze) => {
                 activity.next();
-                self.frozen = self.now + self.spans.outage;
+                self.frozen = self.now + self.script.outage;
                 return self.queue(token);
             }
             Some(Step::Drip(_)) => return self.drip(token),
@@ -155,7 +155,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     fn drip(&mut self, token: Token) -> Pace {
         match self.send(token) {
             Pace::Rest => Pace::Rest,
-            Pace::On => self.rest_until(token, self.now + self.spans.interval),
+            Pace::On => self.rest_until(token, self.now + self.script.interval),
         }
     }
 
