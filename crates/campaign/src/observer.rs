@@ -1,7 +1,7 @@
 //! Whose footprint is taken, and who takes it while the engine measures.
 //!
 //! A server that `--server` names has to be there, or nothing is measured. Where none is named, a server that we started
-//! is known, and of any other whoever listens where the target is; if that cannot be told, the measurement stands
+//! is known, and of any other the process that listens where the target is; if that cannot be told, the measurement stands
 //! without it, and the record says why.
 
 use crate::error::CampaignError;
@@ -105,7 +105,7 @@ fn find(named: &Observe) -> Result<Found, CampaignError> {
     found.map_err(|why| CampaignError::NoServer(format!("{named} {why}")))
 }
 
-/// Whoever listens where the target is, or why that is not known: a sentence without its subject, `the server`.
+/// The process that listens where the target is, or why that is not known: a sentence without its subject, `the server`.
 fn listener(endpoint: &Endpoint) -> Result<Found, String> {
     if !endpoint.is_local() {
         return Err(format!(
@@ -115,7 +115,7 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
     Found::by_listener(endpoint).map_err(|why| format!("{endpoint} {why}"))
 }
 
-/// Looks on for the engine: at the server's processes and the machine, and for whoever looks at us.
+/// Looks on for the engine: at the server's processes and the machine, and for processes that observe this one.
 pub(crate) struct RoundObserver<'a, 'f> {
     server: &'a mut ObservedServer,
     follower: &'a mut Follower<'f>,

@@ -23,7 +23,7 @@ fn listener_and_plan(rate: &str) -> (TcpListener, Plan) {
     (listener, plan)
 }
 
-/// Whether nobody has ever connected.
+/// Whether no client has ever connected.
 fn was_left_alone(listener: &TcpListener) -> bool {
     listener.set_nonblocking(true).unwrap();
     let accepted = listener.accept();

@@ -21,7 +21,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints a remark to standard error.
 pub fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}"); // there is nobody else to tell
+    let _ = writeln!(anstream::stderr(), "{text}"); // there is no other place to report it
 }
 
 /// Prints why nothing was done: one sentence.

@@ -57,7 +57,7 @@ fn hide_details(arg: Arg) -> Arg {
     arg.hide_short_help(is_detail)
 }
 
-/// How much the server puts up with. A time or speed is a promise to whoever behaves, and the price for whoever does not.
+/// How much the server puts up with. A time or speed is a promise to clients that behave, and the price for those that do not.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {

@@ -51,7 +51,7 @@ impl Accounts {
         }
     }
 
-    /// What it reads, for whoever wants to know more of the same thread.
+    /// The accounts that it reads, for callers that need more of the same thread.
     pub(crate) fn meter(&self) -> Rc<ThreadMeter> {
         self.meter.clone()
     }

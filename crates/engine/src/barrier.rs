@@ -1,7 +1,7 @@
 //! Where threads that otherwise share nothing meet: one start, one window, one end for all.
 //!
 //! A barrier point opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
-//! Inside a window threads only read `stopped`, a line of memory that nobody writes.
+//! Inside a window threads only read `stopped`, a line of memory that no thread writes.
 
 use crate::hold_open::HoldOpen;
 use record::Tally;

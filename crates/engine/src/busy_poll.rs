@@ -1,6 +1,6 @@
 //! Whether threads wait awake: what `--spin` comes to on this machine.
 //!
-//! Whoever is awake while others need the CPU slows down what is to be measured. So it is decided once for a load, from how
+//! A thread that is awake while others need the CPU slows down what is to be measured. So it is decided once for a load, from how
 //! many CPUs there are and who else needs one, and written into the record.
 
 use plan::{Endpoint, Plan, Spin};
@@ -42,7 +42,7 @@ fn cpus() -> u32 {
 }
 
 fn whole(allowed: u32, quota: Option<f64>) -> u32 {
-    // What is left of a CPU is none: whoever spins on it is stopped in mid-air.
+    // What is left of a CPU is none: a thread that spins on it is stopped in mid-air.
     quota.map_or(allowed, |quota| allowed.min(quota.floor() as u32))
 }
 

@@ -1,9 +1,9 @@
-//! Between the drain and the end: connections stay open until whoever looks on has looked.
+//! Between the drain and the end: connections stay open until the observer has taken its sample.
 //!
 //! A server's memory while its connections are open can be read only while they are, and not in the window, which that
 //! would disturb. So each thread says that it has drained and waits; the onlooker, who takes no part in the round, looks
 //! once all have, and lets them go. It waits on a condition and not at the barrier, because a thread has nothing
-//! else to do here, and because nobody may look on at all: then nobody waits.
+//! else to do here, and because there may be no observer at all: then no thread waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

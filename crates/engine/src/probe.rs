@@ -251,7 +251,7 @@ fn connect<R: Ring>(ring: &mut R, job: &Job, stop: &AtomicBool) -> Result<(), St
     Err(sentence(Errno::ETIMEDOUT))
 }
 
-/// How long to wait at a time; none when `deadline` has passed, or nobody wants to wait any more.
+/// How long to wait at a time; none when `deadline` has passed, or the run was interrupted.
 fn left<R: Ring>(ring: &R, deadline: Instant, stop: &AtomicBool) -> Option<Nanos> {
     let left = deadline - ring.now();
     (left > Nanos::ZERO && !stop.load(Ordering::Relaxed)).then_some(left.min(GLANCE))

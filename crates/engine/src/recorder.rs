@@ -404,7 +404,7 @@ pub(crate) enum Cut {
     Timeout,
     /// An exchange before it ended the connection.
     Behind,
-    /// Nobody has answered for so long that asking on is in vain.
+    /// The server has not responded for so long that further requests are in vain.
     GivenUp,
     /// We stop listening.
     Stop,

@@ -81,7 +81,7 @@ impl Flight {
         flight
     }
 
-    /// Since when the server keeps it waiting: the oldest on a connection waits for nobody else, even unsent.
+    /// Since when the server keeps it waiting: the oldest on a connection waits for no other, even unsent.
     pub(crate) fn since(&self) -> Instant {
         if self.exchange.is_sent() {
             self.exchange.sent

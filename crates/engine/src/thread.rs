@@ -351,7 +351,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             Event::Connected => self.connected(index),
             Event::Ended => self.ended(index),
             Event::Failed(errno) => self.failed(index, errno),
-            Event::Incoming => {} // nobody listens here
+            Event::Incoming => {} // this thread has no listener
         }
     }
 
@@ -406,7 +406,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn has_waited_in_vain(&mut self) -> bool {
         if self.schedule.is_some() && self.under_way == 0 && !self.has_backlog() {
-            self.answered_at = self.clock; // nobody was asked
+            self.answered_at = self.clock; // no request was sent
         }
         let limits = self.job.plan.timeouts;
         let patience = limits.exchange.max(limits.connect) * 2;

@@ -99,7 +99,7 @@ pub(crate) fn abandoned(step: Step) -> Fault {
     fault(step, Kind::Abandoned, Blame::Server)
 }
 
-/// Still open when we stopped listening: our own doing, unless we stopped because nobody answered.
+/// Still open when we stopped listening: our own doing, unless we stopped because the server did not respond.
 pub(crate) fn unfinished(step: Step, blame: Blame) -> Fault {
     fault(step, Kind::Unfinished, blame)
 }

@@ -15,7 +15,7 @@ const LATE: Nanos = Nanos::from_micros(40);
 /// How long a server takes for an answer.
 const SERVICE: Nanos = Nanos::from_micros(20);
 const STRETCH: Nanos = Nanos::from_micros(100);
-/// What asking for nothing takes on the simulated ring: nobody is more punctual than that.
+/// What asking for nothing takes on the simulated ring: nothing is more punctual than that.
 const POLL: u64 = 500;
 const NEAR: BusyPoll = BusyPoll::Near(STRETCH);
 

@@ -19,7 +19,7 @@ struct Server {
     connecting: Nanos,
     /// From when, counted from the first request, for how long; in order.
     stalls: Vec<(Nanos, Nanos)>,
-    /// When the first request came: threads wait for each other, so that it is known to nobody before.
+    /// When the first request came: threads wait for each other, so that no thread knows it before.
     begun: Option<Instant>,
     /// The request of this number takes so much longer, and it alone.
     slow: Option<(u64, Nanos)>,

@@ -36,7 +36,7 @@ struct Server {
     batch: Option<Nanos>,
     /// Says nothing any more after so many requests.
     silent_from: u64,
-    /// Accepts nobody.
+    /// Accepts no connection.
     refuse: bool,
     /// Closes after so many answers on a connection.
     close_after: u64,

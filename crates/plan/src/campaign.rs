@@ -85,7 +85,7 @@ pub struct Plan {
     /// What must hold: then the sweep's rates are searched for the highest at which it does, and not all are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Conditions>,
-    /// Whose footprint is taken; where nobody is named, that of the server that we start, or of whoever listens where
+    /// Whose footprint is taken; where none is named, that of the server that we start, or of the process that listens where
     /// the target is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,

@@ -1,4 +1,4 @@
-//! Whose footprint is taken: how a server is named that weigh did not start, or that nobody's is taken.
+//! Whose footprint is taken: how a server is named that weigh did not start, or that none is taken.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

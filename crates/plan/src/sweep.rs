@@ -1,7 +1,7 @@
 //! Sweeps: what differs between the points of one campaign, and in which order they are measured.
 //!
 //! Each [`Axis`] has the values that one setting takes, and the points are all combinations of them; a plan without a
-//! sweep has one point. What holds at a point is again a [`Plan`] ([`Plan::at`]), so that whoever measures a round need
+//! sweep has one point. What holds at a point is again a [`Plan`] ([`Plan::at`]), so that the code that measures a round need
 //! not know that there are others.
 
 use crate::settings::Choice;

@@ -1,5 +1,5 @@
 //! Retired words: home-made ones for which the field has a standard term. They stay out of what users read, which is the
-//! strings of the crates and the manual.
+//! strings of the crates and the manual; two of them stay out of comments as well.
 
 use super::complaint::Complaint;
 use super::source::Source;
@@ -23,7 +23,10 @@ const RETIRED: &[(&str, &str)] = &[
     ("asks nothing", "`sends nothing`"),
 ];
 
-/// Searches the strings of the crates' production code, and README and manual outside of `code`.
+/// Those that comments do without, too: they hide the actor.
+const COMMENTS: &[&str] = &["whoever", "nobody"];
+
+/// Searches the strings of the crates' production code, README and manual outside of `code`, and all comments.
 pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Complaint> {
     let crates = sources
         .iter()
@@ -32,16 +35,23 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Complaint> {
         let lines = source.lines.iter().zip(1..).filter(|(line, _)| !line.test);
         // A string without a space is a name.
         let lines = lines.filter(|(line, _)| line.text.contains(' '));
-        lines.filter_map(|(line, number)| complain(&source.path, number, &line.text))
+        lines.filter_map(|(line, number)| complain(&source.path, number, &line.text, None))
+    });
+    let comments = sources.iter().flat_map(|source| {
+        let lines = source.lines.iter().zip(1..);
+        lines.filter_map(|(line, number)| {
+            let text = without_code(&line.comment);
+            complain(&source.path, number, &text, Some(COMMENTS))
+        })
     });
     let manual = tree
         .with_extension("md")
         .filter(|file| is_manual(&file.path));
     let texts = manual.flat_map(|file| {
         let lines = file.text.lines().zip(1..);
-        lines.filter_map(|(line, number)| complain(&file.path, number, &without_code(line)))
+        lines.filter_map(|(line, number)| complain(&file.path, number, &without_code(line), None))
     });
-    strings.chain(texts).collect()
+    strings.chain(comments).chain(texts).collect()
 }
 
 /// README and the pages of docs/, without decisions, which are never rewritten, and measured tables.
@@ -56,9 +66,12 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
-fn complain(path: &str, line: usize, text: &str) -> Option<Complaint> {
+/// A complaint about the first retired word in `text`, one of `only` if given.
+fn complain(path: &str, line: usize, text: &str, only: Option<&[&str]>) -> Option<Complaint> {
     let text = text.to_lowercase();
-    let (word, better) = RETIRED.iter().find(|(word, _)| has(&text, word))?;
+    let is_meant = |word| only.is_none_or(|only| only.contains(word));
+    let mut retired = RETIRED.iter().filter(|(word, _)| is_meant(word));
+    let (word, better) = retired.find(|(word, _)| has(&text, word))?;
     let sentence =
         format!("`{word}` is a retired word, which readers have to read twice; write {better}");
     Some(Complaint::at(path, line, sentence))
@@ -110,8 +123,22 @@ mod tests {
     }
 
     #[test]
+    fn two_of_them_are_found_in_every_comment() {
+        for path in ["crates/cli/src/run.rs", "bench/tests/all.rs"] {
+            for (code, count) in [
+                ("/// Nobody listens.\nfn a() {}", 1),
+                ("let a = 1; // for whoever asks", 1),
+                ("/* a\n whoever */ let `nobody` = 1;", 1),
+                ("// the user `nobody`, and lateness", 0),
+            ] {
+                assert_eq!(complaints(path, code).len(), count, "{code}");
+            }
+        }
+    }
+
+    #[test]
     fn names_comments_tests_and_decisions_may_have_it() {
-        let code = "// nobody\nfn nobody() {}\n#[cfg(test)]\nmod tests {\n    const A: &str = \"nobody\";\n}";
+        let code = "// forgone\nfn nobody() {}\n#[cfg(test)]\nmod tests {\n    const A: &str = \"nobody\";\n}";
         assert_eq!(complaints("crates/cli/src/run.rs", code), [""; 0]);
         assert_eq!(
             complaints("docs/record.md", "the key `lateness`, lateness_us"),

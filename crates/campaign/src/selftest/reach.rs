@@ -4,7 +4,7 @@ use plan::Arriving;
 use thiserror::Error;
 use units::{Nanos, Rate};
 
-/// A rate that the generator cannot offer, whoever is asked.
+/// A rate that the generator cannot offer, whatever the server.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error(
     "{flag} {rate} is more than this generator can offer, about {most} {what}/s with {threads} (a request takes it {each} of CPU, measured against the reference server); {remedy}",

@@ -57,7 +57,7 @@ pub fn weigh(name: &str, script: Script, flags: &str) -> World {
     let path = home.path().join("record.json");
     let server = MisbehavingServer::start(&"127.0.0.1:0".parse().unwrap(), script).unwrap();
     let begun = Instant::now();
-    // Whoever hangs is ended, and has then another status; so has whoever keeps what is sent to it without end.
+    // A tool that hangs is ended, and has then another status; so has one that keeps what is sent to it without end.
     let bounded = format!("ulimit -v {MEMORY}; exec timeout 60 \"$0\" run --verbose \"$@\"");
     let output = Command::new("sh")
         .args(["-c", &bounded, env!("CARGO_BIN_EXE_weigh")])

@@ -230,7 +230,7 @@ fn a_server_that_is_there_but_never_answers_is_measured_as_that() {
 
 #[test]
 fn connects_that_are_never_taken_up_time_out_and_are_censored() {
-    // Nobody accepts: the kernel takes connections until its queue is full, then no more.
+    // Nothing is accepted: the kernel takes connections until its queue is full, then no more.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let most = queue_limit() + 1;
     let bench = Bench::new();

@@ -13,7 +13,7 @@ fn falls_silent_after(number: u64) -> (Scripted, Receiver<()>) {
     let server = Scripted::start(move |line| {
         while line.request().is_some() {
             if answered.fetch_add(1, Ordering::SeqCst) >= number {
-                let _ = tell.send(()); // further connections fall silent when nobody listens any more
+                let _ = tell.send(()); // further connections fall silent when the receiver is gone
                 return line.hang();
             }
             line.say(OK);

@@ -52,7 +52,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whoever is still in it has been killed, and is gone in a moment.
+        // A process that is still in it has been killed, and is gone in a moment.
         (0..10_000).find(|_| fs::remove_dir(&self.0).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Credentials reach the server and nobody else.
+//! Credentials reach the server and nothing else.
 
 use crate::bench::Bench;
 use crate::scripted::{OK, Scripted};

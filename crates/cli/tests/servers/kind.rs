@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// As root the workers stay root, because the folder may be readable for nobody else.
+/// As root the workers stay root, because the folder may be readable for no other user.
 fn nginx(folder: &str, listen: &Listen) -> String {
     let listen = match listen {
         Listen::Port(port) => format!("127.0.0.1:{port}"),

@@ -133,7 +133,7 @@ pub fn find_program(program: &str) -> Option<String> {
         .find(|file| Path::new(file).is_file())
 }
 
-/// A port that nobody has: below those that connections are made from, since these tests make thousands.
+/// A port that no process has: below those that connections are made from, since these tests make thousands.
 fn free_port() -> u16 {
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 10_000;

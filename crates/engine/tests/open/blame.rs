@@ -8,7 +8,7 @@ use record::{Blame, FaultCount};
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Instant, Nanos};
 
-/// Lets nobody in, and has the run interrupted when somebody connects, if it is to.
+/// Accepts no connection, and has the run interrupted when a client connects, if it is to.
 struct Deaf<'a>(&'a AtomicBool, bool);
 
 impl Peer for Deaf<'_> {

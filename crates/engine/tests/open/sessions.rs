@@ -55,7 +55,7 @@ fn each_connection_is_opened_when_it_is_due_and_asks_its_requests_one_after_the_
                 (tally.connects.established, tally.connects.in_window),
                 (60, 60)
             );
-            // The first of each was due when its connection was; nobody waited for the others but for the server.
+            // The first of each was due when its connection was; no session waited for the others, only for the server.
             let (connecting, service) = (CONNECTING.as_nanos(), MS.as_nanos());
             assert_eq!(open.response.sum(), 60 * (connecting + each * service));
             assert_eq!(open.connecting.sum(), 60 * connecting, "{what}");

@@ -423,7 +423,7 @@ fn font(size: i32, colour: RGBColor) -> TextStyle<'static> {
     font.color(&colour).pos(Pos::new(HPos::Left, VPos::Top))
 }
 
-/// How wide a text is, in pixels; about as much where nobody knows its font.
+/// How wide a text is, in pixels; about as much where its font is unknown.
 fn width(text: &str, size: i32) -> i32 {
     let font = ("sans-serif", size * FINE).into_font();
     match font.box_size(text) {

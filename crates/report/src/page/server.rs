@@ -9,7 +9,7 @@ const LISTED: usize = 12;
 /// The longest name, path or header that is shown whole.
 const LONGEST: usize = 120;
 
-/// What is known of it; no rows where nobody was observed and nothing was answered.
+/// What is known of it; no rows where no process was observed and no response came.
 pub(super) fn rows(run: &Run) -> Vec<Row> {
     let observed = run.observed.iter().flat_map(processes);
     observed.chain(first_answer(run)).collect()

@@ -1,4 +1,4 @@
-//! Chunk extensions, read for their form only (RFC 9112 §7.1.1): nobody uses them, and whoever passes on what another
+//! Chunk extensions, read for their form only (RFC 9112 §7.1.1): no client uses them, and a proxy that passes on what another
 //! reads differently makes one request of two.
 //!
 //! ```text

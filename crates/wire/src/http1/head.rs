@@ -30,7 +30,7 @@ pub(crate) enum Start {
     Line,
 }
 
-/// Looks at the first bytes. What no request begins with is refused at once, so that whoever speaks another protocol
+/// Looks at the first bytes. What no request begins with is refused at once, so that a client that speaks another protocol
 /// is told so.
 #[inline]
 pub(crate) fn start(input: &[u8]) -> Result<Start, Refusal> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Bytes of a request line, without its end. RFC 9112 §3 asks for 8,000 at least.
 pub(super) const LINE_LIMIT: usize = 8 * 1024;
-/// Header lines of a request; nobody needs a tenth of that.
+/// Header lines of a request; no client needs a tenth of that.
 pub(super) const FIELDS_LIMIT: usize = 256;
 
 /// How much a request may be. One for all connections of a worker, in its [`super::RequestCache`].

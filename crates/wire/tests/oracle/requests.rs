@@ -158,7 +158,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("CONNECT a:1⌂⏎", "!501"),
     ("CONNECT /⌂⏎", "!501"),
 
-    // Host (§3.2): once, and a host. It is never empty, because http names no nobody (RFC 9110 §4.2.1).
+    // Host (§3.2): once, and a host. It is never empty, because http names no empty authority (RFC 9110 §4.2.1).
     ("GET / HTTP/1.1⏎⏎", "!400"),
     ("GET / HTTP/1.1⏎hOsT:\t a:80 \t⏎⏎", "[GET / HTTP/1.1]"),
     ("GET / HTTP/1.1⏎Host:a⏎⏎", "[GET / HTTP/1.1]"),
@@ -291,7 +291,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("POST /⌂Transfer-Encoding: chunked, chunked⏎⏎", "!400"),
     ("POST /⌂Transfer-Encoding: chunked⏎Transfer-Encoding: chunked⏎⏎", "!400"),
     ("POST /⌂Transfer-Encoding: chunked, identity⏎⏎", "!400"),
-    // Empty members might be passed over (RFC 9110 §5.6.1.2), but nobody sends them here in good faith.
+    // Empty members might be passed over (RFC 9110 §5.6.1.2), but no client sends them here in good faith.
     ("POST /⌂Transfer-Encoding: , chunked⏎⏎", "!501"),
     ("POST /⌂Transfer-Encoding: chunked,⏎⏎", "!400"),
     ("POST /⌂Transfer-Encoding:⏎⏎", "!400"),

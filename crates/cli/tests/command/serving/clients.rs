@@ -33,7 +33,7 @@ fn server_did(kind: &str, step: &str, count: u64) -> (String, String, String, u6
     (kind.into(), step.into(), "server".into(), count)
 }
 
-/// A folder with one file that takes a while, whoever fetches it.
+/// A folder with one file that takes a while to fetch.
 fn with_endless() -> Bench {
     let bench = site();
     let file = fs::File::create(bench.path("site/endless.bin")).unwrap();

@@ -41,7 +41,7 @@ fn those_who_hold_a_place_by_doing_nothing_are_cut_while_others_are_served() {
             (status, true),
             "{name}"
         );
-        // Whoever asks is served meanwhile.
+        // Other clients are served meanwhile.
         assert_eq!(server.get("/hello", "").status(), "200");
         assert_eq!(server.count(name), 1, "{name}");
     }
@@ -73,7 +73,7 @@ fn what_the_kernel_takes_for_a_client_that_never_reads_is_bounded() {
     // 2.5 MB on the server's side of a loopback connection.
     assert!((1..768 * 1024).contains(&each), "{each} bytes for each");
     drop(deaf);
-    // Whoever reads is not held back by it.
+    // A client that reads is not held back by it.
     assert!(server.get("/large.bin", "").body == large());
     assert_eq!(server.stop().of("cut"), 10);
 }

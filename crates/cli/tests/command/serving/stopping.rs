@@ -22,7 +22,7 @@ fn sigterm_ends_it_in_good_order_whatever_is_under_way() {
     let (id, at) = (server.id(), server.at.clone());
     let stopping = std::thread::spawn(move || server.stop());
     assert_eq!(Answer::read(idle).head, "", "who does nothing is let go");
-    // Nobody is let in any more, by either worker.
+    // No connection is accepted any more, by either worker.
     while TcpStream::connect(&at).is_ok() {
         std::thread::yield_now();
     }
