@@ -10,6 +10,9 @@ pub(crate) const ALL: &[Figure] = &[
     Figure::Counts,
 ];
 
+/// Requests/s and latency, for findings about how fast the server is.
+pub(crate) const SPEED: &[Figure] = &[Figure::Rps, Figure::Latency];
+
 /// Returns a finding that affects no figure.
 pub(crate) fn note(sentence: impl Into<String>) -> Finding {
     Finding {

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
     /// What was asked for, at this level.
-    pub asked: Option<Cow<'a, Plan>>,
+    pub planned: Option<Cow<'a, Plan>>,
     /// How hard.
     pub load: Option<Load>,
     /// Where.
@@ -21,13 +21,13 @@ pub struct Evidence<'a> {
     /// What the server answered before the load.
     pub probe: Option<&'a Probe>,
     /// The instrument's own floor, where it was measured.
-    pub floor: Option<&'a Baseline>,
+    pub baseline: Option<&'a Baseline>,
     /// Processes whose footprint was taken, or why there are none.
     pub observed: Option<&'a Observed>,
     /// The repetitions, perhaps none at all; none where only a summary is known.
     pub rounds: Option<&'a [Round]>,
     /// The same load by two generators, where that was measured.
-    pub twin: Option<&'a SplitGenerators>,
+    pub split: Option<&'a SplitGenerators>,
     /// The rounds' tallies added up.
     pub tally: Option<Cow<'a, Tally>>,
     /// The figures: computed from the rounds where they are known, else as stated.
@@ -48,17 +48,17 @@ impl<'a> Evidence<'a> {
         let tally = Summary::tally(&point.rounds);
         let repeated = run.summary.as_ref().filter(|_| run.points.len() == 1);
         Evidence {
-            asked: Some(match run.plan.sweep {
+            planned: Some(match run.plan.sweep {
                 None => Cow::Borrowed(&run.plan),
                 Some(_) => Cow::Owned(run.plan.at(&point.level)),
             }),
             load: Some(point.level.load),
             machine: Some(&run.machine),
             probe: run.probe.as_ref(),
-            floor: point.baseline.as_ref(),
+            baseline: point.baseline.as_ref(),
             observed: run.observed.as_ref(),
             rounds: Some(&point.rounds),
-            twin: point.split_generators.as_deref(),
+            split: point.split_generators.as_deref(),
             summary: (tally.as_ref())
                 .map(|tally| Summary::with(&point.rounds, tally, &run.percentiles())),
             tally,
@@ -71,7 +71,7 @@ impl<'a> Evidence<'a> {
 
     /// What was asked for, at this level.
     pub fn plan(&self) -> Option<&Plan> {
-        self.asked.as_deref()
+        self.planned.as_deref()
     }
 
     /// Rounds that were not cut short.
@@ -95,7 +95,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Whether our own reference server was weighed: the ruler, not a competitor.
-    pub fn counterweight(&self) -> bool {
+    pub fn reference_server(&self) -> bool {
         let server = self.plan().and_then(|plan| plan.server.as_ref());
         server.is_some_and(|server| server.counterweight)
     }

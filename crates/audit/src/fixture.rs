@@ -44,7 +44,7 @@ pub(crate) fn open_loop() -> Run {
         connections: CONNECTIONS,
     };
     run.points[0].level.load = run.plan.load;
-    run.points[0].baseline = Some(floor());
+    run.points[0].baseline = Some(baseline());
     for round in &mut run.points[0].rounds {
         let mut tally = Tally {
             open: Some(Box::default()),
@@ -60,7 +60,7 @@ pub(crate) fn open_loop() -> Run {
 }
 
 /// What the self-test of the healthy open loop found: an instrument that hardly shows.
-fn floor() -> Baseline {
+fn baseline() -> Baseline {
     Baseline {
         rate: Rate::per_second(1_000),
         window: Nanos::from_millis(500),

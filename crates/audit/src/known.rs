@@ -226,7 +226,7 @@ mod tests {
     use crate::judge;
     use units::Nanos;
 
-    fn asked(run: &Run, name: &str) -> Result<String, (u8, String)> {
+    fn planned(run: &Run, name: &str) -> Result<String, (u8, String)> {
         let mut run = run.clone();
         run.summarise();
         run.findings = judge(&run);
@@ -236,32 +236,32 @@ mod tests {
     #[test]
     fn a_value_is_written_for_programs() {
         let run = healthy();
-        assert_eq!(asked(&run, "errors"), Ok("0".to_owned()));
-        assert_eq!(asked(&run, "latency_us.max"), Ok("199.000".to_owned()));
-        assert_eq!(asked(&run, "rps.mean"), Ok("10002.000".to_owned()));
+        assert_eq!(planned(&run, "errors"), Ok("0".to_owned()));
+        assert_eq!(planned(&run, "latency_us.max"), Ok("199.000".to_owned()));
+        assert_eq!(planned(&run, "rps.mean"), Ok("10002.000".to_owned()));
     }
 
     #[test]
     fn what_means_nothing_is_no_value() {
         let mut run = healthy();
         let wanted = "no figure is called `latency_us.p`; did you mean `latency_us.p99`?";
-        assert_eq!(asked(&run, "latency_us.p"), Err((2, wanted.to_owned())));
+        assert_eq!(planned(&run, "latency_us.p"), Err((2, wanted.to_owned())));
         let wanted = "no figure is called `speed`; docs/columns.md lists the names";
-        assert_eq!(asked(&run, "speed"), Err((2, wanted.to_owned())));
+        assert_eq!(planned(&run, "speed"), Err((2, wanted.to_owned())));
         let wanted = "p99.999 takes 1,000,000 requests, and there are 50,000";
-        assert_eq!(asked(&run, "p99.999"), Err((3, wanted.to_owned())));
+        assert_eq!(planned(&run, "p99.999"), Err((3, wanted.to_owned())));
         for round in &mut run.points[0].rounds {
             round.threads = vec![busy_thread(0.99)];
             round.footprint = Some(busy_server(0.20));
         }
-        let (status, why) = asked(&run, "rps").unwrap_err();
+        let (status, why) = planned(&run, "rps").unwrap_err();
         assert_eq!(
             (status, why.starts_with("rps is at least 10,002 (")),
             (3, true),
             "{why}"
         );
         run.points[0].rounds[0].suspended = Nanos::from_secs(1);
-        let (status, why) = asked(&run, "rps").unwrap_err();
+        let (status, why) = planned(&run, "rps").unwrap_err();
         assert_eq!(
             (status, why.starts_with("rps is void: ")),
             (3, true),
@@ -269,6 +269,6 @@ mod tests {
         );
         run.points.push(run.points[0].clone());
         let wanted = "the record has 2 points, each with its own rps; --format csv has them all";
-        assert_eq!(asked(&run, "rps"), Err((2, wanted.to_owned())));
+        assert_eq!(planned(&run, "rps"), Err((2, wanted.to_owned())));
     }
 }

@@ -142,7 +142,7 @@ fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
         })
     };
     let levels: Vec<scalability::Scaling> = points.iter().filter_map(level).collect();
-    let fit = scalability::fit(&levels, seed).ok()?;
+    let fit = scalability::fit(&levels, seed)?;
     let most = levels.iter().map(|level| level.n).fold(0.0, f64::max);
     let least = levels.iter().map(|level| level.n).fold(most, f64::min);
     let peak_at = fit.peak();

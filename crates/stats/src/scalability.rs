@@ -71,15 +71,6 @@ pub enum Model {
     Ceiling,
 }
 
-/// Why nothing was fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
-    /// Fewer levels than [`LEVELS_LEAST`].
-    FewLevels,
-    /// A level has under two rounds, or one without throughput.
-    Rounds,
-}
-
 impl Law {
     /// Throughput at `n` workers.
     pub fn at(&self, n: f64) -> f64 {
@@ -99,17 +90,12 @@ impl Fit {
     }
 }
 
-/// Fits the law to `levels`; `seed` is that of the draws.
-///
-/// # Errors
-/// [`Unfit`].
-pub fn fit(levels: &[Scaling], seed: u64) -> Result<Fit, Unfit> {
-    if levels.len() < LEVELS_LEAST {
-        return Err(Unfit::FewLevels);
-    }
+/// Fits the law to `levels`; `seed` is that of the draws. None for fewer levels than [`LEVELS_LEAST`], and where a level has
+/// under two rounds, or one without throughput.
+pub fn fit(levels: &[Scaling], seed: u64) -> Option<Fit> {
     let sound = |level: &Scaling| level.rates.len() > 1 && level.rates.iter().all(|x| *x > 0.0);
-    if !levels.iter().all(sound) {
-        return Err(Unfit::Rounds);
+    if levels.len() < LEVELS_LEAST || !levels.iter().all(sound) {
+        return None;
     }
     let scatter = Scatter::of(levels);
     let points: Vec<Point> = levels
@@ -125,7 +111,7 @@ pub fn fit(levels: &[Scaling], seed: u64) -> Result<Fit, Unfit> {
         let end = DRAWS as usize / 40;
         (of(&draws[end]), of(&draws[draws.len() - 1 - end]))
     };
-    Ok(Fit {
+    Some(Fit {
         law,
         alpha: interval(|law| law.alpha),
         beta: interval(|law| law.beta),
@@ -502,12 +488,12 @@ mod tests {
             alpha: 0.0,
             beta: 0.0,
         };
-        assert_eq!(fit(&levels(law, &NUMBERS[..5]), 1), Err(Unfit::FewLevels));
+        assert_eq!(fit(&levels(law, &NUMBERS[..5]), 1), None);
         let mut one_round = levels(law, &NUMBERS);
         one_round[3].rates.truncate(1);
-        assert_eq!(fit(&one_round, 1), Err(Unfit::Rounds));
+        assert_eq!(fit(&one_round, 1), None);
         let mut dead = levels(law, &NUMBERS);
         dead[0].rates[0] = 0.0;
-        assert_eq!(fit(&dead, 1), Err(Unfit::Rounds));
+        assert_eq!(fit(&dead, 1), None);
     }
 }

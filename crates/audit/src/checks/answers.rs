@@ -3,10 +3,10 @@
 use super::connections;
 use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list, note, number};
+use crate::builders::{SPEED, Substantiate, caveat, list, note, number};
 use crate::reasons;
 use plan::{Expect, Plan};
-use record::{Cause, Figure, Finding, Kind, Tally};
+use record::{Cause, Finding, Kind, Tally};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -76,7 +76,7 @@ fn redirected(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Fin
     let headline = format!("{} of responses are redirects ({status})", percent(share));
     let sentence = format!("{headline}, which cost the server less than the page");
     (share >= NEARLY_ALL).then(|| {
-        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+        caveat(SPEED, headline, sentence)
             .remedy(follow(evidence, plan))
             .evidence([("share of redirects", share), ("status", status.into())])
     })
@@ -119,7 +119,7 @@ fn unwanted(plan: &Plan, tally: &Tally) -> Option<Finding> {
     let headline = format!("{share_shown} of responses have status {status}");
     let sentence = format!("{share_shown} of responses have an unexpected status, mostly {status}");
     (share >= NEARLY_ALL).then(|| {
-        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+        caveat(SPEED, headline, sentence)
             .remedy(advice(status))
             .evidence([
                 ("share of unexpected statuses", share),
@@ -154,7 +154,7 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
             reasons::because(most),
         );
         caveat(
-            &[Figure::Rps, Figure::Latency],
+            SPEED,
             format!("{share} of the requests failed"),
             sentence,
         )
@@ -207,6 +207,7 @@ mod tests {
     use super::*;
     use crate::fixture::{answer, fail, healthy};
     use plan::{Endpoint, StatusRange, Tolerance};
+    use record::Figure;
     use record::{Grade, Probe, Run};
 
     /// A run of one round with these answers: status and how often.

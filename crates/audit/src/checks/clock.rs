@@ -2,8 +2,8 @@
 
 use super::{Check, Judge, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat};
-use record::{Cause, Figure, Finding};
+use crate::builders::{SPEED, Substantiate, caveat};
+use record::{Cause, Finding};
 use units::Nanos;
 
 pub(super) const CHECK: Check = Check {
@@ -32,7 +32,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let source = machine.clocksource.as_deref().unwrap_or("unknown");
     let headline = format!("reading the clock takes {}", units::span(cost));
     let sentence = format!("{headline} (clock source {source}), twice for each request");
-    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+    let finding = caveat(SPEED, headline, sentence);
     (cost > MOST).then(|| finding.evidence([("clock reading, ns", cost.as_nanos() as f64)]))
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Check, Judge, guess};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, note, number};
+use crate::builders::{SPEED, Substantiate, caveat, note, number};
 use crate::reasons;
 use plan::{Connect, Plan};
-use record::{Cause, Effects, Figure, Finding, Round};
+use record::{Cause, Effects, Finding, Round};
 use units::count;
 
 pub(super) const CHECK: Check = Check {
@@ -31,12 +31,12 @@ pub(super) const CHECK: Check = Check {
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rounds = evidence.complete().unwrap_or_default();
     let silent = evidence.plan().and_then(|plan| silent(plan, &rounds));
-    let (Some(plan), Some((asked, busy))) = (evidence.plan(), evidence.connections()) else {
+    let (Some(plan), Some((planned, busy))) = (evidence.plan(), evidence.connections()) else {
         return silent.into_iter().chain(lost_idle(evidence)).collect();
     };
-    let idle = (busy < asked).then(|| never_busy(asked, busy));
+    let idle = (busy < planned).then(|| never_busy(planned, busy));
     let short = at_start(plan, &rounds, busy).or_else(|| at_peak(plan, &rounds, busy));
-    let again = again(evidence, plan, asked);
+    let again = again(evidence, plan, planned);
     let lost = lost_idle(evidence);
     silent
         .into_iter()
@@ -47,44 +47,44 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn never_busy(asked: u32, busy: u32) -> Finding {
+fn never_busy(planned: u32, busy: u32) -> Finding {
     note(format!(
         "only {} of {} were opened, because a round has {}",
         count(busy.into()),
-        number(asked.into(), "connection", "connections"),
+        number(planned.into(), "connection", "connections"),
         number(busy.into(), "request", "requests")
     ))
     .because(Cause::FewConnections)
     .evidence([
-        ("connections asked for", asked.into()),
+        ("connections asked for", planned.into()),
         ("connections opened", busy.into()),
     ])
 }
 
 /// Fewer than planned when the window opened.
-fn at_start(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
+fn at_start(plan: &Plan, rounds: &[&Round], planned: u32) -> Option<Finding> {
     let stable = |round: &&&Round| {
         let connects = &round.tally.connects;
-        connects.established.saturating_sub(connects.lost_idle) <= asked.into()
+        connects.established.saturating_sub(connects.lost_idle) <= planned.into()
     };
     let open = rounds
         .iter()
         .filter(stable)
         .map(|round| round.tally.connects.open_at_start)
         .min();
-    let open = open.filter(|open| plan.connect == Connect::Eager && *open < asked.into())?;
-    Some(shortfall("at the start of the window", asked, open))
+    let open = open.filter(|open| plan.connect == Connect::Eager && *open < planned.into())?;
+    Some(shortfall("at the start of the window", planned, open))
 }
 
 /// Fewer than planned at any time.
-fn at_peak(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
+fn at_peak(plan: &Plan, rounds: &[&Round], planned: u32) -> Option<Finding> {
     let open = rounds
         .iter()
         .map(|round| round.tally.connects.open_peak)
         .min();
-    let open = open.filter(|open| *open < asked.into())?;
+    let open = open.filter(|open| *open < planned.into())?;
     let short_lived = plan.protocol.exchanges_per_connection() < u64::MAX;
-    let found = shortfall("at any time", asked, open);
+    let found = shortfall("at any time", planned, open);
     let is_expected = plan.connect == Connect::Lazy || short_lived;
     Some(match is_expected {
         true => Finding {
@@ -97,17 +97,17 @@ fn at_peak(plan: &Plan, rounds: &[&Round], asked: u32) -> Option<Finding> {
     })
 }
 
-fn shortfall(when: &str, asked: u32, open: u64) -> Finding {
-    let all = number(asked.into(), "connection", "connections");
+fn shortfall(when: &str, planned: u32, open: u64) -> Finding {
+    let all = number(planned.into(), "connection", "connections");
     let headline = format!("only {} of {all} were open", count(open));
     let sentence = format!("{headline} {when}, in the round with the fewest");
-    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+    caveat(SPEED, headline, sentence)
         .because(Cause::FewConnections)
         .remedy(
             "Look for connect errors, and at the server's limits: connections, open files, listen backlog",
         )
         .evidence([
-            ("connections asked for", asked.into()),
+            ("connections asked for", planned.into()),
             ("connections open", open as f64),
         ])
 }
@@ -154,22 +154,18 @@ fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
     );
     let remedy = "Look for a limit of connections that the server serves at a time (workers, threads), and for \
                   requests that hang";
-    Some(
-        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
-            .remedy(remedy)
-            .evidence([
-                ("connections without a response", silent as f64),
-                ("connections open", open as f64),
-                ("requests carried over", carried_over as f64),
-            ]),
-    )
+    Some(caveat(SPEED, headline, sentence).remedy(remedy).evidence([
+        ("connections without a response", silent as f64),
+        ("connections open", open as f64),
+        ("requests carried over", carried_over as f64),
+    ]))
 }
 
 /// A note is made where this many times as many connections were opened as were needed.
 const AGAIN: u64 = 2;
 
 /// Connections that were opened over and over, where each could have served to the end.
-fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
+fn again(evidence: &Evidence<'_>, plan: &Plan, planned: u32) -> Option<Finding> {
     let tally = evidence.tally.as_ref()?;
     let (opened, enough) = (tally.connects.established, enough(evidence)?);
     let may_stay_open = plan.protocol.exchanges_per_connection() == u64::MAX;
@@ -209,7 +205,7 @@ fn again(evidence: &Evidence<'_>, plan: &Plan, asked: u32) -> Option<Finding> {
         1 => String::new(),
         _ => format!(
             " ({} in each of {} rounds)",
-            count(asked.into()),
+            count(planned.into()),
             count(rounds)
         ),
     };
@@ -258,6 +254,7 @@ mod tests {
     use super::*;
     use crate::fixture::{CONNECTIONS, carry_over, fail, healthy};
     use plan::Stop;
+    use record::Figure;
     use record::{Connects, Grade, Kind, Run};
 
     fn found(run: &Run) -> Vec<Finding> {

@@ -45,12 +45,12 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         .map(unaccounted);
     let surplus = rounds.iter().filter_map(too_many_statuses);
     let torn = rounds.iter().filter_map(torn);
-    let twins = evidence.twin.map_or(&[][..], |twin| &twin.rounds);
-    let broken_twins = twins.iter().filter(|round| !is_conserved(round));
+    let splits = evidence.split.map_or(&[][..], |split| &split.rounds);
+    let broken_splits = splits.iter().filter(|round| !is_conserved(round));
     broken
         .chain(surplus)
         .chain(torn)
-        .chain(broken_twins.map(unaccounted_twin))
+        .chain(broken_splits.map(unaccounted_split))
         .chain(contradicted(evidence))
         .collect()
 }
@@ -84,7 +84,7 @@ fn unaccounted(round: &Round) -> Finding {
 }
 
 /// The same of a round with two generators.
-fn unaccounted_twin(round: &Round) -> Finding {
+fn unaccounted_split(round: &Round) -> Finding {
     let finding = unaccounted(round);
     Finding {
         sentence: format!("with two generators {}", finding.sentence),
@@ -264,26 +264,18 @@ fn open_differences(
     let times = pairs
         .filter(|((_, one), (_, other))| differ(one, other))
         .map(|((name, _), _)| name);
-    let visits = match (&stated.sessions, &computed.sessions) {
+    let sessions = match (&stated.sessions, &computed.sessions) {
         (None, None) => false,
         (Some(one), Some(other)) => {
-            let counts = |each: &SessionFigures| {
-                let SessionFigures {
-                    scheduled: due,
-                    opened,
-                    aborted: ended_early,
-                    skipped: forgone,
-                    ..
-                } = *each;
-                [due, opened, ended_early, forgone]
-            };
+            let counts =
+                |each: &SessionFigures| [each.scheduled, each.opened, each.aborted, each.skipped];
             counts(one) != counts(other)
                 || !alike(Some(one.per_second), Some(other.per_second))
                 || differ(&one.time_us, &other.time_us)
         }
         _ => true,
     };
-    times.chain(visits.then_some("connections")).collect()
+    times.chain(sessions.then_some("connections")).collect()
 }
 
 fn counts(summary: &Summary) -> [(&'static str, u64); 8] {

@@ -65,19 +65,19 @@ fn moved(ratio: &Ratio, least: f64) -> Moved {
 }
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let (Some(twin), Some(rounds)) = (evidence.twin, evidence.rounds) else {
+    let (Some(split), Some(rounds)) = (evidence.split, evidence.rounds) else {
         return Vec::new();
     };
-    let rate = match twin.rps(rounds) {
+    let rate = match split.rps(rounds) {
         Some(ratio) => Some(compared(&ratio)),
-        None => twin.pairs(rounds).next().map(|_| nothing()),
+        None => split.pairs(rounds).next().map(|_| nothing()),
     };
     let is_open = evidence.load.is_some_and(plan::Load::is_open);
-    let p99 = twin.latency_p99(rounds).filter(|_| is_open);
+    let p99 = split.latency_p99(rounds).filter(|_| is_open);
     let latency = p99.as_ref().and_then(quicker);
     rate.into_iter()
         .chain(latency)
-        .chain(failed(twin))
+        .chain(failed(split))
         .collect()
 }
 
@@ -143,11 +143,11 @@ fn quicker(ratio: &Ratio) -> Option<Finding> {
     })
 }
 
-fn failed(twin: &SplitGenerators) -> Option<Finding> {
-    let why = twin.failed.as_ref()?;
+fn failed(split: &SplitGenerators) -> Option<Finding> {
+    let why = split.failed.as_ref()?;
     Some(note(format!(
         "only {} could be measured with two generators: {why}; requests of the failed round are not counted",
-        number(twin.rounds.len() as u64, "round", "rounds")
+        number(split.rounds.len() as u64, "round", "rounds")
     )))
 }
 

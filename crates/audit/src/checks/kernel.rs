@@ -2,8 +2,8 @@
 
 use super::{Check, Judge, guess, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, note, number};
-use record::{Budget, Cause, Figure, Finding, KernelCounters, Round};
+use crate::builders::{SPEED, Substantiate, caveat, note, number};
+use record::{Budget, Cause, Finding, KernelCounters, Round};
 use units::percent;
 
 pub(super) const CHECK: Check = Check {
@@ -59,7 +59,7 @@ fn overflows(rounds: &[Round]) -> Option<Finding> {
         number(overflows, "connection met", "connections met")
     );
     let sentence = format!("{headline}, which delays each by a second or more");
-    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+    let finding = caveat(SPEED, headline, sentence)
         .remedy("Raise the server's listen backlog, and net.core.somaxconn")
         .evidence([
             ("listen overflows", overflows as f64),
@@ -102,7 +102,7 @@ fn stolen(rounds: &[Round]) -> Option<Finding> {
     let share = too_much(rounds, |budget| Some(budget.steal))?;
     let headline = format!("the hypervisor took {} of the CPU time", percent(share));
     let sentence = format!("{headline} for other virtual machines (steal)");
-    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+    let finding = caveat(SPEED, headline, sentence);
     Some(
         finding
             .because(Cause::CpuTaken)

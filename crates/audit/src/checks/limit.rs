@@ -7,7 +7,7 @@ use super::short::{
 };
 use super::{Check, Judge, guess, overload, threshold, waiting};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, lower_bound, note, number};
+use crate::builders::{SPEED, Substantiate, caveat, lower_bound, note, number};
 use record::{Cause, Effect, Figure, Finding, Round};
 use units::percent;
 
@@ -56,7 +56,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         (Some(generator), _) if is_not_offered(evidence) => {
             vec![not_offered(evidence, generator, server)]
         }
-        _ if evidence.counterweight() => vec![exempt(generator, server)],
+        _ if evidence.reference_server() => vec![exempt(generator, server)],
         _ if quota::of_generator(rounds).is_some() => Vec::new(), // `quota` says what held it up
         (Some(generator), Some(server)) => compare(evidence, generator, server),
         _ if !is_observed(rounds) => vec![unobserved(evidence, generator)],
@@ -142,7 +142,7 @@ fn one_cpu(cpu: u32) -> Finding {
          both together, CPU time per request is the server's alone"
     );
     let headline = format!("the load generator and the server share CPU {cpu}");
-    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+    caveat(SPEED, headline, sentence)
         .because(Cause::SharedCpus)
         .remedy("Compare servers by CPU per request, or give each side its own CPUs (taskset)")
 }
@@ -227,7 +227,7 @@ fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
         server.shown()
     );
     let headline = "the load generator and the server were both saturated";
-    caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+    caveat(SPEED, headline, sentence)
         .because(Cause::BothSaturated)
         .remedy("Compare servers by CPU per request, or load from another machine")
 }
@@ -277,7 +277,7 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
     if generator.is_some_and(|generator| generator > GENERATOR_MOST) {
         let headline = format!("the load generator was {busy} busy and may be the bottleneck");
         let sentence = format!("{headline}; the server was not observed");
-        return caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+        return caveat(SPEED, headline, sentence)
             .because(Cause::ServerUnobserved)
             .remedy(relief(evidence));
     }

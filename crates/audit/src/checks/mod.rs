@@ -1,12 +1,12 @@
 //! The validity checks, one file each.
 
 mod answers;
+mod baseline;
 mod bodies;
 mod censored;
 mod clock;
 mod connections;
 pub(crate) mod conservation;
-mod floor;
 mod generators;
 mod kernel;
 mod limit;
@@ -113,7 +113,7 @@ pub const CHECKS: &[Check] = &[
     paused::CHECK,
     offered::CHECK,
     overload::CHECK,
-    floor::CHECK,
+    baseline::CHECK,
     limit::CHECK,
     quota::CHECK,
     generators::CHECK,

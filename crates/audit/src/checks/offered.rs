@@ -2,7 +2,7 @@
 
 use super::{Check, Judge, conservation, guess, threshold};
 use crate::Evidence;
-use crate::builders::{ALL, Substantiate, caveat, number, void};
+use crate::builders::{ALL, SPEED, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
 use record::{Blame, Cause, Figure, Finding, Kind, Round, Tally};
 use units::{Rate, percent};
@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
         ),
         threshold(
             "share of requests that were skipped, over",
-            || percent(FORGONE_MOST),
+            || percent(SKIPPED_MOST),
             "as many as may fail by default",
         ),
         guess(
@@ -55,7 +55,7 @@ const MISSING_MOST: f64 = 0.001;
 /// The largest share of response time without a caveat that is not the server's.
 const SHARE_MOST: f64 = 0.05;
 /// Share of skipped requests that is tolerated: 1 %, the same as for errors.
-const FORGONE_MOST: f64 = 0.01;
+const SKIPPED_MOST: f64 = 0.01;
 /// How far chance may lead a number away from its mean, in standard deviations: once in two million rounds it leads
 /// further.
 const DEVIATIONS: f64 = 5.0;
@@ -80,8 +80,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let missing = missing(&rounds);
     let late = tally.and_then(late);
     let queued = tally.and_then(|tally| queued(tally, connections));
-    let forgone = tally.and_then(forgone);
-    [wrong, missing, given_up, forgone, late, queued]
+    let skipped = tally.and_then(skipped);
+    [wrong, missing, given_up, skipped, late, queued]
         .into_iter()
         .flatten()
         .collect()
@@ -90,8 +90,8 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 /// A round whose schedule was not the one that the plan has, or that sent what was not in it.
 fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Option<Finding> {
     let sent = round.sent_total.measure;
-    let (due, of) = match (stop, visits(&round.tally)) {
-        (Stop::Duration(_), Some(visits)) => (visits.scheduled, "connection"),
+    let (due, of) = match (stop, sessions(&round.tally)) {
+        (Stop::Duration(_), Some(sessions)) => (sessions.scheduled, "connection"),
         _ => (round.tally.scheduled, "request"),
     };
     let wanted = match stop {
@@ -123,7 +123,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
 }
 
 /// The connections, where those arrive.
-fn visits(tally: &Tally) -> Option<&record::Sessions> {
+fn sessions(tally: &Tally) -> Option<&record::Sessions> {
     tally.open.as_ref()?.sessions.as_ref()
 }
 
@@ -146,7 +146,7 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
             number(due, "scheduled request", "scheduled requests")
         );
         let headline = "the load generator could not offer the rate";
-        void(&[Figure::Rps, Figure::Latency], headline, sentence)
+        void(SPEED, headline, sentence)
             .because(Cause::GeneratorLate)
             .remedy("Lower the rate, give more --threads, or load from another machine")
             .evidence([("due", due as f64), ("never sent by us", ours as f64)])
@@ -154,16 +154,16 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
 }
 
 /// Connections that ended before all their requests were scheduled, so that fewer were offered.
-fn forgone(tally: &Tally) -> Option<Finding> {
-    let visits = visits(tally)?;
+fn skipped(tally: &Tally) -> Option<Finding> {
+    let sessions = sessions(tally)?;
     let share =
-        visits.skipped as f64 / tally.scheduled.saturating_add(visits.skipped).max(1) as f64;
-    (share > FORGONE_MOST).then(|| {
+        sessions.skipped as f64 / tally.scheduled.saturating_add(sessions.skipped).max(1) as f64;
+    (share > SKIPPED_MOST).then(|| {
         let skipped = percent(share);
         let sentence = format!(
             "{skipped} of the requests were skipped, because {} of {} ended early",
-            units::count(visits.aborted),
-            number(visits.scheduled, "connection", "connections"),
+            units::count(sessions.aborted),
+            number(sessions.scheduled, "connection", "connections"),
         );
         let headline = format!("{skipped} of the requests were skipped");
         caveat(&[Figure::Rps], headline, sentence)
@@ -172,8 +172,8 @@ fn forgone(tally: &Tally) -> Option<Finding> {
             "Look at the error table, and give --requests-per-connection within the server's limit",
         )
         .evidence([
-            ("ended early", visits.aborted as f64),
-            ("never due", visits.skipped as f64),
+            ("ended early", sessions.aborted as f64),
+            ("never due", sessions.skipped as f64),
         ])
     })
 }
@@ -182,19 +182,19 @@ fn forgone(tally: &Tally) -> Option<Finding> {
 fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     let due = round.tally.scheduled;
     match stop {
-        Stop::Requests(asked) if due < asked => {
+        Stop::Requests(planned) if due < planned => {
             let headline = format!("round {} was aborted", u64::from(round.index) + 1);
             let sentence = format!(
                 "{headline} after {} of {} requests, because the server no longer responded",
                 units::count(due),
-                units::count(asked)
+                units::count(planned)
             );
-            let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+            let finding = caveat(SPEED, headline, sentence);
             Some(
                 finding
                     .because(Cause::Errors)
                     .remedy("Check whether the server still runs, and its log")
-                    .evidence([("due", due as f64), ("asked for", asked as f64)]),
+                    .evidence([("due", due as f64), ("asked for", planned as f64)]),
             )
         }
         _ => None,
@@ -345,7 +345,7 @@ mod tests {
 
     /// A thousand connections a second, each of one exchange, of which the first round's so many ended early and so many
     /// exchanges more were to be asked.
-    fn of_visits(ended_early: u64, forgone: u64) -> Run {
+    fn of_visits(ended_early: u64, skipped: u64) -> Run {
         let mut run = open_loop();
         let Load::Open { of, .. } = &mut run.points[0].level.load else {
             panic!("it is an open loop")
@@ -358,13 +358,13 @@ mod tests {
                 ..record::Sessions::default()
             });
         }
-        let visits = |run: &mut Run, change: &dyn Fn(&mut record::Sessions)| {
+        let sessions = |run: &mut Run, change: &dyn Fn(&mut record::Sessions)| {
             let tally = &mut run.points[0].rounds[0].tally;
             change(tally.open.as_mut().unwrap().sessions.as_mut().unwrap());
         };
-        visits(&mut run, &|visits| {
-            visits.aborted = ended_early;
-            visits.skipped = forgone;
+        sessions(&mut run, &|sessions| {
+            sessions.aborted = ended_early;
+            sessions.skipped = skipped;
         });
         run
     }

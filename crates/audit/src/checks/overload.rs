@@ -4,7 +4,7 @@ use super::offered::share;
 use super::short::{Short, short};
 use super::{Check, Judge, guess, paused, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, number, void};
+use crate::builders::{SPEED, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
 use record::{Blame, Cause, Figure, Finding, Kind, Round, Summary, Tally};
 use units::percent;
@@ -153,7 +153,7 @@ pub(super) fn late_stall(evidence: &Evidence<'_>) -> Option<Finding> {
         units::rate(found.rates.sustained),
         found.how
     );
-    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+    let finding = caveat(SPEED, headline, sentence);
     is_servers.then(|| {
         finding
             .because(Cause::Stall)
@@ -278,17 +278,17 @@ fn is_for_connections(evidence: &Evidence<'_>, connections: u32) -> bool {
 
 /// What arrived in the windows: connections or exchanges.
 fn arrived(tally: &Tally) -> u64 {
-    let visits = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
-    visits.map_or(tally.scheduled, |visits| visits.scheduled)
+    let sessions = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
+    sessions.map_or(tally.scheduled, |sessions| sessions.scheduled)
 }
 
 /// Exchanges that an arrival stood for, of `each` that it might have: a connection that ended early for fewer.
 fn brought(tally: &Tally, each: u64) -> f64 {
-    let visits = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
-    let forgone = visits.map_or(0.0, |visits| {
-        visits.skipped as f64 / visits.scheduled.max(1) as f64
+    let sessions = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
+    let skipped = sessions.map_or(0.0, |sessions| {
+        sessions.skipped as f64 / sessions.scheduled.max(1) as f64
     });
-    (each as f64 - forgone).max(1.0)
+    (each as f64 - skipped).max(1.0)
 }
 
 /// The share of what arrived that was never sent because no connection was free for it.
@@ -428,7 +428,7 @@ mod tests {
     }
 
     /// The same where those thousand a second are of 100 connections, of which some ended early.
-    fn of_visits(sustained: u64, growth: u64, forgone: u64) -> Run {
+    fn of_visits(sustained: u64, growth: u64, skipped: u64) -> Run {
         let mut run = run(sustained, growth);
         run.points[0].level.load = Load::Open {
             rate: units::Rate::per_second(100),
@@ -441,7 +441,7 @@ mod tests {
         for round in &mut run.points[0].rounds {
             round.tally.open.as_mut().unwrap().sessions = Some(record::Sessions {
                 scheduled: 100,
-                skipped: forgone,
+                skipped: skipped,
                 ..record::Sessions::default()
             });
         }
@@ -451,14 +451,14 @@ mod tests {
     #[test]
     fn connections_offer_what_they_live_to_ask_and_share_the_growth() {
         // 800 of 1000: a quarter of a second for each second, over ten requests.
-        for (sustained, growth, forgone, findings) in [
+        for (sustained, growth, skipped, findings) in [
             (800, 12, 0, 0),
             (800, 13, 0, 1),
             (800, 13, 200, 0),
             (990, 100, 0, 0),
         ] {
-            let found = found(&mut of_visits(sustained, growth, forgone));
-            assert_eq!(found.len(), findings, "{growth} {forgone}: {found:?}");
+            let found = found(&mut of_visits(sustained, growth, skipped));
+            assert_eq!(found.len(), findings, "{growth} {skipped}: {found:?}");
         }
         let found = found(&mut of_visits(800, 25, 0));
         assert!(

@@ -2,7 +2,7 @@
 
 use super::{Check, Judge, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, number, void};
+use crate::builders::{SPEED, Substantiate, caveat, number, void};
 use plan::Load;
 use record::{Cause, Effect, Figure, Finding, Paused, Quota, Round};
 use units::{Nanos, count, percent, span};
@@ -83,7 +83,7 @@ fn finding(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> Fi
     let finding = if is_open && share > PAUSED_MOST {
         void(&[Figure::Latency], headline, sentence).and(Effect::Caveat, &[Figure::Rps])
     } else {
-        caveat(&[Figure::Rps, Figure::Latency], headline, sentence)
+        caveat(SPEED, headline, sentence)
     };
     finding.evidence([
         ("pauses", all.count as f64),

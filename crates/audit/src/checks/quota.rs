@@ -2,7 +2,7 @@
 
 use super::{Check, Judge, guess};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, note};
+use crate::builders::{SPEED, Substantiate, caveat, note};
 use record::{Cause, Figure, Finding, Quota, Round};
 use units::{Nanos, count, span};
 
@@ -141,14 +141,8 @@ fn of_weigh(found: &Throttled, shared: bool) -> Finding {
         false => ("weigh's", "it"),
     };
     let (touched, follows): (&[Figure], &str) = match (found.is_long(), shared) {
-        (true, true) => (
-            &[Figure::Rps, Figure::Latency],
-            "requests/s is what both can do within it",
-        ),
-        (true, false) => (
-            &[Figure::Rps, Figure::Latency],
-            "the quota limited the load, not the server",
-        ),
+        (true, true) => (SPEED, "requests/s is what both can do within it"),
+        (true, false) => (SPEED, "the quota limited the load, not the server"),
         (false, _) => (&[Figure::Latency], "latency includes these waits"),
     };
     let sentence = format!("{whose} {} {}: {follows}", found.name(), found.extent(whom));

@@ -84,7 +84,7 @@ fn stopped(evidence: &Evidence<'_>) -> Cause {
 
 fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
     let partial = rounds.iter().filter(|round| round.partial).count();
-    let asked = evidence
+    let planned = evidence
         .plan()
         .map_or(rounds.len(), |plan| plan.rounds as usize);
     let complete = rounds.len() - partial;
@@ -98,7 +98,7 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
             units::count(partial as u64)
         ),
     };
-    let rounds = number(asked as u64, "round", "rounds");
+    let rounds = number(planned as u64, "round", "rounds");
     let headline = format!(
         "stopped early: {} of {rounds} complete",
         units::count(complete as u64)
@@ -112,7 +112,7 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
             .evidence([
                 ("complete rounds", complete as f64),
                 ("partial rounds", partial as f64),
-                ("rounds asked for", asked as f64),
+                ("rounds asked for", planned as f64),
             ]),
     )
 }

@@ -2,8 +2,8 @@
 
 use super::{Check, Judge, threshold};
 use crate::Evidence;
-use crate::builders::{Substantiate, caveat, number};
-use record::{Cause, Figure, Finding};
+use crate::builders::{SPEED, Substantiate, caveat, number};
+use record::{Cause, Finding};
 
 pub(super) const CHECK: Check = Check {
     name: "strays",
@@ -29,7 +29,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
         "{headline}, which ended {}",
         number(strays, "connection", "connections")
     );
-    let finding = caveat(&[Figure::Rps, Figure::Latency], headline, sentence);
+    let finding = caveat(SPEED, headline, sentence);
     (strays > 0).then(|| finding.evidence([("connections ended", strays as f64)]))
 }
 

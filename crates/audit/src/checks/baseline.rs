@@ -30,15 +30,15 @@ const CLEAR_FROM: f64 = 2.0;
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_open = evidence.load.is_some_and(plan::Load::is_open);
-    if !is_open || evidence.counterweight() {
+    if !is_open || evidence.reference_server() {
         return None;
     }
-    match (evidence.floor, &evidence.summary) {
-        (Some(floor), _) if floor.response_us.p50.is_none() => Some(note(
+    match (evidence.baseline, &evidence.summary) {
+        (Some(baseline), _) if baseline.response_us.p50.is_none() => Some(note(
             "the baseline is unknown: in the self-test generator and reference server together could not keep up with \
              the rate",
         )),
-        (Some(floor), Some(summary)) => near(floor, &summary.latency_us),
+        (Some(baseline), Some(summary)) => near(baseline, &summary.latency_us),
         (Some(_), None) => None,
         (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => None,
         (None, _) => Some(note(
@@ -51,20 +51,24 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
 struct Near {
     p: Percentile,
     latency: f64,
-    floor: f64,
+    baseline: f64,
 }
 
-fn near(floor: &Baseline, latency: &Latency) -> Option<Finding> {
+fn near(baseline: &Baseline, latency: &Latency) -> Option<Finding> {
     let pairs = [
-        (Percentile::P50, floor.response_us.p50),
-        (Percentile::P99, floor.response_us.p99),
+        (Percentile::P50, baseline.response_us.p50),
+        (Percentile::P99, baseline.response_us.p99),
     ];
     let near: Vec<Near> = pairs
         .into_iter()
         .filter(|(p, _)| !latency.is_at_least(Statistic::At(*p)))
-        .filter_map(|(p, floor)| {
-            let (latency, floor) = (latency.at(p)?, floor?);
-            (latency < CLEAR_FROM * floor).then_some(Near { p, latency, floor })
+        .filter_map(|(p, baseline)| {
+            let (latency, baseline) = (latency.at(p)?, baseline?);
+            (latency < CLEAR_FROM * baseline).then_some(Near {
+                p,
+                latency,
+                baseline,
+            })
         })
         .collect();
     (!near.is_empty()).then(|| finding(&near))
@@ -73,13 +77,13 @@ fn near(floor: &Baseline, latency: &Latency) -> Option<Finding> {
 fn finding(near: &[Near]) -> Finding {
     let each = |near: &Near| format!("{} ({})", near.p, micros(near.latency));
     let names: Vec<String> = near.iter().map(each).collect();
-    let floors: Vec<String> = near.iter().map(|near| micros(near.floor)).collect();
+    let baselines: Vec<String> = near.iter().map(|near| micros(near.baseline)).collect();
     let is = if near.len() == 1 { "is" } else { "are" };
     let headline = format!("{} {is} near weigh's own baseline", list(&names));
     let sentence = format!(
         "{headline} ({}): less than half of it can be the server's, and smaller differences than the baseline are the \
          generator's",
-        list(&floors),
+        list(&baselines),
     );
     let remedy =
         "Compare such servers by CPU time per request, or request something that takes more work";
@@ -87,7 +91,7 @@ fn finding(near: &[Near]) -> Finding {
     for each in near {
         let name = |what| format!("{what} {}, us", each.p);
         found.evidence.push((name("response time"), each.latency));
-        found.evidence.push((name("floor"), each.floor));
+        found.evidence.push((name("floor"), each.baseline));
     }
     found
 }
@@ -105,14 +109,14 @@ mod tests {
     /// The open loop (p50 150 us, p99 199 us) over a floor with these percentiles.
     fn run(p50: f64, p99: f64) -> Run {
         let mut run = open_loop();
-        floor(&mut run).response_us = BaselineTimes {
+        baseline(&mut run).response_us = BaselineTimes {
             p50: Some(p50),
             p99: Some(p99),
         };
         run
     }
 
-    fn floor(run: &mut Run) -> &mut Baseline {
+    fn baseline(run: &mut Run) -> &mut Baseline {
         run.points[0].baseline.as_mut().unwrap()
     }
 
@@ -176,7 +180,7 @@ mod tests {
     fn an_unknown_floor_is_a_note_and_a_closed_loop_has_none() {
         let mut run = run(10.0, 20.0);
         assert_eq!(found(&run), []);
-        floor(&mut run).response_us = BaselineTimes::default();
+        baseline(&mut run).response_us = BaselineTimes::default();
         assert_eq!(found(&run)[0].grade(), Grade::Note);
         run.points[0].baseline = None;
         let said = found(&run);
