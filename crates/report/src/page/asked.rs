@@ -134,7 +134,7 @@ pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     let rounds = number(asked as u64, "round", "rounds");
     let complete = units::count(complete as u64);
     let partial = Item::wrong(format!("PARTIAL, {why}: {complete} of {rounds}{tail}"));
-    let aborted = run.aborted.as_deref().map(|why| Item::plain(why));
+    let aborted = run.aborted.as_deref().map(Item::plain);
     Some(std::iter::once(partial).chain(aborted).collect())
 }
 
