@@ -91,20 +91,25 @@ fn none_held(run: &Run) -> Option<String> {
 /// A round in which everything failed, so that a server that died in the last round does not hide behind the others; not
 /// where any number of errors is allowed, and not in a search, whose highest rates may fail.
 fn dead_round(run: &Run) -> Option<String> {
-    let mut required = run.plan.required().into_iter();
-    if run.plan.is_search() || !required.any(|each| each.limits_error_share()) {
-        return None;
-    }
+    let required = run.plan.required();
+    let is_allowed = |failed: u64| {
+        required
+            .iter()
+            .all(|each| each.allows_errors(failed, failed))
+    };
     run.points.iter().find_map(|point| {
         let is_dead =
             |round: &&Round| !round.partial && round.tally.ok == 0 && round.tally.errors() > 0;
         let dead = point.rounds.iter().find(is_dead)?;
-        Some(format!(
-            "{}nothing ended ok in round {}: {} requests failed",
-            at(run, point),
-            dead.index + 1,
-            count(dead.tally.errors())
-        ))
+        let failed = dead.tally.errors();
+        (!run.plan.is_search() && !is_allowed(failed)).then(|| {
+            format!(
+                "{}nothing ended ok in round {}: {} requests failed",
+                at(run, point),
+                dead.index + 1,
+                count(failed)
+            )
+        })
     })
 }
 
@@ -133,7 +138,7 @@ mod tests {
     use super::*;
     use crate::conclude;
     use crate::fixture::{fail, healthy};
-    use plan::Tolerance;
+    use plan::Requirement;
     use record::Kind;
 
     /// What is said of `run` when it is summarised and judged as it stands.
@@ -175,14 +180,14 @@ mod tests {
             (status, &*why),
             (Exit::NO, "nothing ended ok in round 5: 1 requests failed")
         );
-        run.plan.tolerance = Tolerance::Share(1.0);
+        run.plan.max_errors = Requirement::at_most_errors("100%").unwrap();
         assert_eq!(said(run, false).0, Exit::YES);
     }
 
     #[test]
     fn nothing_that_ended_ok_is_no_success_whatever_is_allowed() {
         let mut run = record::example::all_404();
-        run.plan.tolerance = Tolerance::Share(1.0);
+        run.plan.max_errors = Requirement::at_most_errors("100%").unwrap();
         let (status, why) = said(run.clone(), false);
         assert_eq!(status, Exit::NO);
         assert!(why.starts_with("nothing ended ok: "), "{why}");
@@ -208,7 +213,7 @@ mod tests {
         assert!(why.starts_with("interrupted; "), "{why}");
         run.interrupted = false;
         assert_eq!(said(run.clone(), true).0, Exit::NO);
-        run.plan.tolerance = Tolerance::Share(0.5);
+        run.plan.max_errors = Requirement::at_most_errors("50%").unwrap();
         let (status, why) = said(run.clone(), true);
         assert_eq!(status, Exit::NO);
         assert!(why.starts_with("reliable is not met: "), "{why}");
@@ -289,12 +294,12 @@ mod tests {
         assert_eq!(said(sweep(bound), true).0, Exit::YES);
         let mut void = healthy();
         void.points[0].rounds[0].suspended = units::Nanos::from_secs(1);
-        void.plan.tolerance = Tolerance::Share(0.5);
+        void.plan.max_errors = Requirement::at_most_errors("50%").unwrap();
         let (status, why) = said(void.clone(), true);
         assert_eq!(status, Exit::NO);
         let (head, sentence) = why.split_once(": ").unwrap();
         let mut both = sweep(void);
-        both.plan.tolerance = Tolerance::Share(0.5);
+        both.plan.max_errors = Requirement::at_most_errors("50%").unwrap();
         assert_eq!(
             said(both, true),
             (status, format!("{head}: at 7 connections, {sentence}"))

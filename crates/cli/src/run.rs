@@ -178,7 +178,7 @@ fn show_exchange(plan: Plan) -> Result<Exit> {
     }
     output::print(&text)?;
     Ok(match (&shown.fault, &shown.unexpected) {
-        _ if !plan.tolerance.exceeded(1, 1) => Exit::YES,
+        _ if plan.max_errors.allows_errors(1, 1) => Exit::YES,
         (Some(fault), _) => Exit::no(format!("the response is not as expected: {fault}")),
         (None, Some(other)) => Exit::no(format!("the response is not as expected: {other}")),
         (None, None) => Exit::YES,

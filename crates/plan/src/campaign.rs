@@ -1,17 +1,14 @@
 //! The plan itself.
 
-use crate::requirement::{Requirement, at_most_errors};
 use crate::secrets::{Secrets, WITHHELD};
 use crate::settings::Choice;
 use crate::{
-    Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Stop, Sweep,
-    Target, Timeouts,
+    Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Requirement,
+    Stop, Sweep, Target, Timeouts,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 use units::{Nanos, Percentile};
 
 /// One campaign, complete: everything that is asked of the generator, and of whom.
@@ -43,24 +40,25 @@ pub struct Plan {
     /// Whether each generator thread is held on one CPU of its own.
     pub pin: bool,
     /// By which of the kernel's interfaces generator threads talk to it; epoll where nothing is said.
-    #[serde(default, skip_serializing_if = "RingKind::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ring: RingKind,
     /// How a generator thread waits; auto where nothing is said.
-    #[serde(default, skip_serializing_if = "Spin::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub spin: Spin,
     /// Whether each round is measured once more with the load split over two generator processes, to see whether one was
     /// the limit.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub two_generators: bool,
     /// What a right response is.
     pub expect: Expect,
     /// Whether the load is sent even if the probe does not get an expected response.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub keep_going: bool,
-    /// How many faults are tolerated before the exit status says so.
-    pub tolerance: Tolerance,
+    /// How many errors are allowed where no requirement says so.
+    #[serde(rename = "tolerance")]
+    pub max_errors: Requirement,
     /// Whether a figure that a finding makes invalid has an exit status of its own.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub strict: bool,
     /// What else the result must be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,9 +89,9 @@ pub struct Plan {
     pub observe: Option<Observe>,
 }
 
-/// Whether there is nothing to write down: records of what was not asked for need not name it.
-fn is_false(flag: &bool) -> bool {
-    !flag
+/// Returns whether a setting has its default, which records need not name.
+pub(crate) fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+    *setting == T::default()
 }
 
 /// The percentiles of a plan that names none.
@@ -131,13 +129,6 @@ impl Choice for RingKind {
     ];
 }
 
-impl RingKind {
-    /// Whether it is the one that records need not name.
-    fn is_default(&self) -> bool {
-        *self == RingKind::default()
-    }
-}
-
 /// How a generator thread waits: asleep, from which it wakes late, or awake, which costs a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -172,60 +163,6 @@ impl Choice for Spin {
     ];
 }
 
-impl Spin {
-    /// Whether it is the one that records need not name.
-    fn is_default(&self) -> bool {
-        *self == Spin::default()
-    }
-}
-
-/// How many faults are tolerated.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Tolerance {
-    /// At most this share of the exchanges, 0 to 1.
-    Share(f64),
-    /// At most this many exchanges.
-    Count(u64),
-}
-
-impl Tolerance {
-    /// Whether `errors` of `requests` exchanges are more than is tolerated.
-    pub fn exceeded(self, errors: u64, requests: u64) -> bool {
-        match self {
-            // 29 % of 100 is 28.999999999999996 in binary.
-            Tolerance::Share(share) => errors as f64 > share * requests as f64 * (1.0 + 1e-12),
-            Tolerance::Count(count) => errors > count,
-        }
-    }
-}
-
-impl FromStr for Tolerance {
-    type Err = String;
-
-    /// Reads a share such as `0.5%`, or a number such as `1k`.
-    fn from_str(text: &str) -> Result<Tolerance, String> {
-        let read = match text.strip_suffix('%') {
-            Some(percent) => percent.parse::<f64>().ok().and_then(|percent| {
-                let is_share = (0.0..=100.0).contains(&percent);
-                is_share.then_some(Tolerance::Share(percent / 100.0))
-            }),
-            None => units::parse_count(text).ok().map(Tolerance::Count),
-        };
-        read.ok_or_else(|| format!("`{text}` is neither a share nor a number; write 0.5% or 100"))
-    }
-}
-
-impl fmt::Display for Tolerance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // Rounded to what anybody writes, so that 0.07 is 7 % and not 7.000000000000001 %.
-            Tolerance::Share(share) => write!(f, "{} %", (share * 1e6).round() / 1e4),
-            Tolerance::Count(count) => f.write_str(&units::count(*count)),
-        }
-    }
-}
-
 /// A server that is started before the load and stopped after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCommand {
@@ -238,32 +175,10 @@ pub struct ServerCommand {
     pub counterweight: bool,
 }
 
-/// More connections than requests: what is to be said of it before the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IdleConnections {
-    /// Points where it is so.
-    pub points: usize,
-    /// All points.
-    pub of: usize,
-    /// The most connections asked for.
-    pub asked: u32,
-    /// As many as will be opened there.
-    pub opened: u32,
-}
-
-impl fmt::Display for IdleConnections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (asked, opened) = (self.asked.into(), self.opened.into());
-        if self.of > 1 {
-            write!(f, "at {} of {} points, ", self.points, self.of)?;
-        }
-        write!(
-            f,
-            "--connections {} is more than a round has requests for: only {} will be opened; raise --requests to load \
-             the server with all of them",
-            units::count(asked),
-            units::count(opened),
-        )
+impl Default for Plan {
+    /// The plan of [`Plan::example`] for port 80 of this machine.
+    fn default() -> Plan {
+        Plan::example(([127, 0, 0, 1], 80).into())
     }
 }
 
@@ -305,7 +220,7 @@ impl Plan {
             two_generators: false,
             expect: Expect::default(),
             keep_going: false,
-            tolerance: Tolerance::Share(0.01),
+            max_errors: Requirement::at_most_errors("1%").expect("a share"),
             strict: false,
             requirements: Vec::new(),
             abort_if: Vec::new(),
@@ -319,11 +234,11 @@ impl Plan {
         }
     }
 
-    /// Everything that the result must be: `requirements`, with what `strict` and `tolerance` stand for. A requirement on
-    /// errors replaces the tolerance, and so do the conditions of a search.
+    /// Returns everything that the result must be: `requirements`, with what `strict` stands for, and `max_errors` unless
+    /// another requirement limits errors, or the conditions of a search do.
     pub fn required(&self) -> Vec<Requirement> {
         let is_given = self.requirements.iter().any(Requirement::limits_errors);
-        let errors = (!is_given && !self.is_search()).then(|| at_most_errors(self.tolerance));
+        let errors = (!is_given && !self.is_search()).then(|| self.max_errors.clone());
         let is_strict = self.strict && !self.requirements.contains(&Requirement::Reliable);
         let strict = is_strict.then_some(Requirement::Reliable);
         let listed = self.requirements.iter().cloned();
@@ -376,23 +291,25 @@ impl Plan {
         }
     }
 
-    /// Connections that are asked for and will never be opened, because a round has fewer requests; none where every
-    /// round can open what it is asked to. (An open loop asks for at most so many, and is content with fewer.)
-    pub fn idle_connections(&self) -> Option<IdleConnections> {
+    /// Says that connections will never be opened, because a round has fewer requests; none where every round can open as
+    /// many as are asked for. (An open loop asks for at most so many, and is content with fewer.)
+    pub fn idle_connections(&self) -> Option<String> {
         let levels = self.levels();
-        let at = levels.iter().filter_map(|level| {
-            let plan = self.at(level);
-            let (asked, opened) = (plan.load.connections(), plan.connections());
-            (asked > opened && !plan.load.is_open()).then_some((asked, opened))
-        });
-        let at: Vec<(u32, u32)> = at.collect();
+        let at = levels.iter().map(|level| self.at(level));
+        let at = at.filter(|plan| !plan.load.is_open());
+        let at = at.map(|plan| (plan.load.connections(), plan.connections()));
+        let at: Vec<(u32, u32)> = at.filter(|(asked, opened)| asked > opened).collect();
         let (asked, opened) = at.iter().copied().max()?;
-        Some(IdleConnections {
-            points: at.len(),
-            of: levels.len(),
-            asked,
-            opened,
-        })
+        let place = match levels.len() {
+            1 => String::new(),
+            all => format!("at {} of {all} points, ", at.len()),
+        };
+        Some(format!(
+            "{place}--connections {} is more than a round has requests for: only {} will be opened; raise --requests to \
+             load the server with all of them",
+            units::count(asked.into()),
+            units::count(opened.into()),
+        ))
     }
 
     /// The same load for two generator processes, of as many threads each: the threads of both are those of this plan.
@@ -407,19 +324,5 @@ impl Plan {
     /// Threads that really run: never more than connections.
     pub fn threads(&self) -> u32 {
         self.threads.min(self.connections()).max(1)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tolerances_are_shares_or_numbers() {
-        assert_eq!("0.5%".parse(), Ok(Tolerance::Share(0.005)));
-        assert_eq!("1k".parse(), Ok(Tolerance::Count(1000)));
-        for wrong in ["%", "101%", "-1%", "x", "NaN%"] {
-            assert!(wrong.parse::<Tolerance>().is_err(), "{wrong}");
-        }
     }
 }

@@ -50,7 +50,7 @@ pub trait Environment {
 }
 
 /// What is measured where nothing is said.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Habits {
     /// Whether settings may have several values, and some must.
     pub is_sweep: bool,
@@ -80,7 +80,7 @@ impl Habits {
 }
 
 /// A plan in the making.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "a field is what the setting of its name says")]
 pub struct Draft {
     /// What is in its place already.
@@ -117,30 +117,9 @@ impl Draft {
     /// A draft in which nothing is said but the defaults.
     pub fn new(habits: Habits) -> Draft {
         let mut draft = Draft {
-            plan: Plan::example(SocketAddr::from(([127, 0, 0, 1], 80))),
             habits,
-            urls: Vec::new(),
-            requests_file: None,
-            resolve: Vec::new(),
-            unix: None,
             request: Request::get("/"),
-            method: None,
-            headers: Vec::new(),
-            body: None,
-            user: None,
-            cookie: None,
-            axes: Vec::new(),
-            arriving: None,
-            arrivals: Arrivals::Poisson,
-            stop: None,
-            rounds: None,
-            warmup: None,
-            connect: None,
-            seed: None,
-            command: Vec::new(),
-            ready_within: Nanos::ZERO,
-            expect: Vec::new(),
-            sweep: Sweep::default(),
+            ..Draft::default()
         };
         for row in settings().filter(|row| !row.default.is_empty()) {
             (row.parse)(&mut draft, row.default).expect("a default that is a value");

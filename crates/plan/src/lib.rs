@@ -19,7 +19,6 @@
 
 mod campaign;
 mod check;
-mod condition;
 mod draft;
 mod expect;
 pub mod line;
@@ -36,15 +35,14 @@ mod target;
 pub mod template;
 pub mod url;
 
-pub use campaign::{IdleConnections, Plan, RingKind, ServerCommand, Spin, Tolerance};
+pub use campaign::{Plan, RingKind, ServerCommand, Spin};
 pub use check::PlanError;
-pub use condition::{Condition, ConditionError, Conditions};
 pub use draft::{Draft, Environment, Habits};
 pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arrivals, Arriving, Load, Stop};
 pub use observe::{Observe, ObserveError};
 pub use pacing::{Pacing, Stretch};
-pub use requirement::{Bound, Comparison, Operator, Requirement, RequirementError};
+pub use requirement::{Bound, Comparison, Conditions, Operator, Requirement, RequirementError};
 pub use settings::{
     Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,
 };

@@ -23,7 +23,7 @@ pub enum Load {
         /// Arrivals a second, over all threads.
         rate: Rate,
         /// What arrives; exchanges where nothing is said.
-        #[serde(default, skip_serializing_if = "Arriving::is_default")]
+        #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
         of: Arriving,
         /// By which law they are due.
         arrivals: Arrivals,
@@ -94,18 +94,14 @@ impl Arriving {
             Arriving::Connections => "--connection-rate",
         }
     }
-
-    /// Whether it is the one that records need not name.
-    fn is_default(&self) -> bool {
-        *self == Arriving::default()
-    }
 }
 
 /// By which law the arrivals of an open loop are due; each is a file in `pacing/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At random: gaps are exponential and independent, as of many users who know nothing of each other.
+    /// At random: gaps are exponential and independent, as of many independent users.
+    #[default]
     Poisson,
     /// Evenly spaced.
     Constant,

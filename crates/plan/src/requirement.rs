@@ -3,7 +3,6 @@
 //! Here is the grammar alone. Which figures exist, and what they are, is known where they are computed: so a bound keeps
 //! its text, and is read in the figure's unit (`2m` is two minutes of a latency and two million of a rate).
 
-use crate::Tolerance;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -51,12 +50,21 @@ pub enum Operator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound(String);
 
-/// Why a text is no requirement.
+/// Requirements that must all hold at a rate, for which a search looks: percentiles of latency under a time, and errors
+/// under a share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions(pub Vec<Requirement>);
+
+/// Why a text is no requirement, or none of those that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is not a requirement; write such as p99<20ms, errors<0.1%, rps>10k or reliable, several with commas"
-)]
-pub struct RequirementError(String);
+#[error("`{text}` is not a {kind}, several with commas")]
+pub struct RequirementError {
+    text: String,
+    kind: &'static str,
+}
+
+const REQUIREMENT: &str = "requirement; write such as p99<20ms, errors<0.1%, rps>10k or reliable";
+const CONDITION: &str = "condition; write such as p99<10ms, max<1s or errors<1%";
 
 impl Comparison {
     /// Whether it is about the number of all errors.
@@ -144,32 +152,62 @@ impl Bound {
 }
 
 impl Requirement {
-    /// Whether it limits all errors, of whatever kind.
+    /// Returns the requirement that at most `bound` requests fail: a share such as `0.5%`, or a number such as `1k`.
+    ///
+    /// # Errors
+    /// The sentence that says how to write it.
+    pub fn at_most_errors(bound: &str) -> Result<Requirement, String> {
+        let bound = Bound(bound.to_owned());
+        let is_count = units::parse_count(&bound.0).is_ok();
+        if bound.share().is_none() && !is_count {
+            let remedy = "is neither a share nor a number; write 0.5% or 100";
+            return Err(format!("`{bound}` {remedy}"));
+        }
+        Ok(Requirement::Figure(Comparison {
+            figure: "errors".into(),
+            operator: Operator::AtMost,
+            bound,
+        }))
+    }
+
+    /// Returns whether it limits all errors, of whatever kind.
     pub fn limits_errors(&self) -> bool {
-        matches!(self, Requirement::Figure(compared) if compared.counts_errors() || ["errors.share", "error_share", "error_rate"].contains(&compared.figure.as_str()))
+        let shares = ["errors.share", "error_share", "error_rate"];
+        matches!(self, Requirement::Figure(compared) if compared.counts_errors() || shares.contains(&compared.figure.as_str()))
     }
 
-    /// Whether it limits all errors to a share of the requests that is not the whole.
-    pub fn limits_error_share(&self) -> bool {
+    /// Returns whether it allows `errors` of `requests` to fail; true where it is about something else.
+    pub fn allows_errors(&self, errors: u64, requests: u64) -> bool {
         let Requirement::Figure(compared) = self else {
-            return false;
+            return true;
         };
-        self.limits_errors() && compared.bound.share().is_some_and(|share| share < 1.0)
+        let share = compared.bound.share();
+        // 29 % of 100 is 28.999999999999996 in binary.
+        let share = share.map(|share| share * requests as f64 * (1.0 + 1e-12));
+        let most = share.or(compared.bound.number()).unwrap_or_default();
+        !self.limits_errors() || compared.operator.holds(errors as f64, most)
     }
-}
 
-/// What a number of tolerated errors requires.
-pub(crate) fn at_most_errors(tolerance: Tolerance) -> Requirement {
-    let bound = match tolerance {
-        // Rounded to what anybody writes: 0.07 is 7.000000000000001 % in binary.
-        Tolerance::Share(share) => format!("{}%", (share * 1e12).round() / 1e10),
-        Tolerance::Count(count) => count.to_string(),
-    };
-    Requirement::Figure(Comparison {
-        figure: "errors".into(),
-        operator: Operator::AtMost,
-        bound: Bound(bound),
-    })
+    /// Returns the quantile of latency, 0 to 1, that must lie under a time, with that time.
+    pub fn latency_below(&self) -> Option<(f64, Nanos)> {
+        let compared = self.below()?;
+        let time = compared.bound.time()?;
+        quantile(&compared.figure).zip((time > Nanos::ZERO).then_some(time))
+    }
+
+    /// Returns the share of errors under which a rate must stay.
+    pub fn errors_below(&self) -> Option<f64> {
+        let compared = self.below()?;
+        let share = compared.bound.share().filter(|share| *share > 0.0);
+        share.filter(|_| compared.figure == "errors")
+    }
+
+    fn below(&self) -> Option<&Comparison> {
+        match self {
+            Requirement::Figure(compared) if compared.operator == Operator::Below => Some(compared),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for Requirement {
@@ -182,7 +220,39 @@ impl FromStr for Requirement {
             return Ok(Requirement::Reliable);
         }
         let compared = comparison(&bare).map(Requirement::Figure);
-        compared.ok_or_else(|| RequirementError(text.trim().to_owned()))
+        compared.ok_or_else(|| RequirementError {
+            text: text.trim().to_owned(),
+            kind: REQUIREMENT,
+        })
+    }
+}
+
+impl FromStr for Conditions {
+    type Err = RequirementError;
+
+    fn from_str(text: &str) -> Result<Conditions, RequirementError> {
+        let condition = |text: &str| {
+            let read = text.parse().ok();
+            let fits = |read: &Requirement| {
+                read.latency_below().is_some() || read.errors_below().is_some()
+            };
+            read.filter(fits).ok_or_else(|| RequirementError {
+                text: text.trim().to_owned(),
+                kind: CONDITION,
+            })
+        };
+        text.split(',')
+            .map(condition)
+            .collect::<Result<_, _>>()
+            .map(Conditions)
+    }
+}
+
+impl fmt::Display for Conditions {
+    /// Writes `p99 < 10.0 ms, errors < 1 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<String> = self.0.iter().map(Requirement::spaced).collect();
+        f.write_str(&shown.join(", "))
     }
 }
 
@@ -210,7 +280,7 @@ pub fn requirements(text: &str) -> Result<Vec<Requirement>, RequirementError> {
 }
 
 /// The quantile, 0 to 1, that is called so: `p50`, `p99.9` (or `p999`), `max`.
-pub fn quantile(name: &str) -> Option<f64> {
+fn quantile(name: &str) -> Option<f64> {
     if name == "max" {
         return Some(1.0);
     }
@@ -222,6 +292,20 @@ pub fn quantile(name: &str) -> Option<f64> {
         _ => digits.parse().ok()?,
     };
     (0.0 < percent && percent < 100.0).then(|| (percent * 1e6).round() / 1e8)
+}
+
+impl Requirement {
+    /// Returns the text of a condition for people: `p99 < 10.0 ms`.
+    pub fn spaced(&self) -> String {
+        let time = self.latency_below().map(|(_, below)| units::span(below));
+        let bound = time.or_else(|| self.errors_below().map(units::percent));
+        match (self, bound) {
+            (Requirement::Figure(compared), Some(bound)) => {
+                format!("{} < {bound}", compared.figure)
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Requirement {
@@ -256,9 +340,41 @@ impl Serialize for Requirement {
     }
 }
 
+/// A requirement as it is recorded; conditions of searches and allowed errors had forms of their own before.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Text(String),
+    Older(Older),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Older {
+    Latency { quantile: f64, below: Nanos },
+    Errors { below: f64 },
+    Share(f64),
+    Count(u64),
+}
+
 impl<'de> Deserialize<'de> for Requirement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Requirement, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        // Rounded to what was written: 0.07 is 7.000000000000001 % in binary.
+        let percent = |share: f64| (share * 1e12).round() / 1e10;
+        let nanos = |below: Nanos| format!("{}ns", below.as_nanos());
+        let text = match Stored::deserialize(deserializer)? {
+            Stored::Text(text) => text,
+            Stored::Older(Older::Latency {
+                quantile: 1.0,
+                below,
+            }) => format!("max<{}", nanos(below)),
+            Stored::Older(Older::Latency { quantile, below }) => {
+                format!("p{}<{}", percent(quantile), nanos(below))
+            }
+            Stored::Older(Older::Errors { below }) => format!("errors<{}%", percent(below)),
+            Stored::Older(Older::Share(share)) => format!("errors<={}%", percent(share)),
+            Stored::Older(Older::Count(count)) => format!("errors<={count}"),
+        };
         text.parse().map_err(de::Error::custom)
     }
 }
@@ -386,6 +502,94 @@ mod tests {
         for (operator, holds) in at_the_bound {
             assert_eq!(operator.holds(2.0, 2.0), holds, "{operator:?}");
             assert_eq!(operator.holds(1.0, 2.0), operator.is_upper());
+        }
+    }
+    #[test]
+    fn conditions_of_a_search_are_read_as_they_are_meant_and_shown_again() {
+        let cases = [
+            ("p99<10ms", "p99 < 10.0 ms"),
+            ("p99.9 < 1s , errors<0.5%", "p99.9 < 1.00 s, errors < 0.5 %"),
+            ("max<250us", "max < 250 us"),
+            ("p57<2m", "p57 < 2 min"),
+        ];
+        for (text, shown) in cases {
+            let read: Conditions = text.parse().unwrap();
+            assert_eq!(read.to_string(), shown);
+        }
+        let both: Conditions = "p50<1ms,errors<1%".parse().unwrap();
+        assert_eq!(
+            both.0[0].latency_below(),
+            Some((0.5, Nanos::from_millis(1)))
+        );
+        assert_eq!(both.0[1].errors_below(), Some(0.01));
+        let wrong = [
+            "",
+            "p99",
+            "p99<",
+            "p99<10",
+            "p99>10ms",
+            "p99<=10ms",
+            "p100<10ms",
+            "reliable",
+            "p99<0ms",
+            "errors<1",
+            "errors<0%",
+            "errors<101%",
+            "errors<NaN%",
+            "latency<1ms",
+            "p99<10ms,",
+            "p99<-1ms",
+        ];
+        for text in wrong {
+            let read = text.parse::<Conditions>();
+            assert!(read.is_err(), "{text}: {read:?}");
+        }
+        let said = "p50<1ms, p99=2".parse::<Conditions>().unwrap_err();
+        assert!(
+            said.to_string().starts_with("`p99=2` is not a condition; "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn allowed_errors_are_a_share_or_a_number() {
+        let cases = [
+            ("0.5%", 5, true),
+            ("0.5%", 6, false),
+            ("6", 6, true),
+            ("1k", 1_001, false),
+        ];
+        for (bound, errors, wanted) in cases {
+            let limit = Requirement::at_most_errors(bound).unwrap();
+            assert_eq!(limit.allows_errors(errors, 1_000), wanted, "{bound}");
+        }
+        assert!(
+            "p99<1ms"
+                .parse::<Requirement>()
+                .unwrap()
+                .allows_errors(1, 1)
+        );
+        for wrong in ["%", "101%", "-1%", "x", "NaN%", "5s", "0.5"] {
+            assert!(Requirement::at_most_errors(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_records_held_before_requirements_is_read() {
+        let cases = [
+            (
+                r#"{"latency":{"quantile":0.999,"below":10000000}}"#,
+                "p99.9<10000000ns",
+            ),
+            (r#"{"latency":{"quantile":1.0,"below":7}}"#, "max<7ns"),
+            (r#"{"errors":{"below":0.07}}"#, "errors<7%"),
+            (r#"{"share":0.07}"#, "errors<=7%"),
+            (r#"{"count":1000}"#, "errors<=1000"),
+            (r#""errors<1%""#, "errors<1%"),
+        ];
+        for (stored, shown) in cases {
+            let read: Requirement = serde_json::from_str(stored).unwrap();
+            assert_eq!(read.to_string(), shown);
         }
     }
 }

@@ -6,6 +6,7 @@
 mod command;
 
 use crate::template;
+use percent_encoding::percent_decode_str;
 
 /// What stands in place of a value that is withheld.
 pub const WITHHELD: &str = "(withheld)";
@@ -72,7 +73,9 @@ impl Secrets<'_> {
 
     /// `name=value`. What makes a request a template stays.
     fn pair(&self, pair: &str) -> String {
+        let decoded = |name| percent_decode_str(name).decode_utf8_lossy();
         match pair.split_once('=') {
+            // Decoded, so that `%74oken` is one too.
             Some((name, value)) if !value.is_empty() && self.covers(&decoded(name)) => {
                 let holes = ["{seq}", "{random}"]
                     .iter()
@@ -154,27 +157,6 @@ fn without_user(url: &str) -> String {
         Some(at) => format!("{scheme}://{WITHHELD}@{}", &rest[at + 1..]),
         None => url.to_owned(),
     }
-}
-
-/// The name of a query parameter without its percent-encoding, so that `%74oken` is one too.
-fn decoded(name: &str) -> String {
-    let bytes = name.as_bytes();
-    let mut text = Vec::new();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = name.get(at + 1..at + 3).filter(|_| byte == b'%');
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                text.push(decoded);
-                at += 3;
-            }
-            None => {
-                text.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Sweep {
 }
 
 impl Axis {
-    /// How many values it has.
+    /// Returns how many values it has.
     pub fn values(&self) -> usize {
         match self {
             Axis::Rate(values) => values.len(),
@@ -132,6 +132,23 @@ impl Axis {
             | Axis::Threads(values)
             | Axis::Pipeline(values)
             | Axis::Workers(values) => values.len(),
+        }
+    }
+
+    /// Each of its values for people.
+    fn shown(&self) -> Vec<String> {
+        match self {
+            Axis::Rate(rates) => {
+                let rates = rates.iter();
+                rates.map(|rate| units::rate(rate.as_f64())).collect()
+            }
+            Axis::Connections(values)
+            | Axis::Threads(values)
+            | Axis::Pipeline(values)
+            | Axis::Workers(values) => {
+                let values = values.iter();
+                values.map(|value| units::count((*value).into())).collect()
+            }
         }
     }
 
@@ -149,19 +166,7 @@ impl Axis {
     /// Its values, or where they are many the first and the last and how many: `1, 2, 4`, `1 to 1,000 (101 values)`.
     pub(crate) fn listed(&self) -> String {
         const MANY: usize = 8;
-        let shown: Vec<String> = match self {
-            Axis::Rate(rates) => rates
-                .iter()
-                .map(|rate| units::rate(rate.as_f64()))
-                .collect(),
-            Axis::Connections(values)
-            | Axis::Threads(values)
-            | Axis::Pipeline(values)
-            | Axis::Workers(values) => {
-                let values = values.iter().map(|value| units::count((*value).into()));
-                values.collect()
-            }
-        };
+        let shown = self.shown();
         match &shown[..] {
             [first, .., last] if shown.len() > MANY => {
                 let number = units::count(shown.len() as u64);
@@ -209,29 +214,15 @@ impl Axis {
     }
 
     /// `level` with this axis's value number `index` in it.
-    pub(crate) fn put(&self, level: Level, index: usize) -> Level {
+    pub(crate) fn put(&self, mut level: Level, index: usize) -> Level {
         match self {
-            Axis::Connections(values) => Level {
-                load: level.load.with_connections(values[index]),
-                ..level
-            },
-            Axis::Rate(values) => Level {
-                load: level.load.with_rate(values[index]),
-                ..level
-            },
-            Axis::Threads(values) => Level {
-                threads: Some(values[index]),
-                ..level
-            },
-            Axis::Pipeline(values) => Level {
-                pipeline: Some(values[index]),
-                ..level
-            },
-            Axis::Workers(values) => Level {
-                workers: Some(values[index]),
-                ..level
-            },
+            Axis::Connections(values) => level.load = level.load.with_connections(values[index]),
+            Axis::Rate(values) => level.load = level.load.with_rate(values[index]),
+            Axis::Threads(values) => level.threads = Some(values[index]),
+            Axis::Pipeline(values) => level.pipeline = Some(values[index]),
+            Axis::Workers(values) => level.workers = Some(values[index]),
         }
+        level
     }
 }
 
@@ -291,17 +282,9 @@ impl Plan {
 
     /// What a level is called by all axes but the last, which changes fastest; empty where there is no other.
     pub fn name_of_slower(&self, level: &Level) -> String {
-        let axes = self
-            .sweep
-            .as_ref()
-            .and_then(|sweep| sweep.axes.split_last());
-        let slower = axes.map_or(&[][..], |(_, slower)| slower);
-        let names: Vec<String> = slower
-            .iter()
-            .rev()
-            .map(|axis| axis.name_at(level))
-            .collect();
-        names.join(", ")
+        let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes);
+        let slower = axes.rev().skip(1).map(|axis| axis.name_at(level));
+        slower.collect::<Vec<_>>().join(", ")
     }
 
     /// Whether its points are found while measuring, and not known before.

@@ -1,7 +1,7 @@
 //! The sustained capacity: the highest rate at which the conditions still held.
 
 use crate::{Point, Round, Tally};
-use plan::{Arrivals, Axis, Condition, Conditions, Load, Plan, Stop};
+use plan::{Arrivals, Axis, Conditions, Load, Plan, Requirement, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -28,7 +28,7 @@ pub enum Verdict {
 }
 
 /// Why conditions did not hold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {
     /// The rate was not sustained.
     Unsustained {
@@ -38,9 +38,9 @@ pub enum Shortfall {
         needed: f64,
     },
     /// A percentile of latency was not under its bound; none where it is not known, or only a bound of it.
-    Latency(Condition, Option<Nanos>),
+    Latency(Requirement, Option<Nanos>),
     /// The share of errors was not under its bound.
-    Errors(Condition, f64),
+    Errors(Requirement, f64),
 }
 
 impl Shortfall {
@@ -105,10 +105,8 @@ fn shortfall(
     let span: f64 = spans.sum();
     let (offered, chance) = offered(load, &tally, span, plan);
     // Who allows more errors than the rule does means them, and not what came too late.
-    let allowed = conditions.0.iter().filter_map(|condition| match condition {
-        Condition::Errors { below } => Some(below * tally.requests() as f64),
-        Condition::Latency { .. } => None,
-    });
+    let shares = conditions.0.iter().filter_map(Requirement::errors_below);
+    let allowed = shares.map(|below| below * tally.requests() as f64);
     let forgiven = allowed.fold(0.0, f64::max).min(tally.errors() as f64);
     let done = (tally.ok_in_window as f64 + forgiven) / span;
     if done < (SUSTAINED_LEAST - chance) * offered || tally.ok == 0 {
@@ -117,19 +115,17 @@ fn shortfall(
             needed: SUSTAINED_LEAST,
         });
     }
-    conditions.0.iter().find_map(|condition| match condition {
-        Condition::Latency { quantile, below } => {
+    conditions.0.iter().find_map(|condition| {
+        if let Some((quantile, below)) = condition.latency_below() {
             let from = tally.latency_censored_from();
             let is_known = |nanos: &Nanos| from.is_none_or(|from| *nanos < from);
-            let known = tally.latency().quantile(*quantile).map(Nanos::from_nanos);
+            let known = tally.latency().quantile(quantile).map(Nanos::from_nanos);
             let known = known.filter(is_known);
-            let is_under = known.is_some_and(|nanos| nanos < *below);
-            (!is_under).then_some(Shortfall::Latency(*condition, known))
+            let is_under = known.is_some_and(|nanos| nanos < below);
+            return (!is_under).then(|| Shortfall::Latency(condition.clone(), known));
         }
-        Condition::Errors { below } => {
-            let share = tally.errors() as f64 / tally.requests() as f64;
-            (share >= *below).then_some(Shortfall::Errors(*condition, share))
-        }
+        let share = tally.errors() as f64 / tally.requests() as f64;
+        (share >= condition.errors_below()?).then(|| Shortfall::Errors(condition.clone(), share))
     })
 }
 
@@ -153,10 +149,11 @@ fn offered(load: &Load, tally: &Tally, span: f64, plan: &Plan) -> (f64, f64) {
 /// Exchanges of a rate without which these conditions say nothing of it: those that carry each quantile and, for a share
 /// of errors, three over the share (of so many none may fail by chance in one case of twenty: the "rule of three").
 fn needed(conditions: &Conditions) -> u64 {
-    let each = conditions.0.iter().map(|condition| match condition {
-        Condition::Latency { quantile, .. } => stats::carried_from(*quantile).unwrap_or(1),
-        Condition::Errors { below } => (3.0 / below).ceil() as u64,
-    });
+    let carried = |condition: &Requirement| stats::carried_from(condition.latency_below()?.0);
+    let none_by_chance =
+        |condition: &Requirement| Some((3.0 / condition.errors_below()?).ceil() as u64);
+    let each = conditions.0.iter();
+    let each = each.filter_map(|one| carried(one).or_else(|| none_by_chance(one)));
     each.max().unwrap_or(1)
 }
 

@@ -145,7 +145,7 @@ fn advice(status: u16) -> &'static str {
 fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding> {
     let (errors, requests) = (tally.errors(), tally.requests());
     let most = reasons::most(tally)?;
-    plan.tolerance.exceeded(errors, requests).then(|| {
+    (!plan.max_errors.allows_errors(errors, requests)).then(|| {
         let share = percent(errors as f64 / requests as f64);
         let sentence = format!(
             "{} of {} failed ({share}), mostly because {}; a failed request may cost the server less than a response",
@@ -206,7 +206,7 @@ fn mixed(tally: &Tally) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::fixture::{answer, fail, healthy};
-    use plan::{Endpoint, StatusRange, Tolerance};
+    use plan::{Endpoint, Requirement, StatusRange};
     use record::Figure;
     use record::{Grade, Probe, Run};
 
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn more_errors_than_tolerated_qualify_and_as_many_do_not() {
         let mut run = run(&[(200, 97), (503, 3)]);
-        run.plan.tolerance = Tolerance::Count(3);
+        run.plan.max_errors = Requirement::at_most_errors("3").unwrap();
         assert!(found(&run).iter().all(|found| found.grade() == Grade::Note));
-        run.plan.tolerance = Tolerance::Count(2);
+        run.plan.max_errors = Requirement::at_most_errors("2").unwrap();
         assert!(
             found(&run)[0].sentence.starts_with(
                 "3 of 100 requests failed (3.0 %), mostly because the status was 5xx; "

@@ -1,7 +1,7 @@
 //! Pass and fail criteria: what a response must be, and what the exit status says.
 
 use super::Takes::{Value, Values};
-use super::{Group, Setting, broken, keep, push, set, yes};
+use super::{Group, Setting, broken, keep, list, push, yes};
 use crate::requirement::{Requirement, requirements};
 use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, Requests, StatusRange};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(super) static ROWS: &[Setting] = &[
                are met, 1 if one is not, 3 if undecided: a figure is invalid or missing, or the bound lies within its \
                95 % confidence interval over the rounds (more --rounds narrow it). A sweep is judged at each point.",
         parse: |draft, text| append(&mut draft.plan.requirements, text),
-        show: |plan| listed(&plan.requirements),
+        show: |plan| list(plan.requirements.iter(), ", "),
         ..ROW },
     Setting { name: "abort-if", takes: Values("CONDITION"),
         help: "End the load early if this holds, such as 'errors>1%'; may be repeated.",
@@ -52,7 +52,7 @@ pub(super) static ROWS: &[Setting] = &[
                each round. \
                The exit status is 1.",
         parse: |draft, text| append(&mut draft.plan.abort_if, text),
-        show: |plan| listed(&plan.abort_if),
+        show: |plan| list(plan.abort_if.iter(), ", "),
         check: |plan| broken(
             plan.abort_if.contains(&Requirement::Reliable),
             "--abort-if reliable would end every load; give a figure, such as 'errors>1%'",
@@ -62,8 +62,8 @@ pub(super) static ROWS: &[Setting] = &[
         help: "Errors allowed before the exit status is 1.",
         long: "A share of the requests such as 0.5%, or a number; a sweep is judged at each point. The same as --require \
                'errors<=X', and in force unless a --require names errors.",
-        parse: |draft, text| set(&mut draft.plan.tolerance, text),
-        show: |plan| plan.tolerance.to_string(),
+        parse: |draft, text| keep(&mut draft.plan.max_errors, Requirement::at_most_errors(text)),
+        show: |plan| plan.max_errors.to_string(),
         ..ROW },
     Setting { name: "strict",
         help: "Fail if reliability is INVALID; LIMITED passes. The same as --require reliable.",
@@ -76,11 +76,6 @@ pub(super) static ROWS: &[Setting] = &[
 fn append(place: &mut Vec<Requirement>, text: &str) -> Result<(), String> {
     place.extend(requirements(text).map_err(|error| error.to_string())?);
     Ok(())
-}
-
-fn listed(all: &[Requirement]) -> String {
-    let all: Vec<String> = all.iter().map(Requirement::to_string).collect();
-    all.join(", ")
 }
 
 fn expected(plan: &Plan) -> String {

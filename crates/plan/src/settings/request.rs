@@ -186,7 +186,7 @@ pub enum Requests {
 }
 
 /// One request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// The method.
     pub method: String,

@@ -4,7 +4,7 @@ use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{number, rate};
 use figures::Figures;
-use plan::{Axis, Condition, Level, Load};
+use plan::{Axis, Level, Load, Requirement};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
     Verdict, effect_on,
@@ -117,8 +117,8 @@ fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
 
 /// Why a rate fails: what was measured, and the bound that it is not under.
 fn reason(why: &Shortfall) -> String {
-    let beside = |condition: &Condition, value: String| {
-        let condition = condition.to_string();
+    let beside = |condition: &Requirement, value: String| {
+        let condition = condition.spaced();
         let (name, bound) = condition.split_once(" < ").unwrap_or((&condition, ""));
         format!("{name} {value} >= {bound}")
     };
@@ -126,8 +126,9 @@ fn reason(why: &Shortfall) -> String {
         Shortfall::Unsustained { done, needed } => {
             format!("{:.1} % in time < {} %", done * 100.0, needed * 100.0)
         }
-        Shortfall::Latency(condition, Some(value)) => beside(condition, units::span(*value)),
-        Shortfall::Latency(condition, None) => beside(condition, "unknown".to_owned()),
+        Shortfall::Latency(condition, value) => {
+            beside(condition, value.map_or("unknown".to_owned(), units::span))
+        }
         Shortfall::Errors(condition, share) => beside(condition, percent(*share)),
     }
 }
