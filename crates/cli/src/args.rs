@@ -1,13 +1,14 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
 use crate::beside::Beside;
+use crate::choice::one_of;
 use crate::output;
 use crate::serve::ServeFlags;
-use crate::settings::{RunFlags, SweepFlags};
+use crate::settings::LoadFlags;
+use clap::builder::TypedValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use report::{Detail, Look};
 use std::path::PathBuf;
-use units::Nanos;
 
 /// HTTP load generator that tells you how far its numbers can be trusted.
 #[derive(Debug, Parser)]
@@ -35,10 +36,10 @@ pub enum Verb {
     Demo,
     /// Load a server, print the result and record it; `weigh URL` is short for it.
     #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_MORE)]
-    Run(Box<RunFlags>),
+    Run(Box<LoadFlags<false>>),
     /// Load a server at many levels, print and record the curve.
     #[command(after_help = SWEEP_EXAMPLES, after_long_help = SWEEP_MORE)]
-    Sweep(Box<SweepFlags>),
+    Sweep(Box<LoadFlags<true>>),
     /// Print saved records again, in any format.
     Report(ReportFlags),
     /// List saved records.
@@ -129,8 +130,8 @@ pub struct ReportFlags {
     /// newest].
     #[arg(value_name = "RECORD")]
     pub files: Vec<PathBuf>,
-    /// How to lay them out: text, json, markdown, junit, csv, ...
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    /// How to lay them out.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]
     pub format: &'static report::Format,
     /// Draw a chart of the record into this file, whose name ends in .svg or .png, instead of printing the record.
     #[arg(long, value_name = "FILE", value_parser = Beside::chart, conflicts_with = "format")]
@@ -189,23 +190,10 @@ pub struct ManFlags {
     pub verb: Option<String>,
 }
 
-/// Reads a span of time.
-pub fn span(text: &str) -> Result<Nanos, String> {
-    text.parse()
-        .map_err(|error: units::ParseError| error.to_string())
-}
-
-fn format(name: &str) -> Result<&'static report::Format, String> {
-    let names: Vec<&str> = report::FORMATS.iter().map(|format| format.name).collect();
-    report::FORMATS
-        .iter()
-        .find(|format| format.name == name)
-        .ok_or_else(|| {
-            format!(
-                "`{name}` is not a format; choose one of {}",
-                names.join(", ")
-            )
-        })
+/// Reads the name of a format.
+fn formats() -> impl TypedValueParser<Value = &'static report::Format> {
+    let formats = report::FORMATS.iter();
+    one_of(formats.map(|format| (format, format.name, format.doc)))
 }
 
 #[cfg(test)]

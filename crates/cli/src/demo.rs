@@ -1,6 +1,7 @@
 //! `weigh demo`: starts the reference server as a separate process and loads it, to show what weigh prints.
 
 use crate::exit::Exit;
+use crate::progress::Bar;
 use crate::settings::Output;
 use crate::{output, run};
 use anyhow::{Context, Result};
@@ -12,7 +13,7 @@ use units::Nanos;
 pub fn demo() -> Result<Exit> {
     output::remark("Measuring the built-in server for about fifteen seconds.\n");
     let plan = plan(free_port()?)?;
-    let outcome = run::carry_out(plan, None, false)?;
+    let outcome = run::carry_out(plan, None, &mut Bar::new(false))?;
     let shown = run::show(&outcome, "text", &Output::default());
     output::remark(
         "\nThis was weigh's own server. To measure yours:\n\

@@ -6,6 +6,7 @@
 
 mod args;
 mod beside;
+mod choice;
 mod demo;
 mod environment;
 mod exit;
@@ -22,6 +23,7 @@ mod run;
 mod serve;
 mod settings;
 mod sweep;
+mod table;
 mod truth;
 mod urls;
 mod words;

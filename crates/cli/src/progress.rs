@@ -1,11 +1,12 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
+use crate::table::Table;
 use campaign::{Generators, PlannedRound, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use plan::Stop;
-use record::{Round, Run, SaveError};
+use record::{Finding, Round, Run, SaveError};
 use units::{Instant, Nanos};
 
 /// Progress on standard error; nothing where that is no terminal.
@@ -22,6 +23,8 @@ pub struct Bar {
     rate: Rate,
     errors: u64,
     round_errors: u64,
+    /// The table of a sweep, which is printed above the progress.
+    pub table: Option<Table>,
 }
 
 /// The rate of the last tick.
@@ -71,7 +74,14 @@ impl Bar {
             rate: Rate::default(),
             errors: 0,
             round_errors: 0,
+            table: None,
         }
+    }
+
+    /// Prints a message while the bar is out of sight.
+    fn remark(&mut self, text: &str) {
+        self.bar.suspend(|| output::remark(text));
+        self.table.iter_mut().for_each(Table::interrupt);
     }
 
     /// Which round of which point it is.
@@ -90,11 +100,6 @@ impl Bar {
             true => format!("{point}round {round}{generators}"), // as many as it takes
             false => format!("{point}round {round}/{}{generators}", self.rounds),
         }
-    }
-
-    /// Prints a line of the result while the bar is out of sight.
-    pub fn print(&self, text: &str) -> anyhow::Result<()> {
-        self.bar.suspend(|| output::print(text))
     }
 
     /// Time left over all rounds, where it can be foreseen.
@@ -127,11 +132,9 @@ impl View for Bar {
     }
 
     fn without_floor(&mut self, error: &SelfTestError) {
-        self.bar.suspend(|| {
-            output::remark(&format!(
-                "weigh: the baseline could not be measured: {error}; the load goes on without it"
-            ))
-        });
+        self.remark(&format!(
+            "weigh: the baseline could not be measured: {error}; the load goes on without it"
+        ));
     }
 
     fn starting(&mut self, command: &str) {
@@ -146,12 +149,16 @@ impl View for Bar {
         self.after = campaign::left(&run.plan, run) as u64;
         self.stop = run.plan.stop;
         self.warmup = run.plan.warmup;
-        if self.is_quiet {
-            return;
+        let remarks = run
+            .plan
+            .idle_connections()
+            .into_iter()
+            .chain(unexpected(run));
+        for remark in remarks.filter(|_| !self.is_quiet).collect::<Vec<_>>() {
+            self.remark(&remark);
         }
-        let idle = run.plan.idle_connections().map(|idle| idle.to_string());
-        for remark in idle.into_iter().chain(unexpected(run)) {
-            self.bar.suspend(|| output::remark(&remark));
+        if let Some(table) = &mut self.table {
+            table.begin(&self.bar, run);
         }
     }
 
@@ -193,14 +200,20 @@ impl View for Bar {
         self.errors += self.round_errors;
     }
 
+    fn point(&mut self, run: &Run, point: usize, findings: &[Finding]) {
+        if let Some(table) = &mut self.table {
+            table.row(&self.bar, run, point, findings);
+        }
+    }
+
     fn twin_failed(&mut self, why: &str) {
-        let remark = format!("weigh: no further round with two generators: {why}");
-        self.bar.suspend(|| output::remark(&remark));
+        self.remark(&format!(
+            "weigh: no further round with two generators: {why}"
+        ));
     }
 
     fn unjournaled(&mut self, error: &SaveError) {
-        self.bar
-            .suspend(|| output::remark(&format!("weigh: {error}")));
+        self.remark(&format!("weigh: {error}"));
     }
 
     fn ends(&mut self) {

@@ -25,50 +25,32 @@ pub fn run(given: &Given) -> Result<Exit> {
     }
     let mut beside = output.beside.iter();
     beside.try_for_each(|file| file.try_place(output.record.as_deref()))?;
-    let outcome = carry_out(plan, output.record.clone(), output.quiet)?;
+    let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output.quiet))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);
     let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 
-/// Carries `plan` out under the eyes of a terminal.
-pub fn carry_out(plan: Plan, output: Option<PathBuf>, quiet: bool) -> Result<Outcome> {
-    carry_out_under(plan, output, &mut Bar::new(quiet))
-}
-
-/// Carries `plan` out under the eyes of `view`.
-pub fn carry_out_under(
-    plan: Plan,
-    output: Option<PathBuf>,
-    view: &mut dyn View,
-) -> Result<Outcome> {
+/// Carries `plan` out and shows its progress to `view`; the record goes to `output`, or to a new file in the state
+/// directory.
+pub fn carry_out(plan: Plan, output: Option<PathBuf>, view: &mut dyn View) -> Result<Outcome> {
     let stop = signals::measuring();
+    let standard_output = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].map(Path::new);
     let path = match output {
-        Some(path) if names_standard_output(&path) => {
+        Some(path) if standard_output.contains(&&*path) => {
             bail!(
                 "--output {} would mix with what is printed; use --json for the record on standard output",
                 path.display()
             )
         }
         Some(path) => path,
-        None => default_path()?,
+        None => record::default_path(kernel::clock::realtime().as_secs(), std::process::id())
+            .context("there is no state directory for the record; name a file with --output")?,
     };
     let generator = generate::command(&plan)?;
     let outcome = campaign::carry_out(plan, &path, &generator, stop.flag(), view);
     Ok(outcome?)
-}
-
-fn names_standard_output(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
-        .iter()
-        .any(|name| path == Path::new(name))
-}
-
-fn default_path() -> Result<PathBuf> {
-    let started = kernel::clock::realtime().as_secs();
-    let path = record::default_path(started, std::process::id());
-    path.context("there is no state directory for the record; name a file with --output")
 }
 
 /// Prints what came of it, and where the record is. False when the result could not be printed.
@@ -118,11 +100,7 @@ fn saved(number: Option<u64>, path: &Path, how: &Output) -> String {
     let is_told = how.record.is_some() || number.is_none();
     let path = is_told.then(|| path.display().to_string());
     let parts: Vec<String> = [number, name, path].into_iter().flatten().collect();
-    let details = if how.verbose {
-        ""
-    } else {
-        "   details: weigh report -v"
-    };
+    let details = ["   details: weigh report -v", ""][usize::from(how.verbose)];
     format!("saved {}{details}", parts.join(" "))
 }
 
@@ -138,10 +116,8 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
         text.push_str("\nthe first request\n");
         text.push_str(&quoted("> ", &head));
         if !body.is_empty() {
-            text.push_str(&format!(
-                "  and a body of {}\n",
-                units::bytes(body.len() as u64)
-            ));
+            let length = units::bytes(body.len() as u64);
+            text.push_str(&format!("  and a body of {length}\n"));
         }
     }
     output::print(&text)?;
@@ -151,14 +127,12 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
 fn show_exchange(plan: Plan) -> Result<Exit> {
     let stop = signals::measuring();
     let mut seq = 0;
-    let _server = match &plan.server {
-        Some(server) => {
-            let (server, ready) = campaign::Running::start(server, &plan, seq, stop.flag())?;
-            seq += ready.probes;
-            Some(server)
-        }
-        None => None,
-    };
+    let mut running = None;
+    if let Some(server) = &plan.server {
+        let (server, ready) = campaign::Running::start(server, &plan, seq, stop.flag())?;
+        seq += ready.probes;
+        running = Some(server);
+    }
     let mut ring = kernel::Epoll::new().context("the kernel gives no epoll instance")?;
     let (probe, mut shown) = engine::probe(&mut ring, &plan, seq, 1, stop.flag())?;
     let shown = shown.pop().context("there is no request")?;
@@ -168,21 +142,22 @@ fn show_exchange(plan: Plan) -> Result<Exit> {
     text.push_str(&quoted("< ", &shown.response_head));
     text.push_str(&quoted_body("< ", &shown.response_body));
     if shown.body_length > shown.response_body.len() as u64 {
-        text.push_str(&format!(
-            "* the body goes on to {}\n",
-            units::bytes(shown.body_length)
-        ));
+        let length = units::bytes(shown.body_length);
+        text.push_str(&format!("* the body goes on to {length}\n"));
     }
     if let Some(fault) = &shown.fault {
         text.push_str(&format!("* {fault}\n"));
     }
     output::print(&text)?;
-    Ok(match (&shown.fault, &shown.unexpected) {
-        _ if plan.max_errors.allows_errors(1, 1) => Exit::YES,
-        (Some(fault), _) => Exit::no(format!("the response is not as expected: {fault}")),
-        (None, Some(other)) => Exit::no(format!("the response is not as expected: {other}")),
-        (None, None) => Exit::YES,
-    })
+    drop(running);
+    let wrong = shown.fault.map(|fault| fault.to_string());
+    let wrong = wrong.or(shown.unexpected.map(|other| other.to_string()));
+    Ok(
+        match wrong.filter(|_| !plan.max_errors.allows_errors(1, 1)) {
+            Some(wrong) => Exit::no(format!("the response is not as expected: {wrong}")),
+            None => Exit::YES,
+        },
+    )
 }
 
 /// A body as lines, or in words where it is no text.
@@ -191,13 +166,10 @@ fn quoted_body(mark: &str, bytes: &[u8]) -> String {
         Ok(text) => !text.contains('\0'),
         Err(error) => error.error_len().is_none(), // cut in the middle of a letter
     };
-    if is_text {
-        quoted(mark, bytes)
-    } else {
-        format!(
-            "{mark}({} that are no text)\n",
-            units::bytes(bytes.len() as u64)
-        )
+    let length = units::bytes(bytes.len() as u64);
+    match is_text {
+        true => quoted(mark, bytes),
+        false => format!("{mark}({length} that are no text)\n"),
     }
 }
 

@@ -1,14 +1,13 @@
 //! `weigh serve`: the reference server.
 
-use crate::args::span;
 use crate::exit::Exit;
 use crate::output;
 use crate::truth::{self, TruthFlags};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::{Arg, Args};
 use counterweight::{Config, Control, Limits, Pace, Server};
 use kernel::{Address, limits, signals, user};
-use plan::settings::count32 as count;
+use plan::settings::{self, count32 as count};
 use std::path::PathBuf;
 use units::{Nanos, parse_count};
 
@@ -74,28 +73,28 @@ struct LimitFlags {
     #[arg(long, value_name = "SIZE", default_value = "67108864", value_parser = parse_count)]
     max_body: u64,
     /// From a connection's beginning to its first byte.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "60s")]
     first_request_timeout: Nanos,
     /// From a request's first byte to the end of its head.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "15s")]
     head_timeout: Nanos,
     /// While a request's body comes: the longest in which nothing does.
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "20s")]
     body_timeout: Nanos,
     /// Bytes a second that a request's body must come with, on average after the first --body-timeout; 0 for any.
     #[arg(long, value_name = "SIZE", default_value = "500", value_parser = parse_count)]
     body_speed: u64,
     /// While an answer is taken: the longest in which nothing is.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "30s")]
     send_timeout: Nanos,
     /// Bytes a second that an answer must be taken with, on average after the first --send-timeout; 0 for any.
     #[arg(long, value_name = "SIZE", default_value = "1000", value_parser = parse_count)]
     send_speed: u64,
     /// Between an answer and the next request.
-    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "75s")]
     keepalive_timeout: Nanos,
     /// What is under way when the server is stopped.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "5s")]
     drain_timeout: Nanos,
 }
 
@@ -150,11 +149,9 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
     if let Some(dir) = &flags.dir
         && !dir.is_dir()
     {
-        let is_there = dir.exists();
-        let what = if is_there {
-            "is no folder"
-        } else {
-            "does not exist"
+        let what = match dir.exists() {
+            true => "is no folder",
+            false => "does not exist",
         };
         bail!(
             "DIR `{}` {what}; name the folder that is to be served",
@@ -165,15 +162,12 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
     if flags.listen_mode.is_some() && !flags.listen.iter().any(is_unix) {
         bail!("--listen-mode is for Unix sockets; give one, such as --listen unix:/run/weigh.sock");
     }
+    let headers = flags.headers.iter().map(|line| settings::header(line));
     Ok(Config {
         listen: flags.listen.clone(),
         listen_mode: flags.listen_mode,
         user: flags.user.clone(),
-        headers: flags
-            .headers
-            .iter()
-            .map(|line| header(line))
-            .collect::<Result<_>>()?,
+        headers: headers.collect::<Result<_, _>>()?,
         workers: flags.workers.unwrap_or(defaults.workers),
         root: flags.dir.clone(),
         cache: flags.cache,
@@ -182,14 +176,6 @@ fn config(flags: &ServeFlags, defaults: Config) -> Result<Config> {
         limits: flags.limits.over(&defaults.limits)?,
         ..defaults
     })
-}
-
-/// `--header`
-fn header(line: &str) -> Result<(String, String)> {
-    let (name, value) = line
-        .split_once(':')
-        .with_context(|| format!("--header `{line}` has no colon; write 'Name: value'"))?;
-    Ok((name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
 }
 
 /// `--listen-mode`
@@ -215,13 +201,10 @@ impl LimitFlags {
                 );
             }
         }
-        if !HEAD_BYTES.contains(&self.max_head) {
-            bail!(
-                "--max-head must be from {} to {} bytes, not {}",
-                HEAD_BYTES.start(),
-                HEAD_BYTES.end(),
-                self.max_head
-            );
+        let (least, most) = (HEAD_BYTES.start(), HEAD_BYTES.end());
+        let head = self.max_head;
+        if !HEAD_BYTES.contains(&head) {
+            bail!("--max-head must be from {least} to {most} bytes, not {head}");
         }
         if self.max_connections == Some(0) {
             bail!("--max-connections 0 would serve no client; give at least 1");
@@ -243,7 +226,7 @@ impl LimitFlags {
             },
             keepalive: self.keepalive_timeout,
             drain: self.drain_timeout,
-            head_bytes: self.max_head as usize,
+            head_bytes: head as usize,
             body_bytes: self.max_body,
         })
     }

@@ -6,10 +6,11 @@ mod output;
 
 pub use output::{OUTPUT, Output};
 
+use crate::choice::one_of;
 use crate::environment::ThisMachine;
 use crate::urls::UrlsFile;
 use anyhow::Result;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -68,52 +69,37 @@ impl Given {
     }
 }
 
-/// `weigh run`: every setting has one value.
+/// The flags of `weigh run`, of which every setting has one value, or of `weigh sweep`, of which some have several.
 #[derive(Debug, Clone)]
-pub struct RunFlags(pub Given);
+pub struct LoadFlags<const IS_SWEEP: bool>(pub Given);
 
-/// `weigh sweep`: some settings have several values.
-#[derive(Debug, Clone)]
-pub struct SweepFlags(pub Given);
+impl<const IS_SWEEP: bool> FromArgMatches for LoadFlags<IS_SWEEP> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let habits = if IS_SWEEP { Habits::SWEEP } else { Habits::RUN };
+        Given::read(matches, habits).map(LoadFlags)
+    }
 
-macro_rules! flags {
-    ($flags:ident, $habits:expr) => {
-        impl FromArgMatches for $flags {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-                Given::read(matches, $habits).map($flags)
-            }
-
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-                *self = Self::from_arg_matches(matches)?;
-                Ok(())
-            }
-        }
-
-        impl Args for $flags {
-            fn augment_args(command: Command) -> Command {
-                with_settings(command, $habits.is_sweep)
-            }
-
-            fn augment_args_for_update(command: Command) -> Command {
-                Self::augment_args(command)
-            }
-        }
-    };
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
-flags!(RunFlags, Habits::RUN);
-flags!(SweepFlags, Habits::SWEEP);
+impl<const IS_SWEEP: bool> Args for LoadFlags<IS_SWEEP> {
+    fn augment_args(command: Command) -> Command {
+        let plan = settings().filter(|row| fits(*row, IS_SWEEP));
+        let output = OUTPUT.iter().filter(|row| fits(*row, IS_SWEEP));
+        command.args(plan.map(arg)).args(output.map(arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
 
 /// Whether the verb takes the setting.
 fn fits<T>(row: &Setting<T>, is_sweep: bool) -> bool {
     is_sweep || !row.sweep_only
-}
-
-/// `command` with all settings that it takes.
-fn with_settings(command: Command, is_sweep: bool) -> Command {
-    let plan = settings().filter(|row| fits(*row, is_sweep));
-    let output = OUTPUT.iter().filter(|row| fits(*row, is_sweep));
-    command.args(plan.map(arg)).args(output.map(arg))
 }
 
 /// A row as an argument.
@@ -129,6 +115,10 @@ fn arg<T>(row: &Setting<T>) -> Arg {
         Some(short) => option.short(short),
         None => option,
     };
+    let operands = |name: &str| {
+        let arg = arg.clone().value_name(name.to_owned());
+        arg.num_args(0..).action(ArgAction::Append)
+    };
     let one = |name: &str| option.clone().value_name(name.to_owned()).num_args(1);
     match row.takes {
         Takes::Nothing => option.clone().action(ArgAction::SetTrue),
@@ -137,15 +127,11 @@ fn arg<T>(row: &Setting<T>) -> Arg {
         Takes::List(name) => one(name).action(ArgAction::Append).value_delimiter(','),
         Takes::Word(words) => {
             let words = words().into_iter();
-            let words = words.map(|(word, meaning)| PossibleValue::new(word).help(meaning));
-            one(&row.name.to_uppercase()).value_parser(PossibleValuesParser::new(words))
+            let words = one_of(words.map(|(word, meaning)| (word, word, meaning)));
+            one(&row.name.to_uppercase()).value_parser(words.map(str::to_owned))
         }
-        Takes::Operands(name) => arg.value_name(name).num_args(0..).action(ArgAction::Append),
-        Takes::Command(name) => arg
-            .value_name(name)
-            .num_args(0..)
-            .action(ArgAction::Append)
-            .last(true),
+        Takes::Operands(name) => operands(name),
+        Takes::Command(name) => operands(name).last(true),
     }
 }
 

@@ -1,10 +1,10 @@
 //! `weigh serve --truth`: the server whose behaviour is known exactly.
 
-use crate::args::span;
+use crate::choice::one_of;
 use crate::exit::Exit;
 use crate::output;
 use anyhow::{Result, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kernel::{Address, signals};
 use std::path::PathBuf;
 use testserver::misbehaviour::{Rule, Script};
@@ -26,55 +26,56 @@ pub struct TruthFlags {
     #[arg(long, value_name = "LENGTH/PERIOD", requires = "truth")]
     pub stall: Option<Stall>,
     /// Burn that much processor time more for each request.
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, requires = "truth")]
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "truth")]
     pub work: Nanos,
     /// Serve at most so many requests a second, in one queue, such as 5k/s.
     #[arg(long, value_name = "RATE", requires = "truth")]
     pub capacity: Option<Capacity>,
     /// How long the queue takes for each request.
-    #[arg(long, value_enum, default_value = "fixed", requires = "capacity")]
-    pub service: ServiceFlag,
+    #[arg(long, default_value = "fixed", value_parser = one_of(SERVICES), requires = "capacity")]
+    pub service: Service,
     /// Misbehave towards connections or requests: NAME:every=K, NAME:share=0.01, NAME:first=N or NAME:only=N. May be
     /// given several times.
     #[arg(long = "fault", value_name = "NAME:HOW", requires = "truth")]
     pub faults: Vec<Rule>,
     /// How late the fault `late` answers.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = span, requires = "truth")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "truth")]
     pub late: Nanos,
     /// The pause after each byte of the fault `drip`.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span, requires = "truth")]
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "truth")]
     pub drip: Nanos,
     /// How long faults of the whole server last, such as `die` and `freeze`.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span, requires = "truth")]
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "truth")]
     pub outage: Nanos,
     /// How waits end: asleep, or awake for the last 100 us of each (auto: if there is more than one CPU), or always
     /// awake.
-    #[arg(long, value_enum, default_value = "auto", requires = "truth")]
-    pub spin: SpinFlag,
+    #[arg(long, default_value = "auto", value_parser = one_of(SPINS), requires = "truth")]
+    pub spin: BusyPoll,
     /// Write down every request, in the binary form that docs/truth.md describes. Best in /dev/shm.
     #[arg(long, value_name = "FILE", requires = "truth")]
     pub truth_log: Option<PathBuf>,
 }
 
-/// `--service`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ServiceFlag {
-    /// Always the same time.
-    Fixed,
-    /// Exponentially distributed, drawn by id.
-    Exponential,
-}
+/// The words of `--service`.
+const SERVICES: [(Service, &str, &str); 2] = [
+    (Service::Fixed, "fixed", "Always the same time"),
+    (
+        Service::Exponential,
+        "exponential",
+        "Exponentially distributed, drawn by id",
+    ),
+];
 
-/// `--spin`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SpinFlag {
-    /// The last 100 us of each wait, if there is more than one CPU.
-    Auto,
-    /// Never asleep, but in stalls.
-    Always,
-    /// Asleep to the end of each wait.
-    Never,
-}
+/// The words of `--spin`.
+const SPINS: [(BusyPoll, &str, &str); 3] = [
+    (
+        BusyPoll::Auto,
+        "auto",
+        "The last 100 us of each wait, if there is more than one CPU",
+    ),
+    (BusyPoll::Always, "always", "Never asleep, but in stalls"),
+    (BusyPoll::Never, "never", "Asleep to the end of each wait"),
+];
 
 /// Tells the truth until SIGTERM or Ctrl-C, then tells what was done.
 pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Result<Exit> {
@@ -102,16 +103,12 @@ pub fn serve(flags: &TruthFlags, listen: &[Address], workers: Option<u32>) -> Re
 }
 
 fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
-    let service = match flags.service {
-        ServiceFlag::Fixed => Service::Fixed,
-        ServiceFlag::Exponential => Service::Exponential,
-    };
     Config {
         listen: listen.to_vec(),
         seed: flags.seed,
         stall: flags.stall,
         work: flags.work,
-        capacity: flags.capacity.map(|capacity| (capacity, service)),
+        capacity: flags.capacity.map(|capacity| (capacity, flags.service)),
         faults: flags.faults.clone(),
         script: Script {
             delay: flags.late,
@@ -119,11 +116,7 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
             outage: flags.outage,
             ..Script::default()
         },
-        busy_poll: match flags.spin {
-            SpinFlag::Auto => BusyPoll::Auto,
-            SpinFlag::Always => BusyPoll::Always,
-            SpinFlag::Never => BusyPoll::Never,
-        },
+        busy_poll: flags.spin,
         log: flags.truth_log.clone(),
         complain: |sentence| output::remark(&format!("weigh: {sentence}")),
     }

@@ -17,7 +17,7 @@ mod sweep;
 mod target;
 
 pub use connections::{Connect, Protocol, Timeouts, Version};
-pub use request::{Body, Request, Requests};
+pub use request::{Body, Request, Requests, header};
 
 use crate::{Axis, Draft, Plan};
 use std::fmt::Display;

@@ -101,12 +101,7 @@ impl Draft {
     fn request_headers(&self) -> Result<Vec<(String, String)>, PlanError> {
         let mut headers = Vec::new();
         for line in &self.headers {
-            let (name, value) = line.split_once(':').ok_or_else(|| {
-                PlanError(format!(
-                    "--header `{line}` has no colon; write 'Name: value'"
-                ))
-            })?;
-            headers.push((name.to_owned(), value.trim().to_owned()));
+            headers.push(header(line)?);
         }
         if let Some(user) = &self.user {
             if !user.contains(':') {
@@ -127,6 +122,19 @@ impl Draft {
             Some(why) => Err(PlanError(why)),
             None => Ok(headers),
         }
+    }
+}
+
+/// Takes a header line apart, as `--header` gives it.
+///
+/// # Errors
+/// The sentence that says that it is none.
+pub fn header(line: &str) -> Result<(String, String), PlanError> {
+    match line.split_once(':') {
+        Some((name, value)) => Ok((name.to_owned(), value.trim().to_owned())),
+        None => Err(PlanError(format!(
+            "--header `{line}` has no colon; write 'Name: value'"
+        ))),
     }
 }
 

@@ -1,0 +1,76 @@
+//! The table of a sweep while it is measured: a row for each point when its rounds are over.
+
+use crate::output;
+use anyhow::Error;
+use indicatif::ProgressBar;
+use record::{Finding, Run};
+use report::Look;
+use std::io::IsTerminal;
+
+/// The table as far as it is printed.
+pub struct Table {
+    look: Look,
+    /// On a terminal the points whose rows stand above the progress, without anything else between: a row that comes
+    /// again is printed in the place of the one before.
+    rows: Vec<usize>,
+    /// Why a line could not be printed, if any.
+    unprinted: Option<Error>,
+}
+
+impl Table {
+    /// Returns a table of which nothing is printed yet.
+    pub fn new(look: Look) -> Table {
+        Table {
+            look,
+            rows: Vec::new(),
+            unprinted: None,
+        }
+    }
+
+    /// Prints target, load and headings, while `bar` is out of sight.
+    pub fn begin(&mut self, bar: &ProgressBar, run: &Run) {
+        let head = report::sweep::head(run, &self.look);
+        self.print(bar, &head);
+    }
+
+    /// Prints the row of a point, on a terminal in place of the one that it had. A row that the terminal has scrolled away
+    /// stays.
+    pub fn row(&mut self, bar: &ProgressBar, run: &Run, point: usize, findings: &[Finding]) {
+        let row = report::sweep::line(run, point, findings, &self.look);
+        let known = self.rows.iter().rposition(|known| *known == point);
+        let height = match std::io::stdout().is_terminal() {
+            true => terminal_size::terminal_size().map_or(0, |(_, height)| height.0.into()),
+            false => 0,
+        };
+        match known.map(|place| self.rows.len() - place) {
+            Some(up) if up + 2 < height => {
+                // Up to its line, which is cleared, and down again.
+                let down = "\n".repeat(up - 1);
+                self.print(bar, &format!("\x1b[{up}A\r\x1b[2K{row}{down}"));
+            }
+            _ => {
+                self.print(bar, &row);
+                self.rows.push(point);
+            }
+        }
+    }
+
+    /// Forgets which rows stand above the progress: something else was printed below them.
+    pub fn interrupt(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Prints what follows from all rows together; false when something could not be printed.
+    pub fn conclude(mut self, run: &Run) -> bool {
+        let foot = report::sweep::foot(run, &self.look);
+        self.print(&ProgressBar::hidden(), &foot);
+        self.unprinted.iter().for_each(output::complain);
+        self.unprinted.is_none()
+    }
+
+    fn print(&mut self, bar: &ProgressBar, text: &str) {
+        if let Err(error) = bar.suspend(|| output::print(text)) {
+            self.unprinted.get_or_insert(error);
+        }
+    }
+}
