@@ -5,21 +5,18 @@ use crate::table::Table;
 use campaign::{Generators, PlannedRound, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
-use plan::Stop;
+use plan::{Plan, Stop};
 use record::{Finding, Round, Run, SaveError};
 use units::{Instant, Nanos};
 
 /// Progress on standard error; nothing where that is no terminal.
 pub struct Bar {
     bar: ProgressBar,
-    rounds: u32,
+    plan: Plan,
     points: usize,
-    is_search: bool,
     is_quiet: bool,
     /// Rounds of all points that come after this one.
     after: u64,
-    stop: Stop,
-    warmup: Nanos,
     rate: Rate,
     errors: u64,
     round_errors: u64,
@@ -64,13 +61,10 @@ impl Bar {
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a sound template"));
         Bar {
             bar,
-            rounds: 0,
+            plan: Plan::default(),
             points: 1,
-            is_search: false,
             is_quiet: quiet,
             after: 0,
-            stop: Stop::Requests(0),
-            warmup: Nanos::ZERO,
             rate: Rate::default(),
             errors: 0,
             round_errors: 0,
@@ -87,7 +81,7 @@ impl Bar {
     /// Which round of which point it is.
     fn place(&self, planned: &PlannedRound) -> String {
         let point = match self.points {
-            _ if self.is_search => format!("rate {}, ", planned.point + 1),
+            _ if self.plan.is_search() => format!("rate {}, ", planned.point + 1),
             0 | 1 => String::new(),
             several => format!("point {}/{several}, ", planned.point + 1),
         };
@@ -96,24 +90,24 @@ impl Bar {
             Generators::Two => ", two generators",
         };
         let round = planned.round + 1;
-        match self.is_search {
+        match self.plan.is_search() {
             true => format!("{point}round {round}{generators}"), // as many as it takes
-            false => format!("{point}round {round}/{}{generators}", self.rounds),
+            false => format!("{point}round {round}/{}{generators}", self.plan.rounds),
         }
     }
 
     /// Time left over all rounds, where it can be foreseen.
     fn left(&self, progress: Progress, now: Instant) -> Option<Nanos> {
-        if self.is_search {
+        if self.plan.is_search() {
             return None; // it is over when it has found what it looks for
         }
-        match self.stop {
+        match self.plan.stop {
             Stop::Duration(span) => {
                 let this = match progress.window_start {
                     Some(start) => (start + span) - now,
-                    None => self.warmup + span,
+                    None => self.plan.warmup + span,
                 };
-                Some(this + (self.warmup + span) * self.after)
+                Some(this + (self.plan.warmup + span) * self.after)
             }
             Stop::Requests(number) => {
                 let done = progress.ok + progress.errors;
@@ -143,12 +137,9 @@ impl View for Bar {
     }
 
     fn begins(&mut self, run: &Run) {
-        self.rounds = run.plan.rounds;
+        self.plan = run.plan.clone();
         self.points = run.plan.levels().len();
-        self.is_search = run.plan.is_search();
         self.after = campaign::left(&run.plan, run) as u64;
-        self.stop = run.plan.stop;
-        self.warmup = run.plan.warmup;
         let remarks = run
             .plan
             .idle_connections()

@@ -45,21 +45,19 @@ impl Plan {
         let argv = self.server.iter().flat_map(|server| &server.argv);
         let has_hole = argv.into_iter().any(|word| word.contains(WORKERS));
         let searches_rate = matches!(axes, [Axis::Rate(_)]) && self.load.is_open();
-        if points > Sweep::MOST_POINTS {
-            let most = Sweep::MOST_POINTS;
-            return Some(format!(
-                "the sweep has {points} points, more than {most}; give fewer values"
-            ));
-        }
-        if points > 1 && points.saturating_mul(self.rounds as usize) > Self::MOST_CELLS {
-            return Some(format!(
-                "the sweep has {points} points and --rounds {}, more rounds than the {} that one record holds; lower one \
-                 of them",
-                self.rounds,
-                Self::MOST_CELLS
-            ));
-        }
+        let (most, cells, rounds) = (Sweep::MOST_POINTS, Self::MOST_CELLS, self.rounds);
+        let many_points =
+            format!("the sweep has {points} points, more than {most}; give fewer values");
+        let many_rounds = format!(
+            "the sweep has {points} points and --rounds {rounds}, more rounds than the {cells} that one record holds; \
+             lower one of them"
+        );
         let rules = [
+            (points > most, &*many_points),
+            (
+                points.saturating_mul(rounds as usize) > cells,
+                &*many_rounds,
+            ),
             (
                 self.is_search() && !searches_rate,
                 "--slo searches for a rate, and only that may have several values: give --rate FROM..TO*2, or remove it",
@@ -83,11 +81,8 @@ impl Plan {
 
     /// Judges what depends on the machine: local addresses, and the kernel's interface.
     pub(crate) fn check_in(&self, environment: &dyn Environment) -> Result<(), PlanError> {
-        if let Some(source) = self
-            .sources
-            .iter()
-            .find(|source| !environment.owns(**source))
-        {
+        let mut sources = self.sources.iter();
+        if let Some(source) = sources.find(|source| !environment.owns(**source)) {
             return Err(PlanError(format!(
                 "--source {source} is no address of this machine; `ip address` shows those that are"
             )));

@@ -135,8 +135,8 @@ impl Axis {
         }
     }
 
-    /// Each of its values for people.
-    fn shown(&self) -> Vec<String> {
+    /// Returns each of its values for people.
+    pub fn shown(&self) -> Vec<String> {
         match self {
             Axis::Rate(rates) => {
                 let rates = rates.iter();

@@ -101,27 +101,20 @@ impl Draft {
     fn request_headers(&self) -> Result<Vec<(String, String)>, PlanError> {
         let mut headers = Vec::new();
         for line in &self.headers {
-            headers.push(header(line)?);
+            headers.push(sendable("--header", header(line)?)?);
         }
         if let Some(user) = &self.user {
             if !user.contains(':') {
-                return Err(PlanError(format!(
-                    "--user `{user}` has no colon; write NAME:PASSWORD"
-                )));
+                let why = format!("--user `{user}` has no colon; write NAME:PASSWORD");
+                return Err(PlanError(why));
             }
             let credentials = base64::engine::general_purpose::STANDARD.encode(user);
             headers.push(("Authorization".into(), format!("Basic {credentials}")));
         }
         if let Some(cookie) = &self.cookie {
-            headers.push(("Cookie".into(), cookie.clone()));
+            headers.push(sendable("--cookie", ("Cookie".into(), cookie.clone()))?);
         }
-        match headers
-            .iter()
-            .find_map(|(name, value)| unsendable(name, value))
-        {
-            Some(why) => Err(PlanError(why)),
-            None => Ok(headers),
-        }
+        Ok(headers)
     }
 }
 
@@ -138,23 +131,24 @@ pub fn header(line: &str) -> Result<(String, String), PlanError> {
     }
 }
 
-/// Says why a header cannot be sent (RFC 9110, section 5), or contradicts another setting.
-fn unsendable(name: &str, value: &str) -> Option<String> {
+/// Refuses a header that cannot be sent (RFC 9110, section 5), or contradicts another setting.
+fn sendable(option: &str, header: (String, String)) -> Result<(String, String), PlanError> {
+    let (name, value) = &header;
     let is_valid = HeaderName::from_bytes(name.as_bytes()).is_ok()
         && HeaderValue::from_bytes(value.as_bytes()).is_ok();
     if !is_valid {
-        return Some(format!(
-            "--header `{}: {}` cannot be sent; a name is a word, a value has no control characters",
-            name.escape_debug(),
-            value.escape_debug()
-        ));
+        let (name, value) = (name.escape_debug(), value.escape_debug());
+        return Err(PlanError(format!(
+            "{option} `{name}: {value}` cannot be sent; a name is a word, a value has no control characters"
+        )));
     }
     let framing = ["content-length", "transfer-encoding", "connection"];
-    framing.contains(&name.to_ascii_lowercase().as_str()).then(|| {
-        format!(
-            "--header {name} would contradict what weigh sends by itself; remove it (see --no-keepalive, --body)"
-        )
-    })
+    match framing.contains(&&*name.to_ascii_lowercase()) {
+        true => Err(PlanError(format!(
+            "{option} {name} would contradict what weigh sends by itself; remove it (see --no-keepalive, --body)"
+        ))),
+        false => Ok(header),
+    }
 }
 
 fn body(text: &str, environment: &dyn Environment) -> Result<Body, PlanError> {

@@ -89,16 +89,16 @@ pub(super) fn level(point: &Point) -> Vec<Item> {
 }
 
 /// `1,000 requests/s`, `0.5 connections/s`: exactly what was asked for.
-pub(super) fn per_second(rate: Rate, of: Arriving) -> String {
-    let per_second = rate.as_f64();
-    let shown = match per_second.fract() {
-        0.0 => units::count(per_second as u64),
-        _ => per_second.to_string(),
+fn per_second(rate: Rate, of: Arriving) -> String {
+    let noun = match of {
+        Arriving::Exchanges => "requests",
+        Arriving::Connections => "connections",
     };
-    match of {
-        Arriving::Exchanges => format!("{shown} requests/s"),
-        Arriving::Connections => format!("{shown} connections/s"),
-    }
+    let shown = match rate.as_f64() {
+        whole if whole.fract() == 0.0 => units::count(whole as u64),
+        other => other.to_string(),
+    };
+    format!("{shown} {noun}/s")
 }
 
 pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
@@ -198,70 +198,75 @@ pub(super) fn sentence(plan: &Plan) -> String {
 }
 
 fn load(plan: &Plan) -> String {
-    let swept =
-        |pick: fn(&Axis) -> Option<&Vec<u32>>| axes(plan).find_map(pick).map(|all| ends(all));
-    let connections = swept(|axis| match axis {
-        Axis::Connections(values) => Some(values),
-        _ => None,
-    });
-    let connections = match connections {
-        Some(ends) => format!("{ends} connections"),
-        None => number(plan.load.connections().into(), "connection", "connections"),
+    let connections = connections(plan);
+    let (one, many) = match plan.pin {
+        true => ("pinned thread", "pinned threads"),
+        false => ("thread", "threads"),
     };
-    let threads = swept(|axis| match axis {
-        Axis::Threads(values) => Some(values),
-        _ => None,
-    });
-    let threads = match (threads, plan.pin) {
-        (Some(ends), true) => format!("{ends} pinned threads"),
-        (Some(ends), false) => format!("{ends} threads"),
-        (None, true) => number(plan.threads().into(), "pinned thread", "pinned threads"),
-        (None, false) => number(plan.threads().into(), "thread", "threads"),
-    };
+    let threads = swept(plan, "threads", plan.threads(), one, many);
     match plan.load {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
-        Load::Open {
-            rate, of, arrivals, ..
-        } => {
-            let law = match arrivals {
+        Load::Open { of, arrivals, .. } => {
+            let process = match arrivals {
                 Arrivals::Poisson => "at random (Poisson)",
                 Arrivals::Constant => "evenly spaced",
             };
-            let rate = match axes(plan).find_map(|axis| match axis {
-                Axis::Rate(values) => values.first().zip(values.last()),
-                _ => None,
-            }) {
-                Some((first, last)) => {
-                    let last = per_second(*last, of);
-                    format!("{} to {last}", units::rate(first.as_f64()))
-                }
-                None => per_second(rate, of),
-            };
+            let each = plan.load.exchanges_per_arrival(&plan.protocol);
             let each = match of {
                 Arriving::Exchanges => String::new(),
                 Arriving::Connections => {
-                    let each = plan.load.exchanges_per_arrival(&plan.protocol);
                     format!(" of {} each", number(each, "request", "requests"))
                 }
             };
-            format!("open loop, {rate}{each} {law}, at most {connections} on {threads}")
+            let rate = offered(plan);
+            format!("open loop, {rate}{each} {process}, at most {connections} on {threads}")
         }
     }
 }
 
-/// The settings that have several values.
-pub(super) fn axes(plan: &Plan) -> impl Iterator<Item = &Axis> {
-    plan.sweep.iter().flat_map(|sweep| &sweep.axes)
+/// `50 connections`, in a sweep `1 to 1,000 connections`.
+pub(super) fn connections(plan: &Plan) -> String {
+    let connections = plan.load.connections();
+    swept(
+        plan,
+        "connections",
+        connections,
+        "connection",
+        "connections",
+    )
 }
 
-/// `1 to 1,000`.
-pub(super) fn ends(values: &[u32]) -> String {
-    let shown =
-        |value: Option<&u32>| value.map_or(String::new(), |value| units::count((*value).into()));
-    match values {
-        [only] => shown(Some(only)),
-        _ => format!("{} to {}", shown(values.first()), shown(values.last())),
+/// A setting that a sweep may vary: its first and last value, or the only one.
+fn swept(plan: &Plan, name: &str, only: u32, one: &str, many: &str) -> String {
+    let axis = axes(plan).find(|axis| axis.name() == name);
+    match axis.map(Axis::shown).as_deref() {
+        Some([first, .., last]) => format!("{first} to {last} {many}"),
+        Some([value]) => format!("{value} {many}"),
+        _ => number(only.into(), one, many),
     }
+}
+
+/// The offered load of an open loop, of a sweep the lowest and the highest; empty in a closed loop.
+pub(super) fn offered(plan: &Plan) -> String {
+    let Load::Open { rate, of, .. } = plan.load else {
+        return String::new();
+    };
+    let ends = axes(plan).find_map(|axis| match axis {
+        Axis::Rate(rates) => rates.first().zip(rates.last()),
+        _ => None,
+    });
+    match ends {
+        Some((first, last)) => {
+            let first = units::rate(first.as_f64());
+            format!("{first} to {}", per_second(*last, of))
+        }
+        None => per_second(rate, of),
+    }
+}
+
+/// The settings that have several values.
+fn axes(plan: &Plan) -> impl Iterator<Item = &Axis> {
+    plan.sweep.iter().flat_map(|sweep| &sweep.axes)
 }
 
 fn connecting(plan: &Plan) -> &'static str {
@@ -299,28 +304,19 @@ fn protocol(plan: &Plan) -> Vec<String> {
 
 /// Bodies and headers beyond the defaults.
 fn sent_along(plan: &Plan) -> Vec<String> {
-    let request = match &plan.requests {
-        Requests::Listed(listed) => listed.first(),
-        Requests::File { common, .. } => Some(common),
-    };
-    let mut words = Vec::new();
+    let request = plan.first_request();
     let body = request.and_then(|request| request.body.as_ref());
+    let mut words = Vec::new();
     words.extend(body.map(|body| match body {
         Body::Text(text) if text.starts_with(WITHHELD) => "body withheld".to_owned(),
-        body => format!("body of {}", units::bytes(length(body))),
+        Body::Text(text) => format!("body of {}", units::bytes(text.len() as u64)),
+        Body::File { length, .. } => format!("body of {}", units::bytes(*length)),
     }));
     let headers = request.map_or(0, |request| request.headers.len() as u64);
     if headers > 0 {
         words.push(number(headers, "custom header", "custom headers"));
     }
     words
-}
-
-fn length(body: &Body) -> u64 {
-    match body {
-        Body::Text(text) => text.len() as u64,
-        Body::File { length, .. } => *length,
-    }
 }
 
 pub(super) fn rounds(plan: &Plan) -> String {

@@ -6,7 +6,7 @@
 use super::{Block, Item, Page, Role, Row, Span, asked, curve, requirements, tables};
 use crate::phrase::{clean, number};
 use figures::{Figures, find};
-use plan::{Arrivals, Axis, Load, Plan, Version};
+use plan::{Arrivals, Load, Plan, Version};
 use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
 use std::cmp::Reverse;
 use units::{Percentile, count, percent};
@@ -83,43 +83,19 @@ fn response(plan: &Plan, probe: &Probe) -> Item {
 
 /// `closed loop, 50 connections, 5 rounds of 3 s; latency is service time`.
 fn load(plan: &Plan) -> String {
-    let axes = || asked::axes(plan);
-    let connections = axes().find_map(|axis| match axis {
-        Axis::Connections(values) => Some(asked::ends(values)),
-        _ => None,
-    });
-    let connections = connections.unwrap_or_else(|| count(plan.load.connections().into()));
-    let noun = if connections == "1" {
-        "connection"
-    } else {
-        "connections"
-    };
-    let rounds = asked::rounds(plan);
+    let (connections, rounds) = (asked::connections(plan), asked::rounds(plan));
     match plan.load {
         Load::Closed { .. } => {
-            format!("closed loop, {connections} {noun}, {rounds}; latency is service time")
+            format!("closed loop, {connections}, {rounds}; latency is service time")
         }
-        Load::Open {
-            rate, of, arrivals, ..
-        } => {
-            let rate = axes()
-                .find_map(|axis| {
-                    match axis {
-                        Axis::Rate(values) => values.first().zip(values.last()),
-                        _ => None,
-                    }
-                    .map(|(first, last)| {
-                        let last = asked::per_second(*last, of);
-                        format!("{} to {last}", units::rate(first.as_f64()))
-                    })
-                })
-                .unwrap_or_else(|| asked::per_second(rate, of));
+        Load::Open { arrivals, .. } => {
+            let rate = asked::offered(plan);
             let arrivals = match arrivals {
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Constant => "evenly spaced",
             };
             format!(
-                "open loop, {rate} ({arrivals}), up to {connections} {noun}, {rounds}; latency is response time"
+                "open loop, {rate} ({arrivals}), up to {connections}, {rounds}; latency is response time"
             )
         }
     }

@@ -4,7 +4,7 @@ use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{number, rate};
 use figures::Figures;
-use plan::{Axis, Level, Load, Requirement};
+use plan::{Axis, Level, Requirement};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
     Verdict, effect_on,
@@ -50,36 +50,24 @@ pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> 
         .map(|axis| Span::new(Role::Plain, value(axis, level)))
         .collect();
     let kinds = figures::cells(run, &PERCENTILES);
-    match Figures::of(run, index) {
-        Some(of) => {
-            cells.extend(
-                kinds
-                    .iter()
-                    .map(|(kind, figure)| cell(kind.weight, figure, &of, findings)),
-            );
-            cells.push(Span::new(Role::Wrong, remark(&of, findings)));
-        }
-        None => {
-            cells.extend(kinds.iter().map(|_| Span::new(Role::Dim, "-")));
-            cells.push(Span::new(Role::Wrong, "nothing was measured"));
-        }
-    }
+    let of = Figures::of(run, index);
+    cells.extend(kinds.iter().map(|(kind, figure)| match &of {
+        Some(of) => cell(kind.weight, figure, of, findings),
+        None => Span::new(Role::Dim, "-"),
+    }));
+    let remark = of.map_or("nothing was measured".to_owned(), |of| {
+        remark(&of, findings)
+    });
+    cells.push(Span::new(Role::Wrong, remark));
     cells
 }
 
 /// The value that an axis has at a level.
 fn value(axis: &Axis, level: &Level) -> String {
-    let shown =
-        |value: Option<u32>| value.map_or("-".to_owned(), |value| units::count(value.into()));
-    match axis {
-        Axis::Connections(_) => units::count(level.load.connections().into()),
-        Axis::Rate(_) => match level.load {
-            Load::Open { rate: asked, .. } => rate(asked.as_f64()),
-            Load::Closed { .. } => "-".to_owned(),
-        },
-        Axis::Threads(_) => shown(level.threads),
-        Axis::Pipeline(_) => shown(level.pipeline),
-        Axis::Workers(_) => shown(level.workers),
+    match (axis, axis.value_at(level)) {
+        (_, None) => "-".to_owned(),
+        (Axis::Rate(_), Some(asked)) => rate(asked),
+        (_, Some(value)) => units::count(value as u64),
     }
 }
 
@@ -152,24 +140,19 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         Item::plain(number(curve.requests, "request", "requests")),
         Item::named("in", Role::Plain, span_of(curve.measured_s)),
     ];
-    whole.extend(
-        curve
-            .rps
-            .map(|rps| Item::plain(format!("{} requests/s over all of it", rate(rps)))),
-    );
+    let over_all = |rps| Item::plain(format!("{} requests/s over all of it", rate(rps)));
+    whole.extend(curve.rps.map(over_all));
     if curve.errors > 0 {
         whole.push(Item::wrong(number(curve.errors, "error", "errors")));
     }
     let mut rows = vec![Row::new("whole sweep", whole)];
     if let Some(elapsed) = run.elapsed {
         let mut items = vec![Item::plain(units::span(elapsed))];
-        items.extend(aside(run, elapsed).map(|aside| {
-            let outside = percent(aside.of_windows);
-            let beside = aside.of_rounds.map_or(String::new(), |share| {
-                format!(
-                    "; {} outside rounds, which open and close their connections",
-                    percent(share)
-                )
+        items.extend(aside(run, elapsed).map(|(of_windows, of_rounds)| {
+            let outside = percent(of_windows);
+            let beside = of_rounds.map_or(String::new(), |share| {
+                let share = percent(share);
+                format!("; {share} outside rounds, which open and close their connections")
             });
             Item::dim(format!(
                 "{outside} of it outside warm-up and windows{beside}"
@@ -232,31 +215,23 @@ fn memory(run: &Run) -> Option<Row> {
     Some(Row::new("per connection", items))
 }
 
-/// Shares of the time that a campaign took.
-struct Aside {
-    /// What went into neither warm-up nor windows.
-    of_windows: f64,
-    /// What went into no round: self-tests, looks at the server, starting it, writing. None where a round does not say.
-    of_rounds: Option<f64>,
-}
-
-fn aside(run: &Run, elapsed: Nanos) -> Option<Aside> {
-    let twins = run.points.iter().flat_map(|point| &point.split_generators);
-    let rounds: Vec<&Round> = run
-        .points
-        .iter()
-        .flat_map(|point| &point.rounds)
-        .chain(twins.flat_map(|twin| &twin.rounds))
-        .collect();
+/// Shares of the time that a campaign took: what went into neither warm-up nor windows, and what went into no round, such
+/// as self-tests, starting the server and writing; none of that where a round does not say how long it took.
+fn aside(run: &Run, elapsed: Nanos) -> Option<(f64, Option<f64>)> {
+    let both = run.points.iter().flat_map(|point| {
+        let split = point.split_generators.iter();
+        point
+            .rounds
+            .iter()
+            .chain(split.flat_map(|split| &split.rounds))
+    });
+    let rounds: Vec<&Round> = both.collect();
     let loaded = |round: &&Round| round.window.span() + run.plan.warmup;
     let loaded: Nanos = rounds.iter().map(loaded).sum();
     let took: Nanos = rounds.iter().map(|round| round.took).sum();
     let is_known = rounds.iter().all(|round| round.took > Nanos::ZERO);
     let rest = |part: Nanos| (1.0 - part.as_secs_f64() / elapsed.as_secs_f64()).max(0.0);
-    (elapsed > Nanos::ZERO).then(|| Aside {
-        of_windows: rest(loaded),
-        of_rounds: is_known.then(|| rest(took)),
-    })
+    (elapsed > Nanos::ZERO).then(|| (rest(loaded), is_known.then(|| rest(took))))
 }
 
 /// The highest rate that met the objective.
@@ -297,25 +272,15 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
 
 /// Where the curve bends, by two rules.
 fn knees(run: &Run, curve: &Curve) -> Option<Row> {
-    let at = |place: usize| {
-        run.points
-            .get(place)
-            .map(|point| run.plan.name(&point.level))
-    };
+    let name = |point: &Point| run.plan.name(&point.level);
+    let at = |place: usize| run.points.get(place).map(name);
     let near = curve.near_peak.and_then(at).map(|level| {
         Item::plain(level).and(Role::Dim, " is the smallest load within 5 % of the peak")
     });
     let kneedle = curve.kneedle.and_then(|knee| {
-        let moves = match knee.steady {
-            true => "",
-            false => ", which moves with the range",
-        };
-        let level = at(knee.point)?;
-        Some(
-            Item::dim("kneedle ")
-                .and(Role::Plain, level)
-                .and(Role::Dim, moves),
-        )
+        let moves = ["", ", which moves with the range"][usize::from(!knee.steady)];
+        let kneedle = Item::named("kneedle", Role::Plain, at(knee.point)?);
+        Some(kneedle.and(Role::Dim, moves))
     });
     let items: Vec<Item> = near.into_iter().chain(kneedle).collect();
     (!items.is_empty()).then(|| Row::new("knee", items))

@@ -56,8 +56,7 @@ pub(super) fn rows(run: &Run) -> Vec<Row> {
         group.points.extend(finding.point);
         let is_alike = |known: &&Finding| known.is_alike(finding);
         let is_shown = is_alike(&group.main) || group.others.iter().any(is_alike);
-        let is_shown = run.is_sweep() && is_shown;
-        if !is_shown {
+        if !run.is_sweep() || !is_shown {
             group.others.push(finding);
         }
     }
@@ -74,16 +73,11 @@ impl Group<'_> {
         }
         let mark = Some(grade).filter(|grade| *grade > Grade::Note);
         let mut rows = vec![Row::new(&grade.to_string(), vec![sentence]).marked(mark)];
-        let also = self.others.iter().map(|other| {
-            let also = Item::dim("   also ");
-            Row::new(
-                "",
-                vec![Item(
-                    [also.0, self::sentence(other, other.headline()).0].concat(),
-                )],
-            )
-        });
-        rows.extend(also);
+        rows.extend(self.others.iter().map(|other| {
+            let mut also = Item::dim("   also ");
+            also.0.extend(self::sentence(other, other.headline()).0);
+            Row::new("", vec![also])
+        }));
         rows.extend(self.main.remedy.as_ref().map(|remedy| {
             let remedy = format!("-> {}", clean(remedy, LONGEST));
             Row::new("", vec![Item::dim(remedy)])
@@ -111,11 +105,8 @@ fn concerned(figures: &[Figure]) -> Option<String> {
         (Figure::Interval, "interval"),
         (Figure::Counts, "counts"),
     ];
-    let named: Vec<&str> = ALL
-        .iter()
-        .filter(|(figure, _)| figures.contains(figure))
-        .map(|(_, name)| *name)
-        .collect();
+    let named = ALL.iter().filter(|(figure, _)| figures.contains(figure));
+    let named: Vec<&str> = named.map(|(_, name)| *name).collect();
     match named.len() {
         0 => None,
         4 => Some("every figure".to_owned()),

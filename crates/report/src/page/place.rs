@@ -12,11 +12,11 @@ const UNNAMED: &str = "a hypervisor without a name";
 
 pub(super) fn rows(run: &Run) -> Vec<Row> {
     let facts = machine(&run.machine).into_iter().map(Item::dim).collect();
-    let written = format!(
-        "weigh {}, {}",
+    let (weigh, when) = (
         clean(&run.weigh, LONGEST),
-        units::date::minute(run.started_unix)
+        units::date::minute(run.started_unix),
     );
+    let written = format!("weigh {weigh}, {when}");
     vec![
         Row::new("machine", facts),
         Row::new("measured", vec![Item::dim(written)]),
@@ -26,16 +26,11 @@ pub(super) fn rows(run: &Run) -> Vec<Row> {
 fn machine(machine: &Machine) -> Vec<String> {
     let named = |fact: &Option<String>| fact.as_deref().map(|fact| clean(fact, LONGEST));
     let mut facts: Vec<String> = named(&machine.cpu_model).into_iter().collect();
-    facts.push(format!(
-        "{} of {} CPUs",
-        units::count(machine.cpus_allowed.len() as u64),
-        units::count(machine.cpus_online.into())
-    ));
-    facts.extend(
-        machine
-            .cpu_quota
-            .map(|quota| format!("limited to {quota:.2} CPUs' time")),
-    );
+    let allowed = units::count(machine.cpus_allowed.len() as u64);
+    let online = units::count(machine.cpus_online.into());
+    facts.push(format!("{allowed} of {online} CPUs"));
+    let quota = machine.cpu_quota;
+    facts.extend(quota.map(|quota| format!("limited to {quota:.2} CPUs' time")));
     facts.extend(named(&machine.kernel).map(|kernel| format!("Linux {kernel}")));
     facts.extend(named(&machine.distribution));
     let virtualised = named(&machine.virtualised).filter(|by| by != "none");

@@ -18,22 +18,15 @@ pub(super) fn rows(run: &Run) -> Vec<Row> {
 fn processes(observed: &Observed) -> Vec<Row> {
     let listed = &observed.processes[..observed.processes.len().min(LISTED)];
     let mut rows: Vec<Row> = listed.iter().map(process).collect();
-    let known: Option<Vec<u64>> = observed
-        .processes
-        .iter()
-        .map(|each| each.pss_bytes)
-        .collect();
+    let known: Option<u64> = observed.processes.iter().map(|each| each.pss_bytes).sum();
     let is_whole = observed.processes.len() == observed.count as usize;
     if rows.len() > 1 || observed.count as usize > rows.len() {
         let threads: u32 = observed.processes.iter().map(|each| each.threads).sum();
-        let mut items = vec![Item::plain(number(
-            observed.count.into(),
-            "process",
-            "processes",
-        ))];
+        let count = number(observed.count.into(), "process", "processes");
+        let mut items = vec![Item::plain(count)];
         if is_whole {
             items.push(Item::plain(number(threads.into(), "thread", "threads")));
-            items.extend(known.map(|known| memory(known.iter().sum())));
+            items.extend(known.map(memory));
         }
         rows.insert(0, Row::new("server", items));
     } else if let Some(only) = rows.first_mut() {
@@ -49,17 +42,11 @@ fn process(process: &Process) -> Row {
         Item::plain(number(process.threads.into(), "thread", "threads")),
     ];
     items.extend(process.pss_bytes.map(memory));
-    items.extend(
-        process
-            .program
-            .as_ref()
-            .map(|program| Item::dim(clean(program, LONGEST))),
-    );
+    let program = process.program.as_ref();
+    items.extend(program.map(|program| Item::dim(clean(program, LONGEST))));
     items.extend(process.open_files.map(|most| {
-        Item::dim(format!(
-            "at most {}",
-            number(most, "open file", "open files")
-        ))
+        let most = number(most, "open file", "open files");
+        Item::dim(format!("at most {most}"))
     }));
     Row::new("", items)
 }
@@ -69,20 +56,13 @@ fn memory(bytes: u64) -> Item {
 }
 
 fn first_answer(run: &Run) -> Vec<Row> {
-    let head = run
-        .probe
-        .as_ref()
-        .and_then(|probe| probe.response_head.as_ref());
-    let lines = head
-        .iter()
-        .flat_map(|head| head.lines())
-        .filter(|line| !line.is_empty());
-    let label = |place: usize| if place == 0 { "first response" } else { "" };
-    lines
-        .take(LISTED)
-        .enumerate()
-        .map(|(place, line)| Row::new(label(place), vec![Item::dim(clean(line, LONGEST))]))
-        .collect()
+    let probe = run.probe.as_ref();
+    let head = probe.and_then(|probe| probe.response_head.as_ref());
+    let lines = head.iter().flat_map(|head| head.lines());
+    let lines = lines.filter(|line| !line.is_empty()).take(LISTED);
+    let labels = std::iter::once("first response").chain(std::iter::repeat(""));
+    let row = |(label, line)| Row::new(label, vec![Item::dim(clean(line, LONGEST))]);
+    labels.zip(lines).map(row).collect()
 }
 
 #[cfg(test)]

@@ -12,14 +12,6 @@ const ERRORS_MOST: usize = 20;
 /// The most rounds that are listed.
 const ROUNDS_MOST: usize = 20;
 
-const fn text(title: &'static str) -> Column {
-    Column::text(title)
-}
-
-const fn numbers(title: &'static str) -> Column {
-    Column::number(title)
-}
-
 /// What went wrong, the most frequent first; none where nothing did.
 pub(super) fn errors(of: &Figures<'_>) -> Option<Table> {
     if is_void(of.run, Figure::Counts) {
@@ -31,13 +23,10 @@ pub(super) fn errors(of: &Figures<'_>) -> Option<Table> {
     }
     let rest = faults.len().saturating_sub(ERRORS_MOST) as u64;
     Some(Table {
-        columns: vec![
-            numbers("errors"),
-            text("kind"),
-            text("step"),
-            text("blame"),
-            text(""),
-        ],
+        columns: [Column::number("errors")]
+            .into_iter()
+            .chain(["kind", "step", "blame", ""].map(Column::text))
+            .collect(),
         rows: faults.iter().take(ERRORS_MOST).map(error).collect(),
         rest: (rest > 0).then(|| number(rest, "kind more", "kinds more")),
     })
@@ -97,9 +86,8 @@ pub(super) fn requests(of: &Figures<'_>, most: usize) -> Option<Table> {
             (number("errors.share"), number("latency_us.p99"))
         };
         each.sort_by(|one, other| {
-            badness(other)
-                .partial_cmp(&badness(one))
-                .unwrap_or(Ordering::Equal)
+            let order = badness(other).partial_cmp(&badness(one));
+            order.unwrap_or(Ordering::Equal)
         });
         each.truncate(WORST);
     }
@@ -112,29 +100,22 @@ pub(super) fn requests(of: &Figures<'_>, most: usize) -> Option<Table> {
             .collect()
     };
     let rest = (all - each.len()) as u64;
-    let unsent = of
-        .tally()
-        .requested
-        .as_ref()
-        .map_or(0, |requested| requested.unsent);
+    let requested = of.tally().requested.as_ref();
+    let unsent = requested.map_or(0, |requested| requested.unsent);
+    let (better, never) = (
+        number(rest, "request", "requests"),
+        number(unsent, "error was", "errors were"),
+    );
     let notes = [
-        (rest > 0).then(|| {
-            format!(
-                "{} with fewer errors or a lower p99: -v",
-                number(rest, "request", "requests")
-            )
-        }),
-        (unsent > 0).then(|| {
-            format!(
-                "{} never sent, and so of no request",
-                number(unsent, "error was", "errors were")
-            )
-        }),
+        (rest > 0).then(|| format!("{better} with fewer errors or a lower p99: -v")),
+        (unsent > 0).then(|| format!("{never} never sent, and so of no request")),
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
-    let titles = REQUEST_COLUMNS.map(|(title, ..)| numbers(title));
+    let titles = REQUEST_COLUMNS.map(|(title, ..)| Column::number(title));
     (all > 0).then(|| Table {
-        columns: std::iter::once(text("request")).chain(titles).collect(),
+        columns: std::iter::once(Column::text("request"))
+            .chain(titles)
+            .collect(),
         rows: each.iter().map(row).collect(),
         rest: (!notes.is_empty()).then(|| notes.join("; ")),
     })
@@ -163,11 +144,7 @@ pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
         .collect();
     let rows = of.each_round().take(of.rounds.len().min(ROUNDS_MOST));
     let row = |round: Figures<'_>| {
-        let cut = if round.rounds[0].partial {
-            "cut short"
-        } else {
-            ""
-        };
+        let cut = ["", "cut short"][usize::from(round.rounds[0].partial)];
         let number = select("round").shown(&round).unwrap_or_default();
         let figures = shown.iter();
         let figures =
@@ -177,21 +154,14 @@ pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
         cells.push(Span::new(Role::Wrong, cut));
         cells
     };
-    let titles = shown.iter().map(|(title, ..)| numbers(title));
+    let titles = shown.iter().map(|(title, ..)| Column::number(title));
     let rest = of.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
+    let columns = [Column::number("round")].into_iter().chain(titles);
+    let more = number(rest, "round more", "rounds more");
     Some(Table {
-        columns: [numbers("round")]
-            .into_iter()
-            .chain(titles)
-            .chain([text("")])
-            .collect(),
+        columns: columns.chain([Column::text("")]).collect(),
         rows: rows.map(row).collect(),
-        rest: (rest > 0).then(|| {
-            format!(
-                "{}; csv has them all",
-                number(rest, "round more", "rounds more")
-            )
-        }),
+        rest: (rest > 0).then(|| format!("{more}; csv has them all")),
     })
 }
 
