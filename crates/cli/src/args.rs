@@ -1,8 +1,8 @@
 //! The command line: one struct a verb, from which `--help`, the man page and the completions are made.
 
-use crate::beside::Beside;
 use crate::choice::one_of;
 use crate::output;
+use crate::output_file::OutputFile;
 use crate::serve::ServeFlags;
 use crate::settings::LoadFlags;
 use clap::builder::TypedValueParser;
@@ -134,8 +134,8 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]
     pub format: &'static report::Format,
     /// Draw a chart of the record into this file, whose name ends in .svg or .png, instead of printing the record.
-    #[arg(long, value_name = "FILE", value_parser = Beside::chart, conflicts_with = "format")]
-    pub chart: Option<Beside>,
+    #[arg(long, value_name = "FILE", value_parser = OutputFile::chart, conflicts_with = "format")]
+    pub chart: Option<OutputFile>,
     /// Print the value of one figure, such as latency_us.p99, and nothing else; fail if it is missing, void or only a
     /// lower bound.
     #[arg(long, value_name = "FIGURE", conflicts_with_all = ["format", "chart", "require"])]

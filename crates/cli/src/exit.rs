@@ -16,14 +16,14 @@ pub struct Exit {
 
 impl Exit {
     /// Everything that was asked for is done, and everything that was required is met.
-    pub const YES: Exit = Exit::said(record::Exit::YES);
+    pub const YES: Exit = Exit::explained(record::Exit::YES);
     /// Something could not be done, and a complaint has said so.
-    pub const COULD_NOT: Exit = Exit::said(record::Exit::COULD_NOT);
+    pub const COULD_NOT: Exit = Exit::explained(record::Exit::COULD_NOT);
     /// A signal ended it, and a complaint has said so.
-    pub const INTERRUPTED: Exit = Exit::said(record::Exit::INTERRUPTED);
+    pub const INTERRUPTED: Exit = Exit::explained(record::Exit::INTERRUPTED);
 
     /// A status whose reason is said already, or needs none.
-    const fn said(status: u8) -> Exit {
+    const fn explained(status: u8) -> Exit {
         Exit { status, why: None }
     }
 
@@ -47,7 +47,7 @@ impl Exit {
     }
 
     /// Says why, if that is to be said still.
-    pub fn tell(self) -> ExitCode {
+    pub fn report(self) -> ExitCode {
         if let Some(why) = &self.why {
             output::complain(&anyhow::anyhow!("{why} (exit status {})", self.status));
         }
@@ -76,7 +76,7 @@ pub fn own_bugs() {
         tell(panic);
         let bug = "weigh: this is a bug in weigh, and the run is void; please report it with the lines above\n";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), bug.as_bytes());
-        Exit::said(record::Exit::BUG).now()
+        Exit::explained(record::Exit::BUG).now()
     }));
 }
 

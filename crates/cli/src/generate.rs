@@ -1,4 +1,4 @@
-//! `weigh generate`: one of the two generator processes of a `weigh run --two-generators`. No other caller is meant, so it
+//! `weigh generate`: one of the two generator processes of a `weigh run --two-generators`. Only weigh itself calls it, so it
 //! stands in no help.
 
 use crate::exit::Exit;

@@ -6,7 +6,7 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p cli --bin weigh golden` writes the file anew.
 
 use crate::args::{Cli, Verb, commands};
-use crate::words::{Meaningless, complete};
+use crate::shorthand::{Meaningless, complete};
 use clap::Parser;
 use plan::Plan;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod beside;
 mod choice;
 mod demo;
 mod environment;
@@ -16,17 +15,18 @@ mod golden;
 mod list;
 mod manual;
 mod output;
+mod output_file;
 mod progress;
 mod refusal;
 mod report;
 mod run;
 mod serve;
 mod settings;
+mod shorthand;
 mod sweep;
 mod table;
 mod truth;
 mod urls;
-mod words;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -36,13 +36,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     exit::own_bugs();
     kernel::signals::outlive_file_limit();
-    let argv = match words::complete(std::env::args_os().collect(), &args::commands()) {
+    let argv = match shorthand::complete(std::env::args_os().collect(), &args::commands()) {
         Ok(argv) => argv,
-        Err(meaningless) => return meaningless.tell(),
+        Err(meaningless) => return meaningless.report(),
     };
     let verb = match Cli::try_parse_from(argv) {
         Ok(cli) => cli.verb,
-        Err(error) => return refusal::tell(&error),
+        Err(error) => return refusal::report(&error),
     };
     let result = match verb {
         Verb::Demo => demo::demo(),
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Verb::Generate => generate::generate(),
     };
     match result {
-        Ok(exit) => exit.tell(),
+        Ok(exit) => exit.report(),
         Err(error) => {
             output::complain(&error);
             let asked_to_stop = kernel::signals::interrupts().raised();
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
             } else {
                 Exit::COULD_NOT
             };
-            exit.tell()
+            exit.report()
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints a remark to standard error.
 pub fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}"); // there is no other place to report it
+    let _ = writeln!(anstream::stderr(), "{text}"); // there is no other place to write
 }
 
 /// Prints why nothing was done: one sentence.

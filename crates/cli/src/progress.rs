@@ -53,10 +53,9 @@ impl Rate {
 impl Bar {
     /// A bar, or with `quiet` one that is never seen.
     pub fn new(quiet: bool) -> Bar {
-        let bar = if quiet {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new_spinner()
+        let bar = match quiet {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new_spinner(),
         };
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a sound template"));
         Bar {

@@ -35,16 +35,16 @@ const FOREIGN: &[(&[&str], &str)] = &[
 
 /// Says on standard error why the command line cannot be read. Help and version, which are no errors here, go to
 /// standard output.
-pub fn tell(error: &Error) -> ExitCode {
+pub fn report(error: &Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print(); // there is no other place to say it
         return match error.use_stderr() {
-            true => Exit::COULD_NOT.tell(),
-            false => Exit::YES.tell(),
+            true => Exit::COULD_NOT.report(),
+            false => Exit::YES.report(),
         };
     }
     output::complain(&anyhow::anyhow!(sentence(error)));
-    Exit::COULD_NOT.tell()
+    Exit::COULD_NOT.report()
 }
 
 fn sentence(error: &Error) -> String {

@@ -1,7 +1,7 @@
 //! `weigh run`: one server, one load, some rounds.
 
-use crate::beside::Beside;
 use crate::exit::Exit;
+use crate::output_file::OutputFile;
 use crate::progress::Bar;
 use crate::settings::{Given, Output};
 use crate::{generate, output};
@@ -24,11 +24,11 @@ pub fn run(given: &Given) -> Result<Exit> {
         return show_exchange(plan);
     }
     let mut beside = output.beside.iter();
-    beside.try_for_each(|file| file.try_place(output.record.as_deref()))?;
+    beside.try_for_each(|file| file.check_writable(output.record.as_deref()))?;
     let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output.quiet))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);
-    let shown = Beside::written(&output.beside, &outcome.run, output.quiet) && shown;
+    let shown = OutputFile::written(&output.beside, &outcome.run, output.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 

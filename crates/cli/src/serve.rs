@@ -56,7 +56,7 @@ fn hide_details(arg: Arg) -> Arg {
     arg.hide_short_help(is_detail)
 }
 
-/// How much the server puts up with. A time or speed is a promise to clients that behave, and the price for those that do not.
+/// Limits of the server. A client within them is served; one beyond them is cut off.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
@@ -197,7 +197,7 @@ impl LimitFlags {
         ] {
             if given == Nanos::ZERO {
                 bail!(
-                    "{flag} 0 would cut everybody; give the longest that a client may take, such as 10s"
+                    "{flag} 0 would cut off every client; give the longest that a client may take, such as 10s"
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! `weigh sweep`: one server, many load levels; a line for each as it is measured.
 
-use crate::beside::Beside;
 use crate::exit::Exit;
+use crate::output_file::OutputFile;
 use crate::progress::Bar;
 use crate::settings::Given;
 use crate::table::Table;
@@ -30,7 +30,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     }
     let record = how.record.as_deref().or(how.resume.as_deref());
     let mut beside = how.beside.iter();
-    beside.try_for_each(|file| file.try_place(record))?;
+    beside.try_for_each(|file| file.check_writable(record))?;
     let mut bar = Bar::new(how.quiet);
     bar.table = (!how.json).then(|| Table::new(how.look()));
     let outcome = match earlier {
@@ -45,7 +45,7 @@ pub fn sweep(given: &Given) -> Result<Exit> {
         None => run::show(&outcome, "json", how),
         Some(table) => table.conclude(&outcome.run) && run::tell_record(&outcome, how),
     };
-    let shown = Beside::written(&how.beside, &outcome.run, how.quiet) && shown;
+    let shown = OutputFile::written(&how.beside, &outcome.run, how.quiet) && shown;
     Ok(Exit::of(&outcome, shown))
 }
 

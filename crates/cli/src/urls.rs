@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The longest line.
 const LINE_LIMIT: u64 = 1 << 20;
-/// The most that is taken from a pipe: it is kept on disk twice as long as anybody looks at it.
+/// The most that is taken from a pipe: the copy stays on disk while the process lives.
 const PIPE_LIMIT: u64 = 1 << 30;
 /// How long a pipe may be without a process that writes to it.
 const PIPE_PATIENCE: Duration = Duration::from_secs(5);

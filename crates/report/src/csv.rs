@@ -83,6 +83,25 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_is_a_row_of_one_table_and_no_list_here_names_it() {
+        let source = [include_str!("csv.rs"), include_str!("csv/manual.rs")];
+        let source = source.map(|text| text.split("#[cfg(test)]").next().unwrap());
+        let (text, page) = (render(&[example::ok()], &Look::default()), manual());
+        let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        for (name, figure) in figures::columns(&Percentile::DEFAULT) {
+            assert!(header.contains(&&*name), "{name}");
+            assert!(
+                page.contains(&format!("| `{name}` | `{figure}` |")),
+                "{name}"
+            );
+            let found = figures::find(&figure.to_string()).unwrap();
+            assert_eq!(found.name(), figure.name());
+            let quoted = format!("\"{}\"", figure.figure.name);
+            assert!(source.iter().all(|text| !text.contains(&quoted)), "{name}");
+        }
+    }
+
+    #[test]
     fn fields_are_quoted_where_they_must_be() {
         let cases: &[(&str, &str)] = &[
             ("plain text", "plain text"),

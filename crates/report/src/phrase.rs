@@ -1,7 +1,6 @@
 //! Words and numbers as they are printed, where `units` alone does not suffice.
 
 use units::Nanos;
-pub(crate) use units::exact as asked;
 
 /// Text that came from outside (a header, a path, a command) made fit for a terminal: no control characters, no marks
 /// that reverse the direction of writing, and not longer than `most` characters.

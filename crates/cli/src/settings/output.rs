@@ -1,7 +1,7 @@
 //! Output: what is printed, and which files are written. Nothing of it shapes the plan.
 
-use crate::beside::Beside;
 use crate::output;
+use crate::output_file::OutputFile;
 use plan::Takes::Value;
 use plan::settings::keep;
 use plan::{Group, Setting};
@@ -16,7 +16,7 @@ pub struct Output {
     pub record: Option<PathBuf>,
     pub resume: Option<PathBuf>,
     /// The files of `--chart`, `--junit` and `--markdown`.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<OutputFile>,
     pub json: bool,
     pub quiet: bool,
     pub verbose: bool,
@@ -60,21 +60,21 @@ pub static OUTPUT: &[Setting<Output>] = &[
         help: "Draw a chart into FILE, whose name ends in .svg or .png.",
         long: "Of a run it shows requests/s over the window of each round, of a sweep its curves.",
         parse: |output, text| {
-            output.beside.push(Beside::chart(text)?);
+            output.beside.push(OutputFile::chart(text)?);
             Ok(())
         },
         ..ROW },
     Setting { name: "junit", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
         help: "Write a test case for each requirement into FILE, as JUnit's XML.",
         parse: |output, text| {
-            output.beside.push(Beside::text("junit", text));
+            output.beside.push(OutputFile::text("junit", text));
             Ok(())
         },
         ..ROW },
     Setting { name: "markdown", takes: Value("FILE"), excludes: &["dry-run", "show-exchange"],
         help: "Write the result into FILE as Markdown, for a pull request.",
         parse: |output, text| {
-            output.beside.push(Beside::text("markdown", text));
+            output.beside.push(OutputFile::text("markdown", text));
             Ok(())
         },
         ..ROW },

@@ -162,22 +162,13 @@ fn diagram<B: DrawingBackend>(area: &Area<B>, place: &Area<B>, panel: &Panel) ->
 
 /// Every place that must lie on the axes.
 fn values(panel: &Panel) -> (Vec<f64>, Vec<f64>) {
-    let (mut across, mut upwards) = (Vec::new(), Vec::new());
-    let mut add = |x: f64, y: f64| {
-        across.push(x);
-        upwards.push(y);
-    };
-    for series in &panel.series {
-        match &series.shape {
-            Shape::Line(points, _) => points.iter().flatten().for_each(|(x, y)| add(*x, *y)),
-            Shape::Marks(points, _) => points.iter().for_each(|(x, y)| add(*x, *y)),
-            Shape::Band(points) => points.iter().flatten().for_each(|(x, low, high)| {
-                add(*x, *low);
-                add(*x, *high);
-            }),
-        }
-    }
-    (across, upwards)
+    let ends = |&(x, low, high): &(f64, f64, f64)| [(x, low), (x, high)];
+    let places = panel.series.iter().flat_map(|series| match &series.shape {
+        Shape::Line(points, _) => points.iter().flatten().copied().collect(),
+        Shape::Marks(points, _) => points.clone(),
+        Shape::Band(points) => points.iter().flatten().flat_map(ends).collect::<Vec<_>>(),
+    });
+    places.unzip()
 }
 
 type Diagram<'a, B> = ChartContext<'a, B, Cartesian2d<Extent, Extent>>;
@@ -423,7 +414,7 @@ fn font(size: i32, colour: RGBColor) -> TextStyle<'static> {
     font.color(&colour).pos(Pos::new(HPos::Left, VPos::Top))
 }
 
-/// How wide a text is, in pixels; about as much where its font is unknown.
+/// How wide a text is, in pixels; an estimate where the font is unknown.
 fn width(text: &str, size: i32) -> i32 {
     let font = ("sans-serif", size * FINE).into_font();
     match font.box_size(text) {

@@ -1,7 +1,6 @@
 //! From where to where an axis goes, and what is written along it.
 
 use super::{Axis, Scale};
-use crate::phrase;
 use figures::Unit;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
@@ -163,7 +162,7 @@ impl ValueFormatter<f64> for Extent {
 
 /// A value as it is written along an axis: no more digits than it has.
 fn written(unit: Unit, value: f64) -> String {
-    let nanos = |value: f64| phrase::asked(Nanos::from_nanos(value.round() as u64));
+    let nanos = |value: f64| units::exact(Nanos::from_nanos(value.round() as u64));
     match unit {
         _ if value == 0.0 => "0".to_owned(),
         Unit::Count => units::count(value.round() as u64),

@@ -19,15 +19,15 @@ use crate::phrase;
 use figures::Unit;
 use record::Run;
 
-/// The most lines of one kind in a panel: more could not be told apart.
+/// Maximum number of lines of one kind in a panel: a reader could not distinguish more.
 pub const MOST_LINES: usize = 8;
 
 /// What is drawn of a Run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Of whom what was asked.
+    /// The target, as on the page.
     pub title: String,
-    /// How it was asked.
+    /// The load, as on the page.
     pub subtitle: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
@@ -40,22 +40,22 @@ pub struct Chart {
 pub struct Panel {
     /// What is drawn upwards, with its unit.
     pub title: String,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// From the lowest layer to the highest.
     pub series: Vec<Series>,
-    /// What is to be said of it in words.
+    /// Notes below the legend.
     pub notes: Vec<String>,
 }
 
 /// One direction of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it counts.
+    /// Name of the quantity.
     pub title: String,
-    /// Of what.
+    /// Unit of its values.
     pub unit: Unit,
     /// How values lie on it.
     pub scale: Scale,
@@ -79,7 +79,7 @@ pub struct Series {
     pub name: Option<String>,
     /// Which of the colours and forms it has; none for what is only a help to the eye.
     pub number: Option<usize>,
-    /// Where.
+    /// Points at which it is drawn, and in which form.
     pub shape: Shape,
 }
 

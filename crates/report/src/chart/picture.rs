@@ -1,7 +1,7 @@
 //! The kinds of picture that a chart can be drawn as, by the endings of their names.
 //!
 //! The letters of a PNG are those of DejaVu Sans, which comes with the program: where it runs there may be no fonts. An SVG
-//! leaves them to the viewer; only how wide they are is taken from the same font.
+//! leaves them to the program that shows it; only how wide they are is taken from the same font.
 
 use super::Chart;
 use super::draw::{FINE, draw, size};

@@ -3,7 +3,7 @@
 //! It selects from the figures of the only point; everything else is on the long page ([`super::Page::of`]). A value is
 //! marked only where a reader would decide otherwise with the reason in mind.
 
-use super::{Block, Item, Page, Role, Row, Span, asked, curve, requirements, tables};
+use super::{Block, Item, Page, Role, Row, Span, curve, load, requirements, tables};
 use crate::phrase::{clean, number};
 use figures::{Figures, find};
 use plan::{Arrivals, Load, Plan, Version};
@@ -39,14 +39,12 @@ pub(super) fn page(run: &Run) -> Page {
 
 /// Returns the answer in five lines; of a sweep its table.
 pub(super) fn quiet(run: &Run) -> Page {
-    let blocks = match run.is_sweep() {
-        true => vec![
-            Block::Table(curve::table(run)),
-            Block::Rows(reliability(run)),
-        ],
-        false => vec![Block::Rows(rows(run, QUIET))],
+    let rows = match run.is_sweep() {
+        true => reliability(run),
+        false => rows(run, QUIET),
     };
-    required(blocks, run)
+    let table = run.is_sweep().then(|| Block::Table(curve::table(run)));
+    required(table.into_iter().chain([Block::Rows(rows)]).collect(), run)
 }
 
 /// Adds what was required, where that does not go without saying.
@@ -58,10 +56,10 @@ fn required(mut blocks: Vec<Block>, run: &Run) -> Page {
 
 /// What was loaded, and how.
 pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
-    let mut target = vec![Item::strong(clean(&asked::what(&run.plan), LONGEST_URL))];
+    let mut target = vec![Item::strong(clean(&load::what(&run.plan), LONGEST_URL))];
     target.extend(run.probe.as_ref().map(|probe| response(&run.plan, probe)));
     let lines = [target, vec![Item::plain(load(&run.plan))]];
-    lines.into_iter().chain(asked::unfinished(run)).collect()
+    lines.into_iter().chain(load::unfinished(run)).collect()
 }
 
 /// `nginx/1.22.1, HTTP/1.1, 200, 100 bytes`.
@@ -83,13 +81,13 @@ fn response(plan: &Plan, probe: &Probe) -> Item {
 
 /// `closed loop, 50 connections, 5 rounds of 3 s; latency is service time`.
 fn load(plan: &Plan) -> String {
-    let (connections, rounds) = (asked::connections(plan), asked::rounds(plan));
+    let (connections, rounds) = (load::connections(plan), load::rounds(plan));
     match plan.load {
         Load::Closed { .. } => {
             format!("closed loop, {connections}, {rounds}; latency is service time")
         }
         Load::Open { arrivals, .. } => {
-            let rate = asked::offered(plan);
+            let rate = load::offered(plan);
             let arrivals = match arrivals {
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Constant => "evenly spaced",
@@ -110,21 +108,17 @@ const ROWS: &[Make] = &[throughput, latency, errors, server, bottleneck];
 const QUIET: &[Make] = &[throughput, latency, errors, server];
 
 fn rows(run: &Run, rows: &[Make]) -> Vec<Row> {
-    let made = match Figures::of(run, 0) {
-        Some(figures) => {
-            let mut made: Vec<Row> = rows.iter().filter_map(|row| row(&figures)).collect();
-            if is_shared(run) {
-                // CPU time per request is what sharing CPUs leaves comparable.
-                made.sort_by_key(|row| row.label != "server");
-            }
-            made
-        }
-        None => vec![Row::new(
-            "throughput",
-            vec![Item::wrong("nothing was measured")],
-        )],
+    let nothing = || Row::new("throughput", vec![Item::wrong("nothing was measured")]);
+    let mut made: Vec<Row> = match Figures::of(run, 0) {
+        Some(figures) => rows.iter().filter_map(|row| row(&figures)).collect(),
+        None => vec![nothing()],
     };
-    made.into_iter().chain(reliability(run)).collect()
+    if is_shared(run) {
+        // CPU time per request is what sharing CPUs leaves comparable.
+        made.sort_by_key(|row| row.label != "server");
+    }
+    made.extend(reliability(run));
+    made
 }
 
 /// Returns whether generator and server were short of CPUs that they share.
@@ -149,26 +143,27 @@ fn effect(figures: &Figures<'_>, figure: Figure) -> Option<Effect> {
 }
 
 fn throughput(figures: &Figures<'_>) -> Option<Row> {
-    let mean = shown(figures, "rps.mean").unwrap_or_default();
+    let mean = format!(
+        "{} requests/s",
+        shown(figures, "rps.mean").unwrap_or_default()
+    );
     let mut items = match effect(figures, Figure::Rps) {
-        Some(Effect::Void) => vec![Item::wrong("INVALID")],
+        Some(Effect::Void) => return Some(Row::new("throughput", vec![Item::wrong("INVALID")])),
         Some(Effect::LowerBound) => {
-            vec![
-                Item::strong(format!(">= {mean} requests/s"))
-                    .and(Role::Warning, " (generator-bound)"),
-            ]
+            let bound = Item::strong(format!(">= {mean}"));
+            vec![bound.and(Role::Warning, " (generator-bound)")]
         }
         other => {
             let mark = if other.is_some() { "*" } else { "" };
-            let item = Item::strong(format!("{mean} requests/s")).and(Role::Warning, mark);
             let range = shown(figures, "rps.min").zip(shown(figures, "rps.max"));
             let range = range.filter(|_| figures.summary.rps.rounds > 1);
             let range = range.map(|(min, max)| Item::dim(format!("(rounds: {min} to {max})")));
+            let item = Item::strong(mean).and(Role::Warning, mark);
             std::iter::once(item).chain(range).collect()
         }
     };
     let seconds = figures.summary.duration_s;
-    if seconds > 0.0 && effect(figures, Figure::Rps) != Some(Effect::Void) {
+    if seconds > 0.0 {
         let bytes = (figures.summary.bytes_received as f64 / seconds) as u64;
         items.push(Item::dim(format!("{}/s", units::bytes(bytes))));
     }
@@ -181,13 +176,11 @@ fn latency(figures: &Figures<'_>) -> Option<Row> {
             let is_overload = |finding: &Finding| {
                 finding.cause == Cause::Overload && finding.effects.on(Figure::Latency).is_some()
             };
-            match figures.findings().any(is_overload) {
-                true => vec![Item::wrong("OVERLOAD").and(
-                    Role::Plain,
-                    ": the backlog grew, so latency depends on run length",
-                )],
-                false => vec![Item::wrong("INVALID")],
-            }
+            let backlog = ": the backlog grew, so latency depends on run length";
+            vec![match figures.findings().any(is_overload) {
+                true => Item::wrong("OVERLOAD").and(Role::Plain, backlog),
+                false => Item::wrong("INVALID"),
+            }]
         }
         _ if figures.summary.latency_us.count == 0 => vec![Item::plain("no request ended ok")],
         other => {
@@ -227,10 +220,8 @@ fn errors(figures: &Figures<'_>) -> Option<Row> {
         return Some(Row::new("errors", vec![none]));
     }
     let share = percent(total as f64 / summary.requests.max(1) as f64);
-    let mut items = vec![Item::wrong(format!(
-        "{} of {requests} ({share})",
-        count(total)
-    ))];
+    let total = count(total);
+    let mut items = vec![Item::wrong(format!("{total} of {requests} ({share})"))];
     let mut kinds: Vec<(&str, u64)> = Vec::new(); // whichever step they failed in
     for each in figures.tally().faults.sorted() {
         let name = each.fault.kind.name();
@@ -240,9 +231,8 @@ fn errors(figures: &Figures<'_>) -> Option<Row> {
         }
     }
     let named = kinds.iter().take(KINDS_MOST);
-    items.extend(
-        named.map(|(kind, sum)| Item::plain(format!("{} {}", count(*sum), kind.replace('_', " ")))),
-    );
+    let named = named.map(|(kind, sum)| format!("{} {}", count(*sum), kind.replace('_', " ")));
+    items.extend(named.map(Item::plain));
     if kinds.len() > KINDS_MOST {
         let others = (kinds.len() - KINDS_MOST) as u64;
         items.push(Item::dim(number(others, "other kind", "other kinds")));
@@ -254,11 +244,8 @@ fn errors(figures: &Figures<'_>) -> Option<Row> {
 fn server(figures: &Figures<'_>) -> Option<Row> {
     let observed = figures.run.observed.as_ref();
     if let Some(why) = observed.and_then(|observed| observed.why_not.as_ref()) {
-        let why = clean(why, LONGEST);
-        return Some(Row::new(
-            "server",
-            vec![Item::dim(format!("not observed: {why}"))],
-        ));
+        let why = format!("not observed: {}", clean(why, LONGEST));
+        return Some(Row::new("server", vec![Item::dim(why)]));
     }
     let mut items = Vec::new();
     let cpu = shown(figures, "cpu_us_per_request");
@@ -272,12 +259,7 @@ fn server(figures: &Figures<'_>) -> Option<Row> {
 fn cpus(figures: &Figures<'_>) -> Option<String> {
     let used = find("server.cpus")?.number(figures)?;
     let share = find("server.busy")?.number(figures)?;
-    let may = (used / share).round();
-    let all = if may == 1.0 {
-        "1 CPU".to_owned()
-    } else {
-        format!("{may} CPUs")
-    };
+    let all = number((used / share).round() as u64, "CPU", "CPUs");
     (share > 0.0).then(|| format!("{used:.2} of {all}"))
 }
 

@@ -71,7 +71,7 @@ fn value(axis: &Axis, level: &Level) -> String {
     }
 }
 
-/// What is to be said of a point in a word or two.
+/// The remark on a point: its verdict in a search, else what limits its figures.
 fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
     let run = of.run;
     let effect = |figure: Figure| effect_on(findings, figure);

@@ -3,19 +3,19 @@
 //! A page is computed from the Run alone, and every format that is meant for people lays out the same page. It is made
 //! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
 
-mod asked;
 mod brief;
 mod cost;
 pub(crate) mod curve;
 pub(crate) mod findings;
 mod list;
-mod place;
+mod load;
+mod machine;
 pub(crate) mod plan;
 mod requirements;
 mod results;
 mod server;
+mod split_generators;
 pub(crate) mod tables;
-mod twin;
 
 pub use list::saved_records;
 
@@ -27,7 +27,7 @@ use std::borrow::Cow;
 /// Everything that is shown of a Run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// From top to bottom.
+    /// Blocks of the page from top to bottom.
     pub blocks: Vec<Block>,
 }
 
@@ -45,11 +45,11 @@ pub enum Block {
 /// What belongs together after one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What it is.
+    /// Name of the row.
     pub label: String,
-    /// The worst that is to be held against it.
+    /// Severity of the worst caveat.
     pub mark: Option<Grade>,
-    /// What is said.
+    /// The items of the row.
     pub items: Vec<Item>,
 }
 
@@ -60,24 +60,24 @@ pub struct Item(pub Vec<Span>);
 /// Words of one weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The words.
+    /// Text of the span.
     pub text: String,
-    /// Their weight.
+    /// Weight of the text.
     pub role: Role,
 }
 
 /// The weight of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// What is said.
+    /// Ordinary text.
     Plain,
-    /// What one looks for first.
+    /// Text that readers look for first.
     Strong,
-    /// What one reads last.
+    /// Text that readers need last.
     Dim,
-    /// What should make one careful.
+    /// Text that calls for care.
     Warning,
-    /// What is wrong.
+    /// Text about an error.
     Wrong,
 }
 
@@ -88,14 +88,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The cells, as many in each row as there are columns.
     pub rows: Vec<Vec<Span>>,
-    /// What was left out.
+    /// Note about rows that are left out.
     pub rest: Option<String>,
 }
 
 /// A column's heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its words.
+    /// Words of the heading.
     pub title: Cow<'static, str>,
     /// Whether its cells are numbers, set flush right.
     pub is_number: bool,
@@ -145,7 +145,7 @@ impl Page {
         let mut blocks = match detail {
             Detail::Quiet => Vec::new(),
             Detail::Brief => vec![Block::Lines(brief::head(run))],
-            Detail::Full => vec![Block::Lines(asked::head(run))],
+            Detail::Full => vec![Block::Lines(load::head(run))],
         };
         if run.is_sweep() && detail == Detail::Full {
             blocks.push(Block::Rows(server::rows(run)));
@@ -167,20 +167,20 @@ impl Page {
                 break;
             }
             if run.points.len() > 1 {
-                blocks.push(Block::Lines(vec![asked::level(point)]));
+                blocks.push(Block::Lines(vec![load::level(point)]));
             }
             let of = Figures::of(run, index);
             blocks.push(Block::Rows(
                 of.as_ref().map_or_else(results::none, results::rows),
             ));
-            blocks.push(Block::Rows(twin::rows(point)));
+            blocks.push(Block::Rows(split_generators::rows(point)));
             blocks.extend(of.as_ref().and_then(tables::errors).map(Block::Table));
             let requests = of.as_ref().and_then(|of| tables::requests(of, usize::MAX));
             blocks.extend(requests.map(Block::Table));
             blocks.extend(of.as_ref().and_then(tables::rounds).map(Block::Table));
         }
         blocks.push(Block::Rows(findings::rows(run)));
-        blocks.push(Block::Rows(place::rows(run)));
+        blocks.push(Block::Rows(machine::rows(run)));
         blocks.retain(|block| !block.is_empty());
         Page { blocks }
     }

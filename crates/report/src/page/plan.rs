@@ -1,6 +1,6 @@
 //! The whole plan, as `--dry-run` prints it: every setting of the table, and what all of it comes to.
 
-use super::asked::{LONGEST, sentence, what};
+use super::load::{LONGEST, sentence, what};
 use super::{Block, Item, Page, Row};
 use crate::phrase::{clean, number};
 use plan::settings::settings;

@@ -20,21 +20,21 @@ pub(super) fn table(run: &Run) -> Table {
     let is_silent = |judged: &&Judged| {
         judged.verdict == Compliance::Met && implied.as_ref() == Some(&judged.text)
     };
-    let mut told: Vec<&Judged> = run
+    let mut shown: Vec<&Judged> = run
         .requirements
         .iter()
         .filter(|each| !is_silent(each))
         .collect();
-    told.sort_by_key(|each| match each.verdict {
+    shown.sort_by_key(|each| match each.verdict {
         Compliance::NotMet => 0,
         Compliance::CannotTell => 1,
         Compliance::Met => 2,
     });
-    let more = told.len().saturating_sub(MOST);
-    told.truncate(MOST);
+    let more = shown.len().saturating_sub(MOST);
+    shown.truncate(MOST);
     Table {
         columns: ["required", "verdict", "why"].map(Column::text).to_vec(),
-        rows: told.into_iter().map(row).collect(),
+        rows: shown.into_iter().map(row).collect(),
         rest: (more > 0).then(|| format!("and {}", number(more as u64, "other", "others"))),
     }
 }

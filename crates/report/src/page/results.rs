@@ -17,7 +17,7 @@ pub(super) const ROUNDS_ENOUGH: u32 = 5;
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
-/// What is said where nothing was measured.
+/// The row that stands where nothing was measured.
 pub(super) fn none() -> Vec<Row> {
     let item = Item::wrong("no round was measured");
     vec![Row::new("requests/s", vec![item])]
@@ -31,7 +31,7 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
         offered(of),
         Some(latency(of)),
         spread(of),
-        floor(of),
+        baseline(of),
     ];
     let below = [
         unwanted(of, "latency 4xx", &tally.service_4xx),
@@ -43,7 +43,7 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
         server(of),
     ];
     let above = above.into_iter().flatten().chain(open(of));
-    let above = above.chain(visits(of));
+    let above = above.chain(sessions(of));
     let below = below.into_iter().flatten().chain(costs::rows(of));
     above.chain(below).collect()
 }
@@ -61,7 +61,7 @@ pub(super) fn listed<const N: usize>(of: &Figures<'_>, names: [(&str, &str); N])
     Item::each(Role::Plain, names.map(value))
 }
 
-/// A labelled row; where a finding voids the figure, only that is said.
+/// A labelled row; where a finding voids the figure, it holds only `INVALID`.
 fn demoted(run: &Run, figure: Figure, label: &str, items: Vec<Item>) -> Row {
     let items = if is_void(run, figure) {
         vec![Item::wrong("INVALID")]
@@ -123,7 +123,7 @@ fn latency(of: &Figures<'_>) -> Row {
     demoted(run, Figure::Latency, label, items)
 }
 
-/// What was due, what was sent of it, and at which rate it was asked for; in an open loop.
+/// Offered load of an open loop: target rate, scheduled and sent requests.
 fn offered(of: &Figures<'_>) -> Option<Row> {
     let rate = per_second(select("request_rate").number(of)?);
     let mut asked = Item::named("target rate", Role::Plain, format!("{rate}/s"));
@@ -149,8 +149,7 @@ fn offered(of: &Figures<'_>) -> Option<Row> {
     Some(Row::new("offered", items))
 }
 
-/// What stands beside response time in an open loop: what the server took, and what was lost before sending, by whose
-/// doing it was.
+/// Figures beside response time in an open loop: service time, and the send delay with its causes.
 fn open(of: &Figures<'_>) -> Vec<Row> {
     if is_void(of.run, Figure::Latency) && !is_overloaded(of.run) {
         return Vec::new();
@@ -176,24 +175,24 @@ fn open(of: &Figures<'_>) -> Vec<Row> {
     service.into_iter().chain(waits).collect()
 }
 
-/// Connections that arrive by a schedule: how many did, and how long each took with all that was asked on it.
-fn visits(of: &Figures<'_>) -> Vec<Row> {
+/// Sessions: connections that arrive by a schedule, and how long each took with all its requests.
+fn sessions(of: &Figures<'_>) -> Vec<Row> {
     let open = of.summary.open.as_ref();
-    let Some(visits) = open.and_then(|open| open.sessions.as_ref()) else {
+    let Some(sessions) = open.and_then(|open| open.sessions.as_ref()) else {
         return Vec::new();
     };
     let mut items = vec![
-        Item::strong(per_second(visits.per_second)),
-        Item::named("scheduled", Role::Plain, units::count(visits.scheduled)),
-        Item::named("opened", Role::Plain, units::count(visits.opened)),
+        Item::strong(per_second(sessions.per_second)),
+        Item::named("scheduled", Role::Plain, units::count(sessions.scheduled)),
+        Item::named("opened", Role::Plain, units::count(sessions.opened)),
     ];
-    items.extend((visits.aborted > 0).then(|| {
-        let forgone = number(visits.skipped, "request", "requests");
-        Item::wrong(format!("{} ended early", units::count(visits.aborted)))
+    items.extend((sessions.aborted > 0).then(|| {
+        let forgone = number(sessions.skipped, "request", "requests");
+        Item::wrong(format!("{} ended early", units::count(sessions.aborted)))
             .and(Role::Plain, format!(" ({forgone} skipped)"))
     }));
     let mut rows = vec![demoted(of.run, Figure::Counts, "connections/s", items)];
-    let count = visits.time_us.count;
+    let count = sessions.time_us.count;
     if count > 0 && !is_overloaded(of.run) {
         let mut items = times(of, "connection_time_us", |_| false);
         items.push(Item::dim(format!("of {}", units::count(count))));
@@ -223,8 +222,8 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
     Some(Row::new("", items))
 }
 
-/// What the instrument itself took, before the load.
-fn floor(of: &Figures<'_>) -> Option<Row> {
+/// Response time against the reference server, measured before the load.
+fn baseline(of: &Figures<'_>) -> Option<Row> {
     let mut items = listed(of, [("p50", "floor_us.p50"), ("p99", "floor_us.p99")]);
     if items.is_empty() {
         return None;
@@ -234,7 +233,7 @@ fn floor(of: &Figures<'_>) -> Option<Row> {
     Some(Row::new("baseline", items))
 }
 
-/// How long answers took that were complete and not wanted.
+/// Latency of complete responses with an unexpected status.
 fn unwanted(of: &Figures<'_>, label: &str, times: &Histogram) -> Option<Row> {
     let max = times.max()?;
     let carried = of.plan.percentiles.iter().filter_map(|p| {

@@ -9,10 +9,10 @@ const LISTED: usize = 12;
 /// The longest name, path or header that is shown whole.
 const LONGEST: usize = 120;
 
-/// What is known of it; no rows where no process was observed and no response came.
+/// Rows of its processes and of its first response; none where neither is known.
 pub(super) fn rows(run: &Run) -> Vec<Row> {
     let observed = run.observed.iter().flat_map(processes);
-    observed.chain(first_answer(run)).collect()
+    observed.chain(first_response(run)).collect()
 }
 
 fn processes(observed: &Observed) -> Vec<Row> {
@@ -55,7 +55,7 @@ fn memory(bytes: u64) -> Item {
     Item::plain(units::bytes(bytes)).and(Role::Dim, " PSS at rest")
 }
 
-fn first_answer(run: &Run) -> Vec<Row> {
+fn first_response(run: &Run) -> Vec<Row> {
     let probe = run.probe.as_ref();
     let head = probe.and_then(|probe| probe.response_head.as_ref());
     let lines = head.iter().flat_map(|head| head.lines());
@@ -119,7 +119,7 @@ mod tests {
         let mut run = example::ok();
         let lines: Vec<String> = (0..50).map(|at| format!("X-{at}: \x1b[2J")).collect();
         run.probe.as_mut().unwrap().response_head = Some(lines.join("\r\n"));
-        let shown = text(&first_answer(&run));
+        let shown = text(&first_response(&run));
         assert_eq!(shown.len(), LISTED);
         assert!(shown[0].starts_with("first response: X-0: ") && !shown[0].contains('\x1b'));
     }

@@ -40,15 +40,15 @@ pub enum Meaningless {
 
 impl Meaningless {
     /// Says on standard error what is wrong and, where nothing was asked for, what can be.
-    pub fn tell(self) -> ExitCode {
+    pub fn report(self) -> ExitCode {
         match self {
             Meaningless::Empty => {
                 output::remark(USAGE.trim_end());
-                Exit::COULD_NOT.tell()
+                Exit::COULD_NOT.report()
             }
             Meaningless::Unknown(why) => {
                 output::complain(&anyhow::anyhow!(why));
-                Exit::COULD_NOT.tell()
+                Exit::COULD_NOT.report()
             }
         }
     }

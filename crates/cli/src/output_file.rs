@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A file that shows a record, and how.
 #[derive(Debug, Clone)]
-pub struct Beside {
+pub struct OutputFile {
     option: &'static str,
     path: PathBuf,
     content: Content,
@@ -22,16 +22,16 @@ enum Content {
     Text(&'static Format),
 }
 
-impl Beside {
+impl OutputFile {
     /// A chart, of the kind that the ending of `name` says.
     ///
     /// # Errors
     /// The sentence that lists the endings.
-    pub fn chart(name: &str) -> Result<Beside, String> {
+    pub fn chart(name: &str) -> Result<OutputFile, String> {
         let path = PathBuf::from(name);
         let ending = path.extension().and_then(|ending| ending.to_str());
         match ending.and_then(report::chart::kind) {
-            Some(kind) => Ok(Beside {
+            Some(kind) => Ok(OutputFile {
                 option: "chart",
                 path,
                 content: Content::Chart(kind),
@@ -53,9 +53,9 @@ impl Beside {
     ///
     /// # Panics
     /// Where there is no such format.
-    pub fn text(option: &'static str, name: &str) -> Beside {
+    pub fn text(option: &'static str, name: &str) -> OutputFile {
         let format = report::format(option).expect("a format of the table");
-        Beside {
+        OutputFile {
             option,
             path: name.into(),
             content: Content::Text(format),
@@ -65,7 +65,7 @@ impl Beside {
     /// Tries whether the file can be written, and is not the one that the record goes to; before the load, because an
     /// hour of measuring is a high price for a misspelt folder. A file that was there is removed, so that what an earlier run
     /// wrote is not taken for this one's where nothing can be measured.
-    pub fn try_place(&self, record: Option<&Path>) -> Result<()> {
+    pub fn check_writable(&self, record: Option<&Path>) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
         if record == Some(&self.path) {
             bail!("--{option} and --output both name {shown}; name two files");
@@ -116,7 +116,7 @@ impl Beside {
     }
 
     /// Writes all `files` of what was measured; false, with a complaint, when one cannot be written.
-    pub fn written(files: &[Beside], run: &Run, quiet: bool) -> bool {
+    pub fn written(files: &[OutputFile], run: &Run, quiet: bool) -> bool {
         let mut all = true;
         for file in files {
             match file.write(run) {

@@ -1,4 +1,4 @@
-//! One generator or two: what two of them did with the same load, beside what one did.
+//! Split-generator check: results of two generator processes with the same load, beside those of one.
 
 use super::{Item, Role, Row};
 use crate::phrase::{clean, micros, number, rate};
@@ -10,20 +10,20 @@ const PAIRS_ENOUGH: u32 = 3;
 /// The longest reason that is shown whole.
 const LONGEST: usize = 300;
 
-/// What is to be said of two generators; nothing where there was one.
+/// Results of two generators beside those of one; no rows where there was only one.
 pub(super) fn rows(point: &Point) -> Vec<Row> {
-    let Some(twin) = &point.split_generators else {
+    let Some(split) = &point.split_generators else {
         return Vec::new();
     };
     let mut rows = Vec::new();
-    if let Some(summary) = &twin.summary {
+    if let Some(summary) = &split.summary {
         let mut got = vec![Item::strong(rate(summary.rps.mean)).and(Role::Plain, " requests/s")];
-        got.extend(twin.rps_ratio.iter().flat_map(beside));
+        got.extend(split.rps_ratio.iter().flat_map(beside));
         rows.push(Row::new("two generators", got));
         let p99 = summary.latency_us.at(Percentile::P99);
         rows.extend(p99.map(|p99| {
             let mut items = vec![Item::named("p99", Role::Plain, micros(p99))];
-            items.extend(twin.latency_p99_ratio.iter().flat_map(beside));
+            items.extend(split.latency_p99_ratio.iter().flat_map(beside));
             Row::new("", items)
         }));
         let errors = number(summary.errors.total, "error", "errors");
@@ -32,7 +32,7 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
             last.items.push(Item::dim(counted));
         }
     }
-    let failed = twin.failed.as_ref();
+    let failed = split.failed.as_ref();
     let failed = failed.map(|why| vec![Item::wrong(clean(why, LONGEST))]);
     let label = ["two generators", ""][usize::from(!rows.is_empty())];
     rows.extend(failed.map(|items| Row::new(label, items)));

@@ -1,7 +1,7 @@
 //! The first lines of a page: target and load.
 
 use super::{Item, Role};
-use crate::phrase::{asked, clean, number};
+use crate::phrase::{clean, number};
 use plan::secrets::WITHHELD;
 use plan::{
     Arrivals, Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin,
@@ -15,7 +15,7 @@ pub(super) const LONGEST: usize = 160;
 /// The most headers, addresses or requests that are listed.
 const LISTED: usize = 20;
 
-/// Of whom, what, how; and whether it came to its end.
+/// Target, load, what latency means, the server's command, and whether the measurement was completed.
 pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     let mut lines = vec![
         target(run),
@@ -59,7 +59,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
     lines
 }
 
-/// What is called latency below: said here once.
+/// Defines latency for the rest of the page.
 fn latency(load: Load) -> &'static str {
     match load {
         Load::Closed { .. } => {
@@ -188,7 +188,7 @@ pub(super) fn sentence(plan: &Plan) -> String {
     words.extend(sent_along(plan));
     let warmup = match plan.warmup {
         units::Nanos::ZERO => String::new(),
-        warmup => format!(" after {} of warm-up", asked(warmup)),
+        warmup => format!(" after {} of warm-up", units::exact(warmup)),
     };
     words.push(format!("{}{warmup}", rounds(plan)));
     if plan.two_generators {
@@ -285,7 +285,7 @@ fn protocol(plan: &Plan) -> Vec<String> {
     }
     words.push(
         match (protocol.keepalive, protocol.requests_per_connection) {
-            // How many on each is said with their rate.
+            // The number on each stands beside the rate.
             _ if plan.load.is_of_connections() => "never used again".to_owned(),
             (false, _) => "a new connection for each request".to_owned(),
             (true, Some(most)) => format!(
@@ -321,7 +321,7 @@ fn sent_along(plan: &Plan) -> Vec<String> {
 
 pub(super) fn rounds(plan: &Plan) -> String {
     let each = match plan.stop {
-        Stop::Duration(span) => asked(span),
+        Stop::Duration(span) => units::exact(span),
         Stop::Requests(requests) => number(requests, "request", "requests"),
     };
     let mut rounds = number(plan.rounds.into(), "round", "rounds");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_was_asked_is_one_sentence() {
+    fn the_load_is_one_sentence() {
         type Change = fn(&mut Plan);
         let cases: &[(Change, &str)] = &[
             (
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_names_the_method_and_how_many_others_there_are() {
+    fn the_target_names_the_method_and_how_many_other_requests_there_are() {
         let mut plan = plan();
         assert_eq!(what(&plan), "http://127.0.0.1:8080/");
         let post = Request {
