@@ -1,8 +1,8 @@
 //! The table. A row is a figure; rows stand in the order of the columns that they are.
 
-mod asked;
 mod cost;
 mod requests;
+mod setting;
 mod times;
 
 use crate::{Figure, Value};
@@ -10,18 +10,18 @@ use crate::{Figure, Value};
 /// Returns every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
     let parts = [
-        asked::ROWS,
+        setting::ROWS,
         requests::RATES,
         times::LATENCY,
         requests::COUNTS,
         requests::TRAFFIC,
         cost::BUSY,
-        asked::SCHEDULE,
+        setting::SCHEDULE,
         times::OPEN,
         cost::SERVER,
         cost::MACHINE,
         requests::TIME,
-        asked::CAVEATS,
+        setting::CAVEATS,
     ];
     parts.into_iter().flatten()
 }

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use units::{Nanos, Percentile};
 
-/// One campaign, complete: everything that is asked of the generator, and of whom.
+/// One campaign, complete: target, requests, load, and how the result is judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// Who is asked.
+    /// The server under test.
     pub target: Target,
-    /// What is asked, in turn.
+    /// The requests, which are sent in turn.
     pub requests: Requests,
-    /// How hard.
+    /// What drives the load.
     pub load: Load,
     /// When a round is over.
     pub stop: Stop,
@@ -39,34 +39,34 @@ pub struct Plan {
     pub sources: Vec<IpAddr>,
     /// Whether each generator thread is held on one CPU of its own.
     pub pin: bool,
-    /// By which of the kernel's interfaces generator threads talk to it; epoll where nothing is said.
+    /// Kernel interface of the generator threads; epoll by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ring: RingKind,
-    /// How a generator thread waits; auto where nothing is said.
+    /// How a generator thread waits; auto by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spin: Spin,
     /// Whether each round is measured once more with the load split over two generator processes, to see whether one was
     /// the limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub two_generators: bool,
-    /// What a right response is.
+    /// Which responses are expected.
     pub expect: Expect,
     /// Whether the load is sent even if the probe does not get an expected response.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_going: bool,
-    /// How many errors are allowed where no requirement says so.
+    /// Limit on errors, in force unless a requirement limits them.
     #[serde(rename = "tolerance")]
     pub max_errors: Requirement,
-    /// Whether a figure that a finding makes invalid has an exit status of its own.
+    /// Whether the result must be reliable: no figure invalid.
     #[serde(default, skip_serializing_if = "is_default")]
     pub strict: bool,
-    /// What else the result must be.
+    /// Further requirements on the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Requirement>,
-    /// What ends the campaign early.
+    /// Conditions that end the campaign early.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abort_if: Vec<Requirement>,
-    /// Percentiles of latency that are shown, ascending; the usual ones where nothing is said.
+    /// Percentiles of latency that are shown, ascending; p50, p90, p95, p99 and p99.9 by default.
     #[serde(default = "usual", skip_serializing_if = "is_usual")]
     #[schemars(with = "Vec<String>")]
     pub percentiles: Vec<Percentile>,
@@ -80,11 +80,11 @@ pub struct Plan {
     /// What differs between the points; none where there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// What must hold: then the sweep's rates are searched for the highest at which it does, and not all are measured.
+    /// Conditions of a search for the highest of the sweep's rates at which they hold; not all rates are measured then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Conditions>,
-    /// Whose footprint is taken; where none is named, that of the server that we start, or of the process that listens where
-    /// the target is.
+    /// Processes to observe; by default those of the server that weigh starts, or else the process that listens at the
+    /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
 }
@@ -168,9 +168,9 @@ impl Choice for Spin {
 pub struct ServerCommand {
     /// The program and its arguments, as given.
     pub argv: Vec<String>,
-    /// How long it may take until it answers.
+    /// Time limit until it responds.
     pub ready_within: Nanos,
-    /// Whether this is our own reference server: the ruler, exempt from "who was the limit".
+    /// Whether this is the reference server, which the check of the bottleneck exempts.
     #[serde(rename = "reference_server", alias = "counterweight")]
     pub counterweight: bool,
 }

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What a right response is; anything else is a fault.
+/// Which responses are expected; any other is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expect {
-    /// The statuses that are right.
+    /// Expected statuses.
     pub statuses: Vec<StatusRange>,
-    /// The one body that is right, if it is known.
+    /// The expected body, if it is known.
     pub body: Option<BodyExpectation>,
 }
 
@@ -73,7 +73,7 @@ impl FromStr for StatusRange {
     }
 }
 
-/// The one body that is right.
+/// The expected body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BodyExpectation {
     /// The file that holds it.

@@ -58,10 +58,8 @@ pub fn request(
     let (method, url, body) = if is_url(first) {
         (common.method.clone(), first, rest)
     } else {
-        if !first
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
-        {
+        let is_part = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
+        if !first.bytes().all(is_part) {
             return Err(LineError::BadMethod(first.to_owned()));
         }
         let (url, body) = split(rest);
@@ -70,10 +68,9 @@ pub fn request(
     if url.is_empty() {
         return Err(LineError::NoPath);
     }
-    let body = if body.is_empty() {
-        common.body.clone()
-    } else {
-        Some(Body::Text(body.to_owned()))
+    let body = match body {
+        "" => common.body.clone(),
+        text => Some(Body::Text(text.to_owned())),
     };
     Ok(Some(Request {
         method,
@@ -123,10 +120,9 @@ fn path(url: &str, target: &Target) -> Result<String, LineError> {
         _ => url.to_owned(),
     };
     let path = path.split('#').next().unwrap_or("/").to_owned();
-    if path_is_valid(&path) {
-        Ok(path)
-    } else {
-        Err(LineError::BadPath(path))
+    match path_is_valid(&path) {
+        true => Ok(path),
+        false => Err(LineError::BadPath(path)),
     }
 }
 

@@ -11,21 +11,21 @@ use units::{Nanos, Rate};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
-    /// A closed loop: each connection asks again as soon as it has its answer. It has no due instants of its own, so
-    /// it measures service time, and stops asking while the server stalls.
+    /// A closed loop: each connection sends its next request when it has its response. It has no schedule, so it measures
+    /// service time, and sends nothing while the server stalls.
     Closed {
         /// Connections, over all threads.
         connections: u32,
     },
-    /// An open loop: a schedule says when each exchange, or each connection, is due, whatever the server does; so it
-    /// measures response time, and a stall is seen by everything that was due in it.
+    /// An open loop: each request, or each connection, has a scheduled time, whatever the server does; so it measures
+    /// response time, and every request that is scheduled during a stall sees it.
     Open {
         /// Arrivals a second, over all threads.
         rate: Rate,
-        /// What arrives; exchanges where nothing is said.
+        /// What arrives; requests by default.
         #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
         of: Arriving,
-        /// By which law they are due.
+        /// Arrival process.
         arrivals: Arrivals,
         /// The most connections that may be open, over all threads.
         connections: u32,
@@ -81,8 +81,9 @@ pub enum Arriving {
     /// Single exchanges, on whatever connection is free.
     #[default]
     Exchanges,
-    /// Connections, a new one for each arrival, as users come: on each a number of exchanges is asked one after the
-    /// other ([`Protocol::requests_per_connection`]), each due when the one before it is over. httperf's rate is this.
+    /// Connections, a new one for each arrival, as users come. Each sends a number of requests one after the other
+    /// ([`Protocol::requests_per_connection`]), each scheduled when the one before it is over. httperf calls this the
+    /// rate.
     Connections,
 }
 
@@ -96,7 +97,7 @@ impl Arriving {
     }
 }
 
-/// By which law the arrivals of an open loop are due; each is a file in `pacing/`.
+/// Arrival process of an open loop; each is a file in `pacing/`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {

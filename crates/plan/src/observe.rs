@@ -1,4 +1,4 @@
-//! Whose footprint is taken: how a server is named that weigh did not start, or that none is taken.
+//! The observed processes: how a server that weigh did not start is named, or that none is observed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A server on this machine, by one of the ways in which it can be named.
+/// Server on this machine, by one of the ways in which it can be named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Observe {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nobody_or_everybody_is_refused() {
+    fn what_names_no_process_or_all_of_them_is_refused() {
         for text in ["", "0", ":0", ":", ":65536", ":http", "99999999999"] {
             assert_eq!(
                 text.parse::<Observe>(),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use units::Endpoint;
 
-/// Who is asked: one server, whatever it is called.
+/// The server under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// `http` (others come later).

@@ -46,11 +46,7 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
     if authority.as_str().contains('@') {
         return Err(wrong("give the credentials with --user NAME:PASSWORD"));
     }
-    let host = authority
-        .host()
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
+    let host = authority.host().trim_matches(['[', ']']).to_owned();
     if host.is_empty() {
         return Err(wrong("it names no host"));
     }
@@ -63,11 +59,8 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
         None => 80,
     };
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let path = if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("/{path}")
-    };
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let path = format!("{slash}{path}");
     if !crate::line::path_is_valid(&path) {
         return Err(wrong("its path must be percent-encoded"));
     }
@@ -172,7 +165,7 @@ fn endpoints(
 fn resolve_rule(rule: &str) -> Option<(&str, u16, IpAddr)> {
     let (host, rest) = rule.split_once(':').filter(|(host, _)| !host.is_empty())?;
     let (port, address) = rest.split_once(':')?;
-    let address = address.trim_start_matches('[').trim_end_matches(']');
+    let address = address.trim_matches(['[', ']']);
     Some((host, port.parse().ok()?, address.parse().ok()?))
 }
 

@@ -172,7 +172,7 @@ impl Plan {
     }
 }
 
-/// What is asked, in turn.
+/// The requests, which are sent in turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Requests {

@@ -5,7 +5,7 @@ use crate::{Figure, Unit};
 use plan::{Load, Requests};
 use record::Run;
 
-/// Who, where and how.
+/// The record, the target and the level.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Figure] = &[
     Figure::new("record", Unit::Count, "number of the record among those that are printed, from 1",
