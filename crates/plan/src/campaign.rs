@@ -269,10 +269,7 @@ impl Plan {
 
     /// Whether it is a published plan that lacks something that is sent, or a part of the server's command.
     pub fn withholds(&self) -> bool {
-        let requests = match &self.requests {
-            Requests::Listed(requests) => requests.as_slice(),
-            Requests::File { common, .. } => std::slice::from_ref(common),
-        };
+        let requests = self.requests.each();
         let command = self.server.iter().flat_map(|server| &server.argv);
         requests.iter().any(Request::withholds)
             || command.into_iter().any(|word| word.contains(WITHHELD))

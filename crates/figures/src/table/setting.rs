@@ -2,8 +2,7 @@
 
 use super::{count, number, text};
 use crate::{Figure, Unit};
-use plan::{Load, Requests};
-use record::Run;
+use plan::Load;
 
 /// The record, the target and the level.
 #[rustfmt::skip]
@@ -14,7 +13,7 @@ pub(super) const ROWS: &[Figure] = &[
         |f, _| text(units::date::iso(f.run.started_unix))).csv("started").of_requests(),
     Figure::new("target", Unit::Plain, "host and port under test",
         |f, _| text(f.run.plan.target.authority.clone())).csv("target").of_requests(),
-    Figure::new("url", Unit::Plain, "URL of the first request", |f, _| text(url(f.run))).csv("url").of_requests(),
+    Figure::new("url", Unit::Plain, "URL of the first request", |f, _| text(f.run.plan.first_url())).csv("url").of_requests(),
     Figure::new("endpoint", Unit::Plain, "address that was used",
         |f, _| text(f.run.probe.as_ref().map(|probe| probe.endpoint.to_string()))).csv("endpoint").of_requests(),
     Figure::new("server", Unit::Plain, "name that the server gives itself in its responses; empty where it gives none",
@@ -65,12 +64,3 @@ pub(super) const CAVEATS: &[Figure] = &[
     Figure::new("findings", Unit::Plain, "caveats as check:grade, separated by spaces, without notes",
         |f, _| text(f.caveats())).csv("findings"),
 ];
-
-fn url(run: &Run) -> String {
-    let target = &run.plan.target;
-    let path = match &run.plan.requests {
-        Requests::Listed(listed) => listed.first().map_or("", |request| &request.path),
-        Requests::File { .. } => "",
-    };
-    format!("{}://{}{path}", target.scheme, target.authority)
-}

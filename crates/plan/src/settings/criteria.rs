@@ -3,7 +3,7 @@
 use super::Takes::{Value, Values};
 use super::{Group, Setting, broken, keep, list, push, yes};
 use crate::requirement::{Requirement, requirements};
-use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, Requests, StatusRange};
+use crate::{BodyExpectation, Draft, Environment, Expect, Plan, PlanError, StatusRange};
 use std::path::PathBuf;
 
 /// What all rows of the group have in common.
@@ -21,10 +21,7 @@ pub(super) static ROWS: &[Setting] = &[
         parse: |draft, text| push(&mut draft.expect, text),
         show: expected,
         check: |plan| {
-            let sends_head = match &plan.requests {
-                Requests::Listed(all) => all.iter().any(|request| request.method == "HEAD"),
-                Requests::File { common, .. } => common.method == "HEAD",
-            };
+            let sends_head = plan.requests.each().iter().any(|request| request.method == "HEAD");
             broken(
                 sends_head && plan.expect.body.is_some(),
                 "--expect @FILE contradicts --method HEAD, whose responses have no body; remove one of them",

@@ -165,10 +165,7 @@ fn body(text: &str, environment: &dyn Environment) -> Result<Body, PlanError> {
 impl Plan {
     /// The first request, or what all requests of a file have in common.
     pub fn first_request(&self) -> Option<&Request> {
-        match &self.requests {
-            Requests::Listed(listed) => listed.first(),
-            Requests::File { common, .. } => Some(common),
-        }
+        self.requests.each().first()
     }
 }
 
@@ -185,6 +182,16 @@ pub enum Requests {
         /// What every line has in common: headers and, where a line names none, method and body.
         common: Request,
     },
+}
+
+impl Requests {
+    /// Every request of a list, or what all requests of a file have in common.
+    pub(crate) fn each(&self) -> &[Request] {
+        match self {
+            Requests::Listed(listed) => listed,
+            Requests::File { common, .. } => std::slice::from_ref(common),
+        }
+    }
 }
 
 /// One request.
