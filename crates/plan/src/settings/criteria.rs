@@ -60,7 +60,7 @@ pub(super) static ROWS: &[Setting] = &[
         long: "A share of the requests such as 0.5%, or a number; a sweep is judged at each point. The same as --require \
                'errors<=X', and in force unless a --require names errors.",
         parse: |draft, text| keep(&mut draft.plan.max_errors, Requirement::at_most_errors(text)),
-        show: |plan| plan.max_errors.to_string(),
+        show: |plan| plan.max_errors.to_string().trim_start_matches("errors<=").replace('%', " %"),
         ..ROW },
     Setting { name: "strict",
         help: "Fail if reliability is INVALID; LIMITED passes. The same as --require reliable.",
