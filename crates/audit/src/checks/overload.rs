@@ -441,7 +441,7 @@ mod tests {
         for round in &mut run.points[0].rounds {
             round.tally.open.as_mut().unwrap().sessions = Some(record::Sessions {
                 scheduled: 100,
-                skipped: skipped,
+                skipped,
                 ..record::Sessions::default()
             });
         }

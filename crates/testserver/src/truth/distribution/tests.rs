@@ -45,7 +45,9 @@ fn distribution(given: Distribution, nanos: f64) -> f64 {
         Distribution::Pareto { scale, shape } => {
             (1.0 - (float(scale) / nanos).powf(shape)).max(0.0)
         }
-        Distribution::Constant { .. } | Distribution::Bimodal { .. } => panic!("{given:?} has steps"),
+        Distribution::Constant { .. } | Distribution::Bimodal { .. } => {
+            panic!("{given:?} has steps")
+        }
     }
 }
 
