@@ -5,7 +5,6 @@
 //! the order of things, resuming, searching and breaking off are tested without a socket, in milliseconds.
 
 use crate::error::CampaignError;
-use crate::observer::Lost;
 use crate::planned_rounds::PlannedRound;
 use crate::selftest::SelfTestError;
 use crate::server::Ready;
@@ -36,7 +35,7 @@ pub(crate) trait Bench {
     fn observe(&mut self, plan: &Plan, endpoint: &Endpoint) -> Result<Observed, CampaignError>;
 
     /// Returns why the round of `planned` cannot begin, if it cannot.
-    fn lost(&mut self, planned: &PlannedRound) -> Option<Lost>;
+    fn lost(&mut self, planned: &PlannedRound) -> Option<CampaignError>;
 
     /// Measures the round of the follower's planned, which is cut short if the follower says so. Returns it with the first
     /// `{seq}`, from `seq` on, that was not used; and why no other round can be measured, if none can.
@@ -44,7 +43,7 @@ pub(crate) trait Bench {
         &mut self,
         seq: u64,
         follower: &mut Follower<'_>,
-    ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>);
+    ) -> (Result<(Round, u64), Unmeasured>, Option<CampaignError>);
 
     /// Stops what was started.
     fn clear(&mut self);

@@ -1,6 +1,5 @@
 //! Why a campaign measured nothing, or broke off.
 
-use crate::observer::Lost;
 use crate::preflight::ResourceLimit;
 use crate::selftest::BeyondReach;
 use crate::server::ServerError;
@@ -69,14 +68,4 @@ pub enum CampaignError {
     /// The server that was to be observed is not there.
     #[error("--server {0}; name its process, its port as :PORT, or its group as cgroup:PATH")]
     NoServer(String),
-}
-
-impl From<Lost> for CampaignError {
-    fn from(lost: Lost) -> CampaignError {
-        match lost {
-            Lost::Server(end) => CampaignError::ServerEnded(end),
-            Lost::Guardian => CampaignError::Unguarded,
-            Lost::Aborted(why) => CampaignError::Aborted(why),
-        }
-    }
 }

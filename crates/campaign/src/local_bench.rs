@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Unmeasured};
 use crate::error::CampaignError;
-use crate::observer::{Lost, ObservedServer, RoundObserver};
+use crate::observer::{ObservedServer, RoundObserver};
 use crate::planned_rounds::{Generators, PlannedRound};
 use crate::selftest::{self, SelfTestError};
 use crate::server::{self, Ready, Running};
@@ -103,7 +103,7 @@ impl Bench for LocalBench<'_> {
         Ok(observed)
     }
 
-    fn lost(&mut self, planned: &PlannedRound) -> Option<Lost> {
+    fn lost(&mut self, planned: &PlannedRound) -> Option<CampaignError> {
         let prepared = self.prepared.as_mut()?;
         prepared.server.lost(planned, During::Before)
     }
@@ -112,7 +112,7 @@ impl Bench for LocalBench<'_> {
         &mut self,
         seq: u64,
         follower: &mut Follower<'_>,
-    ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>) {
+    ) -> (Result<(Round, u64), Unmeasured>, Option<CampaignError>) {
         let planned = follower.planned;
         let prepared = self
             .prepared

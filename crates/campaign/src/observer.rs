@@ -11,19 +11,8 @@ use crate::view::Follower;
 use engine::{Observer, Progress};
 use host::{Found, Server, Watch};
 use plan::{Endpoint, Observe, Plan};
-use record::{During, Known, Observed, Round, ServerEnd};
+use record::{During, Known, Observed, Round};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Why nothing more can be measured.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    /// The server that was started has ended.
-    Server(Box<ServerEnd>),
-    /// The guardian has ended: the server would outlive us if we were killed.
-    Guardian,
-    /// What was measured says that the campaign is to end, for this reason.
-    Aborted(String),
-}
 
 /// The server of some rounds, and whose footprint is taken.
 #[derive(Debug)]
@@ -75,12 +64,12 @@ impl ObservedServer {
 
     /// Why nothing more can be measured in the round of `planned`, or after it: the server that we started has ended, or
     /// would live on if we were killed.
-    pub(crate) fn lost(&mut self, planned: &PlannedRound, during: During) -> Option<Lost> {
+    pub(crate) fn lost(&mut self, planned: &PlannedRound, during: During) -> Option<CampaignError> {
         let running = self.running.as_mut()?;
         if let Some(end) = running.end(planned, during) {
-            return Some(Lost::Server(Box::new(end)));
+            return Some(CampaignError::ServerEnded(Box::new(end)));
         }
-        (!running.child().is_guarded()).then_some(Lost::Guardian)
+        (!running.child().is_guarded()).then_some(CampaignError::Unguarded)
     }
 
     /// Whose footprint is taken, if anybody's.
@@ -125,7 +114,7 @@ pub(crate) struct RoundObserver<'a, 'f> {
     /// When it becomes true the round ends.
     cut: &'a AtomicBool,
     during: During,
-    lost: Option<Lost>,
+    lost: Option<CampaignError>,
 }
 
 impl<'a, 'f> RoundObserver<'a, 'f> {
@@ -163,7 +152,7 @@ impl<'a, 'f> RoundObserver<'a, 'f> {
     }
 
     /// Why the campaign cannot go on after the round, if it cannot.
-    pub(crate) fn lost(&mut self) -> Option<Lost> {
+    pub(crate) fn lost(&mut self) -> Option<CampaignError> {
         self.lost.take()
     }
 
@@ -203,7 +192,7 @@ impl Observer for RoundObserver<'_, '_> {
         self.watch.tick(self.server.monitored());
         let early = self.follower.progress(progress);
         if !self.cut.load(Ordering::Relaxed) {
-            self.lost = early.map(Lost::Aborted);
+            self.lost = early.map(CampaignError::Aborted);
             self.cut.store(self.lost.is_some(), Ordering::Relaxed);
         }
     }
@@ -276,7 +265,7 @@ mod tests {
             assert_eq!(cut.load(Ordering::Relaxed), is_cut);
         }
         assert!(
-            matches!(observer.lost(), Some(Lost::Aborted(why)) if why.contains("errors are 5"))
+            matches!(observer.lost(), Some(CampaignError::Aborted(why)) if why.contains("errors are 5"))
         );
     }
 

@@ -1,7 +1,6 @@
 //! A campaign as a list: which point, which round, in which order.
 
 use plan::{Level, Nesting, Order, Plan};
-use std::ops::Range;
 
 /// One (point, round) of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,31 +34,25 @@ pub enum Generators {
 pub fn planned_rounds(plan: &Plan) -> Vec<PlannedRound> {
     let levels = plan.levels();
     let sweep = plan.sweep.clone().unwrap_or_default();
-    let pass = |number: u32, rounds: Range<u32>| {
-        let places = places(levels.len(), sweep.order, plan.seed, number);
-        let rounds = places
-            .into_iter()
-            .flat_map(move |point| rounds.clone().map(move |round| (point, round)));
-        rounds.collect::<Vec<_>>()
+    let (passes, each) = match sweep.rounds {
+        Nesting::Nested => (1, plan.rounds),
+        Nesting::Interleaved => (plan.rounds, 1),
     };
-    let order = match sweep.rounds {
-        Nesting::Nested => pass(0, 0..plan.rounds),
-        Nesting::Interleaved => (0..plan.rounds)
-            .flat_map(|round| pass(round, round..round + 1))
-            .collect(),
-    };
-    let cells = |(point, round): (usize, u32)| {
-        let level = levels[point];
-        by(plan.two_generators, round)
-            .iter()
-            .map(move |&by| PlannedRound {
-                point,
-                level,
-                round,
-                by,
-            })
-    };
-    order.into_iter().flat_map(cells).collect()
+    let mut planned = Vec::new();
+    for pass in 0..passes {
+        for point in places(levels.len(), sweep.order, plan.seed, pass) {
+            for round in pass..pass + each {
+                let generators = by(plan.two_generators, round).iter();
+                planned.extend(generators.map(|&by| PlannedRound {
+                    point,
+                    level: levels[point],
+                    round,
+                    by,
+                }));
+            }
+        }
+    }
+    planned
 }
 
 /// Who measures round `round`, in order. Where one and two generators are compared they take turns in going first (one,

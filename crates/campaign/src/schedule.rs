@@ -88,7 +88,8 @@ fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
             let first = next_listed(plan, None)?.as_f64();
             let lower = Rate::of_f64(high.as_f64() / 2.0)?;
             let is_worth = lower.as_f64() >= first * LOWEST && lower < high;
-            let is_told = rounds_a_vote(plan, lower) <= Capacity::MOST_ROUNDS_A_VOTE;
+            let rounds = Capacity::rounds_a_vote(&plan.load.with_rate(lower), plan);
+            let is_told = rounds <= Capacity::MOST_ROUNDS_A_VOTE;
             (is_worth && is_told)
                 .then(|| round_at(plan, run, lower))
                 .flatten()
@@ -119,10 +120,6 @@ fn precision(plan: &Plan, rate: Rate) -> f64 {
         } => PRECISION.max(DEVIATIONS * (2.0 / arrivals).sqrt()),
         _ => PRECISION,
     }
-}
-
-fn rounds_a_vote(plan: &Plan, rate: Rate) -> u64 {
-    Capacity::rounds_a_vote(&plan.load.with_rate(rate), plan)
 }
 
 /// The rates of the axis.

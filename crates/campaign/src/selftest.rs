@@ -17,7 +17,7 @@ use counterweight::{Config, Limits, Server};
 use engine::{Job, JobError, Observer};
 use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
-use record::{Baseline, BusyPoll, Round};
+use record::{Baseline, BusyPoll};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -193,14 +193,6 @@ fn plan_of(plan: &Plan, at: Endpoint) -> Plan {
     }
 }
 
-/// The rate that was asked for; none in a closed loop.
-fn asked(plan: &Plan) -> Option<Rate> {
-    match plan.load {
-        Load::Open { rate, .. } => Some(rate),
-        Load::Closed { .. } => None,
-    }
-}
-
 /// Exchanges of an arrival.
 fn each(plan: &Plan) -> f64 {
     plan.load.exchanges_per_arrival(&plan.protocol) as f64
@@ -215,7 +207,10 @@ fn rate(plan: &Plan) -> Rate {
         false => Rate::default(),
     });
     let most = of(f64::from(plan.threads()) * RATE_MOST_OF_THREAD).max(least);
-    asked(plan).unwrap_or_default().clamp(least, most)
+    match plan.load {
+        Load::Open { rate, .. } => rate.clamp(least, most),
+        Load::Closed { .. } => least,
+    }
 }
 
 /// How long is measured: not for longer than the load will last either, where that is short.
@@ -242,12 +237,9 @@ fn attempt(
     if stop.load(Ordering::Relaxed) {
         return Err(SelfTestError::Interrupted);
     }
-    floor_of(&measured.map_err(unavailable)?.0, job.plan())
-}
-
-fn floor_of(round: &Round, plan: &Plan) -> Result<Baseline, SelfTestError> {
+    let (round, plan) = (measured.map_err(unavailable)?.0, job.plan());
     match round.tally.connects.failed.total() {
-        0 => Baseline::of(round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
+        0 => Baseline::of(&round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
         failed => {
             let failed = units::count(failed);
             Err(unavailable(format!("{failed} of its connections failed")))

@@ -5,7 +5,6 @@ use crate::bench::{Bench, Unmeasured};
 use crate::early::EarlyStop;
 use crate::error::CampaignError;
 use crate::local_bench::LocalBench;
-use crate::observer::Lost;
 use crate::planned_rounds::{Generators, PlannedRound};
 use crate::preflight::{AvailableResources, check_resources, check_search};
 use crate::schedule::Schedule;
@@ -160,16 +159,17 @@ impl<'a> Campaign<'a> {
             path: output.into(),
             what,
         };
-        // These change nothing of what is measured,
-        earlier.plan.strict = self.plan.strict;
-        earlier
-            .plan
-            .requirements
-            .clone_from(&self.plan.requirements);
-        earlier.plan.abort_if.clone_from(&self.plan.abort_if);
-        earlier.plan.percentiles.clone_from(&self.plan.percentiles);
-        earlier.plan.withhold.clone_from(&self.plan.withhold); // nor does what is written down
-        earlier.plan = earlier.plan.published();
+        // These change nothing of what is measured, nor does what is written down.
+        let own = self.plan.clone();
+        let plan = Plan {
+            strict: own.strict,
+            requirements: own.requirements,
+            abort_if: own.abort_if,
+            percentiles: own.percentiles,
+            withhold: own.withhold,
+            ..earlier.plan
+        };
+        earlier.plan = plan.published();
         if self.run.plan != earlier.plan {
             return Err(differs("the plan".into()));
         }
@@ -234,25 +234,16 @@ impl<'a> Campaign<'a> {
         self.view.begins(&self.run);
         (0..self.run.points.len()).for_each(|point| self.tell_point(point));
         while let Some(planned) = next.filter(|_| !self.is_stopped()) {
-            match self.step(&planned, &mut journal) {
-                Ok(()) => {}
-                Err(CampaignError::ServerEnded(end)) => {
-                    self.run.server_end = Some(*end);
-                    self.run.interrupted = true;
-                    break;
+            if let Err(error) = self.step(&planned, &mut journal) {
+                match error {
+                    CampaignError::ServerEnded(end) => self.run.server_end = Some(*end),
+                    CampaignError::Aborted(why) => self.run.aborted = Some(why),
+                    error if self.has_no_round() => return Err(error),
+                    CampaignError::Interrupted => {}
+                    error => self.run.broken_off = Some(published(self.plan, &error)),
                 }
-                Err(CampaignError::Aborted(why)) => {
-                    self.run.aborted = Some(why);
-                    self.run.interrupted = true;
-                    break;
-                }
-                Err(error) if self.has_no_round() => return Err(error),
-                Err(CampaignError::Interrupted) => break,
-                Err(error) => {
-                    self.run.broken_off = Some(published(self.plan, &error));
-                    self.run.interrupted = true; // what was measured before it stands
-                    break;
-                }
+                self.run.interrupted = true; // what was measured before it stands
+                break;
             }
             next = schedule.next(&self.run);
         }
@@ -265,7 +256,7 @@ impl<'a> Campaign<'a> {
         self.run.points.iter().all(|point| point.rounds.is_empty())
     }
 
-    /// Measures one planned, and keeps what came of it.
+    /// Measures one planned round, and keeps what came of it.
     fn step(&mut self, planned: &PlannedRound, journal: &mut Journal) -> Result<(), CampaignError> {
         if planned.by == Generators::Two && self.has_given_up_two(planned) {
             return Ok(());
@@ -278,7 +269,7 @@ impl<'a> Campaign<'a> {
         };
         self.prepare(&level)?;
         if let Some(lost) = self.bench.lost(planned) {
-            return Err(lost.into());
+            return Err(lost);
         }
         let mut follower = Follower {
             planned: *planned,
@@ -300,10 +291,8 @@ impl<'a> Campaign<'a> {
             Generators::Two => None,
         };
         self.tell_point(planned.point);
-        match lost.or(early.map(Lost::Aborted)) {
-            Some(lost) => Err(lost.into()),
-            None => Ok(()),
-        }
+        let lost = lost.or(early.map(CampaignError::Aborted));
+        lost.map_or(Ok(()), Err)
     }
 
     /// Whether no more rounds by two generators are tried at the point of `planned`, because one could not be measured.

@@ -104,36 +104,27 @@ impl Accounts {
         spent.wall >= Round::SHARES_FROM && spent.busy() > BUSY_FROM
     }
 
-    /// What lies between the readings.
-    pub(crate) fn finish(self) -> ThreadAccounts {
-        self.spent()
-    }
-
-    fn spent(&self) -> ThreadAccounts {
-        let (Some(opening), Some(closing)) = (self.opening, self.closing) else {
-            return ThreadAccounts {
-                thread: self.index,
-                busy_poll: self.awake,
-                ..ThreadAccounts::default()
-            };
-        };
-        let spent = closing.reading.minus(&opening.reading);
-        ThreadAccounts {
+    /// Returns what lies between the readings.
+    pub(crate) fn spent(&self) -> ThreadAccounts {
+        let mut accounts = ThreadAccounts {
             thread: self.index,
-            cpu_pinned: None,
-            wall: closing.at - opening.at,
-            user: spent.user,
-            system: spent.system,
-            cpu: spent.cpu,
-            run_queue_wait: spent.run_queue_wait,
-            busy_polled: closing.spun.saturating_sub(opening.spun),
             busy_poll: self.awake,
-            turns: Turns {
+            ..ThreadAccounts::default()
+        };
+        if let (Some(opening), Some(closing)) = (self.opening, self.closing) {
+            let spent = closing.reading.minus(&opening.reading);
+            accounts.wall = closing.at - opening.at;
+            accounts.user = spent.user;
+            accounts.system = spent.system;
+            accounts.cpu = spent.cpu;
+            accounts.run_queue_wait = spent.run_queue_wait;
+            accounts.busy_polled = closing.spun.saturating_sub(opening.spun);
+            accounts.turns = Turns {
                 waits: closing.turns.waits - opening.turns.waits,
                 completions: closing.turns.completions - opening.turns.completions,
-            },
-            ..ThreadAccounts::default()
+            };
         }
+        accounts
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where threads that otherwise share nothing meet: one start, one window, one end for all.
 //!
 //! A barrier point opens when the last thread has arrived, at a moment shortly after, so that all of them pass it together.
-//! Inside a window threads only read `stopped`, a line of memory that no thread writes.
+//! Inside a window threads only read `stopped`, a line of memory that is not written.
 
 use crate::hold_open::HoldOpen;
 use record::Tally;
@@ -28,30 +28,24 @@ impl SyncPoint {
     pub const ALL: [SyncPoint; 2] = [SyncPoint::Ready, SyncPoint::Settled];
 }
 
-/// Moments that somebody outside decides, where several processes carry out one round: a barrier point then opens when that is
-/// known, and for all of them at once.
-#[derive(Debug)]
+/// When the points open, where that is decided outside: for several processes that carry out one round, at once.
+#[derive(Debug, Default)]
 pub struct StartSignal {
+    /// In nanoseconds; 0 while it is not decided.
     opens: [AtomicU64; 2],
 }
 
-impl Default for StartSignal {
-    /// Nothing is decided yet.
-    fn default() -> Self {
-        StartSignal {
-            opens: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
-        }
-    }
-}
-
 impl StartSignal {
-    /// `sync_point` opens at `at`, on the monotonic clock: a few milliseconds ahead, so that everybody hears of it before.
+    /// Opens `sync_point` at `at`, on the monotonic clock: a few milliseconds ahead, so that every thread sees it before.
     pub fn open(&self, sync_point: SyncPoint, at: Instant) {
         self.opens[sync_point as usize].store(at.as_nanos(), Ordering::Release);
     }
 
-    fn opens(&self, sync_point: SyncPoint) -> Instant {
-        Instant::from_nanos(self.opens[sync_point as usize].load(Ordering::Acquire))
+    fn opened(&self, sync_point: SyncPoint) -> Option<Instant> {
+        match self.opens[sync_point as usize].load(Ordering::Acquire) {
+            0 => None,
+            nanos => Some(Instant::from_nanos(nanos)),
+        }
     }
 }
 
@@ -60,16 +54,17 @@ impl StartSignal {
 pub struct Barrier<'a> {
     threads: u32,
     arrived: [AtomicU32; 2],
-    opened: [AtomicU64; 2],
+    /// When the points open, as far as the threads of this process say.
+    opened: StartSignal,
     failed: AtomicBool,
     cut: AtomicU64,
     stop: &'a AtomicBool,
     window: [AtomicU64; 2],
     left: AtomicU32,
     ended: AtomicU32,
-    hold_open: HoldOpen,
+    pub(crate) hold_open: HoldOpen,
     pulses: Vec<Pulse>,
-    /// Who looks on, to be woken when there is something to see.
+    /// The thread that looks on, to be woken when there is something to see.
     onlooker: std::thread::Thread,
     /// Where further processes take part: when barrier points open for all of them.
     start_signal: Option<&'a StartSignal>,
@@ -109,7 +104,7 @@ impl<'a> Barrier<'a> {
         Barrier {
             threads,
             arrived: Default::default(),
-            opened: Default::default(),
+            opened: StartSignal::default(),
             failed: AtomicBool::new(false),
             cut: AtomicU64::new(u64::MAX),
             stop,
@@ -135,33 +130,27 @@ impl<'a> Barrier<'a> {
 
     /// One thread has come as far as `sync_point`; called once a thread and barrier point.
     pub(crate) fn arrive(&self, sync_point: SyncPoint, now: Instant) {
-        let sync_point = sync_point as usize;
-        if self.arrived[sync_point].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.opened[sync_point].store((now + NOTICE).as_nanos(), Ordering::Release);
+        if self.arrived[sync_point as usize].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.opened.open(sync_point, now + NOTICE);
             self.onlooker.unpark();
         }
     }
 
     /// When `sync_point` opens; none while threads are missing, here or in another process.
     pub(crate) fn opened(&self, sync_point: SyncPoint) -> Option<Instant> {
-        let here = match self.opened[sync_point as usize].load(Ordering::Acquire) {
-            0 => return None,
-            nanos => Instant::from_nanos(nanos),
-        };
-        let everywhere = self.start_signal.map(|others| others.opens(sync_point));
-        match everywhere {
-            Some(Instant::NEVER) => None,
-            Some(at) => Some(at),
+        let here = self.opened.opened(sync_point)?;
+        match self.start_signal {
+            Some(everywhere) => everywhere.opened(sync_point),
             None => Some(here),
         }
     }
 
     /// Whether every thread of this process has come as far as `sync_point`.
     pub(crate) fn all_arrived(&self, sync_point: SyncPoint) -> bool {
-        self.opened[sync_point as usize].load(Ordering::Acquire) != 0
+        self.opened.opened(sync_point).is_some()
     }
 
-    /// Whether everybody is to leave: an interrupt, or another thread's panic.
+    /// Whether every thread is to leave: an interrupt, or another thread's panic.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }
@@ -221,23 +210,20 @@ impl<'a> Barrier<'a> {
 
     /// All threads' counts so far.
     pub(crate) fn progress(&self) -> Progress {
-        let sum = |field: fn(&Pulse) -> &AtomicU64| {
-            self.pulses
-                .iter()
-                .map(|pulse| field(pulse).load(Ordering::Relaxed))
-                .sum()
-        };
         let (start, _) = self.window();
-        Progress {
-            ok: sum(|pulse| &pulse.ok),
-            errors: sum(|pulse| &pulse.errors),
-            due: sum(|pulse| &pulse.due),
+        let mut progress = Progress {
             window_start: (start != Instant::NEVER).then_some(start),
-            last_second: [None; 2],
+            ..Progress::default()
+        };
+        for pulse in &self.pulses {
+            progress.ok += pulse.ok.load(Ordering::Relaxed);
+            progress.errors += pulse.errors.load(Ordering::Relaxed);
+            progress.due += pulse.due.load(Ordering::Relaxed);
         }
+        progress
     }
 
-    /// Sends everybody away: the round cannot be had.
+    /// Ends the round for every thread: it cannot be measured.
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
         self.onlooker.unpark();
@@ -247,11 +233,6 @@ impl<'a> Barrier<'a> {
     pub(crate) fn leave(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
         self.onlooker.unpark();
-    }
-
-    /// Somebody looks at the open connections when all have drained, and says so with [`Barrier::release`].
-    pub(crate) fn expect_look(&self) {
-        self.hold_open.is_watched();
     }
 
     /// A thread has drained, with `open` connections; it waits until the onlooker, if there is one, has looked.
@@ -264,11 +245,6 @@ impl<'a> Barrier<'a> {
     /// How many connections are open, once every thread has drained.
     pub(crate) fn open_connections(&self) -> Option<u64> {
         self.hold_open.open(self.threads)
-    }
-
-    /// The onlooker has looked: connections may be closed.
-    pub(crate) fn release(&self) {
-        self.hold_open.release();
     }
 
     /// A thread has nothing more to do but to hand over its result.
@@ -287,7 +263,7 @@ impl<'a> Barrier<'a> {
         self.left.load(Ordering::Acquire) == self.threads
     }
 
-    /// Lets everybody go should the holder's thread panic: its tally is lost, so the round is void.
+    /// Lets every thread go should the holder's thread panic: its tally is lost, so the round is void.
     pub(crate) fn guard(&self) -> Guard<'_> {
         Guard(self)
     }

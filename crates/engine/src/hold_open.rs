@@ -1,9 +1,9 @@
-//! Between the drain and the end: connections stay open until the observer has taken its sample.
+//! Between the drain and the end: connections stay open until the onlooker has looked.
 //!
 //! A server's memory while its connections are open can be read only while they are, and not in the window, which that
 //! would disturb. So each thread says that it has drained and waits; the onlooker, who takes no part in the round, looks
 //! once all have, and lets them go. It waits on a condition and not at the barrier, because a thread has nothing
-//! else to do here, and because there may be no observer at all: then no thread waits.
+//! else to do here, and because there may be no onlooker: then it does not wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use units::Nanos;
 /// of a second, and a round must end whatever the onlooker does.
 const MOST: Nanos = Nanos::from_secs(2);
 
-/// How often a waiting thread looks whether everybody is to leave.
+/// How often a waiting thread looks whether it is to leave.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// Where drained threads wait with their connections open.
@@ -28,8 +28,8 @@ pub(crate) struct HoldOpen {
 }
 
 impl HoldOpen {
-    /// Somebody will look, and say so with [`HoldOpen::release`].
-    pub(crate) fn is_watched(&self) {
+    /// The onlooker will look, and say so with [`HoldOpen::release`].
+    pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
@@ -45,7 +45,7 @@ impl HoldOpen {
         all.then(|| self.open.load(Ordering::Relaxed))
     }
 
-    /// Waits until the onlooker has looked, `stopped` says that everybody is to leave, or it has been long enough.
+    /// Waits until the onlooker has looked, `stopped` says that every thread is to leave, or it has been long enough.
     pub(crate) fn wait(&self, stopped: impl Fn() -> bool) {
         if !self.is_watched.load(Ordering::Relaxed) {
             return;
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn drained_threads_wait_until_the_onlooker_has_looked_at_all_connections() {
         let hold_open = HoldOpen::default();
-        hold_open.is_watched();
+        hold_open.watch();
         let is_released = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let live = |open| {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn whoever_is_to_leave_does_not_wait() {
         let hold_open = HoldOpen::default();
-        hold_open.is_watched();
+        hold_open.watch();
         hold_open.wait(|| true);
     }
 }

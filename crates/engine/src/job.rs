@@ -57,26 +57,20 @@ impl Job {
             Requests::File { path, common } => lines::held(path, common, &plan.target),
         };
         let prepared = prepared(&plan, &listed)?;
-        let labels = listed
-            .iter()
-            .map(|(request, _)| request.label(plan.secrets()));
-        let labels = labels.take(Requested::MOST).collect();
-        let expected = plan
-            .expect
-            .body
-            .as_ref()
-            .map(|body| read(&body.path))
-            .transpose()?;
+        let named = listed.iter().take(Requested::MOST);
+        let labels = named.map(|(request, _)| request.label(plan.secrets()));
+        let labels = labels.collect();
+        let expected = plan.expect.body.as_ref().map(|body| read(&body.path));
+        let expected = expected.transpose()?;
+        let is_long = |each: &Prepared| !each.body.is_empty() || each.head.len() > SEGMENT;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
             awake: busy_poll::awake(&plan, &endpoint),
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
             nodelay: plan.protocol.pipeline > 1
-                || sends_bodies(&plan.requests)
-                || prepared
-                    .iter()
-                    .any(|each: &Prepared| each.head.len() > SEGMENT),
+                || matches!(plan.requests, Requests::File { .. })
+                || prepared.iter().any(is_long),
             plan,
             endpoint,
             labels,
@@ -116,13 +110,6 @@ impl Job {
 
 /// What surely goes into one TCP segment; of more than that Nagle's algorithm may hold back the last part.
 const SEGMENT: usize = 1200;
-
-fn sends_bodies(requests: &Requests) -> bool {
-    match requests {
-        Requests::Listed(requests) => requests.iter().any(|request| request.body.is_some()),
-        Requests::File { .. } => true,
-    }
-}
 
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::File {
@@ -189,17 +176,12 @@ pub(crate) struct Prepared {
 
 /// The requests of `listed` in the order in which they are sent, each as often as its weight says.
 fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, JobError> {
-    let mut bodies: Vec<(&Body, Arc<[u8]>)> = Vec::new();
-    let mut each = Vec::new();
+    let mut each: Vec<Prepared> = Vec::new();
     for (place, (request, _)) in listed.iter().enumerate() {
-        let shared = bodies
-            .last()
-            .filter(|(body, _)| request.body.as_ref() == Some(*body));
-        let bytes = match shared {
-            Some((_, bytes)) => Arc::clone(bytes),
-            None => body_bytes(request)?.into(),
+        let bytes = match each.last() {
+            Some(last) if listed[place - 1].0.body == request.body => Arc::clone(&last.body),
+            _ => body_bytes(request)?.into(),
         };
-        bodies.extend(request.body.as_ref().map(|body| (body, Arc::clone(&bytes))));
         let asked = RequestIndex::new(place, listed.len() > 1, request.is_template());
         each.push(Prepared::new(request, plan, bytes, asked));
     }
@@ -304,10 +286,8 @@ pub(crate) struct StatusSet([u64; 16]);
 impl StatusSet {
     fn new(ranges: &[StatusRange]) -> StatusSet {
         let mut bits = [0; 16];
-        for status in ranges
-            .iter()
-            .flat_map(|range| range.first..=range.last.min(999))
-        {
+        let each = ranges.iter().map(|range| range.first..=range.last.min(999));
+        for status in each.flatten() {
             bits[usize::from(status / 64)] |= 1 << (status % 64);
         }
         StatusSet(bits)
@@ -315,9 +295,8 @@ impl StatusSet {
 
     #[inline]
     pub(crate) fn holds(&self, status: u16) -> bool {
-        self.0
-            .get(usize::from(status / 64))
-            .is_some_and(|bits| bits >> (status % 64) & 1 == 1)
+        let bits = self.0.get(usize::from(status / 64));
+        bits.is_some_and(|bits| bits >> (status % 64) & 1 == 1)
     }
 }
 

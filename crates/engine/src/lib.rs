@@ -14,7 +14,7 @@
 //! let job = Job::new(plan, endpoint).unwrap();
 //! let stop = AtomicBool::new(false);
 //! let (round, _) = engine::round(&job, 0, 0, &stop, &mut Silent).unwrap();
-//! println!("{} ok of {}", round.tally.ok, round.tally.due);
+//! println!("{} ok of {}", round.tally.ok, round.tally.scheduled);
 //! ```
 #![forbid(unsafe_code)]
 

@@ -66,15 +66,11 @@ impl<'p> Lines<'p> {
         let reader = self.reader.as_mut()?;
         loop {
             self.buffer.clear();
-            match reader.read_line(&mut self.buffer) {
-                Ok(0) | Err(_) => return None,
-                Ok(_) => {
-                    if let Ok(Some(request)) =
-                        plan::line::request(&self.buffer, self.common, self.target)
-                    {
-                        return Some(request);
-                    }
-                }
+            let read = reader.read_line(&mut self.buffer);
+            read.ok().filter(|bytes| *bytes > 0)?;
+            let request = plan::line::request(&self.buffer, self.common, self.target);
+            if let Ok(Some(request)) = request {
+                return Some(request);
             }
         }
     }

@@ -71,11 +71,7 @@ impl LocalAddresses {
             return false;
         }
         // 65,000 addresses at 14,000 connections each: gone round once after some 900 million connections.
-        self.step = if self.step >= 65_000 {
-            1
-        } else {
-            self.step + 1
-        };
+        self.step = self.step % 65_000 + 1;
         self.used = 0;
         self.budget = self.own_budget;
         true

@@ -17,7 +17,7 @@ use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Violatio
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
 
-/// How often it is seen whether anybody still wants to wait.
+/// How often a wait looks whether it is to stop.
 const GLANCE: Nanos = Nanos::from_millis(50);
 
 /// How many of the plan's requests are probed.
@@ -31,7 +31,7 @@ pub enum ProbeError {
     /// The plan could not be made ready.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// Somebody lost patience.
+    /// The user did not wait any longer.
     #[error("interrupted before the server responded")]
     Interrupted,
     /// None of the target's addresses accepted a connection.
@@ -45,10 +45,8 @@ pub enum ProbeError {
 }
 
 fn list(failed: &[(Endpoint, String)]) -> String {
-    let each: Vec<String> = failed
-        .iter()
-        .map(|(endpoint, why)| format!("{why} at {endpoint}"))
-        .collect();
+    let each = failed.iter();
+    let each: Vec<String> = each.map(|(at, why)| format!("{why} at {at}")).collect();
     each.join(", ")
 }
 
@@ -71,9 +69,6 @@ pub struct Shown {
     pub fault: Option<String>,
     /// Why the load would count this response as an error, if it would.
     pub unexpected: Option<Unexpected>,
-    over: bool,
-    /// Whether the response was complete and well-formed.
-    complete: bool,
 }
 
 /// A response that the plan does not expect.
@@ -97,39 +92,39 @@ impl fmt::Display for Unexpected {
     }
 }
 
-impl Shown {
-    /// Compares the exchange, which is over, with what the plan expects.
-    fn judge(&mut self, expect: &Expect, differs: bool) {
-        let path = expect
-            .body
-            .as_ref()
-            .map(|body| body.path.display().to_string());
-        self.unexpected = match path {
-            _ if !self.complete => {
-                let why = self.fault.clone().unwrap_or_default();
-                Some(Unexpected::Failed(why))
-            }
-            _ if !expect.holds(self.status) => Some(Unexpected::Status(self.status)),
-            Some(path) if differs => Some(Unexpected::Body(path)),
-            _ => None,
-        };
-    }
-
-    /// Notes what was wrong even where it ended no exchange: bytes behind the answer.
-    fn note(&mut self, received: Result<(), Violation>) {
-        if let Err(violation) = received
-            && self.fault.is_none()
-        {
-            self.fault = Some(verdict::kind(violation).sentence().to_owned());
-        }
-    }
-}
-
 /// Keeps an exchange, and compares its body with the expected one.
 struct Transcript<'a> {
     shown: Shown,
     expected: Option<&'a [u8]>,
     differs: bool,
+    /// How it ended, once it has.
+    result: Option<Result<(), Violation>>,
+}
+
+impl Transcript<'_> {
+    /// Notes what was wrong even where it ended no exchange: bytes behind the response.
+    fn note(&mut self, received: Result<(), Violation>) {
+        if let Err(violation) = received {
+            let sentence = || verdict::kind(violation).sentence().to_owned();
+            self.shown.fault.get_or_insert_with(sentence);
+        }
+    }
+
+    /// Compares the exchange, which is over, with what the plan expects.
+    fn finish(mut self, expect: &Expect) -> Shown {
+        let whole = |expected: &[u8]| expected.len() as u64 == self.shown.body_length;
+        let differs = self.differs || !self.expected.is_none_or(whole);
+        let shown = &mut self.shown;
+        shown.unexpected = if self.result != Some(Ok(())) {
+            Some(Unexpected::Failed(shown.fault.clone().unwrap_or_default()))
+        } else if !expect.holds(shown.status) {
+            Some(Unexpected::Status(shown.status))
+        } else {
+            let body = expect.body.as_ref().filter(|_| differs);
+            body.map(|body| Unexpected::Body(body.path.display().to_string()))
+        };
+        self.shown
+    }
 }
 
 impl Sink for Transcript<'_> {
@@ -147,18 +142,14 @@ impl Sink for Transcript<'_> {
             self.differs |= expected.get(from..from + bytes.len()) != Some(bytes);
         }
         let room = BODY_SHOWN - shown.response_body.len();
-        shown
-            .response_body
-            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let kept = &bytes[..bytes.len().min(room)];
+        shown.response_body.extend_from_slice(kept);
         shown.body_length += bytes.len() as u64;
     }
 
     fn done(&mut self, _: ExchangeId, ending: Ending) {
-        self.shown.over = true;
-        self.shown.complete = ending.result.is_ok();
-        let whole = |expected: &[u8]| expected.len() as u64 == self.shown.body_length;
-        self.differs |= !self.expected.is_none_or(whole);
-        self.shown.note(ending.result);
+        self.result = Some(ending.result);
+        self.note(ending.result);
     }
 }
 
@@ -178,9 +169,14 @@ pub fn probe<R: Ring>(
     let mut failed = Vec::new();
     for endpoint in &plan.target.endpoints {
         let job = Job::new(plan.clone(), endpoint.clone())?;
-        match connect(ring, &job, stop) {
+        let mut prober = Prober {
+            ring: &mut *ring,
+            job: &job,
+            stop,
+        };
+        match prober.connect() {
             Ok(()) => {
-                let shown = exchanges(ring, &job, job.first_requests(seq, most), stop);
+                let shown = prober.exchanges(job.first_requests(seq, most));
                 return match shown.is_empty() {
                     true => Err(JobError::NoRequest.into()),
                     false => Ok((summary(plan, endpoint, failed, &shown), shown)),
@@ -192,147 +188,141 @@ pub fn probe<R: Ring>(
             return Err(ProbeError::Interrupted);
         }
     }
-    Err(ProbeError::Unreachable {
-        authority: plan.target.authority.clone(),
-        failed,
-    })
+    let authority = plan.target.authority.clone();
+    Err(ProbeError::Unreachable { authority, failed })
 }
 
-/// Sends `requests`, the first on the connection that is open, and closes it at once after each, so that its port is there
-/// for the load. A connection that cannot be opened any more ends it.
-fn exchanges<R: Ring>(
-    ring: &mut R,
-    job: &Job,
-    requests: Vec<(Vec<u8>, Vec<u8>)>,
-    stop: &AtomicBool,
-) -> Vec<Shown> {
-    let limit = ring.now() + job.plan.timeouts.exchange * 2;
-    let mut shown = Vec::new();
-    for (head, body) in requests {
-        let is_over = ring.now() >= limit || stop.load(Ordering::Relaxed);
-        if !shown.is_empty() && (is_over || connect(ring, job, stop).is_err()) {
-            return shown;
-        }
-        shown.push(exchange(ring, job, head, body, stop));
-        ring.close(SOCKET, Closing::Reset);
-    }
-    shown
+/// What probes one address, a connection at a time.
+struct Prober<'a, R> {
+    ring: &'a mut R,
+    job: &'a Job,
+    /// When it becomes true nothing more is waited for.
+    stop: &'a AtomicBool,
 }
 
-/// Opens the connection, or says why it could not be.
-fn connect<R: Ring>(ring: &mut R, job: &Job, stop: &AtomicBool) -> Result<(), String> {
-    let options = ConnectOptions {
-        source: job.plan.sources.first().copied(),
-        nodelay: job.nodelay,
-    };
-    let local = job.endpoint.is_local();
-    let sentence = |errno: Errno| match verdict::connect(errno, local).kind {
-        _ if errno == Errno::ENOENT => "there is no such socket".to_owned(),
-        record::Kind::ConnectOther => errno.to_string(),
-        kind => kind.sentence().to_owned(),
-    };
-    ring.connect(SOCKET, &job.endpoint, &options)
-        .map_err(sentence)?;
-    let deadline = ring.now() + job.plan.timeouts.connect;
-    while let Some(patience) = left(ring, deadline, stop) {
-        ring.wait(Some(patience));
-        while let Some(completion) = ring.next() {
-            match completion.event {
-                Event::Connected => return Ok(()),
-                Event::Failed(errno) => {
-                    ring.close(SOCKET, Closing::Reset);
-                    return Err(sentence(errno));
-                }
-                _ => {}
+impl<R: Ring> Prober<'_, R> {
+    /// Sends `requests`, the first on the connection that is open, and closes it at once after each, so that its port is
+    /// there for the load. A connection that cannot be opened any more ends it.
+    fn exchanges(&mut self, requests: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Shown> {
+        let limit = self.ring.now() + self.job.plan.timeouts.exchange * 2;
+        let mut shown = Vec::new();
+        for (head, body) in requests {
+            let is_over = self.ring.now() >= limit || self.stop.load(Ordering::Relaxed);
+            if !shown.is_empty() && (is_over || self.connect().is_err()) {
+                return shown;
             }
+            shown.push(self.exchange(head, body));
+            self.ring.close(SOCKET, Closing::Reset);
         }
+        shown
     }
-    ring.close(SOCKET, Closing::Reset);
-    Err(sentence(Errno::ETIMEDOUT))
-}
 
-/// How long to wait at a time; none when `deadline` has passed, or the run was interrupted.
-fn left<R: Ring>(ring: &R, deadline: Instant, stop: &AtomicBool) -> Option<Nanos> {
-    let left = deadline - ring.now();
-    (left > Nanos::ZERO && !stop.load(Ordering::Relaxed)).then_some(left.min(GLANCE))
-}
-
-/// One exchange on the open connection.
-fn exchange<R: Ring>(
-    ring: &mut R,
-    job: &Job,
-    head: Vec<u8>,
-    body: Vec<u8>,
-    stop: &AtomicBool,
-) -> Shown {
-    let mut transcript = Transcript {
-        shown: Shown {
-            request_head: head.clone(),
-            request_body: body.clone(),
-            ..Shown::default()
-        },
-        expected: job.expected.as_deref(),
-        differs: false,
-    };
-    let mut connection = Connection::http1(1);
-    connection.open(Opening {
-        id: ExchangeId(0),
-        is_head: head.starts_with(b"HEAD "),
-        head: Source::Own(head),
-        body: Source::Own(body),
-    });
-    let deadline = ring.now() + job.plan.timeouts.exchange;
-    let mut result = send(ring, &mut connection);
-    while result.is_ok() && !transcript.shown.over {
-        let Some(patience) = left(ring, deadline, stop) else {
-            result = Err(format!(
-                "no complete response within {}",
-                units::span(job.plan.timeouts.exchange)
-            ));
-            break;
+    /// Opens the connection, or says why it could not be.
+    fn connect(&mut self) -> Result<(), String> {
+        let options = ConnectOptions {
+            source: self.job.plan.sources.first().copied(),
+            nodelay: self.job.nodelay,
         };
-        ring.wait(Some(patience));
-        while let Some(completion) = ring.next() {
-            match completion.event {
-                Event::Received => {
-                    let received = connection.receive(ring.received(), &mut transcript);
-                    transcript.shown.note(received);
+        let local = self.job.endpoint.is_local();
+        let sentence = |errno: Errno| match verdict::connect(errno, local).kind {
+            _ if errno == Errno::ENOENT => "there is no such socket".to_owned(),
+            record::Kind::ConnectOther => errno.to_string(),
+            kind => kind.sentence().to_owned(),
+        };
+        let opened = self.ring.connect(SOCKET, &self.job.endpoint, &options);
+        opened.map_err(sentence)?;
+        let deadline = self.ring.now() + self.job.plan.timeouts.connect;
+        let mut errno = Errno::ETIMEDOUT;
+        'waiting: while self.wait(deadline) {
+            while let Some(completion) = self.ring.next() {
+                match completion.event {
+                    Event::Connected => return Ok(()),
+                    Event::Failed(why) => {
+                        errno = why;
+                        break 'waiting;
+                    }
+                    _ => {}
                 }
-                Event::Ended => drop(connection.end(&mut transcript)),
-                Event::Writable => result = send(ring, &mut connection),
-                Event::Failed(errno) => result = Err(errno.to_string()),
-                Event::Connected | Event::Incoming => {}
             }
         }
+        self.ring.close(SOCKET, Closing::Reset);
+        Err(sentence(errno))
     }
-    if let Err(why) = result
-        && !transcript.shown.over
-    {
-        transcript.shown.fault = Some(why);
-        connection.abandon(&mut transcript, Violation::Abandoned);
-    }
-    let Transcript {
-        mut shown, differs, ..
-    } = transcript;
-    shown.judge(&job.plan.expect, differs);
-    shown
-}
 
-/// Sends what the kernel takes.
-fn send<R: Ring>(ring: &mut R, connection: &mut Connection<'_>) -> Result<(), String> {
-    while connection.has_outgoing() {
-        let mut slices = [IoSlice::new(&[]); 2];
-        let filled = connection.outgoing(&mut slices);
-        let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
-        let taken = ring
-            .send(SOCKET, &slices[..filled])
-            .map_err(|errno: Errno| errno.to_string())?;
-        connection.sent(taken);
-        if taken < offered {
-            break;
+    /// Waits for the kernel; false when `deadline` has passed, or waiting is to stop.
+    fn wait(&mut self, deadline: Instant) -> bool {
+        let left = deadline - self.ring.now();
+        let goes_on = left > Nanos::ZERO && !self.stop.load(Ordering::Relaxed);
+        if goes_on {
+            self.ring.wait(Some(left.min(GLANCE)));
         }
+        goes_on
     }
-    Ok(())
+
+    /// One exchange on the open connection.
+    fn exchange(&mut self, head: Vec<u8>, body: Vec<u8>) -> Shown {
+        let timeout = self.job.plan.timeouts.exchange;
+        let mut transcript = Transcript {
+            shown: Shown {
+                request_head: head.clone(),
+                request_body: body.clone(),
+                ..Shown::default()
+            },
+            expected: self.job.expected.as_deref(),
+            differs: false,
+            result: None,
+        };
+        let mut connection = Connection::http1(1);
+        connection.open(Opening {
+            id: ExchangeId(0),
+            is_head: head.starts_with(b"HEAD "),
+            head: Source::Own(head),
+            body: Source::Own(body),
+        });
+        let deadline = self.ring.now() + timeout;
+        let mut result = self.send(&mut connection);
+        while result.is_ok() && transcript.result.is_none() {
+            if !self.wait(deadline) {
+                let limit = units::span(timeout);
+                result = Err(format!("no complete response within {limit}"));
+            }
+            while let Some(completion) = self.ring.next() {
+                match completion.event {
+                    Event::Received => {
+                        let received = connection.receive(self.ring.received(), &mut transcript);
+                        transcript.note(received);
+                    }
+                    Event::Ended => drop(connection.end(&mut transcript)),
+                    Event::Writable => result = self.send(&mut connection),
+                    Event::Failed(errno) => result = Err(errno.to_string()),
+                    Event::Connected | Event::Incoming => {}
+                }
+            }
+        }
+        if let Err(why) = result
+            && transcript.result.is_none()
+        {
+            transcript.shown.fault = Some(why);
+            connection.abandon(&mut transcript, Violation::Abandoned);
+        }
+        transcript.finish(&self.job.plan.expect)
+    }
+
+    /// Sends what the kernel takes.
+    fn send(&mut self, connection: &mut Connection<'_>) -> Result<(), String> {
+        while connection.has_outgoing() {
+            let mut slices = [IoSlice::new(&[]); 2];
+            let filled = connection.outgoing(&mut slices);
+            let offered: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
+            let sent = self.ring.send(SOCKET, &slices[..filled]);
+            let taken = sent.map_err(|errno| errno.to_string())?;
+            connection.sent(taken);
+            if taken < offered {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn summary(

@@ -33,19 +33,17 @@ impl Quota {
     pub(crate) fn warmup(pause: Instant) -> Quota {
         Quota {
             pause,
-            start: Instant::NEVER,
-            remaining: 0,
-            promised: 0,
+            ..Quota::closed()
         }
     }
 
-    /// Load until `end`; what is due in `[start, end)` is measured.
+    /// Load until `end`; what is scheduled in `[start, end)` is measured.
     pub(crate) fn span(start: Instant, end: Instant) -> Quota {
         Quota {
             pause: end,
             start,
             remaining: u64::MAX,
-            promised: 0,
+            ..Quota::closed()
         }
     }
 
@@ -55,7 +53,7 @@ impl Quota {
             pause: Instant::NEVER,
             start,
             remaining: number,
-            promised: 0,
+            ..Quota::closed()
         }
     }
 
@@ -123,10 +121,9 @@ impl Quota {
 
     /// Ends the quota and returns how many exchanges of a number were never due.
     pub(crate) fn give_up(&mut self) -> u64 {
-        let left = if self.pause == Instant::NEVER {
-            self.remaining
-        } else {
-            0
+        let left = match self.pause {
+            Instant::NEVER => self.remaining,
+            _ => 0,
         };
         *self = Quota::closed();
         left

@@ -261,15 +261,11 @@ impl<'p> Recorder<'p> {
 
     /// Puts what the current bin holds into the series.
     fn flush_bin(&mut self) {
-        let Bin {
-            offset,
-            endings,
-            ok,
-            ..
-        } = std::mem::take(&mut self.bin);
-        if endings > 0 {
-            self.tally.series.add(offset, ok, endings - ok);
-            self.tally.ok_in_window += ok;
+        let bin = std::mem::take(&mut self.bin);
+        if bin.endings > 0 {
+            let errors = bin.endings - bin.ok;
+            self.tally.series.add(bin.offset, bin.ok, errors);
+            self.tally.ok_in_window += bin.ok;
         }
     }
 
@@ -370,14 +366,11 @@ impl<'p> Recorder<'p> {
         let Exchange { sent, done, .. } = flight.exchange;
         self.watchdog.look(done);
         let paused = self.watchdog.paused_since(sent);
-        let fault = verdict::timeout(flight.step());
-        match (done - sent).saturating_sub(paused) < self.timeout {
-            true => Fault {
-                blame: Blame::Generator,
-                ..fault
-            },
-            false => fault,
+        let mut fault = verdict::timeout(flight.step());
+        if (done - sent).saturating_sub(paused) < self.timeout {
+            fault.blame = Blame::Generator;
         }
+        fault
     }
 
     /// The verdict on a complete response.
@@ -416,9 +409,8 @@ impl Cut {
         let step = flight.step();
         match self {
             Cut::Dead(errno) if is_oldest => verdict::socket(errno, step),
-            Cut::Dead(_) => verdict::abandoned(step),
+            Cut::Dead(_) | Cut::Behind => verdict::abandoned(step),
             Cut::Timeout => verdict::timeout_behind(step),
-            Cut::Behind => verdict::abandoned(step),
             Cut::GivenUp => verdict::unfinished(step, Blame::Server),
             Cut::Stop => verdict::unfinished(step, Blame::Generator),
         }

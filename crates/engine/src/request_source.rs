@@ -82,11 +82,6 @@ impl<'p> RequestSource<'p> {
         self.seq
     }
 
-    /// The next request; none when there is nothing to ask any more: a file of requests was emptied during the load.
-    pub(crate) fn next(&mut self, spare: impl FnOnce() -> Vec<u8>) -> Option<NextRequest<'p>> {
-        self.next_shared().or_else(|| self.next_made(spare()))
-    }
-
     /// The next request, if its bytes are there already: nearly always.
     #[inline]
     pub(crate) fn next_shared(&mut self) -> Option<NextRequest<'p>> {
@@ -120,7 +115,8 @@ impl<'p> RequestSource<'p> {
         })
     }
 
-    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None as of [`RequestSource::next`].
+    /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None when there is
+    /// nothing to send any more: a file of requests was emptied during the load.
     pub(crate) fn next_made(&mut self, spare: Vec<u8>) -> Option<NextRequest<'p>> {
         let seq = self.seq;
         if self.lines.is_some() {
@@ -131,13 +127,8 @@ impl<'p> RequestSource<'p> {
         self.pass();
         let template = prepared.template.as_ref()?;
         let (mut head, mut body) = (spare, Vec::new());
-        template.render(
-            &prepared.body,
-            seq,
-            self.job.plan.seed,
-            &mut head,
-            &mut body,
-        );
+        let seed = self.job.plan.seed;
+        template.render(&prepared.body, seq, seed, &mut head, &mut body);
         Some(NextRequest {
             head: Source::Own(head),
             body: Source::Own(body),
@@ -171,11 +162,7 @@ impl<'p> RequestSource<'p> {
     #[cold]
     fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<NextRequest<'p>> {
         let job = self.job;
-        let lines = self
-            .lines
-            .as_mut()
-            .expect("asked for only where there are lines");
-        let mut request = lines.next()?;
+        let mut request = self.lines.as_mut()?.next()?;
         let seed = job.plan.seed;
         if plan::template::has_holes(&request.path) {
             let mut path = spare;
@@ -206,12 +193,17 @@ impl Job {
     /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
     /// requests holds none.
     pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut request_source = RequestSource::new(self, 0, 1, seq);
+        let mut source = RequestSource::new(self, 0, 1, seq);
         let most = match self.labels.len() {
             0 => most,
             listed => most.min(listed),
         };
-        let requests = (0..most).map_while(|_| request_source.next(Vec::new));
+        let next = |_| {
+            source
+                .next_shared()
+                .or_else(|| source.next_made(Vec::new()))
+        };
+        let requests = (0..most).map_while(next);
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
         bytes.collect()
     }

@@ -6,9 +6,10 @@ use crate::suspension::Suspension;
 use crate::thread::{Thread, ThreadResult};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
-use record::{Round, SentTotal, Window};
+use record::{Round, Window};
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use thiserror::Error;
@@ -20,24 +21,10 @@ const STACK: usize = 256 * 1024;
 /// How often onlookers are told how far the round has come.
 const TICK: Nanos = Nanos::from_millis(100);
 
-/// Why there was no round.
+/// Why there was no round: a sentence that names what to do.
 #[derive(Debug, Error)]
-pub enum RoundError {
-    /// The kernel gave no ring or thread.
-    #[error("{threads} generator threads could not be set up: {error}; use fewer with --threads")]
-    Setup {
-        /// Threads that were wanted.
-        threads: u32,
-        /// What the kernel said.
-        error: String,
-    },
-    /// The kernel gave no ring of the kind that was asked for.
-    #[error("there is no io_uring here: {errno}; use --ring epoll")]
-    NoUring {
-        /// What it said.
-        errno: Errno,
-    },
-}
+#[error("{0}")]
+pub struct RoundError(pub String);
 
 /// Looks on while a round is measured, from a thread that takes no part in it.
 pub trait Observer {
@@ -80,7 +67,7 @@ pub fn round(
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
     let barrier = Barrier::new(job.plan().threads(), stop);
-    barrier.expect_look();
+    barrier.hold_open.watch();
     on_threads(job, &barrier, 0, 1, Rep { index, seq }, observer)
 }
 
@@ -133,22 +120,21 @@ fn on_threads(
     barrier: &Barrier<'_>,
     first: u32,
     step: u32,
-    Rep { index, seq }: Rep,
+    rep: Rep,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
     let threads = job.plan().threads();
-    let setup = |error: String| RoundError::Setup { threads, error };
+    let setup = |error: String| {
+        RoundError(format!(
+            "{threads} generator threads could not be set up: {error}; use fewer with --threads"
+        ))
+    };
     let suspension = Suspension::begin(kernel::clock::suspended);
     let begun = kernel::clock::now();
     let results = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in (first..threads).step_by(step as usize) {
-            let place = Place {
-                round: index,
-                thread,
-                seq,
-            };
-            match spawn(scope, job, barrier, place) {
+            match spawn(scope, job, barrier, thread, rep) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     barrier.fail();
@@ -157,14 +143,20 @@ fn on_threads(
             }
         }
         watch(barrier, observer);
-        let results: Result<Vec<ThreadResult>, Errno> = handles.into_iter().map(join).collect();
+        let results: Result<Vec<ThreadResult>, Errno> = handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect();
         results.map_err(|errno| match job.plan().ring {
             RingKind::Epoll => setup(errno.to_string()),
-            RingKind::IoUring => RoundError::NoUring { errno },
+            RingKind::IoUring => RoundError(format!(
+                "there is no io_uring here: {errno}; use --ring epoll"
+            )),
         })
     })?;
-    let next = results.iter().map(|result| result.seq).max().unwrap_or(seq);
-    let mut round = assemble(index, results);
+    let next = results.iter().map(|result| result.seq).max();
+    let next = next.unwrap_or(rep.seq);
+    let mut round = assemble(rep.index, results);
     if let Some(requested) = &mut round.tally.requested {
         requested.name(&job.labels);
     }
@@ -177,25 +169,17 @@ fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     job: &'env Job,
     barrier: &'env Barrier<'env>,
-    place: Place,
+    thread: u32,
+    rep: Rep,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<ThreadResult, Errno>>> {
     let work = move || match job.plan().ring {
-        RingKind::Epoll => live(Epoll::new, job, barrier, place),
-        RingKind::IoUring => live(Uring::new, job, barrier, place),
+        RingKind::Epoll => live(Epoll::new, job, barrier, thread, rep),
+        RingKind::IoUring => live(Uring::new, job, barrier, thread, rep),
     };
     Builder::new()
-        .name(format!("weigh-{}", place.thread))
+        .name(format!("weigh-{thread}"))
         .stack_size(STACK)
         .spawn_scoped(scope, work)
-}
-
-/// Which thread of which round.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    round: u32,
-    thread: u32,
-    /// The first `{seq}` that no earlier round has used.
-    seq: u64,
 }
 
 /// Lives one thread on a ring of its own.
@@ -203,9 +187,9 @@ fn live<R: Ring>(
     ring: impl FnOnce() -> Result<R, Errno>,
     job: &Job,
     barrier: &Barrier<'_>,
-    place: Place,
+    thread: u32,
+    rep: Rep,
 ) -> Result<ThreadResult, Errno> {
-    let Place { round, thread, seq } = place;
     // Where that is not allowed, a shared table only costs more.
     let _ = kernel::descriptors::own();
     let ring = ring().inspect_err(|_| {
@@ -213,8 +197,8 @@ fn live<R: Ring>(
         barrier.end();
     })?;
     let pinned = job.plan().pin.then(|| pin(thread)).flatten();
-    let thread = Thread::new(ring, job, barrier, thread, seq);
-    let mut result = thread.in_round(round).awake(job.awake).run();
+    let thread = Thread::new(ring, job, barrier, thread, rep.seq);
+    let mut result = thread.in_round(rep.index).awake(job.awake).run();
     result.accounts.cpu_pinned = pinned;
     barrier.end();
     Ok(result)
@@ -225,12 +209,6 @@ fn pin(index: u32) -> Option<u32> {
     let allowed = kernel::affinity::allowed();
     let cpu = *allowed.get(index as usize % allowed.len().max(1))?;
     kernel::affinity::pin(cpu).ok().map(|()| cpu)
-}
-
-fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
-    handle
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Tells the observer what happens until every thread has ended.
@@ -256,7 +234,7 @@ fn watch(barrier: &Barrier<'_>, observer: &mut dyn Observer) {
         if let Some(open) = barrier.open_connections().filter(|_| !drained) {
             drained = true;
             observer.drained(open);
-            barrier.release();
+            barrier.hold_open.release();
         }
         let last_second = match observer.wants_latency() {
             true => recent.look(barrier, now),
@@ -312,25 +290,19 @@ pub fn assemble(index: u32, results: Vec<ThreadResult>) -> Round {
         index,
         ..Round::default()
     };
-    let mut window = Window {
-        start: Instant::NEVER,
-        end: Instant::ZERO,
-    };
+    let (mut start, mut end) = (Instant::NEVER, Instant::ZERO);
     for result in results {
-        window.start = window.start.min(result.start);
-        window.end = window.end.max(result.end);
+        start = start.min(result.start);
+        end = end.max(result.end);
         round.tally.merge(&result.tally);
-        let mut sent: SentTotal = round.sent_total;
-        sent.merge(&result.sent);
-        round.sent_total = sent;
+        round.sent_total.merge(&result.sent);
         round.partial |= result.partial;
         round.threads.push(result.accounts);
     }
     round.tally.pack();
-    round.window = match window.start {
-        Instant::NEVER => Window::default(),
-        _ => window,
-    };
+    if start < Instant::NEVER {
+        round.window = Window { start, end };
+    }
     round
 }
 

@@ -8,7 +8,8 @@
 
 use crate::full::FullSpans;
 use crate::stack::Stack;
-use plan::{Arrivals, Pacing};
+use crate::thread::CONNECTS_AT_ONCE;
+use plan::{Arrivals, Load, Pacing, Plan};
 use record::Waits;
 use units::{Instant, Nanos, Rate};
 
@@ -69,18 +70,16 @@ pub(crate) struct Session {
 }
 
 impl Schedule {
-    /// The schedule of a thread with so many `slots`, all of them vacant. Nothing is due before [`Schedule::begin`]. With
-    /// `each` it is one of sessions of so many exchanges, else of exchanges.
-    pub(crate) fn new(
-        rate: Rate,
-        arrivals: Arrivals,
-        each: Option<u64>,
-        slots: u32,
-        most_connecting: u32,
-    ) -> Schedule {
+    /// Returns the schedule that `plan` has for a thread of `threads` with so many `slots`, all of them vacant; none in a
+    /// closed loop. Nothing is scheduled before [`Schedule::begin`].
+    pub(crate) fn of(plan: &Plan, slots: u32, threads: u32) -> Option<Box<Schedule>> {
+        let Load::Open { rate, arrivals, .. } = plan.load else {
+            return None;
+        };
+        let of_sessions = plan.load.is_of_connections();
         let mut vacant = Stack::new(slots);
         (0..slots).rev().for_each(|slot| vacant.push(slot));
-        Schedule {
+        Some(Box::new(Schedule {
             rate,
             arrivals,
             origin: Instant::ZERO,
@@ -91,11 +90,18 @@ impl Schedule {
             full: FullSpans::default(),
             last_sent: Instant::ZERO,
             places: vec![Place::default(); slots as usize],
-            sessions: each.map_or(Vec::new(), |_| vec![None; slots as usize]),
-            each: each.unwrap_or(1),
-            most_connecting,
+            sessions: vec![None; if of_sessions { slots as usize } else { 0 }],
+            each: match of_sessions {
+                true => plan.load.exchanges_per_arrival(&plan.protocol),
+                false => 1,
+            },
+            // A rate of connections says by itself how many connect at a time.
+            most_connecting: match of_sessions {
+                true => u32::MAX,
+                false => (CONNECTS_AT_ONCE / threads).max(1),
+            },
             allowance: BURST * BURST,
-        }
+        }))
     }
 
     /// The kernel is about to be asked for answers.
@@ -139,18 +145,8 @@ impl Schedule {
         self.head = Instant::NEVER;
     }
 
-    /// The exchange that is due at `due`, and first among those that wait, gets this slot at `now`.
-    pub(crate) fn assign(&mut self, slot: u32, due: Instant, now: Instant) {
-        let queued = self.full.within(due, now);
-        self.open(slot, queued);
-    }
-
-    /// The next exchange of the session on this slot, which waits for no other, is sent.
-    pub(crate) fn continue_session(&mut self, slot: u32) {
-        self.open(slot, Nanos::ZERO);
-    }
-
-    fn open(&mut self, slot: u32, queued: Nanos) {
+    /// The next exchange on this slot has waited for one for as long as `queued`.
+    pub(crate) fn assign(&mut self, slot: u32, queued: Nanos) {
         let place = &mut self.places[slot as usize];
         place.waits = Waits {
             queued,

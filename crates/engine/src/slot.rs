@@ -83,10 +83,9 @@ impl Flight {
 
     /// Since when the server keeps it waiting: the oldest on a connection waits for no other, even unsent.
     pub(crate) fn since(&self) -> Instant {
-        if self.exchange.is_sent() {
-            self.exchange.sent
-        } else {
-            self.exchange.scheduled
+        match self.exchange.is_sent() {
+            true => self.exchange.sent,
+            false => self.exchange.scheduled,
         }
     }
 

@@ -52,7 +52,7 @@ const BATCH: usize = 64;
 
 /// Connects that are under way at a time, over all threads, while connections are opened before the load: below the
 /// backlog that common servers listen with (nginx 511), beyond which Linux drops SYNs for a whole second.
-const CONNECTS_AT_ONCE: u32 = 256;
+pub(crate) const CONNECTS_AT_ONCE: u32 = 256;
 
 /// What a thread hands over when its round is over.
 #[derive(Debug, Default)]
@@ -457,7 +457,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             end => end,
         };
         let tally = self.recorder.finish(end);
-        let mut accounts = self.accounts.finish();
+        let mut accounts = self.accounts.spent();
         accounts.paused = self.recorder.watchdog.paused();
         assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
         ThreadResult {

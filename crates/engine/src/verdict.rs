@@ -30,11 +30,6 @@ fn far_side(local: bool) -> Blame {
     if local { Blame::Server } else { Blame::Network }
 }
 
-/// A connect that took longer than it may.
-pub(crate) fn connect_timeout(local: bool) -> Fault {
-    connect(Errno::ETIMEDOUT, local)
-}
-
 /// A connection that the kernel declared dead in the middle of an exchange.
 pub(crate) fn socket(errno: Errno, step: Step) -> Fault {
     match errno {
@@ -65,8 +60,7 @@ kinds! {
 
 /// A response that broke a rule, or ended early.
 pub(crate) fn violation(violation: Violation, step: Step) -> Fault {
-    let kind = kind(violation);
-    fault(step, kind, Blame::Server)
+    fault(step, kind(violation), Blame::Server)
 }
 
 /// A complete response with a status that is not right.
@@ -122,7 +116,7 @@ mod tests {
 
     #[test]
     fn silence_is_blamed_on_the_network_only_where_there_is_one() {
-        assert_eq!(connect_timeout(true).blame, Blame::Server);
-        assert_eq!(connect_timeout(false).blame, Blame::Network);
+        assert_eq!(connect(Errno::ETIMEDOUT, true).blame, Blame::Server);
+        assert_eq!(connect(Errno::ETIMEDOUT, false).blame, Blame::Network);
     }
 }

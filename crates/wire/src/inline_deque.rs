@@ -73,10 +73,9 @@ impl<T> InlineDeque<T> {
     /// The oldest, to be changed, if there is no other.
     #[inline]
     pub fn only_mut(&mut self) -> Option<&mut T> {
-        if self.is_single() {
-            self.first.as_mut()
-        } else {
-            None
+        match self.is_single() {
+            true => self.first.as_mut(),
+            false => None,
         }
     }
 
@@ -132,12 +131,7 @@ impl<T> InlineDeque<T> {
 
     /// Forgets all but the oldest `keep`.
     pub fn truncate(&mut self, keep: usize) {
-        if let Some(behind) = &mut self.behind {
-            behind.truncate(keep.saturating_sub(1));
-        }
-        if keep == 0 {
-            self.first = None;
-        }
+        drop(self.drain_behind(keep));
     }
 
     /// All, the oldest first.

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Rate;
 
 /// What comes of the round of a planned.
-type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<Lost>)>;
+type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<CampaignError>)>;
 
 /// What comes of the self-test of a plan.
 type FloorOf = Box<dyn Fn(&Plan) -> Result<Baseline, SelfTestError>>;
@@ -40,7 +40,8 @@ impl Fake {
     }
 
     fn answering(
-        answer: impl FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<Lost>) + 'static,
+        answer: impl FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<CampaignError>)
+        + 'static,
     ) -> Fake {
         Fake {
             machine: example::machine(),
@@ -90,7 +91,7 @@ impl Bench for Fake {
         Ok(Observed::none("there is no server"))
     }
 
-    fn lost(&mut self, _: &PlannedRound) -> Option<Lost> {
+    fn lost(&mut self, _: &PlannedRound) -> Option<CampaignError> {
         None
     }
 
@@ -98,7 +99,7 @@ impl Bench for Fake {
         &mut self,
         seq: u64,
         follower: &mut Follower<'_>,
-    ) -> (Result<(Round, u64), Unmeasured>, Option<Lost>) {
+    ) -> (Result<(Round, u64), Unmeasured>, Option<CampaignError>) {
         self.measured.push(follower.planned);
         self.seqs.push(seq);
         let early = follower.progress(Progress {
@@ -107,7 +108,7 @@ impl Bench for Fake {
             ..Progress::default()
         });
         let (round, lost) = (self.answer)(&follower.planned);
-        let lost = lost.or(early.map(Lost::Aborted));
+        let lost = lost.or(early.map(CampaignError::Aborted));
         (round.map(|round| (round, seq + SENT)), lost)
     }
 
@@ -429,7 +430,7 @@ fn when_the_server_ends_what_was_measured_stands() {
             left: 0,
             printed: String::new(),
         };
-        let lost = (planned.point == 1).then(|| Lost::Server(Box::new(end)));
+        let lost = (planned.point == 1).then(|| CampaignError::ServerEnded(Box::new(end)));
         (Ok(round(planned)), lost)
     });
     let desk = Desk::new();
@@ -466,10 +467,7 @@ fn an_error_that_breaks_a_campaign_off_is_recorded_without_secrets() {
         counterweight: false,
     });
     let mut bench = Fake::answering(|planned| {
-        let gone = RoundError::Setup {
-            threads: 1,
-            error: "`srv --token=s3cret` is gone".into(),
-        };
+        let gone = RoundError("`srv --token=s3cret` is gone".into());
         match planned.point {
             0 => (Ok(round(planned)), None),
             _ => (Err(gone.into()), None),

@@ -6,38 +6,17 @@
 //! Where connections arrive, each gets a vacant slot and is connected, asks its exchanges one after the other, each due
 //! when the one before it is over, and is closed.
 
-use super::{CONNECTS_AT_ONCE, Thread};
+use super::Thread;
 use crate::recorder::Cut;
-use crate::schedule::{Schedule, Session};
+use crate::schedule::Session;
 use crate::slot::{Pending, State};
 use kernel::Ring;
-use plan::{Load, Plan, Stretch};
+use plan::Stretch;
 use record::{Blame, BusyPoll};
 use units::{Instant, Nanos};
 
 /// A thread that was paused for more than one part in so many of the window left its backlog behind by itself.
 const PAUSED_MOST: u64 = 10;
-
-impl Schedule {
-    /// The schedule that `plan` has for a thread of `threads` with so many `slots`; none in a closed loop.
-    pub(super) fn of(plan: &Plan, slots: u32, threads: u32) -> Option<Box<Schedule>> {
-        match plan.load {
-            Load::Closed { .. } => None,
-            Load::Open { rate, arrivals, .. } => {
-                let of_sessions = plan.load.is_of_connections();
-                let each = plan.load.exchanges_per_arrival(&plan.protocol);
-                // How many connect at a time is what a rate of connections asks.
-                let most = match of_sessions {
-                    true => u32::MAX,
-                    false => (CONNECTS_AT_ONCE / threads).max(1),
-                };
-                let each = of_sessions.then_some(each);
-                let schedule = Schedule::new(rate, arrivals, each, slots, most);
-                Some(Box::new(schedule))
-            }
-        }
-    }
-}
 
 impl<'p, R: Ring> Thread<'p, R> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
@@ -176,7 +155,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             match self.quota.take_arrival(due, schedule.each) {
                 Some((belongs, left)) => {
                     schedule.note_assigned();
-                    schedule.assign(index, due, self.clock);
+                    let queued = schedule.full.within(due, self.clock);
+                    schedule.assign(index, queued);
                     schedule.receive(index, Session { due, belongs, left });
                     schedule.pass();
                     self.recorder.note_arrival(belongs);
@@ -197,7 +177,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let session = schedule.session(index).filter(|session| session.left > 0)?;
         let belongs = self.quota.take_promised(due)?;
         session.left -= 1;
-        schedule.continue_session(index);
+        schedule.assign(index, Nanos::ZERO);
         Some(self.begun(due, belongs))
     }
 

@@ -40,11 +40,10 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn proceed(&mut self, index: u32, at: Instant) {
         let slot = &self.slots[index as usize];
         if slot.is_spent(self.exchanges_per_connection) {
-            if slot.flights.is_empty() {
-                self.leave(index, Cut::Behind);
-                self.offer(index, at);
+            if !slot.flights.is_empty() {
+                return;
             }
-            return;
+            self.leave(index, Cut::Behind);
         }
         self.offer(index, at);
     }

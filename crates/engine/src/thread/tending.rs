@@ -4,7 +4,7 @@ use super::Thread;
 use crate::recorder::Cut;
 use crate::slot::{Flight, State};
 use crate::verdict;
-use kernel::{Closing, Ring, Token};
+use kernel::{Closing, Errno, Ring, Token};
 use plan::Connect;
 use std::cmp::Reverse;
 use units::Instant;
@@ -30,10 +30,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.retry(index, now);
         }
         self.note_open(now);
-        let retry = self
-            .retries
-            .peek()
-            .map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
+        let retry = self.retries.peek();
+        let retry = retry.map_or(Instant::NEVER, |&Reverse((retry, _))| retry);
         self.alarm = self.next_sweep.min(edge).min(retry).min(look);
         self.recorder.watchdog.expect(self.alarm);
     }
@@ -75,7 +73,8 @@ impl<'p, R: Ring> Thread<'p, R> {
                 State::Connecting(since) if now - since >= limits.connect => {
                     self.ring.close(Token(index), Closing::Reset);
                     self.connecting -= 1;
-                    self.connect_failed(index, verdict::connect_timeout(self.is_local()));
+                    let fault = verdict::connect(Errno::ETIMEDOUT, self.is_local());
+                    self.connect_failed(index, fault);
                 }
                 State::Open => {
                     let free = self.schedule.as_ref().map(|each| each.free_since(index));

@@ -67,6 +67,12 @@ pub(crate) struct Decoded {
     pub(crate) over: Result<bool, Violation>,
 }
 
+/// Returns what of `input` lies within the next `left` bytes.
+#[inline]
+pub(crate) fn front(input: &[u8], left: u64) -> &[u8] {
+    &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))]
+}
+
 impl Chunked {
     /// Before the first size line of a response.
     pub(crate) const fn new() -> Self {
@@ -92,13 +98,13 @@ impl Chunked {
         let mut used = 0;
         while used < input.len() {
             if self.state == State::Data {
-                let data = &input[used..];
-                let data = &data[..data
-                    .len()
-                    .min(usize::try_from(self.left).unwrap_or(usize::MAX))];
+                let data = front(&input[used..], self.left);
                 body(data);
                 used += data.len();
-                self.data_taken(data.len());
+                self.left -= data.len() as u64;
+                if self.left == 0 {
+                    self.state = State::DataCr;
+                }
                 continue;
             }
             let over = self.step(input[used]);
@@ -110,13 +116,6 @@ impl Chunked {
         Decoded {
             used,
             over: Ok(false),
-        }
-    }
-
-    fn data_taken(&mut self, bytes: usize) {
-        self.left -= bytes as u64;
-        if self.left == 0 {
-            self.state = State::DataCr;
         }
     }
 

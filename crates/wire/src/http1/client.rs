@@ -28,7 +28,7 @@
 //! a head that comes in pieces is buffered and, with each piece, parsed again from its start: with a limit of
 //! 64 KiB that is cheaper than a resumable parser in the case that matters.
 
-use super::chunked::{Chunked, Decoded};
+use super::chunked::{Chunked, Decoded, front};
 use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
@@ -280,14 +280,12 @@ impl<'p> Client<'p> {
         self.progress = Progress::default();
         self.begun = 0;
         self.awaited.drop_front();
-        sink.done(
-            id,
-            Ending {
-                result: Ok(()),
-                bytes: input.len() as u64,
-                step: Step::Body,
-            },
-        );
+        let ending = Ending {
+            result: Ok(()),
+            bytes: input.len() as u64,
+            step: Step::Body,
+        };
+        sink.done(id, ending);
         true
     }
 
@@ -442,7 +440,7 @@ impl<'p> Client<'p> {
 
     #[inline]
     fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl Sink) -> usize {
-        let body = &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let body = front(input, left);
         self.body(body, sink);
         match left - body.len() as u64 {
             0 => self.complete(sink),
@@ -494,23 +492,18 @@ impl<'p> Client<'p> {
     /// The front exchange is done.
     #[inline]
     fn finish(&mut self, result: Result<(), Violation>, sink: &mut impl Sink) {
-        let step = if result.is_ok() {
-            Step::Body
-        } else {
-            self.step()
+        let ending = Ending {
+            result,
+            bytes: self.progress.bytes,
+            step: match result {
+                Ok(()) => Step::Body,
+                Err(_) => self.step(),
+            },
         };
-        let bytes = self.progress.bytes;
         self.progress = Progress::default();
         self.begun = self.begun.saturating_sub(1);
         if let Some(awaited) = self.awaited.pop_front() {
-            sink.done(
-                awaited.id,
-                Ending {
-                    result,
-                    bytes,
-                    step,
-                },
-            );
+            sink.done(awaited.id, ending);
         }
     }
 

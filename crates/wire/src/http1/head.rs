@@ -18,29 +18,6 @@ use super::request_head::ParsedRequest;
 use super::scan::{HIGH, ONES, token};
 use super::target;
 use crate::Version;
-use crate::request::is_token_byte;
-
-/// What a connection's next request begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// An empty line.
-    Blank,
-    /// CR alone: it cannot be said yet.
-    Short,
-    Line,
-}
-
-/// Looks at the first bytes. What no request begins with is refused at once, so that a client that speaks another protocol
-/// is told so.
-#[inline]
-pub(crate) fn start(input: &[u8]) -> Result<Start, Refusal> {
-    match input {
-        [b'\r', b'\n', ..] => Ok(Start::Blank),
-        [b'\r'] | [] => Ok(Start::Short),
-        [byte, ..] if is_token_byte(*byte) => Ok(Start::Line),
-        _ => Err(BAD_LINE),
-    }
-}
 
 /// Whether a head of which `before` bytes were not enough has to be looked at again: a line may be complete now, or a
 /// limit reached.

@@ -48,32 +48,15 @@ pub(crate) fn scan(window: &[u8]) -> Option<ParsedResponse> {
 
 /// `HTTP/1.x NNN` and a space.
 fn status_line(line: &[u8; 13]) -> Option<(Version, u16)> {
-    let [
-        b'H',
-        b'T',
-        b'T',
-        b'P',
-        b'/',
-        b'1',
-        b'.',
-        minor,
-        b' ',
-        code @ ..,
-        b' ',
-    ] = line
-    else {
-        return None;
-    };
-    let version = match minor {
-        b'0' => Version::Http10,
-        b'1' => Version::Http11,
+    let version = match &line[..9] {
+        b"HTTP/1.0 " => Version::Http10,
+        b"HTTP/1.1 " => Version::Http11,
         _ => return None,
     };
-    let digits = code.iter().all(u8::is_ascii_digit);
-    let status = code.iter().fold(0, |status, digit| {
-        status * 10 + u16::from(digit.wrapping_sub(b'0'))
-    });
-    digits.then_some((version, status))
+    let code = &line[9..12];
+    let digit = |status, digit: &u8| status * 10 + u16::from(digit.wrapping_sub(b'0'));
+    let is_status = line[12] == b' ' && code.iter().all(u8::is_ascii_digit);
+    is_status.then(|| (version, code.iter().fold(0, digit)))
 }
 
 /// Where the line ends in CR LF, from `at` on; none if before it comes anything but ASCII and tabs.

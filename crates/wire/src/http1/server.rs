@@ -18,12 +18,13 @@
 //! when it is one of the last eight, 972 when only its target is new, 1,786 when its header lines are new, too; 235,
 //! 1,127 and 4,254 with a browser's head of 601 (callgrind's counts; `examples/serving.rs` repeats them).
 
-use super::chunked::{Chunked, Decoded};
-use super::head::{self, Start};
+use super::chunked::{Chunked, Decoded, front};
+use super::head;
 use super::head_cache::RequestCache;
 use super::refusal::*;
 use super::request_head::RequestHead;
 use crate::Violation;
+use crate::request::is_token_byte;
 use std::ops::ControlFlow;
 
 /// Empty lines before a request. RFC 9112 §2.2 asks for one at least (old clients send it behind a body); a few more do
@@ -205,10 +206,19 @@ impl Server {
         input: &[u8],
         sink: &mut impl ServerSink,
     ) -> Result<Option<Used>, Refusal> {
-        match head::start(input)? {
-            Start::Line => {}
-            Start::Short => return Ok(None),
-            Start::Blank => return self.pass_over_blank().map(Some),
+        // What no request begins with is refused at once, so that a client of another protocol is told so.
+        match input {
+            [b'\r', b'\n', ..] => {
+                self.blanks += 1;
+                self.phase = Phase::Between;
+                return match self.blanks > BLANKS_LIMIT {
+                    true => Err(BLANKS),
+                    false => Ok(Some((2, GO_ON))),
+                };
+            }
+            [b'\r'] | [] => return Ok(None),
+            [byte, ..] if is_token_byte(*byte) => {}
+            _ => return Err(BAD_LINE),
         }
         let limits = *requests.limits();
         let window = &input[..input.len().min(limits.head)];
@@ -228,15 +238,6 @@ impl Server {
             };
             (parsed.length, flow)
         }))
-    }
-
-    fn pass_over_blank(&mut self) -> Result<Used, Refusal> {
-        self.blanks += 1;
-        self.phase = Phase::Between;
-        if self.blanks > BLANKS_LIMIT {
-            return Err(BLANKS);
-        }
-        Ok((2, GO_ON))
     }
 
     /// A head is complete: tells of it and turns to its body, for which there is `room`.
@@ -260,14 +261,13 @@ impl Server {
     }
 
     fn receive_length(&mut self, left: u64, input: &[u8], sink: &mut impl ServerSink) -> Used {
-        let body = &input[..input.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let body = front(input, left);
         sink.body(body);
         let left = left - body.len() as u64;
         self.phase = Phase::Length(left);
-        let flow = if left == 0 {
-            self.complete(sink)
-        } else {
-            GO_ON
+        let flow = match left {
+            0 => self.complete(sink),
+            _ => GO_ON,
         };
         (body.len(), flow)
     }
@@ -281,11 +281,11 @@ impl Server {
     ) -> Result<Used, Refusal> {
         let mut is_too_large = false;
         let Decoded { used, over } = chunked.decode(input, |bytes| {
-            let taken = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-            room -= taken as u64;
-            is_too_large |= taken < bytes.len();
-            if taken > 0 {
-                sink.body(&bytes[..taken]);
+            let taken = front(bytes, room);
+            room -= taken.len() as u64;
+            is_too_large |= taken.len() < bytes.len();
+            if !taken.is_empty() {
+                sink.body(taken);
             }
         });
         let refusal = match over {
@@ -305,10 +305,9 @@ impl Server {
 
     #[inline]
     fn complete(&mut self, sink: &mut impl ServerSink) -> ControlFlow<()> {
-        self.phase = if self.keepalive {
-            Phase::Between
-        } else {
-            Phase::Over
+        self.phase = match self.keepalive {
+            true => Phase::Between,
+            false => Phase::Over,
         };
         sink.complete()
     }
