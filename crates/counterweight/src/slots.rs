@@ -146,7 +146,7 @@ impl Watch {
 impl Slot {
     pub(crate) fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
         Slot {
-            http: http1::Server::new(),
+            http: http1::Server::default(),
             reading: Reading::default(),
             held: None,
             peer,

@@ -380,9 +380,9 @@ impl<'p> Recorder<'p> {
             return Outcome::Fault(verdict::status(flight.status));
         }
         match &self.job.expected {
-            Some(body) if flight.differs || flight.length != body.len() as u64 => {
-                Outcome::Fault(verdict::body())
-            }
+            Some(body) if flight.differs || flight.length != body.len() as u64 => Outcome::Fault(
+                verdict::fault(Step::Verdict, Kind::BodyDiffers, Blame::Server),
+            ),
             _ => Outcome::Ok,
         }
     }
@@ -410,9 +410,10 @@ impl Cut {
         match self {
             Cut::Dead(errno) if is_oldest => verdict::socket(errno, step),
             Cut::Dead(_) | Cut::Behind => verdict::abandoned(step),
-            Cut::Timeout => verdict::timeout_behind(step),
-            Cut::GivenUp => verdict::unfinished(step, Blame::Server),
-            Cut::Stop => verdict::unfinished(step, Blame::Generator),
+            // At an age under the limit, because the exchange before it was too late: its end is not known.
+            Cut::Timeout => verdict::fault(step, Kind::TimeoutBehind, Blame::Server),
+            Cut::GivenUp => verdict::fault(step, Kind::Unfinished, Blame::Server),
+            Cut::Stop => verdict::fault(step, Kind::Unfinished, Blame::Generator),
         }
     }
 }

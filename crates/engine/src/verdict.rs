@@ -4,7 +4,8 @@ use kernel::Errno;
 use record::{Blame, Fault, Kind, Step};
 use wire::Violation;
 
-fn fault(step: Step, kind: Kind, blame: Blame) -> Fault {
+/// The fault of this kind in `step`, by `blame`.
+pub(crate) fn fault(step: Step, kind: Kind, blame: Blame) -> Fault {
     Fault { step, kind, blame }
 }
 
@@ -73,29 +74,14 @@ pub(crate) fn status(status: u16) -> Fault {
     fault(Step::Verdict, kind, Blame::Server)
 }
 
-/// A complete response with a body that is not right.
-pub(crate) fn body() -> Fault {
-    fault(Step::Verdict, Kind::BodyDiffers, Blame::Server)
-}
-
 /// No complete response in time.
 pub(crate) fn timeout(step: Step) -> Fault {
     fault(step, Kind::Timeout, Blame::Server)
 }
 
-/// Cut off at an age under the limit, because the exchange before it was too late: its end is not known.
-pub(crate) fn timeout_behind(step: Step) -> Fault {
-    fault(step, Kind::TimeoutBehind, Blame::Server)
-}
-
 /// Cut off in good time because an exchange before it on the connection was too late.
 pub(crate) fn abandoned(step: Step) -> Fault {
     fault(step, Kind::Abandoned, Blame::Server)
-}
-
-/// Still open when we stopped listening: our own doing, unless we stopped because the server did not respond.
-pub(crate) fn unfinished(step: Step, blame: Blame) -> Fault {
-    fault(step, Kind::Unfinished, blame)
 }
 
 #[cfg(test)]

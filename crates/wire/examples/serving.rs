@@ -67,7 +67,7 @@ fn main() {
         })
         .collect();
     let (mut requests, mut server, mut count) =
-        (RequestCache::default(), Server::new(), Count::default());
+        (RequestCache::default(), Server::default(), Count::default());
     for head in heads.iter().cycle().take(times as usize) {
         server
             .receive(&mut requests, black_box(head.as_bytes()), &mut count)

@@ -128,7 +128,8 @@ fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
             ..Limits::default()
         };
         let mut requests = RequestCache::new(limits);
-        let result = Server::new().receive(&mut requests, sent.as_bytes(), &mut Asks::default());
+        let result =
+            Server::default().receive(&mut requests, sent.as_bytes(), &mut Asks::default());
         result.map_err(|refusal| refusal.status)
     };
     assert_eq!(told("GET /12345678901 HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(38));
@@ -147,7 +148,7 @@ fn a_smaller_limit_on_heads_holds_for_the_request_line_too() {
 #[test]
 fn what_is_refused_is_told_with_its_first_line() {
     let told = |pieces: &[&str]| {
-        let (mut server, mut asks) = (Server::new(), Asks::default());
+        let (mut server, mut asks) = (Server::default(), Asks::default());
         let mut requests = RequestCache::new(Limits::default());
         let result = pieces.iter().try_for_each(|piece| {
             let used = server.receive(&mut requests, piece.as_bytes(), &mut asks)?;
@@ -243,7 +244,7 @@ impl ServerSink for Asks {
 #[test]
 fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
     let mut asks = Asks::default();
-    let (mut requests, mut server) = (RequestCache::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::default());
     let sent = bytes(
         "GET / HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
          GET http://b:1/ HTTP/1.1⏎Host:  a:80 ⏎A:⏎B: b, é\t;⏎A: 2⏎⏎\
@@ -252,7 +253,7 @@ fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
     );
     for _ in 0..2 {
         server.receive(&mut requests, &sent, &mut asks).unwrap();
-        server = Server::new();
+        server = Server::default();
     }
     let lines: [(&str, &[u8]); 4] = [
         ("Host", b"a:80"),
@@ -274,7 +275,7 @@ fn a_request_has_its_headers_and_its_authority_however_it_was_read() {
 fn a_head_that_is_too_long_to_be_remembered_has_no_key() {
     let mut asks = Asks::default();
     let sent = format!("GET / HTTP/1.0\r\nA: {}\r\n\r\n", "a".repeat(2000));
-    let (mut requests, mut server) = (RequestCache::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::default());
     server
         .receive(&mut requests, sent.as_bytes(), &mut asks)
         .unwrap();
@@ -296,7 +297,7 @@ fn what_is_behind_a_break_is_left() {
     let chunked = bytes("PUT /⌂Transfer-Encoding: chunked⏎⏎1⏎x⏎0⏎⏎");
     let last = bytes("GET / HTTP/1.0⏎⏎");
     let sent = [&get[..], &put, &chunked, &get, &last, b"more"].concat();
-    let (mut requests, mut server) = (RequestCache::default(), Server::new());
+    let (mut requests, mut server) = (RequestCache::default(), Server::default());
     let mut rest = &sent[..];
     for request in [&get, &put, &chunked, &get, &last] {
         let used = server.receive(&mut requests, rest, &mut Breaks);

@@ -151,7 +151,7 @@ impl<W> Connection<W> {
     pub(super) fn new(number: u64) -> Connection<W> {
         Connection {
             number,
-            http: Server::new(),
+            http: Server::default(),
             reading: None,
             asked: VecDeque::new(),
             activity: None,

@@ -50,8 +50,9 @@ type Used = (usize, ControlFlow<()>);
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Phase {
+    #[default]
     Between,
     /// What has come of a head.
     Head(Vec<u8>),
@@ -63,34 +64,18 @@ enum Phase {
 }
 
 /// The server side of one HTTP/1.x connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Server {
     phase: Phase,
-    /// The connection can be kept after the request that is being read.
-    keepalive: bool,
+    /// The connection cannot be kept after the request that is being read.
+    closes: bool,
     /// The request that is being read is a HEAD.
     is_head: bool,
     /// Empty lines since the last request.
     blanks: u8,
 }
 
-impl Default for Server {
-    fn default() -> Self {
-        Server::new()
-    }
-}
-
 impl Server {
-    /// A new connection.
-    pub const fn new() -> Self {
-        Server {
-            phase: Phase::Between,
-            keepalive: true,
-            is_head: false,
-            blanks: 0,
-        }
-    }
-
     /// No request is under way: a client that closes now has lost nothing.
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Between | Phase::Over)
@@ -248,7 +233,7 @@ impl Server {
         room: u64,
         sink: &mut impl ServerSink,
     ) -> ControlFlow<()> {
-        self.keepalive = asked.keepalive;
+        self.closes = !asked.keepalive;
         self.is_head = asked.method == "HEAD";
         self.blanks = 0;
         sink.request(asked);
@@ -305,9 +290,9 @@ impl Server {
 
     #[inline]
     fn complete(&mut self, sink: &mut impl ServerSink) -> ControlFlow<()> {
-        self.phase = match self.keepalive {
-            true => Phase::Between,
-            false => Phase::Over,
+        self.phase = match self.closes {
+            true => Phase::Over,
+            false => Phase::Between,
         };
         sink.complete()
     }

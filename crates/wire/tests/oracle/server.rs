@@ -126,7 +126,7 @@ fn requests() -> RequestCache {
 }
 
 fn listen_on(requests: &mut RequestCache, mut witness: Witness, pieces: &[&[u8]]) -> Told {
-    let mut server = Server::new();
+    let mut server = Server::default();
     let refusal: Option<Refusal> = pieces
         .iter()
         .try_for_each(|piece| give(&mut server, requests, piece, &mut witness))

@@ -146,7 +146,7 @@ impl Bench {
         };
         let request = request.replace('⏎', "\r\n");
         let mut requests = RequestCache::new(Limits::default());
-        Server::new()
+        Server::default()
             .receive(&mut requests, request.as_bytes(), &mut asker)
             .unwrap();
         asker.found.expect("the request is whole")
