@@ -1,7 +1,7 @@
 //! Whose footprint is taken, and who takes it while the engine measures.
 //!
 //! A server that `--server` names has to be there, or nothing is measured. Where none is named, a server that we started
-//! is known, and of any other the process that listens where the target is; if that cannot be told, the measurement stands
+//! is known, and otherwise the process that listens where the target is; if that cannot be told, the measurement stands
 //! without it, and the record says why.
 
 use crate::error::CampaignError;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(crate) struct ObservedServer {
     running: Option<Running>,
-    /// Somebody whom we did not start.
+    /// A server that we did not start.
     found: Option<Found>,
     /// None is monitored, though we may have started a server.
     is_left_alone: bool,
@@ -104,7 +104,7 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
     Found::by_listener(endpoint).map_err(|why| format!("{endpoint} {why}"))
 }
 
-/// Looks on for the engine: at the server's processes and the machine, and for processes that observe this one.
+/// Looks on for the engine: at the server's processes and the machine, and for the view.
 pub(crate) struct RoundObserver<'a, 'f> {
     server: &'a mut ObservedServer,
     follower: &'a mut Follower<'f>,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_to_be_left_alone_is_not_looked_for() {
+    fn a_server_that_is_to_be_left_alone_is_not_looked_for() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut plan = Plan::example(listener.local_addr().unwrap());
         plan.observe = Some(Observe::Off);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_named_must_be_there() {
+    fn a_process_that_is_named_must_be_there() {
         let mut plan = Plan::example("192.0.2.1:80".parse().unwrap());
         plan.observe = Some(Observe::Pid(std::process::id()));
         let refused = of(&plan).unwrap_err().to_string();

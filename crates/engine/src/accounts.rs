@@ -51,7 +51,7 @@ impl Accounts {
         }
     }
 
-    /// The accounts that it reads, for callers that need more of the same thread.
+    /// Returns the thread's CPU meter, which the watchdog shares.
     pub(crate) fn meter(&self) -> Rc<ThreadMeter> {
         self.meter.clone()
     }

@@ -42,7 +42,7 @@ fn cpus() -> u32 {
 }
 
 fn whole(allowed: u32, quota: Option<f64>) -> u32 {
-    // What is left of a CPU is none: a thread that spins on it is stopped in mid-air.
+    // A part of a CPU is none: a thread that polls on it is stopped in between.
     quota.map_or(allowed, |quota| allowed.min(quota.floor() as u32))
 }
 

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_where_nobody_looks() {
+    fn no_thread_waits_without_an_onlooker() {
         let hold_open = HoldOpen::default();
         hold_open.drained(3);
         hold_open.wait(|| panic!("it looked around"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_to_leave_does_not_wait() {
+    fn a_thread_that_is_to_leave_does_not_wait() {
         let hold_open = HoldOpen::default();
         hold_open.watch();
         hold_open.wait(|| true);

@@ -92,12 +92,12 @@ impl Job {
         self.awake
     }
 
-    /// What is carried out.
+    /// The plan that it carries out.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Whom it asks.
+    /// The address that it loads.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

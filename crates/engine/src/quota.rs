@@ -94,7 +94,7 @@ impl Quota {
         Some(belongs)
     }
 
-    /// So many that were promised will not be asked by whom they were promised to.
+    /// So many that were promised will not be sent by the sessions they were promised to.
     pub(crate) fn release(&mut self, number: u64) {
         self.promised = self.promised.saturating_sub(number);
     }

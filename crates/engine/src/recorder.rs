@@ -397,7 +397,7 @@ pub(crate) enum Cut {
     Timeout,
     /// An exchange before it ended the connection.
     Behind,
-    /// The server has not responded for so long that further requests are in vain.
+    /// No response has come for so long that sending on is in vain.
     GivenUp,
     /// We stop listening.
     Stop,

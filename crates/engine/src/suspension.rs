@@ -1,4 +1,4 @@
-//! Whether the machine was suspended during a round: its clock then stood still while everybody else's went on.
+//! Whether the machine was suspended during a round: its clock then stood still while all others went on.
 //!
 //! Noted at the round's two ends and not with each exchange; which of them it fell into cannot be told anyway.
 

@@ -236,7 +236,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// Waits at the barrier; none when everybody is to leave.
+    /// Waits at the barrier; none when every thread is to leave.
     fn meet(&mut self, sync_point: SyncPoint) -> Option<Instant> {
         self.barrier.arrive(sync_point, self.clock);
         loop {
@@ -351,7 +351,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             Event::Connected => self.connected(index),
             Event::Ended => self.ended(index),
             Event::Failed(errno) => self.failed(index, errno),
-            Event::Incoming => {} // this thread has no listener
+            Event::Incoming => {} // no thread listens
         }
     }
 
@@ -406,7 +406,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn has_waited_in_vain(&mut self) -> bool {
         if self.schedule.is_some() && self.under_way == 0 && !self.has_backlog() {
-            self.answered_at = self.clock; // no request was sent
+            self.answered_at = self.clock; // nothing was sent
         }
         let limits = self.job.plan.timeouts;
         let patience = limits.exchange.max(limits.connect) * 2;

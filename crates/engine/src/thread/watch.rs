@@ -54,7 +54,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         self.under_way > 0 && sent.is_some_and(|sent| self.clock - sent < stretch)
     }
 
-    /// The wait has brought nothing: the clock is read, and what was spun is charged to no request.
+    /// The wait has brought nothing: the clock is read, and what was spun is not charged as work.
     #[inline]
     pub(super) fn note_nothing(&mut self) {
         let now = self.ring.now();

@@ -1,5 +1,5 @@
-//! Chunk extensions, read for their form only (RFC 9112 §7.1.1): no client uses them, and a proxy that passes on what another
-//! reads differently makes one request of two.
+//! Chunk extensions, read for their form only (RFC 9112 §7.1.1): no client uses them, and a server that passes on
+//! what another reads differently makes one request of two.
 //!
 //! ```text
 //! ; --> Begin --name--> Name --=--> Equals --token--> Value

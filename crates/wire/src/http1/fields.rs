@@ -55,7 +55,7 @@ impl Fields {
         Ok(())
     }
 
-    /// `chunked`, once. Other codings would need a decoder, and no request asked for them with a TE header.
+    /// `chunked`, once. Other codings would need a decoder, and no TE header asked for them.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Violation> {
         if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             return Err(Violation::BadTransferEncoding);

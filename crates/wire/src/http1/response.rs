@@ -14,7 +14,7 @@ pub struct Response<'a> {
     pub status: u16,
     /// The version the client spoke: it decides what has to be said about the connection.
     pub version: Version,
-    /// The Date (RFC 9110 §5.6.7), from a caller that has a clock.
+    /// The Date (RFC 9110 §5.6.7), from the caller's clock.
     pub date: &'a str,
     /// The body's length; none where there must be none (204, 304).
     pub content_length: Option<u64>,
