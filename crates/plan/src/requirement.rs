@@ -386,8 +386,8 @@ impl JsonSchema for Requirement {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "What a result must be: a figure, an operator and a bound, such as p99<20ms; or reliable.",
-            "type": "string",
+            "description": "What a result must be: a figure, an operator and a bound, such as p99<20ms; or reliable. Some older records have an object.",
+            "type": ["string", "object"],
         })
     }
 }
