@@ -289,10 +289,13 @@ mod tests {
     fn two_that_are_added_at_the_same_time_get_two_numbers() {
         let (folder, library) = library();
         let run = example::ok();
-        let path = folder.path().join("a");
-        let add = || library.add(&run, &path, None).unwrap();
+        let add = |file: u8| {
+            let path = folder.path().join(file.to_string());
+            library.add(&run, &path, None).unwrap()
+        };
         let mut numbers: Vec<u64> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(add)).collect();
+            let threads = (0..8).map(|file| scope.spawn(move || add(file)));
+            let threads: Vec<_> = threads.collect();
             threads
                 .into_iter()
                 .map(|each| each.join().unwrap())
@@ -306,14 +309,14 @@ mod tests {
     fn a_list_that_is_too_large_loses_its_older_half_and_no_number() {
         let (folder, library) = library();
         let run = example::ok();
-        let path = folder.path().join("a");
-        library.add(&run, &path, Some(&name("old"))).unwrap();
-        library.add(&run, &path, None).unwrap();
+        let path = |file: &str| folder.path().join(file);
+        library.add(&run, &path("a"), Some(&name("old"))).unwrap();
+        library.add(&run, &path("b"), None).unwrap();
         let list = library.folder.join(FILE);
         let filler = " \n".repeat(LARGEST as usize / 2);
         let text = std::fs::read_to_string(&list).unwrap() + &filler;
         std::fs::write(&list, text).unwrap();
-        assert_eq!(library.add(&run, &path, None).unwrap(), 3);
+        assert_eq!(library.add(&run, &path("c"), None).unwrap(), 3);
         assert!(std::fs::metadata(&list).unwrap().len() < 4096);
         assert_eq!(library.find("old"), None);
         assert_eq!(library.saved().len(), 2);

@@ -177,7 +177,7 @@ fn what_is_no_record_is_refused_with_its_name() {
     bench.say("report").refused(&["there is no record yet"]);
     bench.say("report --format xml text").refused(&[
         "--format",
-        "`xml`",
+        "'xml'",
         "text, json, markdown, junit, csv",
     ]);
 }
