@@ -20,7 +20,7 @@ pub(crate) trait Bench {
     fn machine(&self) -> Machine;
 
     /// Measures the instrument's own floor for `plan`.
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError>;
+    fn baseline(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError>;
 
     /// Makes ready for the rounds of `plan`, if what is there cannot go on with it: starts its server, and probes with
     /// the `{seq}` from `seq` on. Returns the response, if that was necessary; then [`Bench::observe`] comes next.

@@ -34,7 +34,7 @@ pub(crate) struct Assignment {
     /// The address that the campaign uses.
     pub(crate) endpoint: Endpoint,
     /// How its threads wait: as those of the one generator that it is compared with.
-    pub(crate) awake: BusyPoll,
+    pub(crate) busy_poll: BusyPoll,
     /// The round.
     pub(crate) rep: Rep,
     /// Which of the generators it is.
@@ -126,12 +126,12 @@ fn measure(
     let Assignment {
         plan,
         endpoint,
-        awake,
+        busy_poll,
         rep,
         part,
     } = assignment;
     let job = match Job::new(plan, endpoint) {
-        Ok(job) => job.waiting(awake),
+        Ok(job) => job.waiting(busy_poll),
         Err(error) => return Event::Failed(error.to_string()),
     };
     match engine::round_in_part(&job, part, rep, start_signal, stop, writer) {
@@ -188,7 +188,7 @@ mod tests {
         let assignment = Assignment {
             endpoint: plan.target.endpoints[0].clone(),
             plan,
-            awake: BusyPoll::Near(Nanos::from_micros(100)),
+            busy_poll: BusyPoll::Near(Nanos::from_micros(100)),
             rep: Rep {
                 index: 3,
                 seq: u64::MAX,

@@ -71,8 +71,8 @@ impl Bench for LocalBench<'_> {
         host::machine()
     }
 
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
-        selftest::floor(plan, self.stop, &mut SelfTestObserver(view))
+    fn baseline(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
+        selftest::baseline(plan, self.stop, &mut SelfTestObserver(view))
     }
 
     /// A server that was started with the same command goes on.

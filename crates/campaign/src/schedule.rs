@@ -59,7 +59,7 @@ fn is_measured(run: &Run, planned: &PlannedRound) -> bool {
         Generators::Two => point
             .split_generators
             .as_ref()
-            .map_or(&[][..], |twin| &twin.rounds),
+            .map_or(&[][..], |split| &split.rounds),
     });
     rounds.any(|round| round.index == planned.round && !round.partial)
 }

@@ -85,7 +85,7 @@ fn unavailable(error: impl std::fmt::Display) -> SelfTestError {
 ///
 /// # Errors
 /// [`SelfTestError`]; only [`SelfTestError::BeyondReach`] says something of the plan.
-pub(crate) fn floor(
+pub(crate) fn baseline(
     plan: &Plan,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
@@ -117,8 +117,8 @@ pub(crate) fn floor(
 /// free for them that our server then takes its part of, but asleep they would have another floor than the load.
 fn job(plan: &Plan, at: Endpoint) -> Result<Job, JobError> {
     let load = plan.target.endpoints.first();
-    let awake = load.map_or(BusyPoll::Never, |load| engine::awake(plan, load));
-    Ok(Job::new(plan_of(plan, at.clone()), at)?.waiting(awake))
+    let busy_poll = load.map_or(BusyPoll::Never, |load| engine::busy_poll(plan, load));
+    Ok(Job::new(plan_of(plan, at.clone()), at)?.waiting(busy_poll))
 }
 
 /// Raises a flag in the end, however that comes.
@@ -258,10 +258,10 @@ fn best(
     let mut behind: Option<Baseline> = None;
     let mut beyond: Option<BeyondReach> = None;
     for number in 0..TRIES {
-        let floor = attempt(number)?;
-        match beyond_reach(plan, &floor, cpus) {
-            None if floor.kept_up() || number > 0 => return Ok(floor),
-            None => behind = Some(floor),
+        let baseline = attempt(number)?;
+        match beyond_reach(plan, &baseline, cpus) {
+            None if baseline.kept_up() || number > 0 => return Ok(baseline),
+            None => behind = Some(baseline),
             Some(_) if behind.is_some() => break,
             Some(found) => {
                 beyond = Some(match beyond {
@@ -277,18 +277,18 @@ fn best(
 }
 
 /// Whether the rate is clearly more than threads that take so long for an exchange could offer.
-fn beyond_reach(plan: &Plan, floor: &Baseline, cpus: f64) -> Option<BeyondReach> {
+fn beyond_reach(plan: &Plan, baseline: &Baseline, cpus: f64) -> Option<BeyondReach> {
     let Load::Open { rate, of, .. } = plan.load else {
         return None;
     };
-    let at_once = f64::from(floor.threads).min(cpus);
-    let cpu_per_exchange = floor.cpu_per_request?;
+    let at_once = f64::from(baseline.threads).min(cpus);
+    let cpu_per_exchange = baseline.cpu_per_request?;
     let most = at_once * 1e9 / cpu_per_exchange.as_nanos() as f64 / each(plan);
     (rate.as_f64() > BEYOND * most).then_some(BeyondReach {
         rate,
         of,
         most,
-        threads: floor.threads,
+        threads: baseline.threads,
         cpus,
         cpu_per_exchange,
     })
@@ -474,7 +474,7 @@ mod tests {
                 Ok(costing(costs[number as usize], 1))
             });
             let found = match found {
-                Ok(floor) => Ok(floor.cpu_per_request.unwrap().as_nanos() / 1_000),
+                Ok(baseline) => Ok(baseline.cpu_per_request.unwrap().as_nanos() / 1_000),
                 Err(SelfTestError::BeyondReach(beyond)) => Err(beyond.most),
                 Err(other) => panic!("{other}"),
             };
@@ -494,17 +494,17 @@ mod tests {
             ([(30, false), (10, false)], 2, (10, false)),
         ] {
             let mut attempts = 0;
-            let floor = best(&plan, 4.0, |number| {
+            let baseline = best(&plan, 4.0, |number| {
                 attempts += 1;
                 let (cost, kept_up) = found[number as usize];
-                let mut floor = costing(cost, 1);
-                floor.response_us.p50 = floor.response_us.p50.filter(|_| kept_up);
-                Ok(floor)
+                let mut baseline = costing(cost, 1);
+                baseline.response_us.p50 = baseline.response_us.p50.filter(|_| kept_up);
+                Ok(baseline)
             });
-            let floor = floor.unwrap();
+            let baseline = baseline.unwrap();
             let came = (
-                floor.cpu_per_request.unwrap().as_nanos() / 1_000,
-                floor.kept_up(),
+                baseline.cpu_per_request.unwrap().as_nanos() / 1_000,
+                baseline.kept_up(),
             );
             assert_eq!((attempts, came), (tried, wanted), "{found:?}");
         }
@@ -521,8 +521,8 @@ mod tests {
                     let load = Job::new(plan.clone(), plan.target.endpoints[0].clone());
                     let own = job(&plan, Endpoint::Ip(ANY_PORT));
                     assert_eq!(
-                        own.unwrap().awake(),
-                        load.unwrap().awake(),
+                        own.unwrap().busy_poll(),
+                        load.unwrap().busy_poll(),
                         "{spin:?} {address} {threads}"
                     );
                 }
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_of_a_unix_socket_is_measured_over_one() {
+    fn the_baseline_of_a_unix_socket_is_measured_over_one() {
         let mut plan = open("2k", 100);
         plan.stop = Stop::Duration(SPAN_LEAST);
         plan.rounds = 1;
@@ -541,23 +541,23 @@ mod tests {
         assert_eq!(own.endpoint(), &Endpoint::Unix(path));
         assert_eq!(own.plan().target.authority, "localhost");
         let stop = AtomicBool::new(false);
-        let floor = floor(&plan, &stop, &mut Silent).unwrap();
-        assert_eq!(floor.requests, 200);
+        let baseline = baseline(&plan, &stop, &mut Silent).unwrap();
+        assert_eq!(baseline.requests, 200);
     }
 
     #[test]
-    fn a_floor_is_measured_and_rests_on_what_was_due() {
+    fn a_baseline_is_measured_and_rests_on_what_was_due() {
         let mut plan = open("2k", 100);
         plan.stop = Stop::Duration(SPAN_LEAST);
         plan.rounds = 1;
         let stop = AtomicBool::new(false);
-        let floor = floor(&plan, &stop, &mut Silent).unwrap();
-        assert_eq!((floor.requests, floor.threads), (200, 1));
+        let baseline = baseline(&plan, &stop, &mut Silent).unwrap();
+        assert_eq!((baseline.requests, baseline.threads), (200, 1));
         assert_eq!(
-            (floor.rate, floor.window),
+            (baseline.rate, baseline.window),
             (Rate::per_second(2_000), SPAN_LEAST)
         );
-        assert!(floor.rps > 0.0 && floor.cpu_per_request > Some(Nanos::ZERO));
+        assert!(baseline.rps > 0.0 && baseline.cpu_per_request > Some(Nanos::ZERO));
     }
 
     /// Raises a flag as soon as it is told that something goes on.
@@ -572,7 +572,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_it_and_it_says_nothing_of_the_rate() {
         let stop = AtomicBool::new(false);
-        let ended = floor(&open("50m", 100), &stop, &mut Impatient(&stop));
+        let ended = baseline(&open("50m", 100), &stop, &mut Impatient(&stop));
         assert!(
             matches!(ended, Err(SelfTestError::Interrupted)),
             "{ended:?}"

@@ -49,7 +49,7 @@ pub(crate) fn round(
         helper.send(line(&Assignment {
             plan: plan.clone(),
             endpoint: job.endpoint().clone(),
-            awake: job.awake(),
+            busy_poll: job.busy_poll(),
             rep,
             part: Part {
                 index: part as u32,

@@ -11,7 +11,7 @@ pub trait View {
     /// The instrument's own floor is being measured: when that begins, and ten times a second.
     fn self_test(&mut self) {}
     /// The floor could not be measured; the load is carried out without.
-    fn without_floor(&mut self, _error: &SelfTestError) {}
+    fn without_baseline(&mut self, _error: &SelfTestError) {}
     /// The server that was asked for is being started.
     fn starting(&mut self, _command: &str) {}
     /// The target answered; the load begins.
@@ -29,7 +29,7 @@ pub trait View {
     /// All rounds of a point are measured; `findings` are its caveats.
     fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
     /// The load could not be measured with two generators, and will not be again; the rounds by one go on.
-    fn twin_failed(&mut self, _why: &str) {}
+    fn split_failed(&mut self, _why: &str) {}
     /// A round could not be journaled; it is kept in memory, and the next is tried again.
     fn unjournaled(&mut self, _error: &SaveError) {}
     /// The load is over.

@@ -119,7 +119,7 @@ struct Campaign<'a> {
     /// All that was measured.
     run: Run,
     /// The instrument's own floor at each point that was begun, by the point's place in the record.
-    floors: BTreeMap<usize, Option<Baseline>>,
+    baselines: BTreeMap<usize, Option<Baseline>>,
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
     early: EarlyStop,
@@ -140,7 +140,7 @@ impl<'a> Campaign<'a> {
             bench,
             stop,
             view,
-            floors: BTreeMap::new(),
+            baselines: BTreeMap::new(),
             seq: 0,
         }
     }
@@ -221,7 +221,7 @@ impl<'a> Campaign<'a> {
         let first = next.expect("a plan that was checked has rounds");
         let level = self.plan.at(&first.level);
         if let Err(error) = self
-            .floor(&first, &level)
+            .baseline(&first, &level)
             .and_then(|_| self.prepare(&level))
         {
             journal.discard();
@@ -263,8 +263,8 @@ impl<'a> Campaign<'a> {
         }
         self.view.round(planned);
         let level = self.plan.at(&planned.level);
-        let floor = match planned.by {
-            Generators::One => self.floor(planned, &level)?,
+        let baseline = match planned.by {
+            Generators::One => self.baseline(planned, &level)?,
             Generators::Two => None,
         };
         self.prepare(&level)?;
@@ -285,7 +285,7 @@ impl<'a> Campaign<'a> {
             Err(Unmeasured::One(error)) => return Err(error.into()),
             Err(Unmeasured::Two(why)) => Err(why),
         };
-        self.keep(planned, floor, measured, journal);
+        self.keep(planned, baseline, measured, journal);
         let early = match planned.by {
             Generators::One => self.early.after(&self.run, planned.point),
             Generators::Two => None,
@@ -298,8 +298,8 @@ impl<'a> Campaign<'a> {
     /// Whether no more rounds by two generators are tried at the point of `planned`, because one could not be measured.
     fn has_given_up_two(&self, planned: &PlannedRound) -> bool {
         let point = self.run.points.get(planned.point);
-        let twin = point.and_then(|point| point.split_generators.as_ref());
-        twin.is_some_and(|twin| twin.failed.is_some())
+        let split = point.and_then(|point| point.split_generators.as_ref());
+        split.is_some_and(|split| split.failed.is_some())
     }
 
     /// Returns the floor at the point of `planned`, whose plan is `plan`: measured before its first round, unless an earlier
@@ -308,31 +308,31 @@ impl<'a> Campaign<'a> {
     ///
     /// A rate beyond reach is refused as long as nothing is measured. Later, what there is shall not be lost for it: the
     /// load is tried, and judged by what comes of it.
-    fn floor(
+    fn baseline(
         &mut self,
         planned: &PlannedRound,
         plan: &Plan,
     ) -> Result<Option<Baseline>, CampaignError> {
-        if let Some(known) = self.floors.get(&planned.point) {
+        if let Some(known) = self.baselines.get(&planned.point) {
             return Ok(known.clone());
         }
         let point = self.run.points.get(planned.point);
-        let mut floor = point.and_then(|point| point.baseline.clone());
-        if floor.is_none() && plan.load.is_open() {
-            floor = match self.bench.floor(plan, self.view) {
-                Ok(floor) => Some(floor),
+        let mut baseline = point.and_then(|point| point.baseline.clone());
+        if baseline.is_none() && plan.load.is_open() {
+            baseline = match self.bench.baseline(plan, self.view) {
+                Ok(baseline) => Some(baseline),
                 Err(SelfTestError::BeyondReach(error)) if self.has_no_round() => {
                     return Err(error.into());
                 }
                 Err(SelfTestError::Interrupted) => return Err(CampaignError::Interrupted),
                 Err(error) => {
-                    self.view.without_floor(&error);
+                    self.view.without_baseline(&error);
                     None
                 }
             };
         }
-        self.floors.insert(planned.point, floor.clone());
-        Ok(floor)
+        self.baselines.insert(planned.point, baseline.clone());
+        Ok(baseline)
     }
 
     /// Makes the bench ready for `plan`, the plan of one point. The first of all servers' responses is recorded.
@@ -360,14 +360,14 @@ impl<'a> Campaign<'a> {
     fn keep(
         &mut self,
         planned: &PlannedRound,
-        floor: Option<Baseline>,
+        baseline: Option<Baseline>,
         measured: Result<Round, String>,
         journal: &mut Journal,
     ) {
         let (place, level) = (planned.point, &planned.level);
         let written = match (planned.by, &measured) {
             (Generators::One, Ok(round)) => {
-                journal.append_round(place, level, floor.as_ref(), round)
+                journal.append_round(place, level, baseline.as_ref(), round)
             }
             (_, measured) => {
                 journal.append_split(place, level, measured.as_ref().map_err(String::as_str))
@@ -378,14 +378,14 @@ impl<'a> Campaign<'a> {
         }
         match &measured {
             Ok(round) => self.view.measured(round),
-            Err(why) => self.view.twin_failed(why),
+            Err(why) => self.view.split_failed(why),
         }
         if self.run.points.len() <= place {
             self.run.points.push(Point::new(planned.level));
         }
         let point = &mut self.run.points[place];
         if planned.by == Generators::One {
-            point.baseline = floor;
+            point.baseline = baseline;
         }
         match measured {
             Ok(round) if round.window.span() == Nanos::ZERO => {
@@ -403,11 +403,12 @@ impl<'a> Campaign<'a> {
         let point = &mut run.points[index];
         let rounds = point.rounds.len();
         let all = run.plan.rounds as usize;
-        let has_twins = |twin: &SplitGenerators| twin.failed.is_some() || twin.rounds.len() == all;
+        let has_splits =
+            |split: &SplitGenerators| split.failed.is_some() || split.rounds.len() == all;
         let is_whole = rounds == all || rounds > 0 && run.plan.is_search();
         if is_whole
             && (!run.plan.two_generators
-                || point.split_generators.as_deref().is_some_and(has_twins))
+                || point.split_generators.as_deref().is_some_and(has_splits))
         {
             point.rounds.sort_by_key(|round| round.index); // one that was measured again comes later
             point.summary = Summary::of(&point.rounds);

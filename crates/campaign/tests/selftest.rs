@@ -58,7 +58,7 @@ impl View for Impatient<'_> {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn without_floor(&mut self, error: &SelfTestError) {
+    fn without_baseline(&mut self, error: &SelfTestError) {
         panic!("{error}");
     }
 }

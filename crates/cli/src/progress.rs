@@ -124,7 +124,7 @@ impl View for Bar {
         self.bar.tick();
     }
 
-    fn without_floor(&mut self, error: &SelfTestError) {
+    fn without_baseline(&mut self, error: &SelfTestError) {
         self.remark(&format!(
             "weigh: the baseline could not be measured: {error}; the load goes on without it"
         ));
@@ -196,7 +196,7 @@ impl View for Bar {
         }
     }
 
-    fn twin_failed(&mut self, why: &str) {
+    fn split_failed(&mut self, why: &str) {
         self.remark(&format!(
             "weigh: no further round with two generators: {why}"
         ));

@@ -23,7 +23,7 @@ pub(crate) struct Accounts {
     /// Time spent awake for nothing, on purpose, since the thread began.
     pub(crate) spun: Nanos,
     /// When the thread is to wait awake.
-    pub(crate) awake: BusyPoll,
+    pub(crate) busy_poll: BusyPoll,
 }
 
 /// What the accounts were at one moment.
@@ -47,7 +47,7 @@ impl Accounts {
             closing: None,
             turns: Turns::default(),
             spun: Nanos::ZERO,
-            awake: BusyPoll::Never,
+            busy_poll: BusyPoll::Never,
         }
     }
 
@@ -108,7 +108,7 @@ impl Accounts {
     pub(crate) fn spent(&self) -> ThreadAccounts {
         let mut accounts = ThreadAccounts {
             thread: self.index,
-            busy_poll: self.awake,
+            busy_poll: self.busy_poll,
             ..ThreadAccounts::default()
         };
         if let (Some(opening), Some(closing)) = (self.opening, self.closing) {

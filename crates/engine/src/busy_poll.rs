@@ -14,7 +14,7 @@ const STRETCH: Nanos = Nanos::from_micros(100);
 
 /// How threads wait on this machine that carry out `plan` against `endpoint`. With two generators it is the same for one
 /// and for both, so that nothing else differs between them: as the threads of both can.
-pub fn awake(plan: &Plan, endpoint: &Endpoint) -> BusyPoll {
+pub fn busy_poll(plan: &Plan, endpoint: &Endpoint) -> BusyPoll {
     decide(plan, endpoint, cpus())
 }
 

@@ -1,6 +1,7 @@
 //! A plan made ready: addresses converted, requests encoded, files read. Shared by all threads, written by none.
 
-use crate::{busy_poll, lines};
+use crate::busy_poll::busy_poll;
+use crate::lines;
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::{BusyPoll, Requested};
 use std::fs;
@@ -39,7 +40,7 @@ pub struct Job {
     pub(crate) common_body: Vec<u8>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
-    pub(crate) awake: BusyPoll,
+    pub(crate) busy_poll: BusyPoll,
 }
 
 impl Job {
@@ -65,7 +66,7 @@ impl Job {
         let is_long = |each: &Prepared| !each.body.is_empty() || each.head.len() > SEGMENT;
         let (first, last) = kernel::limits::local_port_range();
         Ok(Job {
-            awake: busy_poll::awake(&plan, &endpoint),
+            busy_poll: busy_poll(&plan, &endpoint),
             statuses: StatusSet::new(&plan.expect.statuses),
             ports: u32::from(last - first) + 1,
             nodelay: plan.protocol.pipeline > 1
@@ -82,14 +83,14 @@ impl Job {
 
     /// The same job, whose threads wait as `awake` says: where it stands for another, or is a part of it, they are to wait
     /// as those of the other.
-    pub fn waiting(mut self, awake: BusyPoll) -> Job {
-        self.awake = awake;
+    pub fn waiting(mut self, busy_poll: BusyPoll) -> Job {
+        self.busy_poll = busy_poll;
         self
     }
 
     /// How its threads wait.
-    pub fn awake(&self) -> BusyPoll {
-        self.awake
+    pub fn busy_poll(&self) -> BusyPoll {
+        self.busy_poll
     }
 
     /// The plan that it carries out.

@@ -41,7 +41,7 @@ mod verdict;
 mod watchdog;
 
 pub use barrier::{Barrier, Progress, StartSignal, SyncPoint};
-pub use busy_poll::awake;
+pub use busy_poll::busy_poll;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};

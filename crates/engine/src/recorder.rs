@@ -54,9 +54,9 @@ struct Bin {
 impl<'p> Recorder<'p> {
     pub(crate) fn new(job: &'p Job, stalls: StallDetector, watchdog: Watchdog) -> Recorder<'p> {
         let load = job.plan.load;
-        let visits = load.is_of_connections().then(Sessions::default);
+        let sessions = load.is_of_connections().then(Sessions::default);
         let open = OpenTimes {
-            sessions: visits,
+            sessions,
             ..OpenTimes::default()
         };
         Recorder {
@@ -185,13 +185,13 @@ impl<'p> Recorder<'p> {
 
     /// Counts an arrival, where it is a connection that arrived in the window.
     pub(crate) fn note_arrival(&mut self, belongs: bool) {
-        if let Some(visits) = self.visits() {
-            visits.scheduled += u64::from(belongs);
+        if let Some(sessions) = self.sessions() {
+            sessions.scheduled += u64::from(belongs);
         }
     }
 
     /// What is written down of connections that arrive; none where they do not.
-    pub(crate) fn visits(&mut self) -> Option<&mut Sessions> {
+    pub(crate) fn sessions(&mut self) -> Option<&mut Sessions> {
         self.tally.open.as_mut()?.sessions.as_mut()
     }
 

@@ -188,8 +188,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     /// The same thread, which waits awake when `awake` says so; otherwise it sleeps whenever it waits.
-    pub fn awake(mut self, awake: BusyPoll) -> Self {
-        self.accounts.awake = awake;
+    pub fn busy_poll(mut self, busy_poll: BusyPoll) -> Self {
+        self.accounts.busy_poll = busy_poll;
         self
     }
 

@@ -54,7 +54,7 @@ fn open_loop(rate: &str) -> Plan {
 }
 
 /// `plan` on one thread that waits as `awake` says.
-fn bottle(plan: &Plan, awake: BusyPoll) -> Round {
+fn bottle(plan: &Plan, busy_poll: BusyPoll) -> Round {
     let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(1, &stop);
@@ -63,7 +63,7 @@ fn bottle(plan: &Plan, awake: BusyPoll) -> Round {
         ..Options::default()
     };
     let ring = Sim::with(1, Server, options);
-    let thread = Thread::new(ring, &job, &barrier, 0, 0).awake(awake);
+    let thread = Thread::new(ring, &job, &barrier, 0, 0).busy_poll(busy_poll);
     assemble(0, vec![thread.run()])
 }
 
@@ -88,17 +88,17 @@ fn who_sleeps_sends_late_and_sees_answers_late() {
 #[test]
 fn who_is_awake_for_the_last_stretch_does_neither() {
     for (rate, number) in [("1k", 1000), ("9k", 9000), ("30k", 30_000)] {
-        for awake in [NEAR, BusyPoll::Always] {
-            let round = bottle(&open_loop(rate), awake);
+        for busy_poll in [NEAR, BusyPoll::Always] {
+            let round = bottle(&open_loop(rate), busy_poll);
             assert_eq!((round.tally.scheduled, round.tally.ok), (number, number));
             let late = open(&round).generator_late.max().unwrap();
             let service = round.tally.service.max().unwrap();
-            assert!(late <= POLL, "{rate} {awake:?}: sent {late} ns late");
+            assert!(late <= POLL, "{rate} {busy_poll:?}: sent {late} ns late");
             assert!(
                 service <= SERVICE.as_nanos() + 2 * POLL,
-                "{rate} {awake:?}: the answer was seen after {service} ns"
+                "{rate} {busy_poll:?}: the answer was seen after {service} ns"
             );
-            assert_eq!(round.threads[0].busy_poll, awake);
+            assert_eq!(round.threads[0].busy_poll, busy_poll);
         }
     }
 }
@@ -129,12 +129,12 @@ fn what_is_spun_is_the_stretches_and_the_waits_for_answers_and_nothing_else() {
 fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
     let mut plan = open_loop("100");
     plan.timeouts.exchange = MS * 5;
-    let silent = |awake| {
+    let silent = |busy_poll| {
         let job = Job::new(plan.clone(), plan.target.endpoints[0].clone()).unwrap();
         let stop = AtomicBool::new(false);
         let barrier = Barrier::new(1, &stop);
         let ring = Sim::new(1, Silent);
-        let thread = Thread::new(ring, &job, &barrier, 0, 0).awake(awake);
+        let thread = Thread::new(ring, &job, &barrier, 0, 0).busy_poll(busy_poll);
         assemble(0, vec![thread.run()])
     };
     let round = silent(NEAR);
@@ -148,7 +148,7 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
 #[test]
 fn while_what_is_due_waits_for_a_connection_auto_sleeps_so_that_the_server_has_the_cpu() {
     // Four connections carry 200,000 a second at most.
-    let spun = |rate, awake| bottle(&open_loop(rate), awake).threads[0].busy_polled;
+    let spun = |rate, busy_poll| bottle(&open_loop(rate), busy_poll).threads[0].busy_polled;
     assert!(spun("100k", NEAR) > MS * 100);
     let behind = spun("400k", NEAR);
     assert!(behind < MS, "{behind:?}");
@@ -166,26 +166,29 @@ impl Peer for Silent {
 fn a_closed_loop_that_never_sleeps_counts_the_same_and_sees_answers_at_once() {
     let mut plan = plan(Load::Closed { connections: 3 });
     plan.stop = Stop::Requests(5000);
-    for (awake, service) in [
+    for (busy_poll, service) in [
         (BusyPoll::Never, SERVICE + LATE),
         (BusyPoll::Always, SERVICE),
     ] {
-        let round = bottle(&plan, awake);
+        let round = bottle(&plan, busy_poll);
         assert_eq!((round.tally.scheduled, round.tally.ok), (5000, 5000));
         let seen = round.tally.service.quantile(0.5).unwrap();
         let off = seen.abs_diff(service.as_nanos());
-        assert!(off <= 2 * POLL, "{awake:?}: {seen}");
+        assert!(off <= 2 * POLL, "{busy_poll:?}: {seen}");
         assert_eq!(
             round.threads[0].busy_polled > Nanos::ZERO,
-            awake == BusyPoll::Always
+            busy_poll == BusyPoll::Always
         );
     }
 }
 
 #[test]
 fn turns_that_only_asked_are_not_counted_among_those_that_waited() {
-    let turns = |awake| bottle(&open_loop("1k"), awake).threads[0].turns;
-    let (asleep, awake) = (turns(BusyPoll::Never), turns(BusyPoll::Always));
-    assert_eq!(awake.completions, asleep.completions);
-    assert!(awake.waits <= asleep.waits, "{awake:?}, asleep {asleep:?}");
+    let turns = |busy_poll| bottle(&open_loop("1k"), busy_poll).threads[0].turns;
+    let (asleep, busy_poll) = (turns(BusyPoll::Never), turns(BusyPoll::Always));
+    assert_eq!(busy_poll.completions, asleep.completions);
+    assert!(
+        busy_poll.waits <= asleep.waits,
+        "{busy_poll:?}, asleep {asleep:?}"
+    );
 }

@@ -14,13 +14,13 @@ use units::Rate;
 type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<CampaignError>)>;
 
 /// What comes of the self-test of a plan.
-type FloorOf = Box<dyn Fn(&Plan) -> Result<Baseline, SelfTestError>>;
+type BaselineOf = Box<dyn Fn(&Plan) -> Result<Baseline, SelfTestError>>;
 
 /// A bench whose rounds are made up.
 struct Fake {
     machine: Machine,
     answer: Answer,
-    floor: FloorOf,
+    baseline: BaselineOf,
     /// The rounds that were measured.
     measured: Vec<PlannedRound>,
     /// The first `{seq}` of each round.
@@ -46,7 +46,7 @@ impl Fake {
         Fake {
             machine: example::machine(),
             answer: Box::new(answer),
-            floor: Box::new(|_| Err(SelfTestError::Silence)),
+            baseline: Box::new(|_| Err(SelfTestError::Silence)),
             measured: Vec::new(),
             seqs: Vec::new(),
             errors: 0,
@@ -67,9 +67,9 @@ impl Bench for Fake {
         self.machine.clone()
     }
 
-    fn floor(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
+    fn baseline(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError> {
         view.self_test();
-        (self.floor)(plan)
+        (self.baseline)(plan)
     }
 
     fn prepare(
@@ -413,9 +413,9 @@ fn two_generators_that_fail_cost_no_round_by_one() {
     let by: Vec<Generators> = bench.measured.iter().map(|planned| planned.by).collect();
     assert_eq!(by, [One, Two, Two, One, One, One], "no more are tried");
     let run = desk.load();
-    let twin = run.points[0].split_generators.as_ref().unwrap();
-    assert_eq!((run.points[0].rounds.len(), twin.rounds.len()), (4, 1));
-    assert!(twin.failed.as_ref().unwrap().contains("hm") && !run.interrupted);
+    let split = run.points[0].split_generators.as_ref().unwrap();
+    assert_eq!((run.points[0].rounds.len(), split.rounds.len()), (4, 1));
+    assert!(split.failed.as_ref().unwrap().contains("hm") && !run.interrupted);
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn a_rate_beyond_reach_is_refused_only_as_long_as_nothing_is_measured() {
     };
     let beyond = |from: f64| {
         let mut bench = limited();
-        bench.floor = Box::new(move |plan| match rate_of(&Level::of(plan.load)) >= from {
+        bench.baseline = Box::new(move |plan| match rate_of(&Level::of(plan.load)) >= from {
             true => Err(SelfTestError::BeyondReach(beyond_reach())),
             false => Err(SelfTestError::Silence),
         });
@@ -519,7 +519,7 @@ fn an_interrupt_in_a_later_points_self_test_is_an_interrupt_and_what_was_measure
         ..search()
     };
     let mut bench = limited();
-    bench.floor = Box::new(|plan| match rate_of(&Level::of(plan.load)) > 100.0 {
+    bench.baseline = Box::new(|plan| match rate_of(&Level::of(plan.load)) > 100.0 {
         true => Err(SelfTestError::Interrupted),
         false => Err(SelfTestError::Silence),
     });

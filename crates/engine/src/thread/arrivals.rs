@@ -21,7 +21,7 @@ const PAUSED_MOST: u64 = 10;
 impl<'p, R: Ring> Thread<'p, R> {
     /// The load begins at `at`: in a closed loop everywhere at once, in an open one as its schedule says.
     pub(super) fn begin(&mut self, at: Instant, stretch: Stretch) {
-        self.is_watchful = self.schedule.is_some() || self.accounts.awake == BusyPoll::Always;
+        self.is_watchful = self.schedule.is_some() || self.accounts.busy_poll == BusyPoll::Always;
         let Some(schedule) = &mut self.schedule else {
             return self.offer_all(at);
         };
@@ -197,13 +197,13 @@ impl<'p, R: Ring> Thread<'p, R> {
         let ended = matches!(cut, Some(Cut::Behind | Cut::Dead(_) | Cut::Timeout));
         let is_early = session.left > 0 && self.quota.goes_on(self.clock);
         if session.belongs
-            && let Some(visits) = self.recorder.visits()
+            && let Some(sessions) = self.recorder.sessions()
         {
             if session.left == 0 && ended {
-                visits.time.record((self.clock - session.due).as_nanos());
+                sessions.time.record((self.clock - session.due).as_nanos());
             } else if is_early {
-                visits.aborted += 1;
-                visits.skipped += session.left;
+                sessions.aborted += 1;
+                sessions.skipped += session.left;
             }
         }
     }

@@ -21,7 +21,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 Instant::NEVER
             }
         };
-        let sleep = match self.accounts.awake {
+        let sleep = match self.accounts.busy_poll {
             BusyPoll::Never => Instant::NEVER,
             BusyPoll::Always => Instant::ZERO,
             // What is due waits for a slot: no due can be met, and the server is to have the CPU.
@@ -35,7 +35,7 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// Until when a thread may sleep for which the load begins at `start`.
     pub(super) fn wake_by(&self, start: Instant) -> Instant {
-        match self.accounts.awake {
+        match self.accounts.busy_poll {
             BusyPoll::Never => start,
             BusyPoll::Near(stretch) => before(start, stretch),
             BusyPoll::Always => self.clock,

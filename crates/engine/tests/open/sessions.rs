@@ -22,7 +22,7 @@ fn at_most(mut plan: Plan, most: u32) -> Plan {
     plan
 }
 
-fn visits(round: &Round) -> &Sessions {
+fn sessions(round: &Round) -> &Sessions {
     open(round).sessions.as_ref().expect("connections arrive")
 }
 
@@ -61,12 +61,12 @@ fn each_connection_is_opened_when_it_is_due_and_asks_its_requests_one_after_the_
             assert_eq!(open.connecting.sum(), 60 * connecting, "{what}");
             assert_eq!(open.queued.max(), Some(0), "{what}");
             assert_eq!(open.generator_late.max(), Some(0), "{what}");
-            let visits = visits(&round);
+            let sessions = sessions(&round);
             assert_eq!(
-                (visits.scheduled, visits.aborted, visits.skipped),
+                (sessions.scheduled, sessions.aborted, sessions.skipped),
                 (60, 0, 0)
             );
-            let (time, whole) = (&visits.time, connecting + each * service);
+            let (time, whole) = (&sessions.time, connecting + each * service);
             assert_eq!(
                 (time.count(), time.min(), time.max()),
                 (60, Some(whole), Some(whole)),
@@ -96,12 +96,12 @@ fn a_number_of_requests_is_shared_out_in_whole_connections_but_for_the_last() {
                 (
                     round.tally.scheduled,
                     round.tally.ok,
-                    visits(&round).scheduled
+                    sessions(&round).scheduled
                 ),
                 (number, number, connections),
                 "{what}"
             );
-            assert_eq!(visits(&round).time.count(), connections, "{what}");
+            assert_eq!(sessions(&round).time.count(), connections, "{what}");
         }
     }
 }
@@ -130,7 +130,7 @@ fn what_arrives_when_none_may_be_opened_waits_and_is_counted_from_its_due() {
     assert_eq!(connected, began);
     assert_eq!((round.tally.ok, round.tally.connects.open_peak), (200, 2));
     assert_eq!(open(&round).queued.sum(), queued);
-    assert_eq!(visits(&round).time.sum(), whole);
+    assert_eq!(sessions(&round).time.sum(), whole);
     assert_eq!(open(&round).generator_late.max(), Some(0));
 }
 
@@ -139,7 +139,10 @@ fn a_window_holds_what_was_due_in_it_and_nothing_is_asked_after_it() {
     let mut plan = visiting("50", 5, Arrivals::Constant, Stop::Duration(MS * 1000));
     plan.warmup = MS * 300;
     let (round, seen) = bottle_with(&plan, &Server::default(), &Options::default());
-    assert_eq!((visits(&round).scheduled, round.tally.scheduled), (50, 250));
+    assert_eq!(
+        (sessions(&round).scheduled, round.tally.scheduled),
+        (50, 250)
+    );
     assert_eq!((round.sent_total.warmup, seen), (75, 325));
     // Each takes a second and some for its ten, so that only the first asks all of them.
     let server = Server {
@@ -150,9 +153,9 @@ fn a_window_holds_what_was_due_in_it_and_nothing_is_asked_after_it() {
     let (round, connected) = arrive(&plan, &server);
     let asked: u64 = (1..=10).sum();
     assert_eq!((round.tally.scheduled, round.tally.ok), (asked, asked));
-    assert_eq!((connected.len(), visits(&round).scheduled), (10, 10));
+    assert_eq!((connected.len(), sessions(&round).scheduled), (10, 10));
     assert_eq!(
-        (visits(&round).time.count(), visits(&round).aborted),
+        (sessions(&round).time.count(), sessions(&round).aborted),
         (1, 0)
     );
 }
@@ -167,7 +170,7 @@ fn threads_share_out_the_connections_of_one_schedule() {
             let (round, _) = bottle_with(&plan, &Server::default(), &Options::default());
             let before = |end: Nanos| schedule(&plan).take_while(|due| *due < end).count() as u64;
             let wanted = before(MS * 1000) - before(MS * 300);
-            assert_eq!(visits(&round).scheduled, wanted, "{arrivals} {threads}");
+            assert_eq!(sessions(&round).scheduled, wanted, "{arrivals} {threads}");
         }
     }
 }
@@ -185,12 +188,12 @@ fn a_connection_that_the_server_closes_early_leaves_the_rest_unasked() {
         let tally = &round.tally;
         assert_eq!((tally.ok, tally.errors()), (50 * ok, 50 * failed));
         assert_eq!((connected.len(), tally.scheduled), (50, 50 * (ok + failed)));
-        let visits = visits(&round);
+        let sessions = sessions(&round);
         assert_eq!(
-            (visits.scheduled, visits.aborted, visits.skipped),
+            (sessions.scheduled, sessions.aborted, sessions.skipped),
             (50, 50, 50 * (10 - ok - failed))
         );
-        assert_eq!(visits.time.count(), 0);
+        assert_eq!(sessions.time.count(), 0);
     }
 }
 
@@ -210,9 +213,9 @@ fn a_number_of_requests_is_exact_also_where_connections_end_early() {
             (100, 100, 100)
         );
         assert!(
-            visits(&round).scheduled >= 25,
+            sessions(&round).scheduled >= 25,
             "{}",
-            visits(&round).scheduled
+            sessions(&round).scheduled
         );
     }
 }
@@ -227,9 +230,9 @@ fn a_connect_that_fails_costs_one_exchange_and_the_others_are_never_due() {
     let (round, _) = arrive(&plan, &server);
     let refused = faults(&round.tally, Kind::ConnectRefused);
     assert_eq!((round.tally.scheduled, refused), (100, 100));
-    let visits = visits(&round);
+    let sessions = sessions(&round);
     assert_eq!(
-        (visits.scheduled, visits.aborted, visits.skipped),
+        (sessions.scheduled, sessions.aborted, sessions.skipped),
         (100, 100, 900)
     );
 }
@@ -246,10 +249,10 @@ fn a_timeout_ends_its_connection_and_what_never_got_one_is_censored_once() {
     let (round, _) = arrive(&plan, &server);
     let tally = &round.tally;
     let (cut, never) = (faults(tally, Kind::Timeout), faults(tally, Kind::NeverSent));
-    assert_eq!((tally.scheduled, visits(&round).scheduled), (100, 100));
+    assert_eq!((tally.scheduled, sessions(&round).scheduled), (100, 100));
     assert_eq!((cut + never, tally.ok), (100, 0));
     assert!(cut >= 40 && never >= 10, "{cut} {never}");
-    assert!(visits(&round).aborted <= cut && visits(&round).time.count() == 0);
+    assert!(sessions(&round).aborted <= cut && sessions(&round).time.count() == 0);
 }
 
 proptest! {
@@ -287,20 +290,20 @@ proptest! {
         let server = Server { close_after, announces, silent_from, ..Server::default() };
         let options = Options { faults, ..Options::default() };
         let (round, servers) = bottle_on(&plan, &server, &options);
-        let (tally, visits) = (&round.tally, visits(&round));
+        let (tally, sessions) = (&round.tally, sessions(&round));
         prop_assert!(tally.conserved());
         let seen: u64 = servers.iter().map(|server| server.requests).sum();
         prop_assert!(tally.ok <= seen && seen <= round.sent_total.sum());
-        prop_assert!(visits.time.count() + visits.aborted <= visits.scheduled);
-        prop_assert!(visits.skipped <= visits.aborted * (each - 1).max(1));
-        prop_assert!(tally.scheduled <= visits.scheduled * each);
-        prop_assert!(tally.scheduled + visits.skipped <= visits.scheduled * each);
+        prop_assert!(sessions.time.count() + sessions.aborted <= sessions.scheduled);
+        prop_assert!(sessions.skipped <= sessions.aborted * (each - 1).max(1));
+        prop_assert!(tally.scheduled <= sessions.scheduled * each);
+        prop_assert!(tally.scheduled + sessions.skipped <= sessions.scheduled * each);
         prop_assert!(tally.connects.open_peak <= u64::from(connections));
         match stop {
             Stop::Requests(number) => prop_assert!(tally.scheduled <= number),
             Stop::Duration(span) => {
                 let due = schedule(&plan).take_while(|due| *due < span).count() as u64;
-                prop_assert_eq!(visits.scheduled, due);
+                prop_assert_eq!(sessions.scheduled, due);
             }
         }
     }

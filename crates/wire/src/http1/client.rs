@@ -228,7 +228,7 @@ impl<'p> Client<'p> {
         self.awaited.len() as u32
     }
 
-    /// An empty buffer for the next [`Source::Own`], with the capacity of one that was sent, if there is one.
+    /// An empty buffer for the next [`Source::Own`](crate::Source::Own), with the capacity of one that was sent, if there is one.
     pub fn spare(&mut self) -> Vec<u8> {
         self.outbox.spare()
     }
