@@ -127,7 +127,7 @@ mod tests {
         let progress = Progress {
             ok,
             errors,
-            due: ok + errors,
+            scheduled: ok + errors,
             window_start: Some(START),
             ..Progress::default()
         };

@@ -203,7 +203,7 @@ impl Pair {
         for Half { progress, .. } in &self.each {
             both.ok += progress.ok;
             both.errors += progress.errors;
-            both.due += progress.due;
+            both.scheduled += progress.scheduled;
             let starts = [both.window_start, progress.window_start];
             both.window_start = starts.into_iter().flatten().min();
         }

@@ -76,7 +76,7 @@ pub struct Barrier<'a> {
 struct Pulse {
     ok: AtomicU64,
     errors: AtomicU64,
-    due: AtomicU64,
+    scheduled: AtomicU64,
     /// Whether the onlooker wants the latencies so far, and they are not there yet.
     wants_latency: AtomicBool,
     /// The latencies so far when they were last asked for, packed.
@@ -91,7 +91,7 @@ pub struct Progress {
     /// Those that did not.
     pub errors: u64,
     /// Those that became due.
-    pub due: u64,
+    pub scheduled: u64,
     /// When the window opened; none before.
     pub window_start: Option<Instant>,
     /// p50 and p99 of what ended in the last second, where the observer wants them and the samples carry them.
@@ -187,7 +187,7 @@ impl<'a> Barrier<'a> {
         let pulse = &self.pulses[thread as usize];
         pulse.ok.store(tally.ok, Ordering::Relaxed);
         pulse.errors.store(tally.errors(), Ordering::Relaxed);
-        pulse.due.store(tally.scheduled, Ordering::Relaxed);
+        pulse.scheduled.store(tally.scheduled, Ordering::Relaxed);
         if pulse.wants_latency.load(Ordering::Relaxed) {
             *locked(&pulse.latency) = tally.latency().packed();
             pulse.wants_latency.store(false, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl<'a> Barrier<'a> {
         for pulse in &self.pulses {
             progress.ok += pulse.ok.load(Ordering::Relaxed);
             progress.errors += pulse.errors.load(Ordering::Relaxed);
-            progress.due += pulse.due.load(Ordering::Relaxed);
+            progress.scheduled += pulse.scheduled.load(Ordering::Relaxed);
         }
         progress
     }
@@ -328,10 +328,10 @@ mod tests {
         let stop = AtomicBool::new(false);
         let start_signal = StartSignal::default();
         let barrier = Barrier::new(4, &stop).shared(2, &start_signal);
-        let tally = |ok, errors, due| {
+        let tally = |ok, errors, scheduled| {
             let mut tally = Tally {
                 ok,
-                scheduled: due,
+                scheduled,
                 ..Tally::default()
             };
             tally.observe_never_sent(errors, Nanos::ZERO, Blame::Server);
@@ -340,7 +340,10 @@ mod tests {
         barrier.publish(1, &tally(5, 1, 7));
         barrier.publish(3, &tally(4, 0, 4));
         let progress = barrier.progress();
-        assert_eq!((progress.ok, progress.errors, progress.due), (9, 1, 11));
+        assert_eq!(
+            (progress.ok, progress.errors, progress.scheduled),
+            (9, 1, 11)
+        );
         barrier.end();
         assert!(!barrier.is_over());
         barrier.end();

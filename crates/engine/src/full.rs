@@ -46,21 +46,27 @@ impl FullSpans {
 
     /// For how long of `[due, now]` no connection was free. Each `due` is at or after that of the call before.
     #[inline]
-    pub(crate) fn within(&mut self, due: Instant, now: Instant) -> Nanos {
+    pub(crate) fn within(&mut self, scheduled: Instant, now: Instant) -> Nanos {
         match self.since.is_none() && self.ended.is_empty() {
             true => Nanos::ZERO,
-            false => self.sum(due, now),
+            false => self.sum(scheduled, now),
         }
     }
 
     #[cold]
-    fn sum(&mut self, due: Instant, now: Instant) -> Nanos {
-        while self.ended.front().is_some_and(|(_, until)| *until <= due) {
+    fn sum(&mut self, scheduled: Instant, now: Instant) -> Nanos {
+        while self
+            .ended
+            .front()
+            .is_some_and(|(_, until)| *until <= scheduled)
+        {
             self.ended.pop_front();
         }
         let present = self.since.map(|since| (since, now));
         let spans = self.ended.iter().copied().chain(present);
-        spans.map(|(since, until)| until - since.max(due)).sum()
+        spans
+            .map(|(since, until)| until - since.max(scheduled))
+            .sum()
     }
 }
 
@@ -72,8 +78,8 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    fn within(full: &mut FullSpans, due: u64, now: u64) -> u64 {
-        full.within(at(due), at(now)).as_nanos()
+    fn within(full: &mut FullSpans, scheduled: u64, now: u64) -> u64 {
+        full.within(at(scheduled), at(now)).as_nanos()
     }
 
     #[test]

@@ -108,12 +108,12 @@ impl<'p> Recorder<'p> {
     /// Writes down an exchange of which no byte was sent when its connection ended at `at`, by `cut`; `is_oldest`: it was the
     /// one that waited longest.
     #[cold]
-    fn close_cut(&mut self, due: Instant, cut: Option<Cut>, is_oldest: bool, at: Instant) {
-        let age = at - due;
+    fn close_cut(&mut self, scheduled: Instant, cut: Option<Cut>, is_oldest: bool, at: Instant) {
+        let age = at - scheduled;
         match cut {
             // The oldest: the server has stopped reading.
             Some(Cut::Timeout) if is_oldest => {
-                self.close_unsent(due, verdict::timeout(Step::Send), at);
+                self.close_unsent(scheduled, verdict::timeout(Step::Send), at);
             }
             Some(Cut::Timeout | Cut::GivenUp) => {
                 self.tally.observe_never_sent(1, age, Blame::Server);
@@ -121,7 +121,7 @@ impl<'p> Recorder<'p> {
             Some(Cut::Stop) => self.tally.observe_never_sent(1, age, Blame::Generator),
             // Its connection ended before its turn came.
             Some(Cut::Dead(_) | Cut::Behind) | None => {
-                self.close_unsent(due, verdict::abandoned(Step::Send), at);
+                self.close_unsent(scheduled, verdict::abandoned(Step::Send), at);
             }
         }
     }
@@ -175,11 +175,11 @@ impl<'p> Recorder<'p> {
     }
 
     /// Writes down an exchange of the window that was due at `due`, was never sent, and is given up.
-    pub(crate) fn never_sent(&mut self, due: Instant, now: Instant, blame: Blame) {
+    pub(crate) fn never_sent(&mut self, scheduled: Instant, now: Instant, blame: Blame) {
         self.tally.scheduled += 1;
-        self.tally.observe_never_sent(1, now - due, blame);
+        self.tally.observe_never_sent(1, now - scheduled, blame);
         if let Some(open) = &mut self.tally.open {
-            open.growth.add(due, now - due);
+            open.growth.add(scheduled, now - scheduled);
         }
     }
 
@@ -223,8 +223,8 @@ impl<'p> Recorder<'p> {
     fn note_stall(&mut self, sent: Instant, end: Instant, now: Instant) {
         self.watchdog.look(now);
         let own = self.watchdog.own_delay();
-        let due = self.tally.scheduled;
-        self.stalls.note(self.last_done, sent, end, due, own);
+        let scheduled = self.tally.scheduled;
+        self.stalls.note(self.last_done, sent, end, scheduled, own);
     }
 
     /// The first ending behind the window tells of the gap that it ended in.
@@ -277,10 +277,10 @@ impl<'p> Recorder<'p> {
     }
 
     /// Writes down an exchange of the window that failed before a byte of it was sent.
-    pub(crate) fn close_unsent(&mut self, due: Instant, fault: Fault, now: Instant) {
+    pub(crate) fn close_unsent(&mut self, scheduled: Instant, fault: Fault, now: Instant) {
         let exchange = Exchange {
             done: now,
-            ..Exchange::scheduled(due)
+            ..Exchange::scheduled(scheduled)
         };
         self.note_ending(now, now, false);
         self.tally.observe(&exchange, Outcome::Fault(fault), 0);
@@ -555,9 +555,10 @@ impl Sink for ResponseSink<'_, '_> {
             self.recorder.enter(flight, end);
             self.is_first = false;
         } else if flight.belongs {
-            let due = flight.exchange.scheduled;
+            let scheduled = flight.exchange.scheduled;
             let is_oldest = self.ended == 1;
-            self.recorder.close_cut(due, self.cut, is_oldest, self.at);
+            self.recorder
+                .close_cut(scheduled, self.cut, is_oldest, self.at);
         }
         self.flights.drop_front();
     }

@@ -62,7 +62,7 @@ struct Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Session {
     /// When it was due.
-    pub(crate) due: Instant,
+    pub(crate) scheduled: Instant,
     /// Whether that was in the window.
     pub(crate) belongs: bool,
     /// Exchanges that it is still to ask.

@@ -34,7 +34,7 @@ pub(crate) enum State {
 /// An exchange that was assigned to the slot before there was a connection for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pending {
-    pub(crate) due: Instant,
+    pub(crate) scheduled: Instant,
     pub(crate) belongs: bool,
 }
 
@@ -59,23 +59,28 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(due: Pending, request_bytes: u64, asked: RequestIndex) -> Flight {
+    pub(crate) fn new(scheduled: Pending, request_bytes: u64, asked: RequestIndex) -> Flight {
         Flight {
-            exchange: Exchange::scheduled(due.due),
+            exchange: Exchange::scheduled(scheduled.scheduled),
             unsent: request_bytes,
             request_bytes,
             length: 0,
             asked,
             status: 0,
-            belongs: due.belongs,
+            belongs: scheduled.belongs,
             differs: false,
         }
     }
 
     /// One whose request of `bytes` the kernel has taken whole, its first byte at `sent`.
     #[inline]
-    pub(crate) fn sent(due: Pending, sent: Instant, bytes: u64, asked: RequestIndex) -> Flight {
-        let mut flight = Flight::new(due, bytes, asked);
+    pub(crate) fn sent(
+        scheduled: Pending,
+        sent: Instant,
+        bytes: u64,
+        asked: RequestIndex,
+    ) -> Flight {
+        let mut flight = Flight::new(scheduled, bytes, asked);
         flight.exchange.sent = sent;
         flight.unsent = 0;
         flight

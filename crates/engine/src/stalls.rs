@@ -52,7 +52,7 @@ impl StallDetector {
         last: Instant,
         sent: Instant,
         done: Instant,
-        due: u64,
+        scheduled: u64,
         own: Nanos,
     ) {
         let own_delay = own.saturating_sub(self.reading);
@@ -60,7 +60,7 @@ impl StallDetector {
         let length = done - last.max(sent);
         if let Some(stalls) = &mut self.stalls
             && length > Stalls::SHORTEST
-            && due < self.number
+            && scheduled < self.number
         {
             stalls.add(length, own_delay, self.capacity);
         }

@@ -202,12 +202,12 @@ fn schedule(plan: &Plan) -> Pacing {
 }
 
 /// Response times where one server with a fixed service time takes what is due in turn (Lindley's recursion).
-fn lindley(due: impl Iterator<Item = Nanos>, service: Nanos) -> Vec<u64> {
+fn lindley(scheduled: impl Iterator<Item = Nanos>, service: Nanos) -> Vec<u64> {
     let mut free = Nanos::ZERO;
-    let mut times: Vec<u64> = due
-        .map(|due| {
-            free = free.max(due) + service;
-            free.saturating_sub(due).as_nanos()
+    let mut times: Vec<u64> = scheduled
+        .map(|scheduled| {
+            free = free.max(scheduled) + service;
+            free.saturating_sub(scheduled).as_nanos()
         })
         .collect();
     times.sort_unstable();
@@ -269,8 +269,12 @@ fn a_window_holds_exactly_what_was_due_in_it_and_what_warm_up_sent_is_apart() {
             plan.threads = threads;
             let (round, seen) = bottle_with(&plan, &Server::default(), &Options::default());
             let (start, end) = (MS * 300, MS * 1000);
-            let before = schedule(&plan).take_while(|due| *due < start).count() as u64;
-            let all = schedule(&plan).take_while(|due| *due < end).count() as u64;
+            let before = schedule(&plan)
+                .take_while(|scheduled| *scheduled < start)
+                .count() as u64;
+            let all = schedule(&plan)
+                .take_while(|scheduled| *scheduled < end)
+                .count() as u64;
             assert_eq!(
                 (round.tally.scheduled, round.tally.ok),
                 (all - before, all - before)
@@ -710,12 +714,12 @@ proptest! {
         let (round, seen) = bottle_with(&plan, &server, &options);
         let tally = &round.tally;
         prop_assert!(tally.conserved());
-        let due = match stop {
+        let scheduled = match stop {
             Stop::Requests(number) => number,
-            Stop::Duration(span) => schedule(&plan).take_while(|due| *due < span).count() as u64,
+            Stop::Duration(span) => schedule(&plan).take_while(|scheduled| *scheduled < span).count() as u64,
         };
-        prop_assert!(tally.scheduled <= due);
-        prop_assert!(tally.scheduled == due || requests.is_some());
+        prop_assert!(tally.scheduled <= scheduled);
+        prop_assert!(tally.scheduled == scheduled || requests.is_some());
         prop_assert!(seen <= round.sent_total.sum());
         prop_assert!(tally.ok <= seen);
         let open = open(&round);

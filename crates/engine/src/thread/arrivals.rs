@@ -100,9 +100,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         match slot.state {
             State::Open if slot.has_room(self.exchanges_per_connection) => {
                 match self.take_for_open(index) {
-                    Some(due) if takes_one => self.send_scheduled(index, due),
-                    Some(due) => {
-                        self.open_exchange(index, due);
+                    Some(scheduled) if takes_one => self.send_scheduled(index, scheduled),
+                    Some(scheduled) => {
+                        self.open_exchange(index, scheduled);
                         self.flush(index);
                     }
                     None => self.park(index),
@@ -110,8 +110,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             State::Open => self.flush(index),
             State::Closed if slot.pending.is_none() => match self.take_scheduled(index) {
-                Some(due) => {
-                    self.slots[index as usize].pending = Some(due);
+                Some(scheduled) => {
+                    self.slots[index as usize].pending = Some(scheduled);
                     self.connect(index);
                 }
                 None => self.park(index),
@@ -151,19 +151,26 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn take_scheduled(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
         while schedule.head <= self.clock && schedule.is_allowed() {
-            let due = schedule.head;
-            match self.quota.take_arrival(due, schedule.each) {
+            let scheduled = schedule.head;
+            match self.quota.take_arrival(scheduled, schedule.each) {
                 Some((belongs, left)) => {
                     schedule.note_assigned();
-                    let queued = schedule.full.within(due, self.clock);
+                    let queued = schedule.full.within(scheduled, self.clock);
                     schedule.assign(index, queued);
-                    schedule.receive(index, Session { due, belongs, left });
+                    schedule.receive(
+                        index,
+                        Session {
+                            scheduled,
+                            belongs,
+                            left,
+                        },
+                    );
                     schedule.pass();
                     self.recorder.note_arrival(belongs);
-                    return Some(self.begun(due, belongs));
+                    return Some(self.begun(scheduled, belongs));
                 }
                 // There is nothing left for it to ask, unless a session ends early.
-                None if self.quota.is_promised(due) => schedule.pass(),
+                None if self.quota.is_promised(scheduled) => schedule.pass(),
                 None => schedule.end(),
             }
         }
@@ -173,18 +180,18 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// The next exchange of the session on this slot, due since the one before it was over.
     fn take_promised(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
-        let due = schedule.free_since(index);
+        let scheduled = schedule.free_since(index);
         let session = schedule.session(index).filter(|session| session.left > 0)?;
-        let belongs = self.quota.take_promised(due)?;
+        let belongs = self.quota.take_promised(scheduled)?;
         session.left -= 1;
         schedule.assign(index, Nanos::ZERO);
-        Some(self.begun(due, belongs))
+        Some(self.begun(scheduled, belongs))
     }
 
-    fn begun(&mut self, due: Instant, belongs: bool) -> Pending {
+    fn begun(&mut self, scheduled: Instant, belongs: bool) -> Pending {
         self.under_way += 1;
         self.recorder.tally.scheduled += u64::from(belongs);
-        Pending { due, belongs }
+        Pending { scheduled, belongs }
     }
 
     /// The connection on this slot is closed, by `cut`, or could not be opened: if it was a session, that is over, and what
@@ -200,7 +207,9 @@ impl<'p, R: Ring> Thread<'p, R> {
             && let Some(sessions) = self.recorder.sessions()
         {
             if session.left == 0 && ended {
-                sessions.time.record((self.clock - session.due).as_nanos());
+                sessions
+                    .time
+                    .record((self.clock - session.scheduled).as_nanos());
             } else if is_early {
                 sessions.aborted += 1;
                 sessions.skipped += session.left;

@@ -80,7 +80,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             self.under_way -= 1;
             self.end_session(index, None);
             if pending.belongs {
-                self.recorder.close_unsent(pending.due, fault, self.clock);
+                self.recorder
+                    .close_unsent(pending.scheduled, fault, self.clock);
             }
         }
         self.drop_resends(index, Cut::Behind);
@@ -183,7 +184,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             if let Some(pending) = self.slots[index as usize].pending.take() {
                 self.under_way -= 1;
                 if pending.belongs {
-                    let age = self.clock - pending.due;
+                    let age = self.clock - pending.scheduled;
                     self.recorder.tally.observe_never_sent(1, age, blame);
                 }
             }

@@ -72,8 +72,10 @@ impl<'p, R: Ring> Thread<'p, R> {
             State::Open if slot.connection.takes_one() => self.send_one(index, at),
             State::Open => {
                 while self.slots[index as usize].has_room(self.exchanges_per_connection) {
-                    let Some(due) = self.take(at) else { break };
-                    self.open_exchange(index, due);
+                    let Some(scheduled) = self.take(at) else {
+                        break;
+                    };
+                    self.open_exchange(index, scheduled);
                 }
                 self.flush(index);
             }
@@ -81,8 +83,8 @@ impl<'p, R: Ring> Thread<'p, R> {
                 if !self.resends.is_empty() && self.connect_again(index) {
                     return;
                 }
-                if let Some(due) = self.take(at) {
-                    self.slots[index as usize].pending = Some(due);
+                if let Some(scheduled) = self.take(at) {
+                    self.slots[index as usize].pending = Some(scheduled);
                     self.connect(index);
                 }
             }
@@ -97,23 +99,25 @@ impl<'p, R: Ring> Thread<'p, R> {
         if self.slots[index as usize].opened >= self.exchanges_per_connection {
             return;
         }
-        let Some(due) = self.take(at) else { return };
-        self.send_scheduled(index, due);
+        let Some(scheduled) = self.take(at) else {
+            return;
+        };
+        self.send_scheduled(index, scheduled);
     }
 
     /// Sends what is due on a connection where nothing is under way. (Always inlined: a call would be felt in a closed
     /// loop, and an open one has but one more.)
     #[inline(always)]
-    pub(super) fn send_scheduled(&mut self, index: u32, due: Pending) {
+    pub(super) fn send_scheduled(&mut self, index: u32, scheduled: Pending) {
         let Some(bodyless) = self.request_source.next_bodyless() else {
-            self.open_exchange(index, due);
+            self.open_exchange(index, scheduled);
             return self.flush(index);
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
         let answer = self.ring.send(Token(index), &[IoSlice::new(bodyless.head)]);
         if answer != Ok(bodyless.head.len()) {
-            self.open_with(index, due, bodyless.into());
+            self.open_with(index, scheduled, bodyless.into());
             self.note_send(index, bodyless.head.len(), answer, sent_at);
             return;
         }
@@ -121,14 +125,14 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         slot.opened += 1;
         slot.flights.push_back(Flight::sent(
-            due,
+            scheduled,
             sent_at,
             bodyless.head.len() as u64,
             bodyless.asked,
         ));
         slot.connection
             .open_sent(ExchangeId(self.next_id), bodyless.is_head);
-        self.recorder.note_begun(Begun::one(due.belongs));
+        self.recorder.note_begun(Begun::one(scheduled.belongs));
     }
 
     /// Asks the quota for one exchange due at `at`.
@@ -137,34 +141,37 @@ impl<'p, R: Ring> Thread<'p, R> {
         let belongs = self.quota.take(at)?;
         self.under_way += 1;
         self.recorder.tally.scheduled += u64::from(belongs);
-        Some(Pending { due: at, belongs })
+        Some(Pending {
+            scheduled: at,
+            belongs,
+        })
     }
 
     #[inline]
-    pub(super) fn open_exchange(&mut self, index: u32, due: Pending) {
+    pub(super) fn open_exchange(&mut self, index: u32, scheduled: Pending) {
         match self.request_source.next_shared() {
-            Some(next) => self.open_with(index, due, next),
-            None => self.open_made(index, due),
+            Some(next) => self.open_with(index, scheduled, next),
+            None => self.open_made(index, scheduled),
         }
     }
 
     /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
     #[cold]
-    fn open_made(&mut self, index: u32, due: Pending) {
+    fn open_made(&mut self, index: u32, scheduled: Pending) {
         let spare = self.slots[index as usize].connection.spare();
         match self.request_source.next_made(spare) {
-            Some(next) => self.open_with(index, due, next),
-            None => self.run_dry(due),
+            Some(next) => self.open_with(index, scheduled, next),
+            None => self.run_dry(scheduled),
         }
     }
 
     /// Always inlined: what is known of `next` where this is called makes most of it go away.
     #[inline(always)]
-    fn open_with(&mut self, index: u32, due: Pending, next: NextRequest<'p>) {
+    fn open_with(&mut self, index: u32, scheduled: Pending, next: NextRequest<'p>) {
         let slot = &mut self.slots[index as usize];
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
-            .push_back(Flight::new(due, bytes as u64, next.asked));
+            .push_back(Flight::new(scheduled, bytes as u64, next.asked));
         slot.opened += 1;
         self.next_id = self.next_id.wrapping_add(1);
         slot.connection.open(Opening {
@@ -177,12 +184,12 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
     #[cold]
-    fn run_dry(&mut self, due: Pending) {
+    fn run_dry(&mut self, scheduled: Pending) {
         self.under_way -= 1;
         let never = self.quota.give_up();
         self.recorder.tally.scheduled += never;
-        let count = never + u64::from(due.belongs);
-        let age = self.clock - due.due;
+        let count = never + u64::from(scheduled.belongs);
+        let age = self.clock - scheduled.scheduled;
         self.recorder
             .tally
             .observe_never_sent(count, age, Blame::Generator);

@@ -14,7 +14,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// Catches up with the schedule, and says until when this turn may sleep: not at all where that is over.
     #[inline(never)] // a closed loop that may sleep is to carry nothing of it
     pub(super) fn watch(&mut self, until: Instant) -> Instant {
-        let due = match self.schedule.is_some() {
+        let scheduled = match self.schedule.is_some() {
             true => self.catch_up(),
             false => {
                 self.clock = self.ring.now();
@@ -27,10 +27,10 @@ impl<'p, R: Ring> Thread<'p, R> {
             // What is due waits for a slot: no due can be met, and the server is to have the CPU.
             BusyPoll::Near(_) if self.is_behind() => Instant::NEVER,
             BusyPoll::Near(stretch) if self.expects_answer(stretch) => Instant::ZERO,
-            BusyPoll::Near(stretch) => before(due, stretch),
+            BusyPoll::Near(stretch) => before(scheduled, stretch),
         };
         self.is_polling = sleep <= self.clock;
-        until.min(due).min(sleep)
+        until.min(scheduled).min(sleep)
     }
 
     /// Until when a thread may sleep for which the load begins at `start`.
@@ -67,9 +67,9 @@ impl<'p, R: Ring> Thread<'p, R> {
 }
 
 /// The instant that lies so long before `due`; never where nothing is due.
-fn before(due: Instant, span: Nanos) -> Instant {
-    match due {
-        Instant::NEVER => due,
-        due => Instant::from_nanos(due.as_nanos().saturating_sub(span.as_nanos())),
+fn before(scheduled: Instant, span: Nanos) -> Instant {
+    match scheduled {
+        Instant::NEVER => scheduled,
+        scheduled => Instant::from_nanos(scheduled.as_nanos().saturating_sub(span.as_nanos())),
     }
 }

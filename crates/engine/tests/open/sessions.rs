@@ -119,13 +119,13 @@ fn what_arrives_when_none_may_be_opened_waits_and_is_counted_from_its_due() {
     let mut free = [Nanos::ZERO; 2];
     let (mut began, mut queued, mut whole) = (Vec::new(), 0, 0);
     for number in 0..20 {
-        let due = MS * 10 * number;
+        let scheduled = MS * 10 * number;
         free.sort_unstable();
-        let begin = free[0].max(due);
+        let begin = free[0].max(scheduled);
         free[0] = begin + life;
         began.push(begin);
-        queued += begin.saturating_sub(due).as_nanos();
-        whole += free[0].saturating_sub(due).as_nanos();
+        queued += begin.saturating_sub(scheduled).as_nanos();
+        whole += free[0].saturating_sub(scheduled).as_nanos();
     }
     assert_eq!(connected, began);
     assert_eq!((round.tally.ok, round.tally.connects.open_peak), (200, 2));
@@ -168,7 +168,11 @@ fn threads_share_out_the_connections_of_one_schedule() {
             plan.warmup = MS * 300;
             plan.threads = threads;
             let (round, _) = bottle_with(&plan, &Server::default(), &Options::default());
-            let before = |end: Nanos| schedule(&plan).take_while(|due| *due < end).count() as u64;
+            let before = |end: Nanos| {
+                schedule(&plan)
+                    .take_while(|scheduled| *scheduled < end)
+                    .count() as u64
+            };
             let wanted = before(MS * 1000) - before(MS * 300);
             assert_eq!(sessions(&round).scheduled, wanted, "{arrivals} {threads}");
         }
@@ -302,8 +306,8 @@ proptest! {
         match stop {
             Stop::Requests(number) => prop_assert!(tally.scheduled <= number),
             Stop::Duration(span) => {
-                let due = schedule(&plan).take_while(|due| *due < span).count() as u64;
-                prop_assert_eq!(sessions.scheduled, due);
+                let scheduled = schedule(&plan).take_while(|scheduled| *scheduled < span).count() as u64;
+                prop_assert_eq!(sessions.scheduled, scheduled);
             }
         }
     }
