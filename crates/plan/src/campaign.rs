@@ -54,7 +54,7 @@ pub struct Plan {
     /// Whether the load is sent even if the probe does not get an expected response.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_going: bool,
-    /// Limit on errors, in force unless a requirement limits them.
+    /// Limit on errors; its default is in force unless a requirement limits them.
     #[serde(rename = "tolerance")]
     pub max_errors: Requirement,
     /// Whether the result must be reliable: no figure invalid.
@@ -220,7 +220,7 @@ impl Plan {
             two_generators: false,
             expect: Expect::default(),
             keep_going: false,
-            max_errors: Requirement::at_most_errors("1%").expect("a share"),
+            max_errors: Requirement::few_errors(),
             strict: false,
             requirements: Vec::new(),
             abort_if: Vec::new(),
@@ -234,11 +234,12 @@ impl Plan {
         }
     }
 
-    /// Returns everything that the result must be: `requirements`, with what `strict` stands for, and `max_errors` unless
-    /// another requirement limits errors, or the conditions of a search do.
+    /// Returns everything that the result must be: `requirements`, with what `strict` stands for, and `max_errors`. Its
+    /// default gives way to another requirement on errors, and it is not for searches, whose conditions say it.
     pub fn required(&self) -> Vec<Requirement> {
-        let is_given = self.requirements.iter().any(Requirement::limits_errors);
-        let errors = (!is_given && !self.is_search()).then(|| self.max_errors.clone());
+        let is_default = self.max_errors == Requirement::few_errors();
+        let gives_way = is_default && self.requirements.iter().any(Requirement::limits_errors);
+        let errors = (!gives_way && !self.is_search()).then(|| self.max_errors.clone());
         let is_strict = self.strict && !self.requirements.contains(&Requirement::Reliable);
         let strict = is_strict.then_some(Requirement::Reliable);
         let listed = self.requirements.iter().cloned();

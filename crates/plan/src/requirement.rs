@@ -152,6 +152,11 @@ impl Bound {
 }
 
 impl Requirement {
+    /// Returns the limit on errors that goes without saying: 1 % of the requests.
+    pub fn few_errors() -> Requirement {
+        Requirement::at_most_errors("1%").expect("a share")
+    }
+
     /// Returns the requirement that at most `bound` requests fail: a share such as `0.5%`, or a number such as `1k`.
     ///
     /// # Errors
@@ -572,6 +577,19 @@ mod tests {
         for wrong in ["%", "101%", "-1%", "x", "NaN%", "5s", "0.5"] {
             assert!(Requirement::at_most_errors(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_default_limit_on_errors_gives_way_to_a_requirement_and_a_given_one_does_not() {
+        let mut plan = crate::Plan::example("127.0.0.1:1".parse().unwrap());
+        let texts = |plan: &crate::Plan| -> Vec<String> {
+            plan.required().iter().map(Requirement::to_string).collect()
+        };
+        assert_eq!(texts(&plan), ["errors<=1%"]);
+        plan.requirements = requirements("errors<2%").unwrap();
+        assert_eq!(texts(&plan), ["errors<2%"]);
+        plan.max_errors = Requirement::at_most_errors("5").unwrap();
+        assert_eq!(texts(&plan), ["errors<=5", "errors<2%"]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "max-errors", takes: Value("SHARE|N"), common: true, default: "1%",
         help: "Errors allowed before the exit status is 1.",
         long: "A share of the requests such as 0.5%, or a number; a sweep is judged at each point. The same as --require \
-               'errors<=X', and in force unless a --require names errors.",
+               'errors<=X'. The default gives way to a --require that names errors.",
         parse: |draft, text| keep(&mut draft.plan.max_errors, Requirement::at_most_errors(text)),
         show: |plan| plan.max_errors.to_string().trim_start_matches("errors<=").replace('%', " %"),
         ..ROW },

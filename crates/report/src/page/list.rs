@@ -7,6 +7,8 @@ use units::date;
 
 /// The longest URL that is shown whole,
 const LONGEST: usize = 60;
+/// the longest name,
+const LONGEST_NAME: usize = 24;
 /// and the shortest that a narrow page cuts it to.
 const SHORTEST: usize = 16;
 /// Width of the columns beside name and URL.
@@ -15,7 +17,8 @@ const BESIDE: usize = 55;
 /// Returns the page that lists `saved`, in that order, `width` columns wide. `is_there` tells whether a record is still
 /// where it was saved.
 pub fn saved_records(saved: &[Saved], width: usize, is_there: impl Fn(&Saved) -> bool) -> Page {
-    let names = saved.iter().map(|each| each.name.len()).max().unwrap_or(0);
+    let names = saved.iter().map(|each| each.name.len().min(LONGEST_NAME));
+    let names = names.max().unwrap_or(0);
     let room = width.saturating_sub(BESIDE + names);
     let room = room.clamp(SHORTEST, LONGEST);
     let columns = vec![
@@ -51,7 +54,7 @@ fn row(saved: &Saved, is_there: bool, room: usize) -> Vec<Span> {
     let cells = [
         saved.number.to_string(),
         date::minute(saved.started_unix).replace(" UTC", ""),
-        saved.name.clone(),
+        clean(&saved.name, LONGEST_NAME),
         rps,
         kind,
         clean(&saved.url, room),
