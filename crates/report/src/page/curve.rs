@@ -4,19 +4,33 @@ use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::{number, rate};
 use figures::Figures;
-use plan::{Axis, Level, Requirement};
+use plan::{Axis, Level, Plan, Requirement};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
     Verdict, effect_on,
 };
 use units::{Nanos, Percentile, percent};
 
-/// Percentiles that a curve shows.
-const PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 /// Width of the longest remark, `generator-bound`,
 const REMARK_LEAST: usize = 15;
 /// and of one that says why a rate fails, such as `fails: p99 12.3 ms >= 10.0 ms`.
 const VERDICT_LEAST: usize = 29;
+
+/// Percentiles that the table of a sweep shows: those that were asked for, else p50 and p99, and those of its objectives.
+fn percentiles(plan: &Plan) -> Vec<Percentile> {
+    let mut shown = match plan.percentiles == Percentile::DEFAULT {
+        true => vec![Percentile::P50, Percentile::P99],
+        false => plan.percentiles.clone(),
+    };
+    let objectives = plan.slo.iter().flat_map(|conditions| &conditions.0);
+    shown.extend(objectives.filter_map(|objective| match objective {
+        Requirement::Figure(compared) => compared.figure.parse::<Percentile>().ok(),
+        Requirement::Reliable => None,
+    }));
+    shown.sort_unstable();
+    shown.dedup();
+    shown
+}
 
 /// The headings for a run's points.
 pub(crate) fn columns(run: &Run) -> Vec<Column> {
@@ -25,7 +39,7 @@ pub(crate) fn columns(run: &Run) -> Vec<Column> {
         title: axis.name().into(),
         ..Column::number("")
     });
-    let cells = figures::cells(run, &PERCENTILES).into_iter();
+    let cells = figures::cells(run, &percentiles(&run.plan)).into_iter();
     let cells = cells.map(|(cell, figure)| Column {
         title: figure.title(cell.title).into(),
         priority: Some(cell.priority),
@@ -49,7 +63,7 @@ pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> 
     let mut cells: Vec<Span> = axes
         .map(|axis| Span::new(Role::Plain, value(axis, level)))
         .collect();
-    let kinds = figures::cells(run, &PERCENTILES);
+    let kinds = figures::cells(run, &percentiles(&run.plan));
     let of = Figures::of(run, index);
     cells.extend(kinds.iter().map(|(kind, figure)| match &of {
         Some(of) => cell(kind.weight, figure, of, findings),
@@ -319,4 +333,27 @@ fn scaling(scaling: &Scaling) -> Row {
 
 fn span_of(secs: f64) -> String {
     units::span(Nanos::from_nanos((secs * 1e9) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_percentiles_that_were_asked_for_and_those_of_the_objectives() {
+        let mut run = record::example::sweep();
+        let latency = |run: &Run| -> Vec<String> {
+            let titles = columns(run)
+                .into_iter()
+                .map(|column| column.title.into_owned());
+            titles
+                .filter(|title| title.starts_with('p') && title[1..].parse::<f64>().is_ok())
+                .collect()
+        };
+        assert_eq!(latency(&run), ["p50", "p99"]);
+        run.plan.slo = Some("p90<10ms,p99<1s,errors<1%".parse().unwrap());
+        assert_eq!(latency(&run), ["p50", "p90", "p99"]);
+        run.plan.percentiles = vec!["75".parse().unwrap(), "99.5".parse().unwrap()];
+        assert_eq!(latency(&run), ["p75", "p90", "p99", "p99.5"]);
+    }
 }

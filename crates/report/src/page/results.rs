@@ -442,7 +442,7 @@ fn server(of: &Figures<'_>) -> Option<Row> {
         Some(busy) => format!("{busy} of {cpus} busy"),
         None => cpus,
     })];
-    let each = shown(of, "server.cpu_us");
+    let each = shown(of, "cpu_us_per_request");
     items.extend(each.map(|each| Item::plain(format!("{each} CPU per request"))));
     items.push(Item::plain(number(
         last.processes.into(),
