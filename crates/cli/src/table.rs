@@ -5,6 +5,7 @@ use anyhow::Error;
 use indicatif::ProgressBar;
 use record::{Finding, Run};
 use report::Look;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 
 /// The table as far as it is printed.
@@ -13,6 +14,8 @@ pub struct Table {
     /// On a terminal the points whose rows stand above the progress, without anything else between: a row that comes
     /// again is printed in the place of the one before.
     rows: Vec<usize>,
+    /// The points that have a row.
+    printed: BTreeSet<usize>,
     /// Why a line could not be printed, if any.
     unprinted: Option<Error>,
 }
@@ -23,6 +26,7 @@ impl Table {
         Table {
             look,
             rows: Vec::new(),
+            printed: BTreeSet::new(),
             unprinted: None,
         }
     }
@@ -37,6 +41,7 @@ impl Table {
     /// stays.
     pub fn row(&mut self, bar: &ProgressBar, run: &Run, point: usize, findings: &[Finding]) {
         let row = report::sweep::line(run, point, findings, &self.look);
+        self.printed.insert(point);
         let known = self.rows.iter().rposition(|known| *known == point);
         let height = match std::io::stdout().is_terminal() {
             true => terminal_size::terminal_size().map_or(0, |(_, height)| height.0.into()),
@@ -60,10 +65,23 @@ impl Table {
         self.rows.clear();
     }
 
-    /// Prints what follows from all rows together; false when something could not be printed.
+    /// Prints the rows of points that were not measured to their end, and what follows from all rows together; false when
+    /// something could not be printed.
     pub fn conclude(mut self, run: &Run) -> bool {
+        let hidden = ProgressBar::hidden();
+        for point in (0..run.points.len())
+            .filter(|point| !self.printed.contains(point))
+            .collect::<Vec<_>>()
+        {
+            let about = run
+                .findings
+                .iter()
+                .filter(|finding| finding.concerns(point));
+            let findings: Vec<Finding> = about.cloned().collect();
+            self.row(&hidden, run, point, &findings);
+        }
         let foot = report::sweep::foot(run, &self.look);
-        self.print(&ProgressBar::hidden(), &foot);
+        self.print(&hidden, &foot);
         self.unprinted.iter().for_each(output::complain);
         self.unprinted.is_none()
     }

@@ -3,7 +3,7 @@
 //! Later points are not known yet, so columns have a width of their own; `text` lays the same cells out again as a table.
 
 use crate::Look;
-use crate::page::{Block, Page, curve};
+use crate::page::{Block, Page, curve, load};
 use crate::text::{self, render};
 use record::{Finding, Run};
 
@@ -26,7 +26,7 @@ pub fn line(run: &Run, point: usize, findings: &[Finding], look: &Look) -> Strin
     )
 }
 
-/// What follows the lines: the results of all points together, the requirements, and the caveats.
+/// What follows the lines: why the sweep is partial, the results of all points together, the requirements, and the caveats.
 pub fn foot(run: &Run, look: &Look) -> String {
     let mut page = Page::at(run, look.detail);
     page.blocks
@@ -36,5 +36,21 @@ pub fn foot(run: &Run, look: &Look) -> String {
         .iter()
         .position(|block| matches!(block, Block::Table(_)));
     lines.map(|first| page.blocks.remove(first));
+    let partial = load::unfinished(run).map(|items| Block::Lines(vec![items]));
+    page.blocks.splice(0..0, partial);
     format!("\n{}", render(&page, look))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_foot_of_a_partial_sweep_says_so_first() {
+        let mut run = record::example::sweep();
+        assert!(!foot(&run, &Look::default()).contains("PARTIAL"));
+        run.interrupted = true;
+        let said = foot(&run, &Look::default());
+        assert!(said.starts_with("\nPARTIAL, interrupted"), "{said}");
+    }
 }

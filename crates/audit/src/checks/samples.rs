@@ -88,7 +88,7 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
         .plan()
         .map_or(rounds.len(), |plan| plan.rounds as usize);
     let complete = rounds.len() - partial;
-    if partial == 0 && !evidence.interrupted {
+    if partial == 0 && (!evidence.interrupted || complete >= planned) {
         return None;
     }
     let cut = match partial {

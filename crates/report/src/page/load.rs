@@ -101,7 +101,8 @@ fn per_second(rate: Rate, of: Arriving) -> String {
     format!("{shown} {noun}/s")
 }
 
-pub(super) fn unfinished(run: &Run) -> Option<Vec<Item>> {
+/// Why the plan was not carried out to its end, and how much of it was; none where it was.
+pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     let rounds = || run.points.iter().flat_map(|point| &point.rounds);
     let partial = rounds().filter(|round| round.partial).count();
     let complete = rounds().count() - partial;

@@ -8,7 +8,7 @@ mod cost;
 pub(crate) mod curve;
 pub(crate) mod findings;
 mod list;
-mod load;
+pub(crate) mod load;
 mod machine;
 pub(crate) mod plan;
 mod requirements;
