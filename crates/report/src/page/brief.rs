@@ -293,6 +293,7 @@ fn name(cause: Cause) -> Option<&'static str> {
         Cause::NeitherSaturated => "neither side",
         Cause::GeneratorQuota => "CPU quota of the generator",
         Cause::ServerQuota => "CPU quota of the server",
+        Cause::ReferenceServer => "not judged: weigh's own server",
         _ => return None,
     })
 }
