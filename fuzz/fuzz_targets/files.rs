@@ -8,20 +8,20 @@
     dead_code,
     reason = "whether a line matters is asked by the server only"
 )]
-#[path = "../../crates/counterweight/src/files/conditional.rs"]
+#[path = "../../crates/refserver/src/files/conditional.rs"]
 mod conditional;
-#[path = "../../crates/counterweight/src/files/conditions.rs"]
+#[path = "../../crates/refserver/src/files/conditions.rs"]
 mod conditions;
-#[path = "../../crates/counterweight/src/files/dates.rs"]
+#[path = "../../crates/refserver/src/files/dates.rs"]
 mod dates;
 #[allow(dead_code, reason = "how a copy is called matters to the server only")]
-#[path = "../../crates/counterweight/src/files/encodings.rs"]
+#[path = "../../crates/refserver/src/files/encodings.rs"]
 mod encodings;
-#[path = "../../crates/counterweight/src/files/invariants.rs"]
+#[path = "../../crates/refserver/src/files/invariants.rs"]
 mod invariants;
-#[path = "../../crates/counterweight/src/files/paths.rs"]
+#[path = "../../crates/refserver/src/files/paths.rs"]
 mod paths;
-#[path = "../../crates/counterweight/src/files/ranges.rs"]
+#[path = "../../crates/refserver/src/files/ranges.rs"]
 mod ranges;
 
 use libfuzzer_sys::fuzz_target;

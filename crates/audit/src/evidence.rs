@@ -97,6 +97,6 @@ impl<'a> Evidence<'a> {
     /// Whether our own reference server was weighed: the ruler, not a competitor.
     pub fn reference_server(&self) -> bool {
         let server = self.plan().and_then(|plan| plan.server.as_ref());
-        server.is_some_and(|server| server.counterweight)
+        server.is_some_and(|server| server.reference_server)
     }
 }

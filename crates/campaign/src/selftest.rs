@@ -13,11 +13,11 @@ mod reach;
 
 pub use reach::BeyondReach;
 
-use counterweight::{Config, Limits, Server};
 use engine::{Job, JobError, Observer};
 use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
 use record::{Baseline, BusyPoll};
+use refserver::{Config, Limits, Server};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -344,7 +344,7 @@ mod tests {
         plan.server = Some(ServerCommand {
             argv: vec!["server".into()],
             ready_within: Nanos::from_secs(1),
-            counterweight: false,
+            reference_server: false,
         });
         let at = SocketAddr::from(([127, 0, 0, 1], 9));
         let own = plan_of(&plan, Endpoint::Ip(at));

@@ -57,7 +57,7 @@ fn plan(address: SocketAddr) -> Result<Plan> {
         server: Some(ServerCommand {
             argv: argv.map(str::to_owned).to_vec(),
             ready_within: Nanos::from_secs(10),
-            counterweight: true,
+            reference_server: true,
         }),
         ..Plan::example(address)
     })

@@ -5,9 +5,9 @@ use crate::output;
 use crate::truth::{self, TruthFlags};
 use anyhow::{Result, anyhow, bail};
 use clap::{Arg, Args};
-use counterweight::{Config, Control, Limits, Pace, Server};
 use kernel::{Address, limits, signals, user};
 use plan::settings::{self, count32 as count};
+use refserver::{Config, Control, Limits, Pace, Server};
 use std::path::PathBuf;
 use units::{Nanos, parse_count};
 

@@ -171,8 +171,8 @@ pub struct ServerCommand {
     /// Time limit until it responds.
     pub ready_within: Nanos,
     /// Whether this is the reference server, which the check of the bottleneck exempts.
-    #[serde(rename = "reference_server", alias = "counterweight")]
-    pub counterweight: bool,
+    #[serde(alias = "counterweight")]
+    pub reference_server: bool,
 }
 
 impl Default for Plan {

@@ -197,7 +197,7 @@ impl Draft {
         plan.server = (!self.command.is_empty()).then_some(ServerCommand {
             argv: self.command,
             ready_within: self.ready_within,
-            counterweight: false,
+            reference_server: false,
         });
         plan.seed = self.seed.unwrap_or_else(|| environment.seed());
         plan.load = level.load;

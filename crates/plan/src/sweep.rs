@@ -401,7 +401,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
             ready_within: Nanos::from_secs(1),
-            counterweight: false,
+            reference_server: false,
         });
         let server = plan.at(&plan.levels()[1]).server.unwrap();
         assert_eq!(server.argv, ["serve", "-w8", "8", "{port}"]);

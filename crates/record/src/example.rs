@@ -366,7 +366,7 @@ impl Script {
         plan.server = self.server.map(|_| ServerCommand {
             argv: vec!["example-server".into(), "--port".into(), "8080".into()],
             ready_within: Nanos::from_secs(10),
-            counterweight: false,
+            reference_server: false,
         });
         plan
     }

@@ -28,7 +28,7 @@
 //! let log = server.stop();
 //! assert_eq!((log.connections, log.requests, log.answered), (1, 2, 1));
 //! assert_eq!(log.count(Misbehaviour::BadStatus), 1);
-//! # Ok::<(), counterweight::ServeError>(())
+//! # Ok::<(), refserver::ServeError>(())
 //! ```
 
 // In reading order: what there is,

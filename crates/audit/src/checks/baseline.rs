@@ -195,10 +195,10 @@ mod tests {
         run.plan.server = Some(plan::ServerCommand {
             argv: vec!["weigh".into(), "serve".into()],
             ready_within: Nanos::from_secs(1),
-            counterweight: true,
+            reference_server: true,
         });
         assert_eq!(found(&run), []);
-        run.plan.server.as_mut().unwrap().counterweight = false;
+        run.plan.server.as_mut().unwrap().reference_server = false;
         assert_eq!(found(&run).len(), 1);
     }
 }

@@ -530,7 +530,7 @@ mod tests {
             run.plan.server = Some(plan::ServerCommand {
                 argv: vec!["weigh".into(), "serve".into()],
                 ready_within: Nanos::from_secs(5),
-                counterweight: true,
+                reference_server: true,
             });
             let exempt = judge(&Evidence::of(&run, &run.points[0]));
             assert_eq!(
@@ -609,7 +609,7 @@ mod tests {
         run.plan.server = Some(plan::ServerCommand {
             argv: vec!["weigh".into(), "serve".into()],
             ready_within: Nanos::from_secs(5),
-            counterweight: true,
+            reference_server: true,
         });
         let found = found(&run);
         assert_eq!((found.len(), found[0].effects.strongest()), (1, None));

@@ -464,7 +464,7 @@ fn an_error_that_breaks_a_campaign_off_is_recorded_without_secrets() {
     plan.server = Some(ServerCommand {
         argv: ["srv", "--token=s3cret"].map(str::to_owned).to_vec(),
         ready_within: Nanos::from_secs(1),
-        counterweight: false,
+        reference_server: false,
     });
     let mut bench = Fake::answering(|planned| {
         let gone = RoundError("`srv --token=s3cret` is gone".into());

@@ -23,7 +23,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
         vec![Item::dim(latency(run.plan.load))],
     ];
     if let Some(server) = &run.plan.server {
-        let started = if server.counterweight {
+        let started = if server.reference_server {
             "weigh's own server"
         } else {
             "started by weigh"

@@ -9,8 +9,8 @@ use super::target::{self, Target};
 use crate::misbehaviour::{
     Behaviour, Chooser, Ending, Misbehaviour, Pending, RULES_MAX, Stamps, Trigger,
 };
-use counterweight::parts::{Form, PrebuiltResponses, ResponseKey, choose, date, find};
 use kernel::clock;
+use refserver::parts::{Form, PrebuiltResponses, ResponseKey, choose, date, find};
 use std::borrow::Cow;
 use units::{Instant, Nanos};
 use wire::Version;

@@ -113,7 +113,7 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> Place {
-            let name = format!("counterweight-truth-log-{}-{name}", std::process::id());
+            let name = format!("weigh-truth-log-{}-{name}", std::process::id());
             Place(std::env::temp_dir().join(name))
         }
     }

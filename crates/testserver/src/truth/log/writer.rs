@@ -5,7 +5,7 @@
 //! beyond it counted and given up: a full disk must not stop a server that tells the truth of everything else.
 
 use super::record::{Header, RECORD, Record};
-use counterweight::parts::Appender;
+use refserver::parts::Appender;
 use std::io::{self, Write};
 use units::Instant;
 

@@ -8,7 +8,7 @@
 //! spreads connections over them) and its own counts, which are added up at the end.
 //!
 //! ```
-//! use counterweight::{Config, Server};
+//! use refserver::{Config, Server};
 //! use std::io::{Read, Write};
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //!
@@ -27,7 +27,7 @@
 //!     running.join().unwrap()
 //! });
 //! assert_eq!((counts.connections, counts.requests, counts.responses_2xx), (1, 1, 1));
-//! # Ok::<(), counterweight::ServeError>(())
+//! # Ok::<(), refserver::ServeError>(())
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The whole server on real sockets: every resource byte for byte, exact counts, and how it stops.
 
-use counterweight::{Config, Counts, Limits, ServeError, Server};
 use kernel::{Address, Errno};
+use refserver::{Config, Counts, Limits, ServeError, Server};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -285,7 +285,7 @@ fn stopping_answers_what_was_sent_and_closes_what_is_idle() {
 
 #[test]
 fn ipv6_and_unix_sockets_are_served_too_and_the_file_goes_with_the_server() {
-    let path = std::env::temp_dir().join(format!("counterweight-{}.sock", std::process::id()));
+    let path = std::env::temp_dir().join(format!("weigh-{}.sock", std::process::id()));
     let mut config = config("[::1]:0", 2);
     config.listen.push(Address::Unix(path.clone()));
     let counts = serve(&config, |at| {
