@@ -4,17 +4,14 @@
 #![no_main]
 
 // The sources themselves, so that the server need not make public what only it uses.
-#[allow(
-    dead_code,
-    reason = "whether a line matters is asked by the server only"
-)]
+#[allow(dead_code, reason = "only the server reads whether a line matters")]
 #[path = "../../crates/refserver/src/files/conditional.rs"]
 mod conditional;
 #[path = "../../crates/refserver/src/files/conditions.rs"]
 mod conditions;
 #[path = "../../crates/refserver/src/files/dates.rs"]
 mod dates;
-#[allow(dead_code, reason = "how a copy is called matters to the server only")]
+#[allow(dead_code, reason = "only the server needs the name of a copy")]
 #[path = "../../crates/refserver/src/files/encodings.rs"]
 mod encodings;
 #[path = "../../crates/refserver/src/files/invariants.rs"]

@@ -9,7 +9,7 @@ use crate::cost::series::{in_turn, median, shown};
 use crate::machine::Machine;
 use crate::programs;
 use crate::serving::{listening, start};
-use crate::truth::means::Means;
+use crate::truth::setup::Setup;
 use anyhow::{Context, Result, ensure};
 use kernel::process::Child;
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ pub struct Observing {
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sight {
+struct Sample {
     /// Requests a second.
     rps: f64,
     /// The share of a CPU that looking took; none where it was not looked at.
@@ -54,8 +54,8 @@ struct Sight {
 /// Two runs, neighbours in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pair {
-    on: Sight,
-    off: Sight,
+    on: Sample,
+    off: Sample,
 }
 
 impl Observing {
@@ -65,21 +65,21 @@ impl Observing {
     /// Looking changed the throughput beyond what the interval allows, or took too much; or something could not be run.
     pub fn run(&self) -> Result<()> {
         programs::build("bench", &["pinned"])?;
-        let means = match &self.program {
-            Some(program) => Means::new(program.clone())?,
-            None => Means::built()?,
+        let setup = match &self.program {
+            Some(program) => Setup::new(program.clone())?,
+            None => Setup::built()?,
         };
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
-        println!("priority   {}", means.priority_text());
-        let (_server, at) = server(&means, machine.responder(), self.children)?;
+        println!("priority   {}", setup.priority_text());
+        let (_server, at) = server(&setup, machine.responder(), self.children)?;
         let run = |looks| {
             let eye = if looks { "" } else { "--server none" };
             let arguments = format!(
                 "run http://{at}/100.html --connections {} --threads 1 --warmup 100ms --duration {}ms --rounds 1 --quiet {eye}",
                 self.connections, self.window_ms
             );
-            seen(&means.record_on(machine.client(), &arguments)?, looks)
+            seen(&setup.record_on(machine.client(), &arguments)?, looks)
         };
         let mut pairs = Vec::new();
         for round in 0..self.pairs {
@@ -138,23 +138,23 @@ fn shares(pairs: &[Pair]) -> Vec<f64> {
 }
 
 /// Starts the server with its idle children, and waits until it listens.
-fn server(means: &Means, cpu: u32, children: u32) -> Result<(Child, SocketAddr)> {
+fn server(setup: &Setup, cpu: u32, children: u32) -> Result<(Child, SocketAddr)> {
     // The children are of the shell, and so of what it turns into.
     let script = format!(
         "i=0; while [ $i -lt {children} ]; do tail -f /dev/null & i=$((i+1)); done; exec {} serve --listen 127.0.0.1:0 \
          --workers 1",
-        means.server.display()
+        setup.server.display()
     );
-    let mut command = means.command(&programs::path("pinned")?);
+    let mut command = setup.command(&programs::path("pinned")?);
     command.extend([cpu.to_string(), "sh".into(), "-c".into(), script]);
-    let words = means.folder().join("observed.words");
+    let words = setup.folder().join("observed.words");
     let mut server = start(command, &words)?;
     let at = listening(&mut server, &words)?;
     Ok((server, at))
 }
 
 /// What a run has shown, which did what it was asked to.
-fn seen(run: &record::Run, looks: bool) -> Result<Sight> {
+fn seen(run: &record::Run, looks: bool) -> Result<Sample> {
     let round = run.points.first().and_then(|point| point.rounds.first());
     let round = round.context("weigh has measured nothing")?;
     ensure!(round.tally.errors() == 0, "some requests failed");
@@ -165,7 +165,7 @@ fn seen(run: &record::Run, looks: bool) -> Result<Sight> {
     );
     let budget = round.budget.context("Linux does not tell the budget")?;
     let observing = budget.observing.as_secs_f64() / budget.wall.as_secs_f64();
-    Ok(Sight {
+    Ok(Sample {
         rps: round.rps(),
         observing: looks.then_some(observing),
         processes: round.footprint.as_ref().map_or(0, |print| print.processes),
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn pairs(ratios: &[f64], observing: f64) -> Vec<Pair> {
-        let sight = |rps, observing| Sight {
+        let sight = |rps, observing| Sample {
             rps,
             observing,
             processes: 1,

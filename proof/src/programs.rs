@@ -81,11 +81,11 @@ pub fn version(program: &str, ask: &str) -> String {
 
 fn short(text: &str) -> &str {
     let mut lines = text.lines().filter(|line| !line.contains("warning"));
-    let said = lines.find(|line| line.contains(|of: char| of.is_ascii_digit()));
-    let said = said.unwrap_or(UNKNOWN).trim();
-    let ends = ["<", "[", "compiled"].map(|mark| said.find(mark));
-    let end = ends.into_iter().flatten().min().unwrap_or(said.len());
-    said[..end].trim().trim_start_matches("This is ")
+    let line = lines.find(|line| line.contains(|of: char| of.is_ascii_digit()));
+    let line = line.unwrap_or(UNKNOWN).trim();
+    let ends = ["<", "[", "compiled"].map(|mark| line.find(mark));
+    let end = ends.into_iter().flatten().min().unwrap_or(line.len());
+    line[..end].trim().trim_start_matches("This is ")
 }
 
 /// Returns the last lines of what a program has written to a file, on one line.

@@ -62,8 +62,7 @@ pub fn until<T>(
         if begun.elapsed() > limit {
             return Ok(None);
         }
-        // Other processes and the files that they write do not tell when they have changed.
-        thread::sleep(pause);
+        thread::sleep(pause); // other processes, and the files that they write, send no event when they change
     }
 }
 
@@ -73,8 +72,8 @@ pub fn until<T>(
 /// It has ended, or does not listen in time.
 pub fn listening(server: &mut Child, words: &Path) -> Result<SocketAddr> {
     let at = until(PATIENCE, LOOK, || {
-        let said = fs::read_to_string(words)?;
-        let mut lines = said.split_inclusive('\n');
+        let text = fs::read_to_string(words)?;
+        let mut lines = text.split_inclusive('\n');
         let at = lines.find_map(|line| line.strip_prefix("listening on ")?.strip_suffix('\n'));
         if let (None, Some(status)) = (at, server.exited()) {
             bail!("the server has ended with {status}: {}", last_words(words));

@@ -5,7 +5,7 @@
 //! and every response must be complete, byte for byte. The results are how long its slowest response took, beside a run
 //! without attack, and what the server did to the attackers by its own counts.
 //!
-//! In scope: what an attacker can do with few means, by being slow. Out of scope: floods, which are won by the side with
+//! In scope: what an attacker can do with few setup, by being slow. Out of scope: floods, which are won by the side with
 //! more machines; malformed requests, which the server's own tests have.
 
 // In reading order: who is attacked,
@@ -56,8 +56,8 @@ pub struct Shield {
     only: Vec<String>,
 }
 
-/// Means of an attack.
-pub struct Means {
+/// Setup of an attack.
+pub struct Setup {
     /// Connections at a time.
     pub connections: u32,
     /// How long.
@@ -154,7 +154,7 @@ impl Shield {
         victim: &mut Victim,
         site: &mut Site,
     ) -> Result<Outcome> {
-        let means = Means {
+        let setup = Setup {
             connections: self.connections,
             seconds: self.seconds(),
             client: programs::path("bare_client")?,
@@ -164,8 +164,8 @@ impl Shield {
         let before = victim.counts()?;
         let honest = Honest::start(victim.at, site.path())?;
         let report = match attack {
-            None => attacks::calm(&means),
-            Some(attack) => (attack.carry_out)(&means, victim),
+            None => attacks::calm(&setup),
+            Some(attack) => (attack.carry_out)(&setup, victim),
         };
         let seen = honest.stop();
         let report = report.with_context(|| format!("{name} could not be carried out"))?;

@@ -10,7 +10,7 @@
 // In reading order: what is tried,
 pub mod case;
 // with what,
-pub mod means;
+pub mod setup;
 // against whom,
 mod server;
 // what was to happen,
@@ -23,7 +23,7 @@ mod sending;
 // looked at how else;
 pub mod capture;
 // how low it may be,
-mod floor;
+mod baseline;
 // one run,
 mod trial;
 // how far off it may be,
@@ -43,11 +43,11 @@ use crate::catalogue::{TOOLS, Tool, read, write};
 use crate::machine::Machine;
 use crate::programs::root;
 use anyhow::{Context, Result, ensure};
+use baseline::Baseline;
 use case::{CASES, Case, Nature};
-use floor::Floor;
-use means::{Means, SEED};
 use outcome::Outcome;
 use page::Setting;
+use setup::{SEED, Setup};
 use std::fs;
 use std::path::PathBuf;
 use trial::Order;
@@ -56,7 +56,7 @@ use trial::Order;
 const ROUNDS: u32 = 3;
 /// The longest run of another tool: enough for all stalls, and for p99.9 wherever the rate is not the lowest.
 const SECONDS_OF_PEERS: u32 = 3;
-/// Pairs of runs for the floor, of each way of waiting.
+/// Pairs of runs for the baseline, of each way of waiting.
 const PAIRS: u32 = 15;
 /// A look: seconds of each run, and one of each.
 const SECONDS_QUICK: u32 = 1;
@@ -116,40 +116,40 @@ impl Truth {
         if self.mutants {
             return mutants::run();
         }
-        let means = match &self.program {
-            Some(program) => Means::new(program.clone())?,
-            None => Means::built()?,
+        let setup = match &self.program {
+            Some(program) => Setup::new(program.clone())?,
+            None => Setup::built()?,
         };
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
-        println!("priority   {}", means.priority_text());
+        println!("priority   {}", setup.priority_text());
         if self.floor {
-            let floor = self.measure_floor(&means)?;
+            let baseline = self.measure_baseline(&setup)?;
             if self.is_whole() {
-                publish_floor(&floor)?;
+                publish_baseline(&baseline)?;
             }
-            return floor.verdict();
+            return baseline.verdict();
         }
         println!("{}", table::head());
         let mut outcomes = Vec::new();
         for case in CASES.iter().filter(|case| self.wants(case)) {
-            let outcome = self.outcome(&means, case)?;
+            let outcome = self.outcome(&setup, case)?;
             println!("{}", table::text(&outcome));
             outcomes.push(outcome);
         }
         if !self.is_whole() {
             return verdict(&outcomes);
         }
-        let floor = self.measure_floor(&means)?;
-        publish(&self.setting(&means, &machine, &floor), &outcomes)?;
+        let baseline = self.measure_baseline(&setup)?;
+        publish(&self.setting(&setup, &machine, &baseline), &outcomes)?;
         verdict(&outcomes)?;
-        floor.verdict()
+        baseline.verdict()
     }
 
-    fn measure_floor(&self, means: &Means) -> Result<Floor> {
-        let floor = floor::measure(means, if self.quick { 1 } else { PAIRS })?;
-        println!("{}", floor.section());
-        Ok(floor)
+    fn measure_baseline(&self, setup: &Setup) -> Result<Baseline> {
+        let baseline = baseline::measure(setup, if self.quick { 1 } else { PAIRS })?;
+        println!("{}", baseline.section());
+        Ok(baseline)
     }
 
     /// Whether this is what is published, and nothing less.
@@ -159,15 +159,15 @@ impl Truth {
         !is_other && !is_less
     }
 
-    fn setting(&self, means: &Means, machine: &Machine, floor: &Floor) -> Setting {
+    fn setting(&self, setup: &Setup, machine: &Machine, baseline: &Baseline) -> Setting {
         let version = |peer: &Tool| format!("{} ({}; {})", peer.name, peer.version(), peer.way);
         Setting {
             machine: machine.sentence(),
             commit: machine.commit().to_owned(),
-            priority: means.priority_text(),
+            priority: setup.priority_text(),
             versions: self.peers().map(version).collect(),
             rounds: self.rounds(),
-            floor: floor.section(),
+            baseline: baseline.section(),
         }
     }
 
@@ -175,11 +175,11 @@ impl Truth {
         self.only.is_empty() || self.only.iter().any(|name| name == case.name)
     }
 
-    fn outcome(&self, means: &Means, case: &'static Case) -> Result<Outcome> {
+    fn outcome(&self, setup: &Setup, case: &'static Case) -> Result<Outcome> {
         let mut trials = Vec::new();
         for round in 0..self.rounds() {
             let mut order = Order {
-                means,
+                setup,
                 seconds: self.seconds(case),
                 round,
                 seed: SEED + u64::from(round),
@@ -240,10 +240,13 @@ fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
     write(&folder.join("samples.tsv"), &raw::samples(outcomes))
 }
 
-/// Writes the floor's section of the page anew, where there is a page.
-fn publish_floor(floor: &Floor) -> Result<()> {
+/// Writes the baseline's section of the page anew, where there is a page.
+fn publish_baseline(baseline: &Baseline) -> Result<()> {
     match fs::read_to_string(published()) {
-        Ok(text) => write(&published(), &page::with_section(&text, &floor.section())),
+        Ok(text) => write(
+            &published(),
+            &page::with_section(&text, &baseline.section()),
+        ),
         Err(_) => Ok(()),
     }
 }

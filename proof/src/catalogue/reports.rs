@@ -10,7 +10,7 @@ use std::process::Command;
 use units::Nanos;
 
 /// What a tool has left behind.
-pub struct Said<'a> {
+pub struct ToolOutput<'a> {
     /// On standard output and standard error.
     pub text: &'a str,
     /// The folder where it may write.
@@ -39,17 +39,17 @@ pub const FIGURES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 pub type Percentiles = [Option<Nanos>; 5];
 
 /// Reads a report; none where there is nothing to be read.
-type Reader<T> = fn(&Said<'_>) -> Option<T>;
+type Reader<T> = fn(&ToolOutput<'_>) -> Option<T>;
 
 /// Returns the reader of the counts of a program; none where it has none.
 pub fn counts(program: &str) -> Option<Reader<Claim>> {
     Some(match program {
-        "bare_client" => |said| bare_client(said.text),
-        "weigh" => |said| weigh(&said.folder.join("weigh.json")),
-        "ab" => |said| ab(said.text),
-        "wrk" => |said| wrk_counts(said.text),
-        "httperf" => |said| httperf(said.text),
-        "h2load" => |said| h2load_counts(said.text),
+        "bare_client" => |output| bare_client(output.text),
+        "weigh" => |output| weigh(&output.folder.join("weigh.json")),
+        "ab" => |output| ab(output.text),
+        "wrk" => |output| wrk_counts(output.text),
+        "httperf" => |output| httperf(output.text),
+        "h2load" => |output| h2load_counts(output.text),
         _ => return None,
     })
 }
@@ -57,23 +57,23 @@ pub fn counts(program: &str) -> Option<Reader<Claim>> {
 /// Returns the reader of the percentiles of a program; none where it has none.
 pub fn latency(program: &str) -> Option<Reader<Percentiles>> {
     Some(match program {
-        "oha" => |said| oha(said.text),
-        "wrk" => |said| wrk(said.text),
-        "h2load" => |said| h2load(&read(said, "h2load.log")?),
-        "hey" => |said| hey(said.text),
-        "vegeta" => |said| vegeta(&encoded(said)?),
-        "k6" => |said| k6(&read(said, "k6.json")?),
+        "oha" => |output| oha(output.text),
+        "wrk" => |output| wrk(output.text),
+        "h2load" => |output| h2load(&read(output, "h2load.log")?),
+        "hey" => |output| hey(output.text),
+        "vegeta" => |output| vegeta(&encoded(output)?),
+        "k6" => |output| k6(&read(output, "k6.json")?),
         _ => return None,
     })
 }
 
-fn read(said: &Said<'_>, name: &str) -> Option<String> {
-    std::fs::read_to_string(said.folder.join(name)).ok()
+fn read(output: &ToolOutput<'_>, name: &str) -> Option<String> {
+    std::fs::read_to_string(output.folder.join(name)).ok()
 }
 
 /// vegeta's results as it prints them itself: a line for each request.
-fn encoded(said: &Said<'_>) -> Option<String> {
-    let results = said.folder.join("vegeta.results");
+fn encoded(output: &ToolOutput<'_>) -> Option<String> {
+    let results = output.folder.join("vegeta.results");
     let vegeta = programs::find("vegeta")?;
     let mut encode = Command::new(vegeta);
     let output = encode.args(["encode", "-to", "csv"]).arg(results).output();

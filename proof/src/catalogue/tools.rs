@@ -3,7 +3,7 @@
 use super::{Values, reports, rows, text, write};
 use crate::programs;
 use anyhow::{Context, Result};
-use reports::{Claim, Percentiles, Said};
+use reports::{Claim, Percentiles, ToolOutput};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -117,8 +117,8 @@ impl Tool {
     }
 
     /// What it claims to have done; none where it says nothing of it.
-    pub fn claim(&self, said: &Said<'_>) -> Option<Claim> {
-        reports::counts(self.program())?(said)
+    pub fn claim(&self, output: &ToolOutput<'_>) -> Option<Claim> {
+        reports::counts(self.program())?(output)
     }
 
     /// Whether its report has percentiles of latency, and it is not ours.
@@ -127,8 +127,8 @@ impl Tool {
     }
 
     /// What it says of latency; none where it says nothing of it.
-    pub fn percentiles(&self, said: &Said<'_>) -> Option<Percentiles> {
-        reports::latency(self.program())?(said)
+    pub fn percentiles(&self, output: &ToolOutput<'_>) -> Option<Percentiles> {
+        reports::latency(self.program())?(output)
     }
 }
 
@@ -163,10 +163,10 @@ mod tests {
     #[test]
     fn a_tool_that_left_nothing_has_said_nothing() {
         let folder = Path::new("/nowhere");
-        let said = Said { text: "", folder };
+        let output = ToolOutput { text: "", folder };
         for tool in TOOLS.iter() {
-            assert_eq!(tool.claim(&said), None, "{}", tool.name);
-            assert_eq!(tool.percentiles(&said), None, "{}", tool.name);
+            assert_eq!(tool.claim(&output), None, "{}", tool.name);
+            assert_eq!(tool.percentiles(&output), None, "{}", tool.name);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::calls::{Calls, read};
 use super::point::{Side, Subject};
 use super::series::Trial;
 use super::{Bench, Chosen, CostChore, Load};
-use crate::catalogue::reports::Said;
+use crate::catalogue::reports::ToolOutput;
 use crate::catalogue::{self, TOOLS, Tool, Values, tool};
 use crate::programs;
 use crate::serving::{Bare, pinned};
@@ -187,11 +187,11 @@ fn run_under(under: &[String], bench: &Bench, tool: &'static Tool, load: &Load) 
     let ended = pinned(&[], bench.cpus.client, under.iter().chain(&command))?;
     let all = || format!("{}{}", ended.text, ended.complaint);
     ensure!(ended.cost.status == 0, "it failed:\n{}", all());
-    let said = Said {
+    let output = ToolOutput {
         text: &ended.text,
         folder: &folder,
     };
-    let done = load.done(tool, &said);
+    let done = load.done(tool, &output);
     let done = done.with_context(|| format!("something failed:\n{}", all()))?;
     let wanted = load.exchanges;
     ensure!(
@@ -234,8 +234,8 @@ impl Load {
     }
 
     /// Returns how many requests `tool` says it made; none if any failed, or was not made as it should be.
-    fn done(&self, tool: &Tool, said: &Said<'_>) -> Option<u64> {
-        let claim = tool.claim(said)?;
+    fn done(&self, tool: &Tool, output: &ToolOutput<'_>) -> Option<u64> {
+        let claim = tool.claim(output)?;
         let kept = self.close || claim.kept.is_none_or(|kept| kept == claim.ok);
         (claim.failed == 0 && kept).then_some(claim.ok)
     }
@@ -286,8 +286,8 @@ mod tests {
         ];
         let folder = Path::new("/nowhere");
         for (name, text, wanted) in cases {
-            let said = Said { text, folder };
-            assert_eq!(LOAD.done(tool(name), &said), wanted, "{name}: {text}");
+            let output = ToolOutput { text, folder };
+            assert_eq!(LOAD.done(tool(name), &output), wanted, "{name}: {text}");
         }
     }
 

@@ -322,8 +322,8 @@ mod tests {
 
     #[test]
     fn the_clients_time_is_read_and_its_silence_is_none() {
-        let said = "300 exchanges, 1 us user, 2 us system, 1500 us wall\n\n{\"wall_us\": 9}\n";
-        assert_eq!(wall_us(said), Some(1500.0));
+        let output = "300 exchanges, 1 us user, 2 us system, 1500 us wall\n\n{\"wall_us\": 9}\n";
+        assert_eq!(wall_us(output), Some(1500.0));
         assert_eq!(wall_us("\n{\"wall_us\": 9, \"status\": 256}\n"), None);
     }
 

@@ -3,7 +3,7 @@
 use super::judge::{End, Truth, shown, wrongs};
 use super::rows::{CONNECTIONS, Row};
 use super::tools::{Ask, Client, NOT_JUDGED};
-use crate::catalogue::reports::{Claim, Said};
+use crate::catalogue::reports::{Claim, ToolOutput};
 use crate::serving::{LOOK, start, until};
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -109,11 +109,14 @@ fn end_of(
     let stood_still = latest.elapsed();
     child.stop(Nanos::ZERO);
     let text = last_of(&words)?;
-    let said = Said {
+    let output = ToolOutput {
         text: &text,
         folder: home,
     };
-    Ok((ended(status, &text, client.tool.claim(&said)), stood_still))
+    Ok((
+        ended(status, &text, client.tool.claim(&output)),
+        stood_still,
+    ))
 }
 
 fn ended(status: Option<ExitStatus>, text: &str, claim: Option<Claim>) -> End {

@@ -1,6 +1,6 @@
 //! The attacks, one row each.
 
-use super::Means;
+use super::Setup;
 use super::slowhttptest::{self, Report};
 use super::victim::Victim;
 use crate::serving::Bare;
@@ -22,7 +22,7 @@ pub struct Attack {
     /// Its name.
     pub name: &'static str,
     /// Carries it out, to its end.
-    pub carry_out: fn(&Means, &Victim) -> Result<Report>,
+    pub carry_out: fn(&Setup, &Victim) -> Result<Report>,
     /// Whether it is slowhttptest's.
     pub needs_slowhttptest: bool,
 }
@@ -31,15 +31,15 @@ pub struct Attack {
 /// that the connection is never quite still.
 #[rustfmt::skip]
 pub const ATTACKS: &[Attack] = &[
-    slow("headers", |means, victim| slowhttptest::run(means, victim.at, "/file.html", "-H -x 24")),
-    slow("bodies", |means, victim| slowhttptest::run(means, victim.at, "/file.html", "-B -s 8192 -x 10")),
-    slow("ranges", |means, victim| slowhttptest::run(means, victim.at, "/large.bin", "-R -a 10 -b 3000")),
-    slow("reads", |means, victim| slowhttptest::run(means, victim.at, "/large.bin", "-X -w 512 -y 1024 -n 1 -z 5 -k 3")),
+    slow("headers", |setup, victim| slowhttptest::run(setup, victim.at, "/file.html", "-H -x 24")),
+    slow("bodies", |setup, victim| slowhttptest::run(setup, victim.at, "/file.html", "-B -s 8192 -x 10")),
+    slow("ranges", |setup, victim| slowhttptest::run(setup, victim.at, "/large.bin", "-R -a 10 -b 3000")),
+    slow("reads", |setup, victim| slowhttptest::run(setup, victim.at, "/large.bin", "-X -w 512 -y 1024 -n 1 -z 5 -k 3")),
     Attack { name: "idle", carry_out: idle, needs_slowhttptest: false },
     Attack { name: "killed", carry_out: killed, needs_slowhttptest: false },
 ];
 
-const fn slow(name: &'static str, carry_out: fn(&Means, &Victim) -> Result<Report>) -> Attack {
+const fn slow(name: &'static str, carry_out: fn(&Setup, &Victim) -> Result<Report>) -> Attack {
     Attack {
         name,
         carry_out,
@@ -56,55 +56,55 @@ pub fn names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// None.
-pub fn calm(means: &Means) -> Result<Report> {
+pub fn calm(setup: &Setup) -> Result<Report> {
     // This is the time that the honest client is given, and there is nothing to wait for.
-    thread::sleep(Duration::from_secs(means.seconds.into()));
+    thread::sleep(Duration::from_secs(setup.seconds.into()));
     Ok(Report {
-        said: "no attack".to_owned(),
+        ending: "no attack".to_owned(),
         ..Report::default()
     })
 }
 
 /// Ten thousand connections, each of which has had a response and sends no more requests.
-fn idle(means: &Means, victim: &Victim) -> Result<Report> {
-    let held = Bare::holding(&mut client(means, victim, "/file.html", IDLE)?, "idle")?;
+fn idle(setup: &Setup, victim: &Victim) -> Result<Report> {
+    let held = Bare::holding(&mut client(setup, victim, "/file.html", IDLE)?, "idle")?;
     // They stay as long as other attacks do.
-    thread::sleep(Duration::from_secs(means.seconds.into()));
+    thread::sleep(Duration::from_secs(setup.seconds.into()));
     held.let_go()?;
     Ok(Report {
         attackers: u64::from(IDLE),
-        said: "all were let go".to_owned(),
+        ending: "all were let go".to_owned(),
         ..Report::default()
     })
 }
 
 /// Clients that are killed when each of their connections is in the middle of a large response.
-fn killed(means: &Means, victim: &Victim) -> Result<Report> {
+fn killed(setup: &Setup, victim: &Victim) -> Result<Report> {
     let begun = Instant::now();
     let mut clients = 0;
-    while begun.elapsed() < Duration::from_secs(means.seconds.into()) {
+    while begun.elapsed() < Duration::from_secs(setup.seconds.into()) {
         drop(Bare::holding(
-            &mut client(means, victim, "/huge.bin", KILLED)?,
+            &mut client(setup, victim, "/huge.bin", KILLED)?,
             "body",
         )?);
         clients += 1;
     }
     Ok(Report {
         attackers: clients * u64::from(KILLED),
-        said: format!("{clients} clients with {KILLED} connections each were killed"),
+        ending: format!("{clients} clients with {KILLED} connections each were killed"),
         ..Report::default()
     })
 }
 
 /// A bare client with one request on each of its connections.
-fn client(means: &Means, victim: &Victim, path: &str, connections: u32) -> Result<Command> {
+fn client(setup: &Setup, victim: &Victim, path: &str, connections: u32) -> Result<Command> {
     let response = response::look(victim.at, path, false);
     let bytes = response.context("the server does not respond")?.bytes;
     let line = format!(
         "{} --path {path} -c {connections} -n {connections} --size {bytes}",
         victim.at
     );
-    let mut command = Command::new(&means.client);
+    let mut command = Command::new(&setup.client);
     command.args(line.split(' '));
     Ok(command)
 }

@@ -3,7 +3,7 @@
 //! It writes a table by the second, from which the attackers' fate is taken; of its standard output, which is made for a
 //! terminal, only the reason for its end is read.
 
-use super::Means;
+use super::Setup;
 use crate::programs;
 use crate::serving::{LOOK, start, until};
 use anyhow::{Context, Result, ensure};
@@ -33,7 +33,7 @@ pub struct Report {
     /// Seconds in which their own probe got no response.
     pub unavailable: u64,
     /// How it ended.
-    pub said: String,
+    pub ending: String,
 }
 
 /// Checks that slowhttptest is installed.
@@ -52,33 +52,33 @@ pub fn ensure_installed() -> Result<()> {
 ///
 /// # Errors
 /// It could not be started, did not end, or did not attack.
-pub fn run(means: &Means, at: SocketAddr, path: &str, mode: &str) -> Result<Report> {
-    let words = means.folder.join("words");
-    let folder = means.folder.display().to_string();
+pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Report> {
+    let words = setup.folder.join("words");
+    let folder = setup.folder.display().to_string();
     let command = [
         "env".to_owned(),
         "-C".to_owned(),
         folder,
         PROGRAM.to_owned(),
     ];
-    let command = command.into_iter().chain(arguments(means, at, path, mode));
+    let command = command.into_iter().chain(arguments(setup, at, path, mode));
     let mut child = start(command, &words)?;
-    let limit = Duration::from_secs(means.seconds.into()) + LATE;
+    let limit = Duration::from_secs(setup.seconds.into()) + LATE;
     let ended = until(limit, LOOK, || Ok(child.exited()))?;
     ended.with_context(|| format!("{PROGRAM} did not end"))?;
     let text = String::from_utf8_lossy(&fs::read(&words)?).into_owned();
-    let table = fs::read_to_string(means.folder.join("slow.csv"));
+    let table = fs::read_to_string(setup.folder.join("slow.csv"));
     let table = table.with_context(|| format!("{PROGRAM} wrote no table:\n{text}"))?;
-    let report = report(means.connections.into(), &table, &text);
+    let report = report(setup.connections.into(), &table, &text);
     report.with_context(|| format!("{PROGRAM} did not attack:\n{}", plain(&text)))
 }
 
-fn arguments(means: &Means, at: SocketAddr, path: &str, mode: &str) -> Vec<String> {
-    let Means {
+fn arguments(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Vec<String> {
+    let Setup {
         connections,
         seconds,
         ..
-    } = means;
+    } = setup;
     let interval = (seconds / 10).max(1);
     let rate = connections.div_ceil(RAMP);
     let line = format!(
@@ -91,7 +91,7 @@ fn arguments(means: &Means, at: SocketAddr, path: &str, mode: &str) -> Vec<Strin
 fn report(attackers: u64, table: &str, text: &str) -> Option<Report> {
     let text = plain(text);
     let mut lines = text.lines().map(str::trim);
-    let said = lines
+    let ending = lines
         .find_map(|line| line.strip_prefix("Exit status:"))?
         .trim();
     // Seconds, Closed, Pending, Connected, Service Available; the last is 0 for no and else anything.
@@ -101,12 +101,12 @@ fn report(attackers: u64, table: &str, text: &str) -> Option<Report> {
     };
     let rows: Vec<[u64; 5]> = table.lines().skip(1).filter_map(row).collect();
     let [_, closed, pending, connected, _] = *rows.last()?;
-    ENDS.contains(&said).then(|| Report {
+    ENDS.contains(&ending).then(|| Report {
         attackers,
         closed: Some(closed),
         left: Some(connected + pending),
         unavailable: rows.iter().filter(|row| row[4] == 0).count() as u64,
-        said: said.to_owned(),
+        ending: ending.to_owned(),
     })
 }
 
@@ -138,7 +138,7 @@ mod tests {
             closed: Some(19),
             left: Some(1),
             unavailable: 1,
-            said: "Hit test time limit".to_owned(),
+            ending: "Hit test time limit".to_owned(),
         };
         assert_eq!(report(20, TABLE, TEXT), Some(wanted));
     }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_attack_gets_its_size_and_length() {
-        let means = Means {
+        let setup = Setup {
             connections: 1000,
             seconds: 40,
             client: "/c".into(),
@@ -161,7 +161,7 @@ mod tests {
         };
         let at = "127.0.0.1:80".parse().unwrap();
         assert_eq!(
-            arguments(&means, at, "/a", "-H -x 24").join(" "),
+            arguments(&setup, at, "/a", "-H -x 24").join(" "),
             "-H -x 24 -c 1000 -r 250 -i 4 -l 40 -p 3 -u http://127.0.0.1:80/a -g -o slow"
         );
     }

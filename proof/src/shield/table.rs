@@ -44,7 +44,7 @@ pub fn rest(outcomes: &[Outcome], goal: Nanos) -> String {
         lines.push(format!("counts   {name}: {counts}"));
         lines.push(format!(
             "end      {name}: {}, {} s without a response to their own probe",
-            report.said, report.unavailable
+            report.ending, report.unavailable
         ));
         let wrongs = outcome.seen.failures.iter().chain(&outcome.wrong);
         lines.extend(wrongs.map(|wrong| format!("WRONG    {name}: {wrong}")));
@@ -87,7 +87,7 @@ mod tests {
                 closed: Some(990),
                 left: Some(10),
                 unavailable: 0,
-                said: "Hit test time limit".to_owned(),
+                ending: "Hit test time limit".to_owned(),
             },
             counts: [("cut".to_owned(), 990)].into(),
             pss_kb: Some(2000),

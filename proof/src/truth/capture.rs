@@ -97,16 +97,16 @@ impl Capture {
     }
 
     fn wait_for_start(&mut self) -> Result<()> {
-        let mut said = String::new();
+        let mut before = String::new();
         loop {
             let mut line = String::new();
             if self.words.read_line(&mut line)? == 0 {
-                bail!("tcpdump ended: {}", said.trim());
+                bail!("tcpdump ended: {}", before.trim());
             }
             if line.contains("listening on") {
                 return Ok(());
             }
-            said.push_str(&line);
+            before.push_str(&line);
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Cell {
     /// What happened; none where the samples do not carry it.
     pub truth: Option<Nanos>,
     /// What the tool said; none where it does not say.
-    pub said: Option<Nanos>,
+    pub reported: Option<Nanos>,
     /// Whether it said that it is at least that.
     pub is_least: bool,
 }
@@ -43,7 +43,7 @@ impl Cell {
     /// What was said less what is true, in nanoseconds; none where one of them is missing.
     pub fn error(&self) -> Option<i64> {
         let signed = |span: Nanos| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
-        Some(signed(self.said?) - signed(self.truth?))
+        Some(signed(self.reported?) - signed(self.truth?))
     }
 
     /// Its error's size; nothing said of what there is counts as the worst.
@@ -58,7 +58,7 @@ impl Cell {
 
     /// Whether it is a lower bound that holds, and not by saying less than what was waited for.
     fn is_true_bound(&self) -> bool {
-        self.is_least && self.said >= Some(TIMEOUT) && self.said <= self.truth
+        self.is_least && self.reported >= Some(TIMEOUT) && self.reported <= self.truth
     }
 
     /// Judges it as the figure of that place in [`FIGURES`].
@@ -82,10 +82,10 @@ pub fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
 }
 
 /// The cells of one run, in the order of [`FIGURES`]; `least` says which of them are lower bounds.
-pub fn cells(truth: &Percentiles, said: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
+pub fn cells(truth: &Percentiles, reported: &Percentiles, least: [bool; 5]) -> [Cell; 5] {
     [0, 1, 2, 3, 4].map(|figure| Cell {
         truth: truth[figure],
-        said: said[figure],
+        reported: reported[figure],
         is_least: least[figure],
     })
 }
@@ -97,7 +97,7 @@ pub fn order(cells: &[Cell; 5]) -> [u64; 2] {
 
 /// Whether a peer's cell is nearer to its truth than weigh's is to its own, by more than clocks can tell.
 pub fn is_nearer(peer: &Cell, weigh: &Cell) -> bool {
-    let known = peer.truth.is_some() && peer.said.is_some() && weigh.truth.is_some();
+    let known = peer.truth.is_some() && peer.reported.is_some() && weigh.truth.is_some();
     known && peer.size() < weigh.size()
 }
 
@@ -105,10 +105,10 @@ pub fn is_nearer(peer: &Cell, weigh: &Cell) -> bool {
 mod tests {
     use super::*;
 
-    fn cell(truth: u64, said: u64) -> Cell {
+    fn cell(truth: u64, reported: u64) -> Cell {
         Cell {
             truth: Some(Nanos::from_micros(truth)),
-            said: Some(Nanos::from_micros(said)),
+            reported: Some(Nanos::from_micros(reported)),
             is_least: false,
         }
     }
@@ -128,16 +128,16 @@ mod tests {
             (3, 10_000, 9_699, Verdict::Outside),
             (4, 10_000, 90_000, Verdict::Shown),
         ];
-        for (figure, truth, said, verdict) in cases {
-            let judged = cell(truth, said).verdict(figure);
-            assert_eq!(judged, verdict, "{} {truth} {said}", FIGURES[figure]);
+        for (figure, truth, reported, verdict) in cases {
+            let judged = cell(truth, reported).verdict(figure);
+            assert_eq!(judged, verdict, "{} {truth} {reported}", FIGURES[figure]);
         }
     }
 
     #[test]
     fn saying_nothing_of_what_there_is_is_outside_and_of_what_there_is_not_is_right() {
         let silent = Cell {
-            said: None,
+            reported: None,
             ..cell(100, 0)
         };
         assert_eq!(silent.verdict(0), Verdict::Outside);
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn a_lower_bound_is_right_where_it_holds_and_not_below_what_was_waited_for() {
-        let least = |truth, said| Cell {
+        let least = |truth, reported| Cell {
             is_least: true,
-            ..cell(truth, said)
+            ..cell(truth, reported)
         };
         assert_eq!(least(400_000, 103_000).verdict(2), Verdict::Inside);
         assert_eq!(least(400_000, 99_000).verdict(2), Verdict::Outside);
@@ -165,7 +165,7 @@ mod tests {
     fn runs_are_ordered_by_their_error_at_p99_and_what_is_not_said_is_the_worst() {
         let run = |p50: Cell, p99: Cell| order(&[p50, cell(1, 1), p99, cell(1, 1), cell(1, 1)]);
         let silent = Cell {
-            said: None,
+            reported: None,
             ..cell(100, 0)
         };
         let runs = [
@@ -182,7 +182,7 @@ mod tests {
         assert!(is_nearer(&cell(100, 101), &cell(200, 202)));
         assert!(!is_nearer(&cell(100, 102), &cell(200, 202)));
         let silent = Cell {
-            said: None,
+            reported: None,
             ..cell(100, 0)
         };
         assert!(!is_nearer(&silent, &cell(200, 900)));

@@ -6,8 +6,8 @@
 //! bounds would otherwise prove every mutant dead.
 
 use super::case::{CASES, Case};
-use super::means::{Means, SEED};
 use super::outcome::Outcome;
+use super::setup::{SEED, Setup};
 use super::trial::{AWAKE, Order};
 use crate::catalogue::{rows, text};
 use crate::programs::{self, root};
@@ -56,7 +56,7 @@ static MUTANTS: LazyLock<Vec<Mutant>> =
 /// # Errors
 /// One lives, a sound weigh shows a mutation's sign, or something does not build.
 pub fn run() -> Result<()> {
-    let sound = Means::built()?;
+    let sound = Setup::built()?;
     let bench = Bench::new()?;
     let mut alive = Vec::new();
     for mutant in &*MUTANTS {
@@ -113,12 +113,12 @@ fn shows(complaints: &[String], mutant: &Mutant) -> bool {
 }
 
 /// What the case complains of.
-fn complaints(means: &Means, mutant: &Mutant) -> Result<Vec<String>> {
+fn complaints(setup: &Setup, mutant: &Mutant) -> Result<Vec<String>> {
     let case = mutant.case();
     let trials: Result<Vec<_>> = (0..ROUNDS)
         .map(|round| {
             let order = Order {
-                means,
+                setup,
                 seconds: SECONDS,
                 round,
                 seed: SEED + u64::from(round),

@@ -98,7 +98,7 @@ impl Outcome {
 
 /// What a run said, beside `truth`.
 fn cells_of(trial: &Trial, truth: &Samples) -> [Cell; 5] {
-    cells(&truth.percentiles(), &trial.said, trial.at_least)
+    cells(&truth.percentiles(), &trial.reported, trial.at_least)
 }
 
 impl Trial {
@@ -129,8 +129,8 @@ impl Outcome {
         let case = &super::case::CASES[case];
         let trial = |tool: &'static str, round: u32, off_us: u64| {
             let truth: Samples = (1..=20_000).map(Nanos::from_micros).collect();
-            let said = truth.percentiles();
-            let said = said.map(|span| span.map(|span| span + Nanos::from_micros(off_us)));
+            let reported = truth.percentiles();
+            let reported = reported.map(|span| span.map(|span| span + Nanos::from_micros(off_us)));
             Trial {
                 case,
                 tool,
@@ -138,7 +138,7 @@ impl Outcome {
                 typed: ["weigh serve --truth".to_owned(), format!("{tool} run")],
                 packets: case.packets.then(|| truth.clone()),
                 truth,
-                said,
+                reported,
                 at_least: [false; 5],
                 sending: None,
                 queue: None,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(far[0], "p50 is outside its bound");
         assert_eq!(far.len(), 4);
         let mut once = Outcome::example(0, 0);
-        once.trials[0].said[0] = Some(Nanos::from_millis(900));
+        once.trials[0].reported[0] = Some(Nanos::from_millis(900));
         assert_eq!(once.wrongs(), Vec::<String>::new());
     }
 
@@ -182,12 +182,12 @@ mod tests {
         let scaled = |by: u64| (1..=20_000).map(|each| micros(each * by)).collect();
         for (trial, by) in outcome.trials.iter_mut().step_by(2).zip([1, 100, 10]) {
             trial.truth = scaled(by);
-            let said = trial.truth.percentiles();
-            trial.said = said.map(|span| span.map(|span| span + micros(by)));
+            let reported = trial.truth.percentiles();
+            trial.reported = reported.map(|span| span.map(|span| span + micros(by)));
         }
         // Another run is the middle one at p50 and at the maximum.
-        outcome.trials[0].said[0] = Some(micros(10_050));
-        outcome.trials[0].said[4] = Some(micros(20_050));
+        outcome.trials[0].reported[0] = Some(micros(10_050));
+        outcome.trials[0].reported[4] = Some(micros(20_050));
         let truth = outcome
             .row("weigh")
             .map(|cell| cell.unwrap().truth.unwrap());

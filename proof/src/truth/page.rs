@@ -28,8 +28,8 @@ pub struct Setting {
     pub versions: Vec<String>,
     /// Runs of each.
     pub rounds: u32,
-    /// The section of the floor.
-    pub floor: String,
+    /// The section of the baseline.
+    pub baseline: String,
 }
 
 /// The whole page.
@@ -41,7 +41,7 @@ pub fn text(setting: &Setting, outcomes: &[Outcome]) -> String {
         nearer(outcomes),
         sending(outcomes),
         queues(outcomes),
-        setting.floor.clone(),
+        setting.baseline.clone(),
         cases(),
         commands(outcomes),
     ];
@@ -124,8 +124,8 @@ fn cells(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcom
     let cell = |figure: usize| match (row[figure], ours) {
         // What the page said: a case in which it did not has that among its wrongs.
         (None, _) if outcome.case.nature == Nature::Overload => {
-            let said = outcome.wrongs().is_empty();
-            if said { "OVERLOAD" } else { OUTSIDE }.to_owned()
+            let reported = outcome.wrongs().is_empty();
+            if reported { "OVERLOAD" } else { OUTSIDE }.to_owned()
         }
         (None, _) => "–".to_owned(),
         (Some(cell), None) => judged(&cell, figure),
@@ -151,10 +151,10 @@ fn judged(cell: &Cell, figure: usize) -> String {
 }
 
 fn shown(cell: &Cell) -> String {
-    match (cell.truth, cell.said, cell.error()) {
+    match (cell.truth, cell.reported, cell.error()) {
         (None, _, _) => "too few samples".to_owned(),
-        (Some(truth), Some(said), _) if cell.is_least => {
-            format!("{} (said: at least {})", micros(truth), micros(said))
+        (Some(truth), Some(reported), _) if cell.is_least => {
+            format!("{} (said: at least {})", micros(truth), micros(reported))
         }
         (Some(truth), _, Some(error)) => format!("{} ({})", micros(truth), signed(error)),
         (Some(truth), _, None) => format!("{} (not said)", micros(truth)),
@@ -367,7 +367,7 @@ mod tests {
             priority: "none".to_owned(),
             versions: vec!["peer 1.0".to_owned()],
             rounds: 3,
-            floor: "## The floor\n\nLow.\n".to_owned(),
+            baseline: "## The floor\n\nLow.\n".to_owned(),
         }
     }
 
@@ -413,8 +413,8 @@ mod tests {
         assert!(!text.contains(&format!("µs) {NEARER} |")) && text.contains("\nNowhere.\n"));
         let mut near = Outcome::example(0, 10);
         for trial in near.trials.iter_mut().filter(|trial| trial.tool == "peer") {
-            trial.said = trial.truth.percentiles();
-            trial.said[0] = trial.said[0].map(|span| span + US);
+            trial.reported = trial.truth.percentiles();
+            trial.reported[0] = trial.reported[0].map(|span| span + US);
         }
         let text = super::text(&setting(), &[near]);
         assert!(
@@ -434,7 +434,7 @@ mod tests {
     fn a_lower_bound_is_shown_as_one() {
         let cell = Cell {
             truth: Some(US * 400_000),
-            said: Some(US * 103_000),
+            reported: Some(US * 103_000),
             is_least: true,
         };
         assert_eq!(shown(&cell), "400000 (said: at least 103000)");

@@ -68,7 +68,7 @@ fn run(trial: &Trial) -> String {
     let figures = [
         trial.truth.percentiles(),
         packets.unwrap_or_default(),
-        trial.said,
+        trial.reported,
     ];
     fields.extend(figures.into_iter().flatten().map(nanos));
     let least = FIGURES

@@ -1,7 +1,7 @@
 //! The truth server as a process: started with priority, stopped for a while if need be, ended, its log read.
 
 use super::case::Case;
-use super::means::Means;
+use super::setup::Setup;
 use crate::programs::last_words;
 use crate::serving::{listening, start};
 use anyhow::{Context, Result, ensure};
@@ -43,10 +43,10 @@ impl Server {
     ///
     /// # Errors
     /// It could not be started, or does not come to listen.
-    pub fn start(means: &Means, case: &Case, seed: u64) -> Result<Server> {
-        let log = means.folder().join("truth.log");
-        let words = means.folder().join("server.words");
-        let mut command = means.server_command();
+    pub fn start(setup: &Setup, case: &Case, seed: u64) -> Result<Server> {
+        let log = setup.folder().join("truth.log");
+        let words = setup.folder().join("server.words");
+        let mut command = setup.server_command();
         command.extend(arguments(case, seed));
         let typed = typed(&command);
         command.extend(["--truth-log".to_owned(), log.display().to_string()]);
@@ -82,9 +82,9 @@ impl Server {
             self.child.stop(GRACE) == Ending::Asked,
             "the truth server had to be killed"
         );
-        let said = std::fs::read_to_string(&self.words)?;
+        let text = std::fs::read_to_string(&self.words)?;
         ensure!(
-            said.lines().any(|line| line == "log_lost 0"),
+            text.lines().any(|line| line == "log_lost 0"),
             "the truth server has not written all of its log: {}",
             last_words(&self.words)
         );

@@ -25,9 +25,9 @@ pub fn text(outcome: &Outcome) -> String {
         }
     }
     for trial in &outcome.trials {
-        let said = trial.sending.iter().map(|sending| sending.text());
-        let said = said.chain(trial.queue.iter().map(|queue| queue.text()));
-        lines.extend(said.map(|said| format!("    round {}: {said}", trial.round + 1)));
+        let reported = trial.sending.iter().map(|sending| sending.text());
+        let reported = reported.chain(trial.queue.iter().map(|queue| queue.text()));
+        lines.extend(reported.map(|reported| format!("    round {}: {reported}", trial.round + 1)));
         let wrongs = trial.all_wrongs();
         lines.extend(
             wrongs
@@ -64,8 +64,8 @@ fn shown(cell: &Cell) -> String {
     match (cell.truth, cell.error()) {
         (None, _) => "-".to_owned(),
         (Some(truth), _) if cell.is_least => {
-            let said = cell.said.map_or("-".to_owned(), micros);
-            format!("{} (>= {said})", micros(truth))
+            let reported = cell.reported.map_or("-".to_owned(), micros);
+            format!("{} (>= {reported})", micros(truth))
         }
         (Some(truth), None) => format!("{} (not said)", micros(truth)),
         (Some(truth), Some(error)) => format!("{} ({})", micros(truth), signed(error)),
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_cell_outside_its_bound_is_marked_and_one_that_says_nothing_too() {
-        let cell = |said: Option<u64>| {
+        let cell = |reported: Option<u64>| {
             Some(Cell {
                 truth: Some(Nanos::from_micros(100)),
-                said: said.map(Nanos::from_micros),
+                reported: reported.map(Nanos::from_micros),
                 is_least: false,
             })
         };

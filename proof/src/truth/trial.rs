@@ -7,14 +7,14 @@
 use super::capture::{Capture, Seen};
 use super::case::{Ask, Case, Nature, Percentiles, TIMEOUT};
 use super::lindley::Queue;
-use super::means::Means;
 use super::noise::{self, Noise};
 use super::samples::Samples;
 use super::schedule::{Schedule, WARM_UP};
 use super::sending::Sending;
 use super::server::{Log, Server, signal, typed};
+use super::setup::Setup;
 use crate::catalogue::Tool;
-use crate::catalogue::reports::Said;
+use crate::catalogue::reports::ToolOutput;
 use crate::serving::{start, until};
 use anyhow::{Context, Result};
 use record::{Run, Statistic};
@@ -60,7 +60,7 @@ pub struct Trial {
     /// What happened, by packets; none where they were not looked at.
     pub packets: Option<Samples>,
     /// What the tool said.
-    pub said: Percentiles,
+    pub reported: Percentiles,
     /// Of which of it that it is at least so much, in the order of [`super::case::FIGURES`].
     pub at_least: [bool; 5],
     /// How it was sent.
@@ -76,7 +76,7 @@ pub struct Trial {
 /// How a case is carried out: who asks, and in which round.
 pub struct Order<'a> {
     /// With what.
-    pub means: &'a Means,
+    pub setup: &'a Setup,
     /// Length of the run in seconds.
     pub seconds: u32,
     /// The round, from 0.
@@ -91,7 +91,7 @@ pub struct Order<'a> {
 pub const AWAKE: &str = "always";
 
 /// A tool's run as it happened, before it is judged.
-struct Happened {
+struct Measured {
     /// All of the trial that does not depend on who ran it.
     trial: Trial,
     log: Log,
@@ -106,18 +106,18 @@ impl Order<'_> {
     /// # Errors
     /// Something could not be started, or has left no record.
     pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
-        let record = self.means.folder().join("record.json");
+        let record = self.setup.folder().join("record.json");
         let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
-        let happened = self.carry_out(case, "weigh", &|ask| {
-            let mut words = self.means.command(&self.means.weigh);
+        let measured = self.carry_out(case, "weigh", &|ask| {
+            let mut words = self.setup.command(&self.setup.weigh);
             words.extend(weigh_arguments(ask, self.seed, self.spin));
             words.extend(["--output".to_owned(), record.display().to_string()]);
             Ok(words)
         })?;
         let run = record::load(&record).with_context(|| {
-            format!("{}: weigh has left no record: {}", case.name, happened.text)
+            format!("{}: weigh has left no record: {}", case.name, measured.text)
         })?;
-        self.judged(happened, &run)
+        self.judged(measured, &run)
     }
 
     /// Lets another tool run `case`.
@@ -125,29 +125,29 @@ impl Order<'_> {
     /// # Errors
     /// Something could not be started.
     pub fn peer(&self, case: &'static Case, peer: &'static Tool) -> Result<Trial> {
-        let happened = self.carry_out(case, peer.name, &|ask| {
+        let measured = self.carry_out(case, peer.name, &|ask| {
             let command = peer.command(&ask.values(), ask.folder)?;
-            let mut words = self.means.command(command[0].as_ref());
+            let mut words = self.setup.command(command[0].as_ref());
             words.extend_from_slice(&command[1..]);
             Ok(words)
         })?;
-        let said = peer.percentiles(&Said {
-            text: &happened.text,
-            folder: self.means.folder(),
+        let reported = peer.percentiles(&ToolOutput {
+            text: &measured.text,
+            folder: self.setup.folder(),
         });
-        let answered = happened.log.records.iter();
+        let answered = measured.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
-        let silent = said
+        let silent = reported
             .is_none()
             .then(|| "it reported nothing that could be read".to_owned());
         let spans = |seen: &Seen| Nanos::from_nanos((seen.answered - seen.asked).as_nanos() as u64);
-        let packets = happened.packets.as_ref();
+        let packets = measured.packets.as_ref();
         Ok(Trial {
             truth: answered.map(|it| it.departure - it.arrival()).collect(),
             packets: packets.map(|seen| seen.iter().map(spans).collect()),
-            said: said.unwrap_or_default(),
+            reported: reported.unwrap_or_default(),
             wrongs: silent.into_iter().collect(),
-            ..happened.trial
+            ..measured.trial
         })
     }
 
@@ -156,9 +156,9 @@ impl Order<'_> {
         case: &'static Case,
         tool: &'static str,
         command: &dyn Fn(&Ask<'_>) -> Result<Vec<String>>,
-    ) -> Result<Happened> {
-        let folder = self.means.folder();
-        let server = Server::start(self.means, case, self.seed)?;
+    ) -> Result<Measured> {
+        let folder = self.setup.folder();
+        let server = Server::start(self.setup, case, self.seed)?;
         let ask = Ask {
             case,
             at: server.at,
@@ -184,14 +184,14 @@ impl Order<'_> {
             typed: [server.typed.clone(), typed(&words)],
             truth: Samples::default(),
             packets: None,
-            said: Percentiles::default(),
+            reported: Percentiles::default(),
             at_least: [false; 5],
             sending: None,
             queue: None,
             wrongs: Vec::new(),
             noise,
         };
-        Ok(Happened {
+        Ok(Measured {
             trial,
             log: server.stop()?,
             text,
@@ -201,8 +201,8 @@ impl Order<'_> {
     }
 
     /// The trial of a run by weigh.
-    fn judged(&self, happened: Happened, run: &Run) -> Result<Trial> {
-        let case = happened.trial.case;
+    fn judged(&self, measured: Measured, run: &Run) -> Result<Trial> {
+        let case = measured.trial.case;
         let latency = &run
             .summary
             .as_ref()
@@ -211,25 +211,25 @@ impl Order<'_> {
         let round = run.points.first().and_then(|point| point.rounds.first());
         let window = round.context("no round was measured")?.window;
         let schedule = Schedule::of(case, self.seed, window);
-        let answers = Answers::of(&schedule, &happened.log, case.nature);
-        let packets = happened.packets.as_ref();
+        let answers = Answers::of(&schedule, &measured.log, case.nature);
+        let packets = measured.packets.as_ref();
         let mut trial = Trial {
-            packets: packets.map(|seen| by_packets(seen, &schedule, &happened.log)),
+            packets: packets.map(|seen| by_packets(seen, &schedule, &measured.log)),
             at_least: STATISTICS.map(|statistic| latency.is_at_least(statistic)),
-            ..happened.trial
+            ..measured.trial
         };
         if case.nature == Nature::Overload {
-            trial.wrongs.extend(not_overloaded(&happened.text));
+            trial.wrongs.extend(not_overloaded(&measured.text));
         } else {
-            trial.said = said(latency);
+            trial.reported = reported(latency);
             trial.wrongs.extend(answers.wrongs(&schedule));
             let slow = slow_ones(case, self.seed, &schedule);
-            let miscounted = miscounted(run, &schedule, slow, happened.succeeded);
-            let complaint = |wrong| format!("{wrong}: {}", happened.text);
+            let miscounted = miscounted(run, &schedule, slow, measured.succeeded);
+            let complaint = |wrong| format!("{wrong}: {}", measured.text);
             trial.wrongs.extend(miscounted.into_iter().map(complaint));
         }
         if case.nature == Nature::Queue {
-            trial.queue = Some(Queue::of(case, self.seed, &happened.log)?);
+            trial.queue = Some(Queue::of(case, self.seed, &measured.log)?);
         }
         if case.nature == Nature::Sending {
             trial.sending = Some(Sending::of(case, &schedule, answers.arrivals));
@@ -434,7 +434,7 @@ fn slow_ones(case: &Case, seed: u64, schedule: &Schedule) -> u64 {
 }
 
 /// weigh's figures of latency.
-fn said(latency: &record::Latency) -> Percentiles {
+fn reported(latency: &record::Latency) -> Percentiles {
     let micros = STATISTICS.map(|statistic| match statistic {
         Statistic::At(percentile) => latency.at(percentile),
         _ => latency.max,

@@ -1,4 +1,4 @@
-//! Means of a run: the program under test, the priority of measured processes, a folder for logs, seeds.
+//! Setup of a run: the program under test, the priority of measured processes, a folder for logs, seeds.
 
 use crate::programs;
 use crate::serving::pinned;
@@ -27,9 +27,9 @@ const SESSION_NICE: &str = "-15";
 /// What the first round's seed is; each round has the next one.
 pub const SEED: u64 = 1;
 
-/// Means of a run.
+/// Setup of a run.
 #[derive(Clone)]
-pub struct Means {
+pub struct Setup {
     /// The program under test.
     pub weigh: PathBuf,
     /// The one that serves.
@@ -66,17 +66,17 @@ impl Drop for Session {
     }
 }
 
-impl Means {
+impl Setup {
     /// Those of this machine, with `weigh` as the program.
     ///
     /// # Errors
     /// There is no folder to write to.
-    pub fn new(weigh: PathBuf) -> Result<Means> {
+    pub fn new(weigh: PathBuf) -> Result<Setup> {
         let folder = match Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY),
             false => tempfile::tempdir(),
         };
-        Ok(Means {
+        Ok(Setup {
             server: weigh.clone(),
             weigh,
             priority: first_that_works(PRIORITIES),
@@ -90,14 +90,14 @@ impl Means {
     ///
     /// # Errors
     /// It does not build, or there is no folder.
-    pub fn built() -> Result<Means> {
+    pub fn built() -> Result<Setup> {
         programs::build("cli", &["weigh"])?;
-        Means::new(programs::path("weigh")?)
+        Setup::new(programs::path("weigh")?)
     }
 
     /// The same with another program under test, and the same one that serves.
-    pub fn with(&self, weigh: PathBuf) -> Means {
-        Means {
+    pub fn with(&self, weigh: PathBuf) -> Setup {
+        Setup {
             weigh,
             ..self.clone()
         }
@@ -194,15 +194,15 @@ mod tests {
 
     #[test]
     fn the_priority_stands_before_the_program() {
-        let mut means = Means::new("/opt/weigh".into()).unwrap();
-        means.priority = &["nice", "-n", "-15"];
-        let words = means.command(&means.weigh);
+        let mut setup = Setup::new("/opt/weigh".into()).unwrap();
+        setup.priority = &["nice", "-n", "-15"];
+        let words = setup.command(&setup.weigh);
         assert_eq!(words, ["nice", "-n", "-15", "/opt/weigh"]);
-        means.server_priority = &[];
-        let text = means.priority_text();
+        setup.server_priority = &[];
+        let text = setup.priority_text();
         assert!(text.starts_with("tools `nice -n -15`, the truth server none could be had"));
-        let other = means.with("/opt/other".into());
-        assert_eq!(other.server, means.weigh);
-        assert_eq!(other.folder(), means.folder());
+        let other = setup.with("/opt/other".into());
+        assert_eq!(other.server, setup.weigh);
+        assert_eq!(other.folder(), setup.folder());
     }
 }

@@ -1,4 +1,4 @@
-//! The floor: what weigh says of a server that answers at once, beside what the least client there can be says.
+//! The baseline: what weigh says of a server that answers at once, beside what the least client there can be says.
 //!
 //! Against such a server a latency is mostly the kernel and the instrument. How much of it is weigh's is what this
 //! shows: a paced client of bare system calls (`bench`), with the same rate, connections and way of waiting, takes
@@ -8,7 +8,7 @@
 //! because Linux takes the CPU from a real-time process that has not slept for 0.95 s while anybody else waits for it
 //! (for 50 ms): on a busy machine that would be all that a long run shows of one that stays awake.
 
-use super::means::Means;
+use super::setup::Setup;
 use crate::columns::markdown;
 use crate::cost::series::in_turn;
 use crate::machine::Machine;
@@ -47,7 +47,7 @@ struct Pair {
 
 /// What all pairs have shown.
 #[derive(Debug)]
-pub struct Floor {
+pub struct Baseline {
     pairs: Vec<Pair>,
 }
 
@@ -55,21 +55,21 @@ pub struct Floor {
 ///
 /// # Errors
 /// Something could not be built or started, or has not said what it should.
-pub fn measure(means: &Means, pairs: u32) -> Result<Floor> {
-    let place = Place::new(means)?;
-    let mut floor = Floor { pairs: Vec::new() };
+pub fn measure(setup: &Setup, pairs: u32) -> Result<Baseline> {
+    let place = Place::new(setup)?;
+    let mut baseline = Baseline { pairs: Vec::new() };
     for round in 0..pairs {
         for wait in WAITS {
             // Each comes first in turn.
             let weigh_first = round.is_multiple_of(2);
             let (weigh, bare) = in_turn(weigh_first, || place.weigh(wait), || place.bare(wait))?;
-            floor.pairs.push(Pair { wait, weigh, bare });
+            baseline.pairs.push(Pair { wait, weigh, bare });
         }
     }
-    Ok(floor)
+    Ok(baseline)
 }
 
-impl Floor {
+impl Baseline {
     /// The page's section.
     pub fn section(&self) -> String {
         let text = format!(
@@ -155,7 +155,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 
 /// Where both run: CPUs, and the server.
 struct Place<'a> {
-    means: &'a Means,
+    setup: &'a Setup,
     client_cpu: u32,
     at: SocketAddr,
     /// It ends when it is dropped.
@@ -163,15 +163,15 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn new(means: &Means) -> Result<Place<'_>> {
+    fn new(setup: &Setup) -> Result<Place<'_>> {
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
         let machine = Machine::look()?;
-        let mut server = means.command(&programs::path("bare_responder")?);
+        let mut server = setup.command(&programs::path("bare_responder")?);
         let cpu = machine.responder().to_string();
         server.extend(["127.0.0.1:0".to_owned(), "--cpu".to_owned(), cpu]);
         let (_server, at) = Bare::responder(&server)?;
         Ok(Place {
-            means,
+            setup,
             client_cpu: machine.client(),
             at,
             _server,
@@ -188,13 +188,13 @@ impl Place<'_> {
             client.display(),
             self.at
         );
-        let text = pinned(self.means.priority, self.client_cpu, words.split(' '))?.text;
+        let text = pinned(self.setup.priority, self.client_cpu, words.split(' '))?.text;
         printed(&text).with_context(|| format!("the bare client prints no figures: {text}"))
     }
 
     fn weigh(&self, wait: &str) -> Result<Figures> {
         let spin = if wait == WAITS[1] { "always" } else { "never" };
-        let run = self.means.record_on(
+        let run = self.setup.record_on(
             self.client_cpu,
             &format!(
                 "run http://{}/ --rate {RATE} --arrivals constant --connections {CONNECTIONS} --threads 1 --connect eager \
@@ -230,9 +230,9 @@ fn printed(text: &str) -> Option<Figures> {
 mod tests {
     use super::*;
 
-    fn floor(weigh_awake: Figures) -> Floor {
+    fn baseline(weigh_awake: Figures) -> Baseline {
         let pair = |wait, weigh, bare| Pair { wait, weigh, bare };
-        Floor {
+        Baseline {
             pairs: vec![
                 pair(WAITS[0], [60e3, 110e3], [60e3, 100e3]),
                 pair(WAITS[0], [62e3, 119e3], [60e3, 100e3]),
@@ -244,15 +244,15 @@ mod tests {
 
     #[test]
     fn medians_are_compared_and_only_what_is_above_the_bound_is_wrong() {
-        floor([12e3, 24e3]).verdict().unwrap();
-        let error = floor([12.1e3, 24e3]).verdict().unwrap_err();
+        baseline([12e3, 24e3]).verdict().unwrap();
+        let error = baseline([12.1e3, 24e3]).verdict().unwrap_err();
         let wanted = "the floor's p50, awake, is 1.21 times a bare client's; 1.2 may be";
         assert_eq!(error.to_string(), wanted);
     }
 
     #[test]
     fn the_section_marks_what_is_above_the_bound() {
-        let text = floor([12e3, 30e3]).section();
+        let text = baseline([12e3, 30e3]).section();
         assert!(
             text.contains("| asleep | p50 | 62.0 | 60.0 | 1.03 |\n"),
             "{text}"
@@ -268,7 +268,7 @@ mod tests {
         assert!(median(Vec::new()).is_nan());
         assert_eq!(median(vec![3.0, 1.0]), 1.0);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        let error = Floor { pairs: Vec::new() }.verdict().unwrap_err();
+        let error = Baseline { pairs: Vec::new() }.verdict().unwrap_err();
         assert_eq!(error.to_string().matches("is NaN times").count(), 4);
     }
 
