@@ -62,18 +62,32 @@ impl OutputFile {
         }
     }
 
-    /// Tries whether the file can be written, and is not the one that the record goes to; before the load, because an
-    /// hour of measuring is a high price for a misspelt folder. A file that was there is removed, so that what an earlier run
-    /// wrote is not taken for this one's where nothing can be measured.
-    pub fn check_writable(&self, record: Option<&Path>) -> Result<()> {
-        let (option, shown) = (self.option, self.path.display());
-        if record == Some(&self.path) {
-            bail!("--{option} and --output both name {shown}; name two files");
+    /// Tries whether all `files` can be written and are different files, also from that of the `record`; before the load,
+    /// because an hour of measuring is a high price for a misspelt folder. A file that was there is removed, so that what an
+    /// earlier run wrote is not taken for this one's where nothing can be measured.
+    ///
+    /// # Errors
+    /// The option that is wrong and why. No file is removed before all were looked at.
+    pub fn check(files: &[OutputFile], record: Option<&Path>) -> Result<()> {
+        let mut known = Vec::new();
+        if let Some(path) = record {
+            known.push(("output", place(path)));
+            known.push(("output", place(&record::journal_path(path))));
         }
-        let folder = match self.path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
+        for OutputFile { option, path, .. } in files {
+            let place = place(path);
+            if let Some((other, _)) = known.iter().find(|(_, other)| *other == place) {
+                let shown = path.display();
+                bail!("--{option} and --{other} both name {shown}; name two files");
+            }
+            known.push((option, place));
+        }
+        files.iter().try_for_each(OutputFile::check_writable)
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        let (option, shown) = (self.option, self.path.display());
+        let folder = folder(&self.path);
         if !folder.is_dir() {
             bail!(
                 "--{option} {shown}: there is no folder {}",
@@ -132,4 +146,21 @@ impl OutputFile {
         }
         all
     }
+}
+
+/// The folder of a file.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// The place that a path names, without links and detours; of a file that does not exist yet, that in its folder.
+fn place(path: &Path) -> PathBuf {
+    let known = path.canonicalize().or_else(|_| {
+        let name = path.file_name().unwrap_or_default();
+        Ok::<_, std::io::Error>(folder(path).canonicalize()?.join(name))
+    });
+    known.unwrap_or_else(|_| path.to_owned())
 }

@@ -23,8 +23,7 @@ pub fn run(given: &Given) -> Result<Exit> {
     if output.show_exchange {
         return show_exchange(plan);
     }
-    let mut beside = output.beside.iter();
-    beside.try_for_each(|file| file.check_writable(output.record.as_deref()))?;
+    OutputFile::check(&output.beside, output.record.as_deref())?;
     let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output.quiet))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);

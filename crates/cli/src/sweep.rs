@@ -28,9 +28,8 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     if how.dry_run {
         return run::dry_run(&plan.published());
     }
-    let record = how.record.as_deref().or(how.resume.as_deref());
-    let mut beside = how.beside.iter();
-    beside.try_for_each(|file| file.check_writable(record))?;
+    let resumed = earlier.as_ref().map(|(_, path)| path.as_path());
+    OutputFile::check(&how.beside, how.record.as_deref().or(resumed))?;
     let mut bar = Bar::new(how.quiet);
     bar.table = (!how.json).then(|| Table::new(how.look()));
     let outcome = match earlier {

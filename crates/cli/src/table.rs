@@ -69,10 +69,10 @@ impl Table {
     /// something could not be printed.
     pub fn conclude(mut self, run: &Run) -> bool {
         let hidden = ProgressBar::hidden();
-        for point in (0..run.points.len())
-            .filter(|point| !self.printed.contains(point))
-            .collect::<Vec<_>>()
-        {
+        for point in 0..run.points.len() {
+            if self.printed.contains(&point) {
+                continue;
+            }
             let about = run
                 .findings
                 .iter()

@@ -262,8 +262,8 @@ impl Journal {
     }
 }
 
-/// Where the journal of a record at `path` lies.
-pub(crate) fn journal_path(path: &Path) -> PathBuf {
+/// Where the journal of a record at `path` lies: beside it, with `.journal` behind its name.
+pub fn journal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".journal");
     name.into()

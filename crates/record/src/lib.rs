@@ -85,7 +85,7 @@ pub use finding::{Cause, Effect, Effects, Figure, Finding, Grade, effect_on};
 pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
 pub use generator::{BusyPoll, Paused, ThreadAccounts, Turns};
 pub use growth::Growth;
-pub use journal::Journal;
+pub use journal::{Journal, journal_path};
 pub use judged::{Compliance, Judged};
 pub use latency::{Latency, Percentiles, Statistic};
 pub use library::{Library, RecordName, RecordNameError, Saved};

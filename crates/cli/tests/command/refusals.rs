@@ -409,6 +409,14 @@ fn a_chart_that_cannot_be_drawn_is_found_before_the_load() {
             "--chart run.svg -o run.svg",
             &["--chart and --output both name"],
         ),
+        (
+            "--chart ./run.svg -o run.svg",
+            &["--chart and --output both name"],
+        ),
+        (
+            "--junit gate --markdown ./gate",
+            &["--markdown and --junit both name"],
+        ),
         ("--chart curve.svg --dry-run", &["--chart", "--dry-run"]),
     ];
     for (rest, words) in cases {

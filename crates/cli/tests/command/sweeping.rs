@@ -305,6 +305,21 @@ fn a_sweep_that_goes_on_by_its_record_takes_no_other_settings() {
             said.err
         );
     }
+    let before = bench.record("s.json");
+    for path in [
+        "s.json",
+        "./s.json",
+        &bench.path("s.json").to_string_lossy(),
+    ] {
+        bench
+            .say(&format!("sweep --resume s.json --markdown {path}"))
+            .refused(&["--markdown and --output both name"]);
+    }
+    assert_eq!(
+        bench.record("s.json").0,
+        before.0,
+        "the record is untouched"
+    );
     bench
         .say("sweep --resume s.json --quiet")
         .refused(&["has every round of its plan already"]);
