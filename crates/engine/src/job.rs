@@ -172,7 +172,7 @@ pub(crate) struct Prepared {
     pub(crate) body: Arc<[u8]>,
     pub(crate) is_head: bool,
     pub(crate) template: Option<Template>,
-    pub(crate) asked: RequestIndex,
+    pub(crate) request_index: RequestIndex,
 }
 
 /// The requests of `listed` in the order in which they are sent, each as often as its weight says.
@@ -183,8 +183,8 @@ fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, Job
             Some(last) if listed[place - 1].0.body == request.body => Arc::clone(&last.body),
             _ => body_bytes(request)?.into(),
         };
-        let asked = RequestIndex::new(place, listed.len() > 1, request.is_template());
-        each.push(Prepared::new(request, plan, bytes, asked));
+        let request_index = RequestIndex::new(place, listed.len() > 1, request.is_template());
+        each.push(Prepared::new(request, plan, bytes, request_index));
     }
     let weights: Vec<u32> = listed.iter().map(|(_, weight)| *weight).collect();
     Ok(turns(&weights)
@@ -214,14 +214,19 @@ pub(crate) struct Template {
 }
 
 impl Prepared {
-    fn new(request: &Request, plan: &Plan, body: Arc<[u8]>, asked: RequestIndex) -> Prepared {
+    fn new(
+        request: &Request,
+        plan: &Plan,
+        body: Arc<[u8]>,
+        request_index: RequestIndex,
+    ) -> Prepared {
         let length = request.body.as_ref().map(|_| body.len() as u64);
         Prepared {
             head: encode(request, plan, length),
             body,
             is_head: request.method == "HEAD",
             template: request.is_template().then(|| Template::new(request, plan)),
-            asked,
+            request_index,
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Recorder<'p> {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
     /// Complete responses of any kind and phase: what tells a slow server from a dead one.
-    pub(crate) answered: u64,
+    pub(crate) responses: u64,
     /// The last ending inside the window; its start before the first.
     pub(crate) last_done: Instant,
     pub(crate) stalls: StallDetector,
@@ -69,7 +69,7 @@ impl<'p> Recorder<'p> {
             sent: SentTotal::default(),
             start: Instant::NEVER,
             end: Instant::NEVER,
-            answered: 0,
+            responses: 0,
             last_done: Instant::ZERO,
             stalls,
             watchdog,
@@ -296,11 +296,11 @@ impl<'p> Recorder<'p> {
         {
             flight.status = 0; // a status counts when its response is complete
         }
-        self.answered += u64::from(end.ending.result.is_ok());
+        self.responses += u64::from(end.ending.result.is_ok());
         match outcome {
             Outcome::Ok if flight.belongs => {
                 let answers = &mut self.tally.bodies;
-                if !answers.observe_known(flight.asked.number(), flight.length, end.crc) {
+                if !answers.observe_known(flight.request_index.number(), flight.length, end.crc) {
                     self.note_listed(flight, end.crc);
                 }
             }
@@ -314,9 +314,9 @@ impl<'p> Recorder<'p> {
     /// first response of a request that is the only one.
     #[cold]
     fn note_listed(&mut self, flight: &Flight, crc: Option<u32>) {
-        let place = flight.asked.place();
-        if flight.asked.is_compared() {
-            let request = place.unwrap_or(flight.asked.number());
+        let place = flight.request_index.place();
+        if flight.request_index.is_compared() {
+            let request = place.unwrap_or(flight.request_index.number());
             self.tally.bodies.observe(request, flight.length, crc);
         }
         if let Some(place) = place {
@@ -333,7 +333,7 @@ impl<'p> Recorder<'p> {
             false if self.is_carried_over(&flight.exchange) => Kind::CarriedOver,
             false => return,
         };
-        if let Some(place) = flight.asked.place() {
+        if let Some(place) = flight.request_index.place() {
             let outcome = Outcome::Fault(Fault { kind, ..fault });
             self.tally.observe_request(place, &flight.exchange, outcome);
         }
@@ -510,8 +510,8 @@ impl Sink for ResponseSink<'_, '_> {
             return;
         };
         flight.status = head.status;
-        if flight.asked.is_compared()
-            && (self.is_first || self.recorder.answered.is_multiple_of(SAMPLE))
+        if flight.request_index.is_compared()
+            && (self.is_first || self.recorder.responses.is_multiple_of(SAMPLE))
         {
             *self.hasher = Some(Hasher::new());
         }

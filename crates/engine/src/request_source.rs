@@ -12,7 +12,7 @@ pub(crate) struct NextRequest<'p> {
     pub(crate) body: Source<'p>,
     pub(crate) is_head: bool,
     /// Which of the listed requests it is.
-    pub(crate) asked: RequestIndex,
+    pub(crate) request_index: RequestIndex,
 }
 
 /// The next request, where it is a head alone and its bytes are there already.
@@ -21,7 +21,7 @@ pub(crate) struct BodylessRequest<'p> {
     pub(crate) head: &'p [u8],
     pub(crate) is_head: bool,
     /// As in [`NextRequest`].
-    pub(crate) asked: RequestIndex,
+    pub(crate) request_index: RequestIndex,
 }
 
 impl<'p> From<BodylessRequest<'p>> for NextRequest<'p> {
@@ -30,7 +30,7 @@ impl<'p> From<BodylessRequest<'p>> for NextRequest<'p> {
             head: Source::Shared(bodyless.head),
             body: Source::EMPTY,
             is_head: bodyless.is_head,
-            asked: bodyless.asked,
+            request_index: bodyless.request_index,
         }
     }
 }
@@ -95,7 +95,7 @@ impl<'p> RequestSource<'p> {
             head: Source::Shared(&prepared.head),
             body: Source::Shared(&prepared.body),
             is_head: prepared.is_head,
-            asked: prepared.asked,
+            request_index: prepared.request_index,
         })
     }
 
@@ -111,7 +111,7 @@ impl<'p> RequestSource<'p> {
         Some(BodylessRequest {
             head: &prepared.head,
             is_head: prepared.is_head,
-            asked: prepared.asked,
+            request_index: prepared.request_index,
         })
     }
 
@@ -133,7 +133,7 @@ impl<'p> RequestSource<'p> {
             head: Source::Own(head),
             body: Source::Own(body),
             is_head: prepared.is_head,
-            asked: prepared.asked,
+            request_index: prepared.request_index,
         })
     }
 
@@ -184,7 +184,7 @@ impl<'p> RequestSource<'p> {
             head,
             body,
             is_head: request.method == "HEAD",
-            asked: RequestIndex::UNLISTED,
+            request_index: RequestIndex::UNLISTED,
         })
     }
 }

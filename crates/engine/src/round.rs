@@ -260,8 +260,8 @@ fn watch(barrier: &Barrier<'_>, observer: &mut dyn Observer) {
 /// Percentiles of the last second, once a second.
 #[derive(Debug, Default)]
 struct Recent {
-    /// When the threads were asked last.
-    asked: Instant,
+    /// When the threads were last asked for their latencies.
+    requested: Instant,
     /// What they had shown a second before.
     before: Histogram,
     shown: [Option<Nanos>; 2],
@@ -272,12 +272,12 @@ impl Recent {
 
     /// Returns p50 and p99 of the last second that is known.
     fn look(&mut self, barrier: &Barrier<'_>, now: Instant) -> [Option<Nanos>; 2] {
-        if now - self.asked >= Self::EVERY {
+        if now - self.requested >= Self::EVERY {
             let latency = barrier.latency();
             let last = latency.since(&self.before);
             let carried = |p| last.quantile_if_carried(p).map(Nanos::from_nanos);
             self.shown = [0.5, 0.99].map(carried);
-            (self.asked, self.before) = (now, latency);
+            (self.requested, self.before) = (now, latency);
             barrier.ask_latency();
         }
         self.shown

@@ -49,7 +49,7 @@ pub(crate) struct Flight {
     /// Bytes of body that have come.
     pub(crate) length: u64,
     /// Which of the listed requests it is.
-    pub(crate) asked: RequestIndex,
+    pub(crate) request_index: RequestIndex,
     /// The status, once the head has come; 0 before.
     pub(crate) status: u16,
     /// Whether it was due in the window.
@@ -59,15 +59,15 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(scheduled: Pending, request_bytes: u64, asked: RequestIndex) -> Flight {
+    pub(crate) fn new(pending: Pending, request_bytes: u64, request_index: RequestIndex) -> Flight {
         Flight {
-            exchange: Exchange::scheduled(scheduled.scheduled),
+            exchange: Exchange::scheduled(pending.scheduled),
             unsent: request_bytes,
             request_bytes,
             length: 0,
-            asked,
+            request_index,
             status: 0,
-            belongs: scheduled.belongs,
+            belongs: pending.belongs,
             differs: false,
         }
     }
@@ -75,12 +75,12 @@ impl Flight {
     /// One whose request of `bytes` the kernel has taken whole, its first byte at `sent`.
     #[inline]
     pub(crate) fn sent(
-        scheduled: Pending,
+        pending: Pending,
         sent: Instant,
         bytes: u64,
-        asked: RequestIndex,
+        request_index: RequestIndex,
     ) -> Flight {
-        let mut flight = Flight::new(scheduled, bytes, asked);
+        let mut flight = Flight::new(pending, bytes, request_index);
         flight.exchange.sent = sent;
         flight.unsent = 0;
         flight

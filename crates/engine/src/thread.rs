@@ -107,8 +107,8 @@ pub struct Thread<'p, R> {
     next_sweep: Instant,
     sweep_every: Nanos,
     /// The last time a complete response had come, and how many there were.
-    answered_at: Instant,
-    answered: u64,
+    last_response: Instant,
+    responses: u64,
     partial: bool,
     /// Whether its turns look for what is due, and whether they may sleep; so a closed loop's ask one thing of both.
     is_watchful: bool,
@@ -166,8 +166,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             alarm: clock,
             next_sweep: clock,
             sweep_every: (shortest / 16).clamp(Nanos::from_millis(1), Nanos::from_millis(100)),
-            answered_at: clock,
-            answered: 0,
+            last_response: clock,
+            responses: 0,
             partial: false,
             is_watchful: false,
             is_polling: false,
@@ -279,7 +279,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let number = share_in_lots(number, each, self.index, self.threads);
         self.quota = Quota::number(start, number);
         self.recorder.stalls.number = number;
-        self.answered_at = self.clock;
+        self.last_response = self.clock;
         self.begin(start, Stretch::Window);
         while self.quota.is_left() || self.under_way > 0 {
             self.turn(self.clock + self.sweep_every);
@@ -396,8 +396,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// What is still to be asked is then counted as never sent, instead of being asked for hours in vain.
     #[inline]
     fn is_hopeless(&mut self) -> bool {
-        if self.recorder.answered != self.answered {
-            (self.answered, self.answered_at) = (self.recorder.answered, self.clock);
+        if self.recorder.responses != self.responses {
+            (self.responses, self.last_response) = (self.recorder.responses, self.clock);
             return false;
         }
         self.has_waited_in_vain()
@@ -406,11 +406,11 @@ impl<'p, R: Ring> Thread<'p, R> {
     #[cold]
     fn has_waited_in_vain(&mut self) -> bool {
         if self.schedule.is_some() && self.under_way == 0 && !self.has_backlog() {
-            self.answered_at = self.clock; // nothing was sent
+            self.last_response = self.clock; // nothing was sent
         }
         let limits = self.job.plan.timeouts;
         let patience = limits.exchange.max(limits.connect) * 2;
-        let waited = self.clock - self.answered_at;
+        let waited = self.clock - self.last_response;
         if waited <= patience {
             return false;
         }

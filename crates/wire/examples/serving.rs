@@ -30,8 +30,8 @@ struct Count {
 }
 
 impl ServerSink for Count {
-    fn request(&mut self, asked: &RequestHead<'_>) {
-        black_box((asked.method, asked.path));
+    fn request(&mut self, head: &RequestHead<'_>) {
+        black_box((head.method, head.path));
     }
     fn body(&mut self, bytes: &[u8]) {
         black_box(bytes);

@@ -100,9 +100,9 @@ impl<'p, R: Ring> Thread<'p, R> {
         match slot.state {
             State::Open if slot.has_room(self.exchanges_per_connection) => {
                 match self.take_for_open(index) {
-                    Some(scheduled) if takes_one => self.send_scheduled(index, scheduled),
-                    Some(scheduled) => {
-                        self.open_exchange(index, scheduled);
+                    Some(pending) if takes_one => self.send_scheduled(index, pending),
+                    Some(pending) => {
+                        self.open_exchange(index, pending);
                         self.flush(index);
                     }
                     None => self.park(index),
@@ -110,8 +110,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             }
             State::Open => self.flush(index),
             State::Closed if slot.pending.is_none() => match self.take_scheduled(index) {
-                Some(scheduled) => {
-                    self.slots[index as usize].pending = Some(scheduled);
+                Some(pending) => {
+                    self.slots[index as usize].pending = Some(pending);
                     self.connect(index);
                 }
                 None => self.park(index),

@@ -72,10 +72,10 @@ impl<'p, R: Ring> Thread<'p, R> {
             State::Open if slot.connection.takes_one() => self.send_one(index, at),
             State::Open => {
                 while self.slots[index as usize].has_room(self.exchanges_per_connection) {
-                    let Some(scheduled) = self.take(at) else {
+                    let Some(pending) = self.take(at) else {
                         break;
                     };
-                    self.open_exchange(index, scheduled);
+                    self.open_exchange(index, pending);
                 }
                 self.flush(index);
             }
@@ -83,8 +83,8 @@ impl<'p, R: Ring> Thread<'p, R> {
                 if !self.resends.is_empty() && self.connect_again(index) {
                     return;
                 }
-                if let Some(scheduled) = self.take(at) {
-                    self.slots[index as usize].pending = Some(scheduled);
+                if let Some(pending) = self.take(at) {
+                    self.slots[index as usize].pending = Some(pending);
                     self.connect(index);
                 }
             }
@@ -99,25 +99,25 @@ impl<'p, R: Ring> Thread<'p, R> {
         if self.slots[index as usize].opened >= self.exchanges_per_connection {
             return;
         }
-        let Some(scheduled) = self.take(at) else {
+        let Some(pending) = self.take(at) else {
             return;
         };
-        self.send_scheduled(index, scheduled);
+        self.send_scheduled(index, pending);
     }
 
     /// Sends what is due on a connection where nothing is under way. (Always inlined: a call would be felt in a closed
     /// loop, and an open one has but one more.)
     #[inline(always)]
-    pub(super) fn send_scheduled(&mut self, index: u32, scheduled: Pending) {
+    pub(super) fn send_scheduled(&mut self, index: u32, pending: Pending) {
         let Some(bodyless) = self.request_source.next_bodyless() else {
-            self.open_exchange(index, scheduled);
+            self.open_exchange(index, pending);
             return self.flush(index);
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
         let answer = self.ring.send(Token(index), &[IoSlice::new(bodyless.head)]);
         if answer != Ok(bodyless.head.len()) {
-            self.open_with(index, scheduled, bodyless.into());
+            self.open_with(index, pending, bodyless.into());
             self.note_send(index, bodyless.head.len(), answer, sent_at);
             return;
         }
@@ -125,14 +125,14 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         slot.opened += 1;
         slot.flights.push_back(Flight::sent(
-            scheduled,
+            pending,
             sent_at,
             bodyless.head.len() as u64,
-            bodyless.asked,
+            bodyless.request_index,
         ));
         slot.connection
             .open_sent(ExchangeId(self.next_id), bodyless.is_head);
-        self.recorder.note_begun(Begun::one(scheduled.belongs));
+        self.recorder.note_begun(Begun::one(pending.belongs));
     }
 
     /// Asks the quota for one exchange due at `at`.
@@ -148,30 +148,30 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 
     #[inline]
-    pub(super) fn open_exchange(&mut self, index: u32, scheduled: Pending) {
+    pub(super) fn open_exchange(&mut self, index: u32, pending: Pending) {
         match self.request_source.next_shared() {
-            Some(next) => self.open_with(index, scheduled, next),
-            None => self.open_made(index, scheduled),
+            Some(next) => self.open_with(index, pending, next),
+            None => self.open_made(index, pending),
         }
     }
 
     /// The same for a request whose bytes must be made. (Apart, because what may be either is carried through memory.)
     #[cold]
-    fn open_made(&mut self, index: u32, scheduled: Pending) {
+    fn open_made(&mut self, index: u32, pending: Pending) {
         let spare = self.slots[index as usize].connection.spare();
         match self.request_source.next_made(spare) {
-            Some(next) => self.open_with(index, scheduled, next),
-            None => self.run_dry(scheduled),
+            Some(next) => self.open_with(index, pending, next),
+            None => self.run_dry(pending),
         }
     }
 
     /// Always inlined: what is known of `next` where this is called makes most of it go away.
     #[inline(always)]
-    fn open_with(&mut self, index: u32, scheduled: Pending, next: NextRequest<'p>) {
+    fn open_with(&mut self, index: u32, pending: Pending, next: NextRequest<'p>) {
         let slot = &mut self.slots[index as usize];
         let bytes = next.head.bytes().len() + next.body.bytes().len();
         slot.flights
-            .push_back(Flight::new(scheduled, bytes as u64, next.asked));
+            .push_back(Flight::new(pending, bytes as u64, next.request_index));
         slot.opened += 1;
         self.next_id = self.next_id.wrapping_add(1);
         slot.connection.open(Opening {
@@ -184,12 +184,12 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.
     #[cold]
-    fn run_dry(&mut self, scheduled: Pending) {
+    fn run_dry(&mut self, pending: Pending) {
         self.under_way -= 1;
         let never = self.quota.give_up();
         self.recorder.tally.scheduled += never;
-        let count = never + u64::from(scheduled.belongs);
-        let age = self.clock - scheduled.scheduled;
+        let count = never + u64::from(pending.belongs);
+        let age = self.clock - pending.scheduled;
         self.recorder
             .tally
             .observe_never_sent(count, age, Blame::Generator);

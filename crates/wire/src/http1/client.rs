@@ -342,7 +342,7 @@ impl<'p> Client<'p> {
     /// Reads a head, or what there is of it.
     #[inline]
     fn receive_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<usize, Violation> {
-        let awaited = self.answered().ok_or(Violation::UnexpectedBytes)?;
+        let awaited = self.responding().ok_or(Violation::UnexpectedBytes)?;
         if !self.progress.seen {
             self.progress.seen = true;
             sink.first(awaited.id);
@@ -391,9 +391,9 @@ impl<'p> Client<'p> {
         responded.map(|()| parsed.length - before)
     }
 
-    /// The exchange that bytes at this moment answer.
+    /// The exchange whose response is read, or comes next.
     #[inline]
-    fn answered(&self) -> Option<Awaited> {
+    fn responding(&self) -> Option<Awaited> {
         self.awaited.front().copied().filter(|_| self.begun > 0)
     }
 

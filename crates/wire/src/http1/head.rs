@@ -197,19 +197,19 @@ fn target_length(bytes: &[u8]) -> usize {
 fn httparse_agrees(window: &[u8], parsed: &ParsedRequest) -> bool {
     let mut slots = [httparse::EMPTY_HEADER; FIELDS_LIMIT];
     let mut request = httparse::Request::new(&mut slots);
-    let asked = parsed.asked(window, parsed.words(window), b"", None);
+    let head = parsed.head(window, parsed.words(window), b"", None);
     match request.parse(window) {
         Ok(read) => {
             let headers = request.headers.iter();
             read == httparse::Status::Complete(parsed.length)
-                && request.method == Some(asked.method)
-                && request.path.map(str::as_bytes) == Some(asked.target)
-                && (request.version == Some(0)) == (asked.version == Version::Http10)
+                && request.method == Some(head.method)
+                && request.path.map(str::as_bytes) == Some(head.target)
+                && (request.version == Some(0)) == (head.version == Version::Http10)
                 && headers
                     .map(|header| (header.name, header.value))
-                    .eq(asked.headers())
+                    .eq(head.headers())
         }
-        Err(httparse::Error::Token) => std::str::from_utf8(asked.target).is_err(),
+        Err(httparse::Error::Token) => std::str::from_utf8(head.target).is_err(),
         Err(error) => error == httparse::Error::Version,
     }
 }

@@ -157,13 +157,13 @@ impl CachedRequest {
     }
 
     #[inline]
-    pub(crate) fn asked(&self) -> RequestHead<'_> {
+    pub(crate) fn head(&self) -> RequestHead<'_> {
         let words = Words {
             method: &self.method,
             target: &self.target,
         };
         self.request
-            .asked(&self.bytes, words, &self.implied, Some(self.key))
+            .head(&self.bytes, words, &self.implied, Some(self.key))
     }
 
     #[inline]

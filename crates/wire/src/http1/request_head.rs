@@ -111,7 +111,7 @@ impl ParsedRequest {
 
     /// What is asked by `head`.
     #[inline]
-    pub(crate) fn asked<'a>(
+    pub(crate) fn head<'a>(
         &self,
         head: &'a [u8],
         words: Words<'a>,

@@ -34,7 +34,7 @@ const BLANKS_LIMIT: u8 = 4;
 /// Where a server is told of requests: `request`, any number of `body`, `complete`, then the next one.
 pub trait ServerSink {
     /// A request's head is complete.
-    fn request(&mut self, asked: &RequestHead<'_>);
+    fn request(&mut self, head: &RequestHead<'_>);
     /// Bytes of its body, framing removed; never empty.
     fn body(&mut self, bytes: &[u8]);
     /// The request is complete. On [`ControlFlow::Break`] nothing behind it is read: [`Server::receive`] returns,
@@ -145,7 +145,7 @@ impl Server {
     ) -> Result<Used, Refusal> {
         let room = requests.limits().body;
         if let Some(known) = requests.recall(input) {
-            return Ok((known.length(), self.ask(&known.asked(), room, sink)));
+            return Ok((known.length(), self.begin(&known.head(), room, sink)));
         }
         let used = self.read(requests, input, sink)?;
         Ok(used.unwrap_or_else(|| {
@@ -213,12 +213,12 @@ impl Server {
         })?;
         Ok(parsed.map(|parsed| {
             let flow = match requests.learn(window, &parsed) {
-                Some(known) => self.ask(&known.asked(), limits.body, sink),
+                Some(known) => self.begin(&known.head(), limits.body, sink),
                 None => {
                     let words = parsed.words(window);
                     let implied = parsed.implied(words);
-                    let asked = parsed.asked(window, words, &implied, None);
-                    self.ask(&asked, limits.body, sink)
+                    let head = parsed.head(window, words, &implied, None);
+                    self.begin(&head, limits.body, sink)
                 }
             };
             (parsed.length, flow)
@@ -227,18 +227,18 @@ impl Server {
 
     /// A head is complete: tells of it and turns to its body, for which there is `room`.
     #[inline]
-    fn ask(
+    fn begin(
         &mut self,
-        asked: &RequestHead<'_>,
+        head: &RequestHead<'_>,
         room: u64,
         sink: &mut impl ServerSink,
     ) -> ControlFlow<()> {
-        self.closes = !asked.keepalive;
-        self.is_head = asked.method == "HEAD";
+        self.closes = !head.keepalive;
+        self.is_head = head.method == "HEAD";
         self.blanks = 0;
-        sink.request(asked);
-        match asked.content_length {
-            _ if asked.chunked => self.phase = Phase::Chunked(Chunked::strict(), room),
+        sink.request(head);
+        match head.content_length {
+            _ if head.chunked => self.phase = Phase::Chunked(Chunked::strict(), room),
             Some(length) if length > 0 => self.phase = Phase::Length(length),
             _ => return self.complete(sink),
         }
