@@ -8,9 +8,8 @@
 //! It knows the loop as any owner of a thread does, and nothing of how it works.
 
 use engine::{Barrier, Job, Thread, ThreadResult};
-use kernel::files::File;
 use kernel::sim::{Peer, Sim, World};
-use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, ListenOptions};
+use kernel::{Address, Closing, Completion, ConnectOptions, Errno};
 use kernel::{Ring, Token};
 use plan::{Load, Plan, Stop};
 use std::hint::black_box;
@@ -62,44 +61,8 @@ impl Ring for Apart<'_> {
     }
 
     #[inline(never)]
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.0.listen(token, at, options)
-    }
-
-    #[inline(never)]
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.0.accept(listener, token)
-    }
-
-    #[inline(never)]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.0.send(token, slices)
-    }
-
-    #[inline(never)]
-    fn send_file(
-        &mut self,
-        token: Token,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        self.0.send_file(token, file, offset, count)
-    }
-
-    #[inline(never)]
-    fn pause(&mut self, token: Token) {
-        self.0.pause(token);
-    }
-
-    #[inline(never)]
-    fn resume(&mut self, token: Token) {
-        self.0.resume(token);
     }
 
     #[inline(never)]
@@ -125,11 +88,6 @@ impl Ring for Apart<'_> {
     #[inline(never)]
     fn received(&self) -> &[u8] {
         self.0.received()
-    }
-
-    #[inline(never)]
-    fn received_at(&self) -> Option<Instant> {
-        self.0.received_at()
     }
 }
 

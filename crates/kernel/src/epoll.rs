@@ -30,13 +30,12 @@ mod waiting;
 
 use crate::errno::Errno;
 use crate::files::File;
-use crate::listeners::Listeners;
-use crate::socket::Waiting;
 use crate::stamps::WallClock;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
-use crate::{Token, clock, ring, socket};
+use crate::{ServerRing, Token, clock, ring, socket};
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use units::{Instant, Nanos};
 
 /// Bytes that one `Received` carries at most.
@@ -78,7 +77,8 @@ pub struct Epoll {
     first: bool,
     /// Whether the kernel has epoll_pwait2; found out once.
     exact: bool,
-    listeners: Listeners,
+    /// Socket files of its listeners, which go when those do.
+    socket_files: Vec<(Token, PathBuf)>,
 }
 
 /// One entry of the table: 16 bytes, so that four share a cache line.
@@ -188,7 +188,7 @@ impl Epoll {
             waits: 1,
             first: true,
             exact: true,
-            listeners: Listeners::default(),
+            socket_files: Vec::new(),
         })
     }
 
@@ -223,6 +223,14 @@ impl Epoll {
         let socket = &mut self.sockets[token.0 as usize];
         (socket.fd, socket.state) = (fd, state);
         Ok(())
+    }
+
+    /// Removes the socket file of `token`, if it is a listener with one.
+    fn remove_socket_file(&mut self, token: Token) {
+        if let Some(index) = self.socket_files.iter().position(|file| file.0 == token) {
+            let (_, path) = self.socket_files.swap_remove(index);
+            let _ = std::fs::remove_file(path); // gone already is as good
+        }
     }
 
     fn at(&mut self, token: Token) -> &mut Socket {
@@ -431,78 +439,11 @@ impl Ring for Epoll {
         self.settle(token, fd, State::Connecting)
     }
 
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.vacant(token)?;
-        let (fd, at) = self.listeners.open(token, at, options)?;
-        self.settle(token, fd, State::Listening)
-            .inspect_err(|_| self.listeners.close(token))?;
-        self.at(token).stamps = options.stamps;
-        Ok(at)
-    }
-
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.vacant(token)?;
-        let Some((fd, peer)) = socket::accept(self.fd(listener), Waiting::Never)? else {
-            return Ok(None);
-        };
-        let stamps = self.at(listener).stamps;
-        self.settle(token, fd, State::Open)?;
-        let socket = self.at(token);
-        socket.stamps = stamps;
-        socket.state = socket.reading();
-        Ok(Some(Accepted { peer }))
-    }
-
     #[inline]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         let answer = socket::send(self.fd(token), slices);
         let given: usize = slices.iter().map(|slice| slice.len()).sum();
         self.sent(token, given, answer)
-    }
-
-    fn send_file(
-        &mut self,
-        token: Token,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        let answer = socket::send_file(self.fd(token), file, offset, count);
-        self.sent(token, count, answer)
-    }
-
-    fn unacknowledged(&self, token: Token) -> usize {
-        socket::unacknowledged(self.fd(token))
-    }
-
-    fn widen(&mut self, token: Token) {
-        socket::widen(self.fd(token));
-    }
-
-    fn pause(&mut self, token: Token) {
-        if let Some(socket) = self.sockets.get_mut(token.0 as usize)
-            && matches!(socket.state, State::Open | State::Stamped)
-        {
-            socket.state = State::Paused;
-        }
-    }
-
-    fn resume(&mut self, token: Token) {
-        let Some(socket) = self.sockets.get_mut(token.0 as usize) else {
-            return;
-        };
-        let (before, tag) = (socket.state, Tag::new(token, socket.generation));
-        if matches!(before, State::Paused | State::Withheld) {
-            socket.state = socket.reading();
-        }
-        if before == State::Withheld {
-            self.carry(tag);
-        }
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -528,7 +469,7 @@ impl Ring for Epoll {
         if how == Closing::Reset {
             socket::abort_on_close(fd);
         }
-        self.listeners.close(token);
+        self.remove_socket_file(token);
         socket::close(fd);
     }
 
@@ -575,6 +516,78 @@ impl Ring for Epoll {
     #[inline]
     fn received(&self) -> &[u8] {
         &self.buffer[..self.received]
+    }
+}
+
+impl ServerRing for Epoll {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.vacant(token)?;
+        let (fd, at) = socket::listen(at, options)?;
+        if let Address::Unix(path) = &at {
+            self.socket_files.push((token, path.clone()));
+        }
+        self.settle(token, fd, State::Listening)
+            .inspect_err(|_| self.remove_socket_file(token))?;
+        self.at(token).stamps = options.stamps;
+        Ok(at)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
+        self.vacant(token)?;
+        let Some((fd, peer)) = socket::accept(self.fd(listener))? else {
+            return Ok(None);
+        };
+        let stamps = self.at(listener).stamps;
+        self.settle(token, fd, State::Open)?;
+        let socket = self.at(token);
+        socket.stamps = stamps;
+        socket.state = socket.reading();
+        Ok(Some(Accepted { peer }))
+    }
+
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        let answer = socket::send_file(self.fd(token), file, offset, count);
+        self.sent(token, count, answer)
+    }
+
+    fn unacknowledged(&self, token: Token) -> usize {
+        socket::unacknowledged(self.fd(token))
+    }
+
+    fn widen(&mut self, token: Token) {
+        socket::widen(self.fd(token));
+    }
+
+    fn pause(&mut self, token: Token) {
+        if let Some(socket) = self.sockets.get_mut(token.0 as usize)
+            && matches!(socket.state, State::Open | State::Stamped)
+        {
+            socket.state = State::Paused;
+        }
+    }
+
+    fn resume(&mut self, token: Token) {
+        let Some(socket) = self.sockets.get_mut(token.0 as usize) else {
+            return;
+        };
+        let (before, tag) = (socket.state, Tag::new(token, socket.generation));
+        if matches!(before, State::Paused | State::Withheld) {
+            socket.state = socket.reading();
+        }
+        if before == State::Withheld {
+            self.carry(tag);
+        }
     }
 
     fn received_at(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@
 //! (that is `host`). Everything here is mechanism; nothing here judges.
 //!
 //! ```
-//! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, ListenOptions, Ring, Token};
+//! use kernel::{Address, Closing, ConnectOptions, Epoll, Event, ListenOptions, Ring, ServerRing, Token};
 //!
 //! let mut ring = Epoll::new()?;
 //! let (listener, client, server) = (Token(0), Token(1), Token(2));
@@ -44,8 +44,6 @@ mod ring;
 mod socket;
 // with what the kernel says beside the bytes,
 mod stamps;
-// what all rings do to listen,
-mod listeners;
 // and the rings on top of them.
 mod epoll;
 mod uring;
@@ -82,6 +80,7 @@ pub mod resolve;
 pub use address::{Address, AddressError};
 pub use epoll::Epoll;
 pub use errno::Errno;
-pub use ring::{Accepted, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring, Token};
+pub use ring::{Accepted, Closing, Completion, ConnectOptions, Event, ListenOptions};
+pub use ring::{Ring, ServerRing, Token};
 pub use socket::is_free;
 pub use uring::Uring;

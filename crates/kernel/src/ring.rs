@@ -5,7 +5,9 @@
 //! shape natively; `sim` plays both the kernel and the peers in memory and in virtual time. Which one runs is a type
 //! parameter of the loop, so that nothing is dispatched per exchange.
 //!
-//! The rules that every ring keeps (the *ring invariants*, one test suite for all):
+//! [`Ring`] is what a client needs; [`ServerRing`] adds what servers need, which io_uring's ring does not have.
+//!
+//! The rules that every ring keeps (the *ring invariants*, one test suite for all; 7 to 10 are those of servers):
 //!
 //! 1. A [`Token`] names at most one socket at a time; after `close` the token is free at once, and no completion of
 //!    the old socket is ever delivered to the new one.
@@ -21,7 +23,7 @@
 //! 8. `send_file` keeps invariant 4 as `send` does, and what it takes is what the file holds.
 //! 9. `accept` takes or tells why not; a connection that could not be taken goes on waiting, and is taken when `accept`
 //!    is called again, although no second `Incoming` tells of it.
-//! 10. With stamps, [`Ring::received_at`] lies between the peer's sending and the owner's reading.
+//! 10. With stamps, [`ServerRing::received_at`] lies between the peer's sending and the owner's reading.
 
 use crate::files::File;
 use crate::{Address, Errno};
@@ -44,7 +46,7 @@ pub enum Event {
     Ended,
     /// The rest of a short send can be tried again.
     Writable,
-    /// A listening socket has connections waiting: call [`Ring::accept`] until it says there are none.
+    /// A listening socket has connections waiting: call [`ServerRing::accept`] until it says there are none.
     Incoming,
     /// The socket is dead.
     Failed(Errno),
@@ -73,10 +75,10 @@ pub struct ConnectOptions {
 pub struct ListenOptions {
     /// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
     pub backlog: u32,
-    /// Every connection accepted here says when the kernel received its bytes: see [`Ring::received_at`].
+    /// Every connection accepted here says when the kernel received its bytes: see [`ServerRing::received_at`].
     pub stamps: bool,
     /// What the kernel takes at most of what is sent on a connection accepted here, and holds while its peer does not
-    /// acknowledge it: about so many bytes, until [`Ring::widen`]. None: as much as it sees fit, which it may measure by
+    /// acknowledge it: about so many bytes, until [`ServerRing::widen`]. None: as much as it sees fit, which it may measure by
     /// the network rather than by what the peer reads. Nothing for Unix-domain sockets, whose buffers are small.
     pub send_buffer: Option<u32>,
     /// Permissions of a Unix-domain socket's file, such as 0o660: connecting needs the right to write. It never has more,
@@ -154,6 +156,31 @@ pub trait Ring {
         options: &ConnectOptions,
     ) -> Result<(), Errno>;
 
+    /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
+    /// is the owner's to send again after `Writable`.
+    ///
+    /// # Errors
+    /// The socket is dead (ECONNRESET, EPIPE, ...); the owner closes it.
+    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno>;
+
+    /// Ends the sending side of `token`.
+    fn shutdown(&mut self, token: Token);
+
+    /// Closes `token` and frees it.
+    fn close(&mut self, token: Token, how: Closing);
+
+    /// Waits until something has happened, for at most `timeout` (none: for ever).
+    fn wait(&mut self, timeout: Option<Nanos>);
+
+    /// The next completion of those that the last `wait` found.
+    fn next(&mut self) -> Option<Completion>;
+
+    /// The bytes of the `Received` that `next` returned last.
+    fn received(&self) -> &[u8];
+}
+
+/// What a server needs besides: to accept, to send files, to pause, to know when bytes came.
+pub trait ServerRing: Ring {
     /// Makes `token` a listening socket and tells where it listens (port 0 asks for any).
     ///
     /// # Errors
@@ -172,13 +199,6 @@ pub trait Ring {
     /// waiting; no further `Incoming` tells of it, so the owner tries again later. (EMFILE may be said where no connection
     /// waits, too: the kernel looks for a descriptor first.)
     fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno>;
-
-    /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
-    /// is the owner's to send again after `Writable`.
-    ///
-    /// # Errors
-    /// The socket is dead (ECONNRESET, EPIPE, ...); the owner closes it.
-    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno>;
 
     /// Sends what it can of `count` bytes of `file` from `offset` on, as [`Ring::send`] does.
     ///
@@ -210,23 +230,8 @@ pub trait Ring {
     /// Reads on from `token`. Nothing for one that is not paused.
     fn resume(&mut self, token: Token);
 
-    /// Ends the sending side of `token`.
-    fn shutdown(&mut self, token: Token);
-
-    /// Closes `token` and frees it.
-    fn close(&mut self, token: Token, how: Closing);
-
-    /// Waits until something has happened, for at most `timeout` (none: for ever).
-    fn wait(&mut self, timeout: Option<Nanos>);
-
-    /// The next completion of those that the last `wait` found.
-    fn next(&mut self) -> Option<Completion>;
-
-    /// The bytes of the `Received` that `next` returned last.
-    fn received(&self) -> &[u8];
-
-    /// When the kernel received the last of those bytes, on the clock of [`Ring::now`]: the bytes may have waited for
-    /// their reader since. None without [`ListenOptions::stamps`], and where the kernel made none (it makes none for
+    /// When the kernel received the last of the bytes of [`Ring::received`], on the clock of [`Ring::now`]: they may have
+    /// waited for their reader since. None without [`ListenOptions::stamps`], and where the kernel made none (it makes none for
     /// Unix-domain sockets).
     fn received_at(&self) -> Option<Instant>;
 }

@@ -43,7 +43,7 @@ pub use world::World;
 
 use crate::files::File;
 use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
-use crate::{Ring, Token, ring};
+use crate::{Ring, ServerRing, Token, ring};
 use action::Action;
 use std::io::IoSlice;
 use units::{Instant, Nanos};
@@ -161,64 +161,10 @@ impl<P: Peer> Ring for Sim<P> {
         Ok(())
     }
 
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.vacant(token)?;
-        let (id, at) = self.world.listen(token, at, options)?;
-        *self.vacant(token)? = id;
-        Ok(at)
-    }
-
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.vacant(token)?;
-        self.world.spend();
-        let Some((conn, accepted)) = self.world.accept(self.id(listener), token)? else {
-            return Ok(None);
-        };
-        *self.vacant(token)? = conn;
-        Ok(Some(accepted))
-    }
-
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.world.spend();
         let given = slices.iter().map(|slice| slice.len()).sum();
         self.world.take(self.id(token), slices, given)
-    }
-
-    /// Reads no more of the file than can be under way, so a file that is cut short is noticed when its end comes up.
-    fn send_file(
-        &mut self,
-        token: Token,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        self.world.spend();
-        let conn = self.id(token);
-        let mut bytes = vec![0; count.min(self.world.window())];
-        file.fill(offset, &mut bytes)
-            .inspect_err(|_| self.world.give_up(conn))?;
-        self.world.take(conn, &[IoSlice::new(&bytes)], count)
-    }
-
-    fn unacknowledged(&self, token: Token) -> usize {
-        self.world.flying(self.id(token))
-    }
-
-    fn widen(&mut self, token: Token) {
-        self.world.widen(self.id(token));
-    }
-
-    fn pause(&mut self, token: Token) {
-        self.world.pause(self.id(token), true);
-    }
-
-    fn resume(&mut self, token: Token) {
-        self.world.pause(self.id(token), false);
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -270,6 +216,62 @@ impl<P: Peer> Ring for Sim<P> {
 
     fn received(&self) -> &[u8] {
         &self.received
+    }
+}
+
+impl<P: Peer> ServerRing for Sim<P> {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.vacant(token)?;
+        let (id, at) = self.world.listen(token, at, options)?;
+        *self.vacant(token)? = id;
+        Ok(at)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
+        self.vacant(token)?;
+        self.world.spend();
+        let Some((conn, accepted)) = self.world.accept(self.id(listener), token)? else {
+            return Ok(None);
+        };
+        *self.vacant(token)? = conn;
+        Ok(Some(accepted))
+    }
+
+    /// Reads no more of the file than can be under way, so a file that is cut short is noticed when its end comes up.
+    fn send_file(
+        &mut self,
+        token: Token,
+        file: &File,
+        offset: u64,
+        count: usize,
+    ) -> Result<usize, Errno> {
+        self.world.spend();
+        let conn = self.id(token);
+        let mut bytes = vec![0; count.min(self.world.window())];
+        file.fill(offset, &mut bytes)
+            .inspect_err(|_| self.world.give_up(conn))?;
+        self.world.take(conn, &[IoSlice::new(&bytes)], count)
+    }
+
+    fn unacknowledged(&self, token: Token) -> usize {
+        self.world.flying(self.id(token))
+    }
+
+    fn widen(&mut self, token: Token) {
+        self.world.widen(self.id(token));
+    }
+
+    fn pause(&mut self, token: Token) {
+        self.world.pause(self.id(token), true);
+    }
+
+    fn resume(&mut self, token: Token) {
+        self.world.pause(self.id(token), false);
     }
 
     fn received_at(&self) -> Option<Instant> {

@@ -156,11 +156,8 @@ pub fn is_free(at: &Address) -> Result<(), Errno> {
 }
 
 /// One waiting connection of the listening socket `fd`, if there is one, and its peer's address.
-pub(crate) fn accept(
-    fd: RawFd,
-    waiting: Waiting,
-) -> Result<Option<(RawFd, Option<SocketAddr>)>, Errno> {
-    let flags = waiting.flags();
+pub(crate) fn accept(fd: RawFd) -> Result<Option<(RawFd, Option<SocketAddr>)>, Errno> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     for _ in 0..ABORTED {
         // SAFETY: both point to room for an address, and the length says how much; the call fills them.
         let accepted = unsafe {
@@ -393,15 +390,6 @@ pub(crate) fn pending_error(fd: RawFd) -> Option<Errno> {
     }
 }
 
-impl Waiting {
-    fn flags(self) -> c_int {
-        match self {
-            Waiting::Never => libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-            Waiting::ByRing => libc::SOCK_CLOEXEC,
-        }
-    }
-}
-
 fn open(at: &SockAddr, waiting: Waiting) -> Result<Socket, Errno> {
     let kind = match waiting {
         Waiting::Never => Type::STREAM.nonblocking(),
@@ -444,7 +432,7 @@ mod tests {
         };
         // SAFETY: one live pollfd.
         assert_eq!(unsafe { libc::poll(&mut ready, 1, 10_000) }, 1);
-        accept(fd, Waiting::Never).unwrap().expect("poll said so").0
+        accept(fd).unwrap().expect("poll said so").0
     }
 
     #[test]

@@ -2,9 +2,8 @@
 //!
 //! A batch is one system call: `wait` hands over everything that was asked for since the last one, and comes back with
 //! what has happened. A socket's receive is asked for once and goes on until the end (multishot), into buffers that
-//! all sockets share. It is no readiness ring in disguise, with two exceptions: a listening socket is only watched, and
-//! `accept` is a plain call, so that no accepted connection waits in a list of ours and EMFILE is told to its
-//! caller; and where a plain call is rare and its answer wanted at once (shutdown), it is made.
+//! all sockets share. It is no readiness ring in disguise; only where a plain call is rare and its answer wanted at once
+//! (shutdown), it is made. It connects and does not listen: it is for the load generator, servers run on epoll.
 //!
 //! Operations outlive the call that asked for them, and from that follows what is different here:
 //! - The kernel reads what is sent when it gets to it, so bytes are copied into a buffer of the ring's, a piece at a
@@ -27,19 +26,13 @@
 mod buffers;
 mod link;
 mod name;
-mod pausing;
 mod queue;
 mod receiving;
 mod sending;
-mod stamped;
 
 use crate::errno::Errno;
-use crate::files::File;
-use crate::listeners::Listeners;
-use crate::socket::{self, Waiting};
-use crate::stamps::WallClock;
-use crate::{Accepted, Address, Closing, Completion, ConnectOptions, Event, ListenOptions, Ring};
-use crate::{Token, clock, ring};
+use crate::{Address, Closing, Completion, ConnectOptions, Event, Ring, Token};
+use crate::{clock, ring, socket};
 use buffers::{Buffers, Lent, Size};
 use io_uring::{cqueue, opcode, squeue, types};
 use link::{Link, Operation, Phase, Spare};
@@ -86,14 +79,6 @@ pub struct Uring {
     seen: usize,
     /// What [`Ring::received`] shows.
     lent: Option<Lent>,
-    /// Or this, when it came while the socket was paused.
-    late: Vec<u8>,
-    /// Links that were resumed and for which something was kept; with their generations.
-    resumed: Vec<(u32, u32)>,
-    /// When the kernel received what [`Ring::received`] shows; zero when it did not say.
-    stamp: Instant,
-    wall: WallClock,
-    listeners: Listeners,
 }
 
 impl Uring {
@@ -122,27 +107,11 @@ impl Uring {
             events: Vec::with_capacity(EVENTS),
             seen: 0,
             lent: None,
-            late: Vec::new(),
-            resumed: Vec::new(),
-            stamp: Instant::ZERO,
-            wall: WallClock::default(),
-            listeners: Listeners::default(),
         })
     }
 
     fn vacant(&mut self, token: Token) -> Result<(), Errno> {
         ring::vacant(&mut self.tokens, token, NONE, |index| *index == NONE).map(drop)
-    }
-
-    /// Makes a socket by `make`, again where there are too many: those that were closed may still have their descriptors.
-    fn with_room<T>(&mut self, make: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
-        match make() {
-            Err(Errno::EMFILE) => {
-                self.queue.submit();
-                make()
-            }
-            other => other,
-        }
     }
 
     /// Gives `fd` to `token`.
@@ -168,11 +137,6 @@ impl Uring {
         (index != NONE).then_some(index)
     }
 
-    fn fd(&self, token: Token) -> i32 {
-        self.find(token)
-            .map_or(-1, |index| self.links[index as usize].fd)
-    }
-
     /// Asks the kernel for `operation` on a link that has none of the kind under way.
     ///
     /// # Safety
@@ -187,9 +151,10 @@ impl Uring {
         unsafe { self.queue.push(entry.user_data(name.0)) };
     }
 
-    fn begin_poll(&mut self, index: u32, flags: u32, multi: bool) {
+    /// Has the kernel tell of the death of a socket that receives no more.
+    fn begin_poll(&mut self, index: u32) {
         let fd = types::Fd(self.at(index).fd);
-        let entry = opcode::PollAdd::new(fd, flags).multi(multi).build();
+        let entry = opcode::PollAdd::new(fd, BROKEN).build();
         // SAFETY: it uses no memory of ours.
         unsafe { self.begin(index, Operation::Poll, entry) };
     }
@@ -226,7 +191,7 @@ impl Uring {
             Operation::Receive => self.received_some(index, event),
             Operation::Send => self.sent(index, event.result()),
             Operation::Connect => self.connected(index, event.result()),
-            Operation::Poll => self.polled(index, event.result()),
+            Operation::Poll => self.polled(index),
         };
         self.free_if_done(index);
         // A link without an owner has no token to tell it for.
@@ -247,21 +212,13 @@ impl Uring {
         Some(Event::Connected)
     }
 
-    fn polled(&mut self, index: u32, result: i32) -> Option<Event> {
+    fn polled(&mut self, index: u32) -> Option<Event> {
         let link = self.at(index);
-        match link.phase {
-            Phase::Listening => {
-                if !link.has(Operation::Poll) {
-                    self.begin_poll(index, libc::POLLIN as u32, true);
-                }
-                (result > 0).then_some(Event::Incoming)
-            }
-            Phase::Ended => {
-                let error = socket::pending_error(link.fd)?;
-                Some(self.fail(index, error))
-            }
-            _ => None,
+        if link.phase != Phase::Ended {
+            return None;
         }
+        let error = socket::pending_error(link.fd)?;
+        Some(self.fail(index, error))
     }
 
     fn fail(&mut self, index: u32, error: Errno) -> Event {
@@ -302,8 +259,7 @@ impl Uring {
     /// it has to be cancelled again.
     fn cancelled(&mut self, name: Name, result: i32) {
         let link = self.at(name.index());
-        let late =
-            name.is_of(link.generation) && matches!(link.phase, Phase::Leaving | Phase::Paused);
+        let late = name.is_of(link.generation) && link.phase == Phase::Leaving;
         if let Some(operation) = name.operation()
             && late
             && Errno(-result) == Errno::ENOENT
@@ -356,40 +312,16 @@ impl Ring for Uring {
         options: &ConnectOptions,
     ) -> Result<(), Errno> {
         self.vacant(token)?;
-        let (fd, raw) = self.with_room(|| socket::unconnected(to, options))?;
+        let (fd, raw) = match socket::unconnected(to, options) {
+            Err(Errno::EMFILE) => {
+                self.queue.submit(); // sockets that were closed may still have their descriptors
+                socket::unconnected(to, options)?
+            }
+            other => other?,
+        };
         let index = self.settle(token, fd, Phase::Connecting);
         self.begin_connect(index, raw);
         Ok(())
-    }
-
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.vacant(token)?;
-        let (fd, at) = self.listeners.open(token, at, options)?;
-        let index = self.settle(token, fd, Phase::Listening);
-        self.at(index).stamps = options.stamps;
-        self.begin_poll(index, libc::POLLIN as u32, true);
-        Ok(at)
-    }
-
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.vacant(token)?;
-        let listening = self.fd(listener);
-        let accept = || socket::accept(listening, Waiting::ByRing);
-        let Some((fd, peer)) = self.with_room(accept)? else {
-            return Ok(None);
-        };
-        let stamps = self
-            .find(listener)
-            .is_some_and(|index| self.at(index).stamps);
-        let index = self.settle(token, fd, Phase::Open);
-        self.at(index).stamps = stamps;
-        self.begin_receive(index);
-        Ok(Some(Accepted { peer }))
     }
 
     #[inline]
@@ -400,29 +332,6 @@ impl Ring for Uring {
         let taken = self.spare.fill(&mut link.gathering, slices);
         self.took(index, given, taken);
         Ok(taken)
-    }
-
-    fn send_file(
-        &mut self,
-        token: Token,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        let index = self.sender(token)?;
-        self.take_file(index, file, offset, count)
-    }
-
-    fn widen(&mut self, token: Token) {
-        socket::widen(self.fd(token));
-    }
-
-    fn pause(&mut self, token: Token) {
-        self.pause_link(token);
-    }
-
-    fn resume(&mut self, token: Token) {
-        self.resume_link(token);
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -438,19 +347,13 @@ impl Ring for Uring {
             return;
         };
         self.tokens[token.0 as usize] = NONE;
-        self.listeners.close(token);
         let link = self.at(index);
         link.token = None;
-        link.withheld = None;
         let lingers = link.sends() && link.owes();
         match how {
             Closing::Orderly if lingers && link.broken.is_none() => {
-                let was_paused = link.phase == Phase::Paused;
                 link.phase = Phase::Lingering;
                 socket::give_up_after(link.fd, LINGER_MILLIS);
-                if was_paused {
-                    self.receive_again(index);
-                }
                 return;
             }
             Closing::Orderly => {}
@@ -461,7 +364,7 @@ impl Ring for Uring {
     }
 
     fn wait(&mut self, timeout: Option<Nanos>) {
-        if self.seen == self.events.len() && self.resumed.is_empty() {
+        if self.seen == self.events.len() {
             self.gather(timeout);
         }
     }
@@ -470,12 +373,6 @@ impl Ring for Uring {
     fn next(&mut self) -> Option<Completion> {
         if let Some(lent) = self.lent.take() {
             self.buffers.give_back(lent.name);
-        }
-        self.stamp = Instant::ZERO;
-        if !self.resumed.is_empty()
-            && let Some(completion) = self.next_withheld()
-        {
-            return Some(completion);
         }
         while self.seen < self.events.len() {
             let event = self.events[self.seen].clone();
@@ -489,14 +386,7 @@ impl Ring for Uring {
 
     #[inline]
     fn received(&self) -> &[u8] {
-        match self.lent {
-            Some(lent) => self.buffers.bytes(lent),
-            None => &self.late,
-        }
-    }
-
-    fn received_at(&self) -> Option<Instant> {
-        (self.stamp != Instant::ZERO).then_some(self.stamp)
+        self.lent.map_or(&[], |lent| self.buffers.bytes(lent))
     }
 }
 

@@ -41,7 +41,7 @@ use crate::prebuilt::PrebuiltResponses;
 use crate::sending::{BUFFER, ROUND};
 use crate::slots::{FIRST, Slot, Slots};
 use holders::Holders;
-use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, Ring, Token};
+use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, ServerRing, Token};
 pub(crate) use listeners::TURNED_AWAY;
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -102,7 +102,7 @@ impl Worker<Epoll> {
     }
 }
 
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     /// A worker that does not listen yet.
     pub(crate) fn new(ring: R, setting: Setting) -> Worker<R> {
         let now = ring.now();

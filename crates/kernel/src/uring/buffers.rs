@@ -40,8 +40,6 @@ pub(super) struct Buffers {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lent {
     pub name: u16,
-    /// Where in the buffer it begins.
-    pub start: u16,
     pub length: u32,
 }
 
@@ -73,14 +71,10 @@ impl Buffers {
     /// What the kernel wrote into a buffer before it handed it over.
     #[inline]
     pub(super) fn bytes(&self, lent: Lent) -> &[u8] {
-        let end = u32::from(lent.start) + lent.length;
-        assert!(lent.name < self.size.count && end <= self.size.length);
-        // SAFETY: the buffer is within the memory (asserted); the kernel has written it up to `end` and does not touch
-        // it until it is given back, which takes `&mut self`.
-        unsafe {
-            let start = self.start(lent.name).add(usize::from(lent.start));
-            std::slice::from_raw_parts(start, lent.length as usize)
-        }
+        assert!(lent.name < self.size.count && lent.length <= self.size.length);
+        // SAFETY: the buffer is within the memory (asserted); the kernel has written as much and does not touch it until
+        // it is given back, which takes `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start(lent.name), lent.length as usize) }
     }
 
     /// Lets the kernel use buffer `name` again.

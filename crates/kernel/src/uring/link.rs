@@ -4,20 +4,17 @@
 //! until the kernel is done with every operation on it, because that long the kernel uses its memory.
 //!
 //! ```text
-//! connect -> Connecting -+-> Open ---> Ended         (pause: Open -> Paused, resume: Paused -> Open)
+//! connect -> Connecting -+-> Open ---> Ended
 //!                        |    |  \      /
 //!                        +-> Dead  \   /            (close, with bytes still to be sent)
-//! listen  -> Listening        \     Lingering
-//!                  \           \      |
-//!                   +-----------+-> Leaving -> Free   (cancelled and closed; the last completion frees it)
+//!                               \   Lingering
+//!                                \    |
+//!                                 +-> Leaving -> Free   (cancelled and closed; the last completion frees it)
 //! ```
 
-use crate::files::File;
 use crate::{Errno, Token};
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::RawFd;
-use units::Instant;
 
 /// Bytes that are sent with one operation, and bytes that are gathered meanwhile, at most.
 pub(super) const PIECE: usize = 64 * 1024;
@@ -30,11 +27,8 @@ pub(super) enum Phase {
     Free,
     Connecting,
     Open,
-    /// Open, but not read from.
-    Paused,
     /// The peer has ended its side.
     Ended,
-    Listening,
     /// The owner knows that it is dead.
     Dead,
     /// Closed by its owner, with bytes still to be sent.
@@ -71,8 +65,6 @@ pub(super) struct Link {
     under_way: u8,
     /// The send under way is one that says nothing when it succeeds.
     pub quiet: bool,
-    /// The kernel says of bytes when it received them; of a listener: of those that it accepts.
-    pub stamps: bool,
     /// A send came up short, and its owner wants to know when there is room.
     pub short: bool,
     /// The sending side is to be ended behind what was taken.
@@ -86,12 +78,7 @@ pub(super) struct Link {
     pub sent: usize,
     /// What was taken since.
     pub gathering: Vec<u8>,
-    /// What came although the socket was paused, before that took effect.
-    pub withheld: Option<Box<Withheld>>,
 }
-
-/// Bytes, each piece of one receive, with the kernel's stamp.
-pub(super) type Withheld = VecDeque<(Vec<u8>, Instant)>;
 
 impl Link {
     /// A place without a socket.
@@ -119,8 +106,7 @@ impl Link {
 
     /// Whether it is in a phase in which bytes go out.
     pub(super) fn sends(&self) -> bool {
-        use Phase::{Ended, Lingering, Open, Paused};
-        matches!(self.phase, Open | Paused | Ended | Lingering)
+        matches!(self.phase, Phase::Open | Phase::Ended | Phase::Lingering)
     }
 
     /// Whether there is something to send and nothing that is being sent.
@@ -166,26 +152,6 @@ impl Spare {
             to.extend_from_slice(part);
         }
         to.len() - before
-    }
-
-    /// Reads what fits of `count` bytes of a file to the end of `to`, and says how much that was; ENODATA when the file
-    /// ends before that.
-    pub(super) fn fill_from(
-        &mut self,
-        to: &mut Vec<u8>,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        let before = to.len();
-        let taken = count.min(PIECE - before);
-        if before + taken > SMALL && to.capacity() < PIECE {
-            self.enlarge(to);
-        }
-        to.resize(before + taken, 0);
-        file.fill(offset, &mut to[before..])
-            .inspect_err(|_| to.truncate(before))?;
-        Ok(taken)
     }
 
     fn enlarge(&mut self, buffer: &mut Vec<u8>) {

@@ -2,27 +2,23 @@
 //!
 //! A separate file only because it is a story of its own; its state is the ring's.
 
+use super::Uring;
 use super::buffers::{self, Lent};
-use super::link::{Link, Operation, Phase};
-use super::{Uring, stamped};
+use super::link::{Operation, Phase};
 use crate::{Errno, Event, socket};
 use io_uring::{cqueue, opcode, types};
-use units::Instant;
 
 impl Uring {
     #[inline]
     pub(super) fn begin_receive(&mut self, index: u32) {
-        let (fd, stamps) = (types::Fd(self.at(index).fd), self.at(index).stamps);
-        let entry = match stamps {
-            true => stamped::receive(fd),
-            false => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
-        };
+        let fd = types::Fd(self.at(index).fd);
+        let entry = opcode::RecvMulti::new(fd, buffers::GROUP).build();
         // SAFETY: it receives into the ring's buffers, which outlive it.
         unsafe { self.begin(index, Operation::Receive, entry) };
     }
 
     /// Begins to receive, unless it is being done.
-    pub(super) fn receive_again(&mut self, index: u32) {
+    fn receive_again(&mut self, index: u32) {
         if !self.at(index).has(Operation::Receive) {
             self.begin_receive(index);
         }
@@ -30,41 +26,25 @@ impl Uring {
 
     #[inline]
     pub(super) fn received_some(&mut self, index: u32, event: &cqueue::Entry) -> Option<Event> {
-        let mut result = event.result();
-        let mut lent = cqueue::buffer_select(event.flags()).map(|name| Lent {
-            name,
-            start: 0,
-            length: result.max(0) as u32,
-        });
-        let Link { phase, stamps, .. } = *self.at(index);
-        if stamps && let Some(message) = &mut lent {
-            result = self.unwrap(message);
-        }
-        match (result, lent) {
-            (1.., Some(lent)) if phase == Phase::Open => {
-                self.lent = Some(lent);
+        let result = event.result();
+        let phase = self.at(index).phase;
+        if let Some(name) = cqueue::buffer_select(event.flags()) {
+            if result > 0 && phase == Phase::Open {
+                let length = result as u32;
+                self.lent = Some(Lent { name, length });
                 self.receive_again(index);
                 return Some(Event::Received);
             }
-            (_, Some(lent)) => {
-                if result > 0 && phase == Phase::Paused {
-                    self.withhold(index, lent);
-                }
-                self.buffers.give_back(lent.name);
-                // No `Received` tells of these bytes now.
-                self.stamp = Instant::ZERO;
-            }
-            (_, None) => {}
+            self.buffers.give_back(name);
         }
         match phase {
             Phase::Open => self.received_no_more(index, result),
-            Phase::Paused => self.received_while_paused(index, result),
             Phase::Lingering => self.received_too_late(index, result),
             _ => None,
         }
     }
 
-    pub(super) fn received_no_more(&mut self, index: u32, result: i32) -> Option<Event> {
+    fn received_no_more(&mut self, index: u32, result: i32) -> Option<Event> {
         if came_up_short(result) {
             self.receive_again(index);
             return None;
@@ -92,9 +72,8 @@ impl Uring {
     }
 }
 
-/// Whether a receive stopped for a reason that is none of the socket's: the kernel had no buffer at hand, or the socket
-/// was paused for a moment.
-pub(super) fn came_up_short(result: i32) -> bool {
+/// Whether a receive stopped for a reason that is none of the socket's, such as that the kernel had no buffer at hand.
+fn came_up_short(result: i32) -> bool {
     matches!(
         Errno(-result),
         Errno::ENOBUFS | Errno::EINTR | Errno::EAGAIN | Errno::ECANCELED

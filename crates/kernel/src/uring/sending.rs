@@ -2,9 +2,8 @@
 //!
 //! A separate file only because it is a story of its own; its state is the ring's.
 
+use super::Uring;
 use super::link::{Operation, Phase};
-use super::{BROKEN, Uring};
-use crate::files::File;
 use crate::{Errno, Event, Token, socket};
 use io_uring::{opcode, squeue, types};
 
@@ -14,12 +13,8 @@ impl Uring {
     pub(super) fn sender(&mut self, token: Token) -> Result<u32, Errno> {
         let index = self.find(token).ok_or(Errno::EBADF)?;
         let link = self.at(index);
-        let error = link.broken.or(match link.phase {
-            Phase::Dead => Some(Errno::EPIPE),
-            Phase::Listening => Some(Errno::ENOTCONN),
-            _ => None,
-        });
-        match error {
+        match link.broken {
+            None if link.phase == Phase::Dead => Err(Errno::EPIPE),
             None => Ok(index),
             Some(error) => {
                 link.phase = Phase::Dead;
@@ -37,26 +32,6 @@ impl Uring {
         if taken > 0 && link.gathering.len() == taken {
             self.dirty.push(index);
         }
-    }
-
-    /// Takes a part of a file by copying it, as everything that is sent here: a plain sendfile would overtake what was
-    /// taken before.
-    pub(super) fn take_file(
-        &mut self,
-        index: u32,
-        file: &File,
-        offset: u64,
-        count: usize,
-    ) -> Result<usize, Errno> {
-        let link = &mut self.links[index as usize];
-        let answer = self
-            .spare
-            .fill_from(&mut link.gathering, file, offset, count);
-        match answer {
-            Ok(taken) => self.took(index, count, taken),
-            Err(_) => link.phase = Phase::Dead,
-        }
-        answer
     }
 
     /// Makes what was taken into operations.
@@ -104,7 +79,7 @@ impl Uring {
         let quiet = quiet && !link.short && !link.ends;
         self.begin_send(index, quiet);
         if watch {
-            self.begin_poll(index, BROKEN, false);
+            self.begin_poll(index);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{FLOOD, GOODBYE, Habit, pattern};
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Sim, World};
-use kernel::{Address, Epoll, Errno, Ring, Uring, clock};
+use kernel::{Address, Epoll, Errno, Ring, ServerRing, Uring, clock};
 use std::any::Any;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,10 @@ pub trait Bench {
 
     /// How late a wait may end: a busy machine's scheduler, or not at all.
     fn lateness(&self) -> Nanos;
+}
 
+/// A bench whose rings can be servers.
+pub trait ServerBench: Bench<Ring: ServerRing> {
     /// Where a ring can listen.
     fn door(&self) -> Address;
 
@@ -164,7 +167,9 @@ impl Bench for OnEpoll {
     fn lateness(&self) -> Nanos {
         Nanos::from_secs(2)
     }
+}
 
+impl ServerBench for OnEpoll {
     fn door(&self) -> Address {
         self.door.clone()
     }
@@ -214,18 +219,6 @@ impl Bench for OnUring {
 
     fn lateness(&self) -> Nanos {
         self.0.lateness()
-    }
-
-    fn door(&self) -> Address {
-        self.0.door()
-    }
-
-    fn knock(&self, _: &mut Uring, at: &Address) -> Knock {
-        self.0.knock(&mut Epoll::new().unwrap(), at)
-    }
-
-    fn stamps(&self) -> bool {
-        self.0.stamps()
     }
 }
 
@@ -298,7 +291,9 @@ impl Bench for OnSim {
     fn lateness(&self) -> Nanos {
         Nanos::from_micros(1) // of a wait of no length
     }
+}
 
+impl ServerBench for OnSim {
     fn door(&self) -> Address {
         "192.0.2.9:0".parse().unwrap()
     }

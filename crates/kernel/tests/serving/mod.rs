@@ -1,16 +1,17 @@
-//! Laws 7 to 10, those that servers live by: pausing, files, accepting, stamps.
+//! Invariants 7 to 10, those of servers: pausing, files, accepting, stamps.
 
-use crate::benches::{Bench, Knock};
+use crate::benches::{Knock, ServerBench};
 use crate::{A_WHILE, FLOOD, FOR_EVER, GOODBYE, Habit, connect, drive, pattern, send, silence};
 use kernel::files::{File, Root};
-use kernel::{Accepted, Address, Closing, Completion, Errno, Event, ListenOptions, Ring, Token};
+use kernel::{Accepted, Address, Closing, Completion, Errno, Event};
+use kernel::{ListenOptions, Ring, ServerRing, Token};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::Instant;
 
 const TOKEN: Token = Token(7);
 const DOOR: Token = Token(0);
 
-pub fn invariant_7_what_comes_while_paused_is_told_after_it<B: Bench>(bench: &B) {
+pub fn invariant_7_what_comes_while_paused_is_told_after_it<B: ServerBench>(bench: &B) {
     pauses_of_a_turn_lose_nothing(bench);
     long_pauses_are_silent(bench, Habit::Flood, FLOOD, pattern);
     long_pauses_are_silent(bench, Habit::Goodbye, GOODBYE.len(), |index| GOODBYE[index]);
@@ -19,7 +20,7 @@ pub fn invariant_7_what_comes_while_paused_is_told_after_it<B: Bench>(bench: &B)
 
 /// Of one flood every completion is followed by a pause that is over at once; the other one is paused until the turn
 /// is over.
-fn pauses_of_a_turn_lose_nothing<B: Bench>(bench: &B) {
+fn pauses_of_a_turn_lose_nothing<B: ServerBench>(bench: &B) {
     let mut ring = bench.ring();
     connect(bench, &mut ring, Token(0), Habit::Flood);
     connect(bench, &mut ring, Token(1), Habit::Flood);
@@ -57,7 +58,7 @@ fn pauses_of_a_turn_lose_nothing<B: Bench>(bench: &B) {
 }
 
 /// Whatever has come last, what comes next does not, for a while.
-fn long_pauses_are_silent<B: Bench>(
+fn long_pauses_are_silent<B: ServerBench>(
     bench: &B,
     habit: Habit,
     length: usize,
@@ -90,7 +91,7 @@ fn long_pauses_are_silent<B: Bench>(
     assert_eq!(silence(&mut ring), []);
 }
 
-fn a_paused_socket_sends<B: Bench>(bench: &B) {
+fn a_paused_socket_sends<B: ServerBench>(bench: &B) {
     let message: Vec<u8> = (0..bench.long()).map(pattern).collect();
     let mut ring = bench.ring();
     connect(bench, &mut ring, TOKEN, Habit::Sink);
@@ -128,7 +129,7 @@ fn file(length: usize) -> File {
     file
 }
 
-pub fn invariant_8_a_file_is_sent_as_memory_is<B: Bench>(bench: &B) {
+pub fn invariant_8_a_file_is_sent_as_memory_is<B: ServerBench>(bench: &B) {
     let (head, skipped) = (b"head", 1001);
     let file = file(skipped + bench.long());
     let length = head.len() + bench.long();
@@ -181,7 +182,7 @@ pub fn invariant_8_a_file_is_sent_as_memory_is<B: Bench>(bench: &B) {
     a_file_that_is_cut_short_is_told(bench);
 }
 
-fn a_file_that_is_cut_short_is_told<B: Bench>(bench: &B) {
+fn a_file_that_is_cut_short_is_told<B: ServerBench>(bench: &B) {
     let file = file(1000);
     let mut ring = bench.ring();
     for (offset, count) in [(0, 1001), (990, 11), (1000, 1), (5000, 1)] {
@@ -198,7 +199,7 @@ fn a_file_that_is_cut_short_is_told<B: Bench>(bench: &B) {
 }
 
 /// Accepts the connection that waits, however often that fails first.
-fn accept(ring: &mut impl Ring, token: Token) -> Option<Accepted> {
+fn accept(ring: &mut impl ServerRing, token: Token) -> Option<Accepted> {
     for _ in 0..1000 {
         match ring.accept(DOOR, token) {
             Err(Errno::EMFILE) => {}
@@ -208,7 +209,7 @@ fn accept(ring: &mut impl Ring, token: Token) -> Option<Accepted> {
     panic!("it is never accepted");
 }
 
-fn listen<B: Bench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Address {
+fn listen<B: ServerBench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Address {
     let options = ListenOptions {
         stamps,
         ..ListenOptions::default()
@@ -216,7 +217,7 @@ fn listen<B: Bench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Address {
     ring.listen(DOOR, &bench.door(), &options).unwrap()
 }
 
-pub fn invariant_9_accept_says_who_comes_and_loses_nobody<B: Bench>(bench: &B) {
+pub fn invariant_9_accept_says_who_comes_and_loses_nobody<B: ServerBench>(bench: &B) {
     const GUESTS: usize = 20;
     let mut ring = bench.ring();
     let at = listen(bench, &mut ring, false);
@@ -242,7 +243,7 @@ pub fn invariant_9_accept_says_who_comes_and_loses_nobody<B: Bench>(bench: &B) {
     assert_eq!(silence(&mut ring), []);
 }
 
-pub fn invariant_10_a_stamp_is_of_the_receiving_and_not_of_the_reading<B: Bench>(bench: &B) {
+pub fn invariant_10_a_stamp_is_of_the_receiving_and_not_of_the_reading<B: ServerBench>(bench: &B) {
     let mut ring = bench.ring();
     let mut first = 0;
     for round in 0..60 {
@@ -262,7 +263,7 @@ pub fn invariant_10_a_stamp_is_of_the_receiving_and_not_of_the_reading<B: Bench>
 }
 
 /// The stamp of what a guest says, who speaks while he is not listened to.
-fn stamp<B: Bench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Option<Instant> {
+fn stamp<B: ServerBench>(bench: &B, ring: &mut B::Ring, stamps: bool) -> Option<Instant> {
     let at = listen(bench, ring, stamps);
     let knock = bench.knock(ring, &at);
     drive(ring, |_, completion| {

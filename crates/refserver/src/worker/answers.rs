@@ -5,7 +5,7 @@ use super::holders::Holder;
 use crate::answering;
 use crate::sending::{ROUND, Sending};
 use crate::slots::{Held, Waits};
-use kernel::{Closing, Errno, Ring, Token};
+use kernel::{Closing, Errno, ServerRing, Token};
 use std::io::IoSlice;
 
 /// Input and answers held back for all connections of a worker.
@@ -34,7 +34,7 @@ enum Input {
 
 impl Input {
     #[inline]
-    fn bytes<'a, R: Ring>(&'a self, ring: &'a R) -> &'a [u8] {
+    fn bytes<'a, R: ServerRing>(&'a self, ring: &'a R) -> &'a [u8] {
         match self {
             Input::Ring => ring.received(),
             Input::Kept(bytes) => bytes,
@@ -42,7 +42,7 @@ impl Input {
     }
 }
 
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     #[inline]
     pub(super) fn receive(&mut self, token: Token) {
         let length = self.ring.received().len();
@@ -155,7 +155,7 @@ impl<R: Ring> Worker<R> {
 }
 
 /// What is held back.
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     /// The socket takes more, or it is this connection's turn.
     pub(super) fn go_on(&mut self, token: Token) {
         let Some(slot) = self.slots.get(token) else {

@@ -4,7 +4,7 @@ use super::Worker;
 use super::holders::Holder;
 use crate::limiter::Full;
 use crate::slots::{Slot, Waits};
-use kernel::{Closing, Ring, Token};
+use kernel::{Closing, ServerRing, Token};
 use units::{Instant, Nanos};
 use wire::http1::Refusal;
 
@@ -18,7 +18,7 @@ pub(crate) const TURNED_AWAY: u32 = 64;
 /// How often a draining worker looks whether anything moves.
 const DRAIN_TICK: Nanos = Nanos::from_millis(5);
 
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     /// Takes from each listener in its turn.
     pub(super) fn accept(&mut self) {
         for listener in 0..self.listeners.len() {
@@ -113,7 +113,7 @@ impl<R: Ring> Worker<R> {
 }
 
 /// The end.
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     /// Accepts waiting connections, closes the listeners, responds to what has come and what comes to its end soon.
     pub(super) fn drain(&mut self) {
         self.tell_time();

@@ -4,7 +4,7 @@ use super::*;
 use crate::worker::answers;
 use kernel::files::File;
 use kernel::sim::{Faults, Options, Peer, Reads, Sim, World};
-use kernel::{Accepted, Completion, ConnectOptions};
+use kernel::{Accepted, Completion, ConnectOptions, Ring};
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
@@ -555,39 +555,14 @@ struct Starved {
 }
 
 impl Ring for Starved {
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.tries += 1;
-        if self.ring.now() < self.until {
-            return Err(Errno::EMFILE);
-        }
-        self.ring.accept(listener, token)
-    }
-
     fn now(&self) -> Instant {
         self.ring.now()
     }
     fn connect(&mut self, _: Token, _: &Address, _: &ConnectOptions) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
     }
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.ring.listen(token, at, options)
-    }
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.ring.send(token, slices)
-    }
-    fn send_file(&mut self, _: Token, _: &File, _: u64, _: usize) -> Result<usize, Errno> {
-        Err(Errno::ENOSYS)
-    }
-    fn pause(&mut self, token: Token) {
-        self.ring.pause(token);
-    }
-    fn resume(&mut self, token: Token) {
-        self.ring.resume(token);
     }
     fn shutdown(&mut self, token: Token) {
         self.ring.shutdown(token);
@@ -603,6 +578,33 @@ impl Ring for Starved {
     }
     fn received(&self) -> &[u8] {
         self.ring.received()
+    }
+}
+
+impl ServerRing for Starved {
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
+        self.tries += 1;
+        if self.ring.now() < self.until {
+            return Err(Errno::EMFILE);
+        }
+        self.ring.accept(listener, token)
+    }
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.ring.listen(token, at, options)
+    }
+    fn send_file(&mut self, _: Token, _: &File, _: u64, _: usize) -> Result<usize, Errno> {
+        Err(Errno::ENOSYS)
+    }
+    fn pause(&mut self, token: Token) {
+        self.ring.pause(token);
+    }
+    fn resume(&mut self, token: Token) {
+        self.ring.resume(token);
     }
     fn received_at(&self) -> Option<Instant> {
         self.ring.received_at()

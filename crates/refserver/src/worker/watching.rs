@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::slots::Waits;
-use kernel::{Closing, Ring, Token};
+use kernel::{Closing, ServerRing, Token};
 use units::Instant;
 use wire::http1::Refusal;
 
@@ -13,7 +13,7 @@ const TOO_SLOW: Refusal = Refusal {
     is_head: false,
 };
 
-impl<R: Ring> Worker<R> {
+impl<R: ServerRing> Worker<R> {
     /// Has a connection looked at no later than its deadline. Where it will be anyway, this does nothing.
     #[inline]
     pub(super) fn arm(&mut self, token: Token) {

@@ -6,7 +6,7 @@
 
 use super::script::{Chooser, Script, Trigger};
 use super::table::{Misbehaviour, expected};
-use kernel::{Epoll, Ring, clock};
+use kernel::{Epoll, ServerRing, clock};
 use std::borrow::Cow;
 use std::fmt::Debug;
 use units::{Instant, Nanos};
@@ -131,7 +131,7 @@ impl Behaviour for Scripted {
 }
 
 /// A ring on whose thread one can also let time pass without hearing of anything.
-pub(crate) trait PausableRing: Ring {
+pub(crate) trait PausableRing: ServerRing {
     /// Sleeps until then.
     fn sleep_until(&mut self, until: Instant);
 

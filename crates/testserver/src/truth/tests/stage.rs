@@ -6,7 +6,7 @@ use crate::misbehaviour::PausableRing;
 use kernel::files::File;
 use kernel::sim::{Options, Peer, Sim, World};
 use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};
-use kernel::{Ring, Token};
+use kernel::{Ring, ServerRing, Token};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSlice, Write};
@@ -145,33 +145,8 @@ impl Ring for Stage {
         panic!("a server does not connect")
     }
 
-    fn listen(
-        &mut self,
-        token: Token,
-        at: &Address,
-        options: &ListenOptions,
-    ) -> Result<Address, Errno> {
-        self.sim.listen(token, at, options)
-    }
-
-    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
-        self.sim.accept(listener, token)
-    }
-
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.sim.send(token, slices)
-    }
-
-    fn send_file(&mut self, _: Token, _: &File, _: u64, _: usize) -> Result<usize, Errno> {
-        panic!("no file is served here")
-    }
-
-    fn pause(&mut self, token: Token) {
-        self.sim.pause(token);
-    }
-
-    fn resume(&mut self, token: Token) {
-        self.sim.resume(token);
     }
 
     fn shutdown(&mut self, token: Token) {
@@ -203,6 +178,33 @@ impl Ring for Stage {
             Some(_) => &[],
             None => self.sim.received(),
         }
+    }
+}
+
+impl ServerRing for Stage {
+    fn listen(
+        &mut self,
+        token: Token,
+        at: &Address,
+        options: &ListenOptions,
+    ) -> Result<Address, Errno> {
+        self.sim.listen(token, at, options)
+    }
+
+    fn accept(&mut self, listener: Token, token: Token) -> Result<Option<Accepted>, Errno> {
+        self.sim.accept(listener, token)
+    }
+
+    fn send_file(&mut self, _: Token, _: &File, _: u64, _: usize) -> Result<usize, Errno> {
+        panic!("no file is served here")
+    }
+
+    fn pause(&mut self, token: Token) {
+        self.sim.pause(token);
+    }
+
+    fn resume(&mut self, token: Token) {
+        self.sim.resume(token);
     }
 
     fn received_at(&self) -> Option<Instant> {
