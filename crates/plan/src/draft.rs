@@ -392,6 +392,31 @@ mod tests {
     }
 
     #[test]
+    fn a_url_alone_says_all_unless_an_option_shapes_requests_or_judges_them() {
+        let is_alone =
+            |settings: &[(&str, &str)]| made(settings).unwrap().published().is_url_alone();
+        let url = ("url", "far:81/x");
+        for other in [("rate", "5"), ("connections", "7"), ("timeout", "10s")] {
+            assert!(is_alone(&[url, other]), "{other:?}");
+        }
+        for other in [
+            ("url", "far:81/y"),
+            ("header", "A: b"),
+            ("body", "text"),
+            ("method", "HEAD"),
+            ("pipeline", "2"),
+            ("timeout", "9s"),
+            ("expect", "404"),
+            ("require", "p99<1s"),
+            ("unix", "socket"),
+            ("command", "server"),
+        ] {
+            assert!(!is_alone(&[url, other]), "{other:?}");
+        }
+        assert!(!is_alone(&[("url", "far:81/x?token=secret")]));
+    }
+
+    #[test]
     fn what_the_machine_lacks_is_refused() {
         let refused = |setting| made(&[("url", "x"), setting]).unwrap_err().to_string();
         let source = refused(("source", "192.0.2.1"));

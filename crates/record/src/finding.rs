@@ -52,17 +52,15 @@ impl Finding {
         }
     }
 
-    /// Returns the best next step: a command, or else what to do.
+    /// Returns the best next step: a command, where it needs no options of the one that was run, or else what to do.
     pub fn next(&self, plan: &Plan) -> Option<String> {
         match self.options.as_str() {
             "" => self.remedy.clone(),
-            options if plan.server.is_some() || plan.withholds() => {
-                Some(format!("repeat with {options}"))
+            options if plan.is_url_alone() => {
+                let url = plan.first_url();
+                Some(format!("weigh run {options} {}", shell_word(&url)))
             }
-            options => Some(format!(
-                "weigh run {options} {}",
-                shell_word(&plan.first_url())
-            )),
+            options => Some(format!("repeat with {options}")),
         }
     }
 
