@@ -8,7 +8,8 @@ use clap::Args;
 use kernel::{Address, signals};
 use std::path::PathBuf;
 use testserver::misbehaviour::{Rule, Script};
-use testserver::truth::{BusyPoll, Capacity, Config, Service, Stall, TruthServer, WORK_MAX};
+use testserver::truth::{Capacity, Service, Stall};
+use testserver::{BusyPoll, Config, TruthServer, WORK_MAX};
 use units::Nanos;
 
 /// The flags of `weigh serve --truth`.
@@ -109,12 +110,11 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
         stall: flags.stall,
         work: flags.work,
         capacity: flags.capacity.map(|capacity| (capacity, flags.service)),
-        faults: flags.faults.clone(),
         script: Script {
             delay: flags.late,
             interval: flags.drip,
             outage: flags.outage,
-            ..Script::default()
+            rules: flags.faults.clone(),
         },
         busy_poll: flags.spin,
         log: flags.truth_log.clone(),

@@ -12,7 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use testserver::misbehaviour::{Log, MisbehavingServer};
+use testserver::MisbehavingServer;
+use testserver::misbehaviour::Log;
 use units::Nanos;
 
 /// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.

@@ -4,7 +4,8 @@ use record::{Blame, FaultCount, Kind, Run, Summary, Tally};
 use std::fmt::Debug;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use testserver::misbehaviour::{Log, MisbehavingServer, Script};
+use testserver::MisbehavingServer;
+use testserver::misbehaviour::{Log, Script};
 
 /// One exchange in this many is spoilt. Not the first one, which is the probe.
 pub const EVERY: u64 = 5;

@@ -46,7 +46,7 @@ impl Log {
         self.misbehaved.0.iter().sum()
     }
 
-    pub(super) fn add(&mut self, misbehaviour: Misbehaviour) {
+    pub(crate) fn add(&mut self, misbehaviour: Misbehaviour) {
         self.misbehaved.0[misbehaviour as usize] += 1;
     }
 }

@@ -24,24 +24,19 @@ pub enum When {
     First(u64),
     /// This one alone.
     Only(u64),
-    /// About this share of them, always the same ones for the same seed.
-    Share {
-        /// From 0 to 1.
-        share: f64,
-        /// Any number.
-        seed: u64,
-    },
+    /// About this share of them, from 0 to 1; always the same ones for the same seed.
+    Share(f64),
 }
 
 impl When {
-    /// Whether the one with this number, from 1, meets it.
-    pub fn holds(self, number: u64) -> bool {
+    /// Whether the one with this number, from 1, meets it; shares are drawn from `seed`.
+    pub(crate) fn holds(self, number: u64, seed: u64) -> bool {
         match self {
             When::Every(step) => step > 0 && number.is_multiple_of(step),
             When::First(most) => number <= most,
             When::Only(one) => number == one,
             // 53 bits are what a float of this size tells apart.
-            When::Share { share, seed } => {
+            When::Share(share) => {
                 let drawn = (mixed(seed ^ mixed(number)) >> 11) as f64;
                 drawn < share * (1u64 << 53) as f64
             }
@@ -77,7 +72,7 @@ pub struct Script {
     /// Before [`Misbehaviour::Late`] answers.
     pub delay: Nanos,
     /// How long misbehaviours of the whole server last. Those that concern the listening socket can also be ended by
-    /// [`super::MisbehavingServer::resume`].
+    /// [`MisbehavingServer::resume`](crate::MisbehavingServer::resume).
     pub outage: Nanos,
 }
 
@@ -107,47 +102,53 @@ impl Script {
 pub(crate) const RULES_MAX: usize = 256;
 
 /// Rules, with how far each has counted.
-#[derive(Debug, Default)]
-pub(crate) struct Chooser(Vec<(Rule, u64)>);
+#[derive(Debug)]
+pub(crate) struct Chooser {
+    rows: Vec<(Rule, u64)>,
+    /// That of shares.
+    seed: u64,
+}
 
 impl Chooser {
-    pub(crate) fn new(rules: &[Rule]) -> Chooser {
-        Chooser(rules.iter().map(|rule| (*rule, 0)).collect())
+    pub(crate) fn new(rules: &[Rule], seed: u64) -> Chooser {
+        let rows = rules.iter().map(|rule| (*rule, 0)).collect();
+        Chooser { rows, seed }
     }
 
     /// What the next one with this trigger meets; none: the expected response alone.
     pub(crate) fn choose(&mut self, trigger: Trigger) -> Option<Misbehaviour> {
-        let rows = self.0.iter_mut();
+        let seed = self.seed;
+        let rows = self.rows.iter_mut();
         rows.fold(None, |chosen, row| {
-            let met = count(row, trigger);
+            let met = count(row, trigger, seed);
             chosen.or(met)
         })
     }
 
     /// As [`Chooser::choose`], of `rule` alone, which has its own count; nothing beyond [`RULES_MAX`] rules.
     pub(crate) fn choose_by(&mut self, rule: Rule, trigger: Trigger) -> Option<Misbehaviour> {
-        let row = self.0.iter_mut().find(|row| row.0 == rule)?;
-        count(row, trigger)
+        let row = self.rows.iter_mut().find(|row| row.0 == rule)?;
+        count(row, trigger, self.seed)
     }
 
     /// Adds `rule` if it is new, and says whether there was room for it.
     pub(crate) fn add(&mut self, rule: Rule) -> bool {
-        let is_new = self.0.iter().all(|row| row.0 != rule);
-        let has_room = self.0.len() < RULES_MAX;
+        let is_new = self.rows.iter().all(|row| row.0 != rule);
+        let has_room = self.rows.len() < RULES_MAX;
         if is_new && has_room {
-            self.0.push((rule, 0));
+            self.rows.push((rule, 0));
         }
         !is_new || has_room
     }
 }
 
 /// Counts one more for a rule that this triggers, and says what it meets.
-fn count((rule, number): &mut (Rule, u64), trigger: Trigger) -> Option<Misbehaviour> {
+fn count((rule, number): &mut (Rule, u64), trigger: Trigger, seed: u64) -> Option<Misbehaviour> {
     if rule.misbehaviour.trigger() != trigger {
         return None;
     }
     *number += 1;
-    rule.when.holds(*number).then_some(rule.misbehaviour)
+    rule.when.holds(*number, seed).then_some(rule.misbehaviour)
 }
 
 #[cfg(test)]
@@ -163,23 +164,11 @@ mod tests {
             (When::First(0), &[]),
             (When::First(2), &[1, 2]),
             (When::Only(3), &[3]),
-            (
-                When::Share {
-                    share: 0.0,
-                    seed: 7,
-                },
-                &[],
-            ),
-            (
-                When::Share {
-                    share: 1.0,
-                    seed: 7,
-                },
-                &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
-            ),
+            (When::Share(0.0), &[]),
+            (When::Share(1.0), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
         ];
         for (when, wanted) in cases {
-            let misbehaviour: Vec<u64> = (1..=10).filter(|number| when.holds(*number)).collect();
+            let misbehaviour: Vec<u64> = (1..=10).filter(|number| when.holds(*number, 7)).collect();
             assert_eq!(misbehaviour, *wanted, "{when:?}");
         }
     }
@@ -187,8 +176,10 @@ mod tests {
     #[test]
     fn a_share_is_about_that_share_and_depends_on_the_seed() {
         let misbehaviour = |seed| -> Vec<u64> {
-            let when = When::Share { share: 0.1, seed };
-            (1..=10_000).filter(|number| when.holds(*number)).collect()
+            let when = When::Share(0.1);
+            (1..=10_000)
+                .filter(|number| when.holds(*number, seed))
+                .collect()
         };
         // 1000 are expected, with a standard deviation of 30.
         assert!(
@@ -209,7 +200,7 @@ mod tests {
             rule(Misbehaviour::BodyAfterHead, When::Only(1)),
             rule(Misbehaviour::CloseAtAccept, When::Only(2)),
         ];
-        let mut chooser = Chooser::new(&rules);
+        let mut chooser = Chooser::new(&rules, 0);
         let exchanges = [(); 6].map(|()| chooser.choose(Trigger::Exchange));
         let (silent, missing) = (Some(Misbehaviour::Silence), Some(Misbehaviour::NotFound));
         assert_eq!(exchanges, [None, silent, missing, silent, None, silent]);
@@ -226,7 +217,7 @@ mod tests {
 
     #[test]
     fn each_rule_counts_its_own_requests_and_only_those_it_can_meet() {
-        let mut faults = Chooser::default();
+        let mut faults = Chooser::new(&[], 0);
         let every = |misbehaviour, step| Rule {
             misbehaviour,
             when: When::Every(step),
@@ -247,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_table_has_an_end() {
-        let mut faults = Chooser::default();
+        let mut faults = Chooser::new(&[], 0);
         let every = |step| Rule {
             misbehaviour: Misbehaviour::Silence,
             when: When::Every(step),

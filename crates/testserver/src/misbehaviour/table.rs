@@ -5,7 +5,7 @@ use super::script::Trigger;
 
 /// One thing that is done on a connection. A row's steps are done in order; after the last the connection serves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// These bytes, at once as far as the kernel takes them.
     Send(&'static [u8]),
     /// A piece, so many times, as fast as the kernel takes it.
@@ -35,10 +35,10 @@ pub(super) enum Step {
 }
 
 /// For [`Step::Repeat`]: until the connection is dead.
-pub(super) const FOREVER: u64 = u64::MAX;
+pub(crate) const FOREVER: u64 = u64::MAX;
 
 /// A piece of a body without meaning.
-pub(super) static FILL: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+pub(crate) static FILL: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 /// A header value without meaning, longer than any head may be.
 static LONG: [u8; 70_000] = [b'h'; 70_000];
 
@@ -67,14 +67,14 @@ const KEPT: &[u8] = ok!("Content-Length: 14\r\nConnection: keep-alive\r\n", body
 const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
 
 /// The answer as it should be.
-pub(super) fn expected(is_head: bool, keepalive: bool) -> &'static [u8] {
+pub(crate) fn expected(is_head: bool, keepalive: bool) -> &'static [u8] {
     let answer = if keepalive { KEPT } else { LAST };
     let body = if is_head { body!().len() } else { 0 };
     &answer[..answer.len() - body]
 }
 
 /// What a request that cannot be read is told.
-pub(super) const REFUSAL: &[Step] = &[
+pub(crate) const REFUSAL: &[Step] = &[
     Step::Send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
     Step::Close,
 ];
@@ -108,7 +108,7 @@ macro_rules! table {
                 match self { $(Misbehaviour::$variant => Trigger::$trigger),* }
             }
 
-            pub(super) fn steps(self) -> &'static [Step] {
+            pub(crate) fn steps(self) -> &'static [Step] {
                 use Step::*;
                 match self { $(Misbehaviour::$variant => const { &[$($step),*] }),* }
             }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 const OFTEN: &str = "say how often: every=10, share=0.01, first=5 or only=3";
 
 /// Reads a rule that requests can meet out of a query: `kind=bad-status&every=10`. Without saying how often: every one.
-pub(super) fn take(query: &mut Query<'_>, seed: u64) -> Result<Rule, QueryError> {
+pub(super) fn take(query: &mut Query<'_>) -> Result<Rule, QueryError> {
     let name = query.need("kind", "name a misbehaviour such as kind=bad-status")?;
     let misbehaviour = named("kind", name)?;
     if misbehaviour.trigger() == Trigger::Connection {
@@ -17,7 +17,7 @@ pub(super) fn take(query: &mut Query<'_>, seed: u64) -> Result<Rule, QueryError>
             "`{name}` meets connections when they are accepted, not requests; start the server with --fault {name}:every=1"
         )));
     }
-    let when = when(query, seed)?.unwrap_or(When::Every(1));
+    let when = when(query)?.unwrap_or(When::Every(1));
     Ok(Rule { misbehaviour, when })
 }
 
@@ -27,7 +27,7 @@ fn named(parameter: &str, name: &str) -> Result<Misbehaviour, QueryError> {
         .ok_or_else(|| QueryError::value(parameter, name, "a misbehaviour", remedy))
 }
 
-fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, QueryError> {
+fn when(query: &mut Query<'_>) -> Result<Option<When>, QueryError> {
     let every = query.count("every")?;
     if every == Some(0) {
         return Err(QueryError::value(
@@ -43,7 +43,7 @@ fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, QueryError> {
         .transpose()?;
     let ways = [
         every.map(When::Every),
-        share.map(|share| When::Share { share, seed }),
+        share.map(When::Share),
         query.count("first")?.map(When::First),
         query.count("only")?.map(When::Only),
     ];
@@ -57,27 +57,15 @@ fn when(query: &mut Query<'_>, seed: u64) -> Result<Option<When>, QueryError> {
     }
 }
 
-impl Rule {
-    /// Returns the rule with its share drawn from `seed`.
-    pub fn seeded(self, seed: u64) -> Rule {
-        let when = match self.when {
-            When::Share { share, .. } => When::Share { share, seed },
-            when => when,
-        };
-        Rule { when, ..self }
-    }
-}
-
 impl FromStr for Rule {
     type Err = QueryError;
 
-    /// Reads `close-at-accept:every=10`, `die:only=1000`, `not-found:share=0.01` or `silence:first=3`; the seed of a
-    /// share is 0.
+    /// Reads `close-at-accept:every=10`, `die:only=1000`, `not-found:share=0.01` or `silence:first=3`.
     fn from_str(text: &str) -> Result<Rule, QueryError> {
         let (name, often) = text.split_once(':').unwrap_or((text, ""));
         let misbehaviour = named("--fault", name)?;
         let mut query = Query::new(often)?;
-        let when = when(&mut query, 0)?.ok_or_else(|| QueryError::missing("every", OFTEN))?;
+        let when = when(&mut query)?.ok_or_else(|| QueryError::missing("every", OFTEN))?;
         query.end().map(|()| Rule { misbehaviour, when })
     }
 }
@@ -89,7 +77,7 @@ mod tests {
     fn rule(text: &str) -> Result<Rule, String> {
         let read = || {
             let mut query = Query::new(text)?;
-            let rule = take(&mut query, 7)?;
+            let rule = take(&mut query)?;
             query.end().map(|()| rule)
         };
         read().map_err(|wrong: QueryError| wrong.to_string())
@@ -109,10 +97,7 @@ mod tests {
             (
                 "kind=bad-status&share=0.01",
                 Misbehaviour::BadStatus,
-                When::Share {
-                    share: 0.01,
-                    seed: 7,
-                },
+                When::Share(0.01),
             ),
         ];
         for (text, misbehaviour, when) in fine {
@@ -153,16 +138,10 @@ mod tests {
     #[test]
     fn flags_are_read_or_refused_in_a_sentence() {
         let flag = |text: &str| text.parse::<Rule>();
-        let accept = flag("close-at-accept:every=3").unwrap().seeded(7);
+        let accept = flag("close-at-accept:every=3").unwrap();
         assert_eq!(accept.when, When::Every(3));
-        let share = flag("not-found:share=0.5").unwrap().seeded(7);
-        assert_eq!(
-            share.when,
-            When::Share {
-                share: 0.5,
-                seed: 7
-            }
-        );
+        let share = flag("not-found:share=0.5").unwrap();
+        assert_eq!(share.when, When::Share(0.5));
         for text in [
             "",
             "nonesuch:every=1",

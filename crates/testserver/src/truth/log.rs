@@ -37,7 +37,7 @@ pub use writer::{LogCounts, Writer};
 
 /// The records of a log in memory.
 #[cfg(test)]
-pub(super) fn records(bytes: &[u8]) -> Vec<Record> {
+pub(crate) fn records(bytes: &[u8]) -> Vec<Record> {
     let chunks = bytes[record::HEADER..].chunks(record::RECORD);
     let read = |bytes: &[u8]| Record::read(bytes.try_into().expect("a whole record"));
     chunks.map(|bytes| read(bytes).expect("a record")).collect()

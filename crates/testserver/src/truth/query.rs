@@ -16,7 +16,7 @@ pub struct QueryError(String);
 
 impl QueryError {
     /// An error with this sentence.
-    pub(super) fn new(sentence: impl Into<String>) -> QueryError {
+    pub(crate) fn new(sentence: impl Into<String>) -> QueryError {
         QueryError(sentence.into())
     }
 
@@ -27,8 +27,13 @@ impl QueryError {
 
     /// A value is not what its name asks for.
     pub(super) fn value(name: &str, value: &str, what: &str, remedy: &str) -> QueryError {
-        let value = quoted(value);
-        QueryError(format!("{name}: `{value}` is not {what}; write {remedy}"))
+        let QueryError(sentence) = QueryError::text(&quoted(value), what, remedy);
+        QueryError(format!("{name}: {sentence}"))
+    }
+
+    /// A whole text is not what it has to be.
+    pub(super) fn text(text: &str, what: &str, remedy: &str) -> QueryError {
+        QueryError(format!("`{text}` is not {what}; write {remedy}"))
     }
 
     /// A time or a count is not one.

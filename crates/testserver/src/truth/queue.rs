@@ -5,6 +5,7 @@
 
 use super::distribution::{exponential, span};
 use super::draw::{Stream, uniform};
+use super::query::QueryError;
 use std::str::FromStr;
 use units::{Instant, Nanos, parse_count};
 
@@ -33,23 +34,23 @@ impl Capacity {
     }
 }
 
-/// A text is not a capacity; its sentence says how one is written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a capacity; write requests a second, such as 5k/s or 0.5/s")]
-pub struct CapacityError(String);
-
 impl FromStr for Capacity {
-    type Err = CapacityError;
+    type Err = QueryError;
 
     /// Reads `5k/s`; without `/s` it means the same.
-    fn from_str(text: &str) -> Result<Capacity, CapacityError> {
+    fn from_str(text: &str) -> Result<Capacity, QueryError> {
         let number = text.strip_suffix("/s").unwrap_or(text);
         let rate = match parse_count(number) {
             Ok(count) => Some(count as f64),
             Err(_) => number.parse().ok(),
         };
-        rate.and_then(Capacity::per_second)
-            .ok_or_else(|| CapacityError(text.to_owned()))
+        rate.and_then(Capacity::per_second).ok_or_else(|| {
+            QueryError::text(
+                text,
+                "a capacity",
+                "requests a second, such as 5k/s or 0.5/s",
+            )
+        })
     }
 }
 
@@ -64,7 +65,7 @@ pub fn service(capacity: Capacity, service: Service, seed: u64, id: u64) -> Nano
 
 /// The queue, as far as its next request depends on it.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     capacity: Capacity,
     service: Service,
     /// When the last of those that came so far departs.
@@ -72,7 +73,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(capacity: Capacity, service: Service) -> Queue {
+    pub(crate) fn new((capacity, service): (Capacity, Service)) -> Queue {
         Queue {
             capacity,
             service,
@@ -81,7 +82,7 @@ impl Queue {
     }
 
     /// When the request departs that has arrived as the next one.
-    pub(super) fn pass(&mut self, arrival: Instant, seed: u64, id: u64) -> Instant {
+    pub(crate) fn pass(&mut self, arrival: Instant, seed: u64, id: u64) -> Instant {
         let service = service(self.capacity, self.service, seed, id);
         self.last = self.last.max(arrival) + service;
         self.last
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn who_comes_while_another_is_served_waits_for_it() {
-        let mut queue = Queue::new("5k/s".parse().unwrap(), Service::Fixed);
+        let mut queue = Queue::new(("5k/s".parse().unwrap(), Service::Fixed));
         let cases = [
             (1000, 1200),
             (1000, 1400),

@@ -3,6 +3,7 @@
 //! A stall begins and ends at instants that follow from the server's start alone, whatever is asked meanwhile; so what
 //! a request met can be told afterwards from its stamps.
 
+use super::query::QueryError;
 use std::str::FromStr;
 use units::{Instant, Nanos};
 
@@ -28,21 +29,19 @@ impl Stall {
     }
 }
 
-/// A text is not a stall; its sentence says how one is written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a stall; write its length and a longer period, such as 100ms/1s")]
-pub struct StallError(String);
-
 impl FromStr for Stall {
-    type Err = StallError;
+    type Err = QueryError;
 
     /// Reads `100ms/1s`.
-    fn from_str(text: &str) -> Result<Stall, StallError> {
+    fn from_str(text: &str) -> Result<Stall, QueryError> {
         let read = || {
             let (length, period) = text.split_once('/')?;
             Stall::new(length.parse().ok()?, period.parse().ok()?)
         };
-        read().ok_or_else(|| StallError(text.to_owned()))
+        read().ok_or_else(|| {
+            let remedy = "its length and a longer period, such as 100ms/1s";
+            QueryError::text(text, "a stall", remedy)
+        })
     }
 }
 

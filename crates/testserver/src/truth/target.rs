@@ -1,13 +1,13 @@
-//! What a request asks of the truth server: a delay, a fault, or one of the built-in resources.
+//! What a request is for in the truth server: a delay, a fault, or one of the built-in resources.
 
 use super::distribution::Distribution;
 use super::faults;
 use super::query::{Query, QueryError};
 use crate::misbehaviour::Rule;
 
-/// What is asked.
+/// What is requested.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// A response after a delay of this distribution.
     Delay(Distribution),
     /// An answer that meets this rule.
@@ -18,19 +18,19 @@ pub(super) enum Target {
     Wrong(QueryError),
 }
 
-/// Reads a path with its query: what is asked, and the id if one is given. `seed` is that of shares.
-pub(super) fn read(path: &str, seed: u64) -> (Option<u64>, Target) {
+/// Reads a path with its query: the id if one is given, and what is requested.
+pub(crate) fn read(path: &str) -> (Option<u64>, Target) {
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
-    let read: fn(&mut Query<'_>, u64) -> Result<Target, QueryError> = match name {
-        "/delay" => |query, _| Distribution::take(query).map(Target::Delay),
-        "/fault" => |query, seed| faults::take(query, seed).map(Target::Fault),
+    let read: fn(&mut Query<'_>) -> Result<Target, QueryError> = match name {
+        "/delay" => |query| Distribution::take(query).map(Target::Delay),
+        "/fault" => |query| faults::take(query).map(Target::Fault),
         _ => return (loose_id(query), Target::Resource),
     };
     let mut id = None;
     let mut strict = || {
         let mut query = Query::new(query)?;
         id = number(&mut query)?;
-        let target = read(&mut query, seed)?;
+        let target = read(&mut query)?;
         query.end().map(|()| target)
     };
     let target = strict().unwrap_or_else(Target::Wrong);
@@ -105,7 +105,7 @@ mod tests {
             ("*", None, Target::Resource),
         ];
         for (path, id, target) in cases {
-            assert_eq!(read(path, 0), (id, target), "{path}");
+            assert_eq!(read(path), (id, target), "{path}");
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
             ),
         ];
         for (path, sentence) in cases {
-            let (_, target) = read(path, 0);
+            let (_, target) = read(path);
             let Target::Wrong(wrong) = target else {
                 panic!("{path}: {target:?}");
             };
@@ -189,7 +189,7 @@ mod tests {
                 path.push_str(words[(bits % words.len() as u64) as usize]);
                 bits = mixed(bits);
             }
-            if let (_, Target::Wrong(wrong)) = read(&path, number) {
+            if let (_, Target::Wrong(wrong)) = read(&path) {
                 let sentence = wrong.to_string();
                 assert!(
                     !sentence.contains('\n') && sentence.len() < 300,

@@ -19,14 +19,15 @@ mod listening;
 // and what is done for them.
 mod steps;
 
-use super::behaviour::{Behaviour, PausableRing, Stamps};
-use super::connections::{CONNECTIONS_LIMIT, Connection};
-use super::log::Log;
-use super::script::Script;
-use kernel::{Address, Closing, Errno, Event, ListenOptions, Token};
+use crate::behaviour::Behaviour;
+use crate::config::BusyPoll;
+use crate::connections::{AHEAD_LIMIT, CONNECTIONS_LIMIT, Connection, Listener};
+use crate::misbehaviour::Log;
+use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, ServerRing, Token, clock};
 use listening::Listening;
 use refserver::parts::{FIRST, Slots};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Instant, Nanos};
 use wire::http1::RequestCache;
 
@@ -39,43 +40,57 @@ const LAST_TURNS: u32 = 64;
 /// How long they may take together, but for the one that is begun: requests may cost a second of work each.
 const LAST_TIME: Nanos = Nanos::from_millis(100);
 
-/// How waits end that are to end at an instant; by default asleep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct WaitMode {
-    /// The last stretch of a wait, in which the loop asks its ring again and again instead of sleeping.
-    pub(crate) margin: Nanos,
-    /// It never sleeps but in stalls.
-    pub(crate) is_always: bool,
+/// What a worker does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Goes on.
+    Serve,
+    /// Ends the outage of the listening sockets, and goes on.
+    Resume,
+    /// Comes to an end.
+    Stop,
 }
 
-/// What the thread is told from outside, and tells.
-pub(crate) trait Control {
-    /// It is to come to an end.
-    fn stopped(&self) -> bool;
+impl Command {
+    /// [`Command::Stop`] once `stop` is set.
+    pub(crate) fn stop_if(stop: &AtomicBool) -> Command {
+        match stop.load(Ordering::Relaxed) {
+            true => Command::Stop,
+            false => Command::Serve,
+        }
+    }
+}
 
-    /// Whether the outage of the listening sockets is to end, since this was last asked.
-    fn take_resume(&self) -> bool {
-        false
+/// A ring on whose thread one can also let time pass without hearing of anything.
+pub(crate) trait PausableRing: ServerRing {
+    /// Sleeps until then.
+    fn sleep_until(&mut self, until: Instant);
+
+    /// Burns processor time until then.
+    fn burn_until(&mut self, until: Instant);
+}
+
+impl PausableRing for Epoll {
+    fn sleep_until(&mut self, until: Instant) {
+        clock::sleep_until(until);
     }
 
-    /// What has been done so far.
-    fn publish(&self, log: &Log) {
-        let _ = log;
+    fn burn_until(&mut self, until: Instant) {
+        while clock::now() < until {}
     }
 }
 
 /// The server as its thread has it.
-pub(crate) struct Worker<R, C: Behaviour> {
+pub(crate) struct Worker<R> {
     ring: R,
-    behaviour: C,
-    /// How long the steps of misbehaviours last; its rules are the behaviour's.
-    script: Script,
-    wait_mode: WaitMode,
+    pub(crate) behaviour: Behaviour,
+    /// The last stretch of a wait, in which the loop polls its ring instead of sleeping.
+    pub(crate) margin: Nanos,
     /// Where it listens; the token of a listening socket is its place.
     addresses: Vec<Address>,
     options: ListenOptions,
-    connections: Slots<Connection<C::Request>>,
-    requests: RequestCache,
+    connections: Slots<Connection>,
+    cache: RequestCache,
     /// When connections whose `timer` is set go on. One for each of them at most.
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
@@ -92,19 +107,21 @@ pub(crate) struct Worker<R, C: Behaviour> {
     log: Log,
 }
 
-impl<R: PausableRing, C: Behaviour> Worker<R, C> {
-    /// A server that does not listen yet.
-    pub(crate) fn new(ring: R, behaviour: C, script: Script, wait_mode: WaitMode) -> Worker<R, C> {
+impl<R: PausableRing> Worker<R> {
+    /// A server that does not listen yet. Of a truth server's connections the kernel says when it received their bytes.
+    pub(crate) fn new(ring: R, behaviour: Behaviour) -> Worker<R> {
         Worker {
             now: ring.now(),
             ring,
-            behaviour,
-            script,
-            wait_mode,
+            margin: behaviour.config.busy_poll.margin(),
             addresses: Vec::new(),
-            options: ListenOptions::default(),
+            options: ListenOptions {
+                stamps: behaviour.is_truthful(),
+                ..ListenOptions::default()
+            },
+            behaviour,
             connections: Slots::new(CONNECTIONS_LIMIT),
-            requests: RequestCache::default(),
+            cache: RequestCache::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
             listening: Listening::Accepting,
@@ -115,23 +132,23 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         }
     }
 
-    /// Has the connections that are accepted say when the kernel received their bytes.
-    pub(crate) fn stamp(&mut self) {
-        self.options.stamps = true;
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> &[Address] {
+        &self.addresses
     }
 
-    /// Listens at one address more, of at most 64, and says where that is.
+    /// Listens at one address more, of at most 64.
     ///
     /// # Errors
     /// What the kernel sent.
-    pub(crate) fn listen(&mut self, at: &Address) -> Result<&Address, Errno> {
+    pub(crate) fn listen(&mut self, at: &Address) -> Result<(), Errno> {
         let place = self.addresses.len() as u32;
         if place == FIRST {
             return Err(Errno::EMFILE);
         }
         let address = self.ring.listen(Token(place), at, &self.options)?;
         self.addresses.push(address);
-        Ok(&self.addresses[place as usize])
+        Ok(())
     }
 
     /// The ring, to set going what is to happen on it.
@@ -140,19 +157,21 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         &mut self.ring
     }
 
-    /// Serves until it is told to stop; tells what was done after every turn in which something was. What is still to
+    /// Serves until `command`, which is called before every turn with what was done so far, says stop. What is still to
     /// be answered then is not.
-    pub(crate) fn run(mut self, control: &impl Control) -> (Log, C) {
-        while !control.stopped() {
-            if control.take_resume() {
-                self.resume_listening();
+    pub(crate) fn run(mut self, mut command: impl FnMut(&Log) -> Command) -> (Log, Behaviour) {
+        loop {
+            match command(&self.log) {
+                Command::Stop => break,
+                Command::Resume => self.resume_listening(),
+                Command::Serve => {}
             }
             self.now = self.ring.now();
             if let Some(until) = self.stalled_until() {
                 // Standing still is what is wanted; a stop is seen as soon as ever.
                 self.pause(until);
-            } else if self.turn(self.patience()) {
-                control.publish(&self.log);
+            } else {
+                self.turn(self.patience());
             }
         }
         let end = self.ring.now() + LAST_TIME;
@@ -164,7 +183,6 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         for token in self.connections.tokens(|_| true) {
             self.close(token, Closing::Orderly);
         }
-        control.publish(&self.log);
         (self.log, self.behaviour)
     }
 
@@ -177,22 +195,25 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     /// Stands still for a while, or to the end of it.
     fn pause(&mut self, until: Instant) {
         let rest = until - self.now;
-        if rest <= self.wait_mode.margin {
+        if rest <= self.margin {
             self.ring.burn_until(until);
         } else {
-            let nap = rest.saturating_sub(self.wait_mode.margin).min(TICK);
+            let nap = rest.saturating_sub(self.margin).min(TICK);
             self.ring.sleep_until(self.now + nap);
         }
     }
 
     /// How long the next wait may last.
     fn patience(&self) -> Nanos {
-        if self.wait_mode.is_always || !self.ready.is_empty() || self.can_accept() {
+        if self.behaviour.config.busy_poll == BusyPoll::Always
+            || !self.ready.is_empty()
+            || self.can_accept()
+        {
             return Nanos::ZERO;
         }
         let first = self.timers.first().map_or(Instant::NEVER, |timer| timer.0);
         let rest = first - self.now;
-        rest.saturating_sub(self.wait_mode.margin).min(TICK)
+        rest.saturating_sub(self.margin).min(TICK)
     }
 
     /// Waits, then does what there is to do. Says whether anything was.
@@ -245,12 +266,23 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
-        let stamps = Stamps {
+        let mut listener = Listener {
+            requests: &mut connection.requests,
+            reading: &mut connection.reading,
+            behaviour: &mut self.behaviour,
+            log: &mut self.log,
             received: self.ring.received_at(),
             read: self.now,
         };
-        let (requests, behaviour) = (&mut self.requests, &mut self.behaviour);
-        if connection.receive(requests, behaviour, &mut self.log, input, stamps) {
+        let result = connection
+            .http
+            .receive(&mut self.cache, input, &mut listener);
+        let is_too_far = connection.requests.len() > AHEAD_LIMIT;
+        if result.is_err() {
+            self.log.refused += 1;
+            connection.requests.push_back(None);
+        }
+        if is_too_far {
             self.log.cut += 1;
             return self.close(token, Closing::Reset);
         }
@@ -293,28 +325,27 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::behaviour::Scripted;
     use super::*;
-    use crate::misbehaviour::{Misbehaviour, When};
-    use kernel::Epoll;
+    use crate::config::Config;
+    use crate::misbehaviour::{Misbehaviour, Script, When};
     use std::io::Write;
     use std::net::TcpStream;
 
-    fn worker(script: &Script) -> Worker<Epoll, Scripted> {
-        let ring = Epoll::new().unwrap();
-        let mut worker = Worker::new(
-            ring,
-            Scripted::new(script),
-            script.clone(),
-            WaitMode::default(),
-        );
+    fn worker(script: Script) -> Worker<Epoll> {
+        let config = Config {
+            script,
+            busy_poll: BusyPoll::Never,
+            ..Config::default()
+        };
+        let behaviour = Behaviour::scripted(config);
+        let mut worker = Worker::new(Epoll::new().unwrap(), behaviour);
         worker.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
         worker
     }
 
     #[test]
     fn a_client_that_does_not_read_costs_no_turns_and_no_memory() {
-        let mut worker = worker(&Script::of(Misbehaviour::EndlessBody, When::Every(1)));
+        let mut worker = worker(Script::of(Misbehaviour::EndlessBody, When::Every(1)));
         let mut client = TcpStream::connect(worker.addresses[0].to_string()).unwrap();
         client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         // Once the kernel's buffers are full nothing is left to do.
@@ -334,7 +365,7 @@ mod tests {
             delay: Nanos::from_secs(3600),
             ..Script::of(Misbehaviour::Late, When::Every(1))
         };
-        let mut worker = worker(&script);
+        let mut worker = worker(script);
         let mut client = TcpStream::connect(worker.addresses[0].to_string()).unwrap();
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")

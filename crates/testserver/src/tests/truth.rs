@@ -3,22 +3,19 @@
 mod faults;
 mod stage;
 
-use super::log::Record;
-use super::*;
-use crate::misbehaviour::{self, Behaviour, Log, Misbehaviour, Script, Worker};
+use crate::behaviour::Behaviour;
+use crate::config::{BusyPoll, Config};
+use crate::misbehaviour::{Log, Misbehaviour, Script};
+use crate::truth::log::{Header, Record, Writer};
+use crate::truth::*;
+use crate::worker::{Command, Worker};
 use kernel::sim::{Faults, Options, Reads};
 use stage::{Received, Stage, Wire};
-use std::cell::Cell;
 use units::{Instant, Nanos};
 
 const SEED: u64 = 7;
 /// When all of this happens.
 const START: Instant = Instant::from_nanos(1_000_000_000);
-const STRAIGHT: misbehaviour::WaitMode = misbehaviour::WaitMode {
-    margin: Nanos::ZERO,
-    is_always: false,
-};
-
 fn micros(micros: u64) -> Nanos {
     Nanos::from_micros(micros)
 }
@@ -30,21 +27,6 @@ fn get(path: &str) -> String {
 /// What one connection sends, and when.
 type Lines = Vec<(Instant, String)>;
 
-/// Ends a run once its counts say so.
-struct Until<F>(F, Cell<bool>, Cell<u32>);
-
-impl<F: Fn(&Log) -> bool> misbehaviour::Control for Until<F> {
-    fn stopped(&self) -> bool {
-        self.2.set(self.2.get() + 1);
-        assert!(self.2.get() < 10_000_000, "it never comes to that");
-        self.1.get()
-    }
-
-    fn publish(&self, log: &Log) {
-        self.1.set((self.0)(log));
-    }
-}
-
 /// What came of a run.
 struct Came {
     log: Log,
@@ -55,45 +37,50 @@ struct Came {
 }
 
 /// Runs a worker with this behaviour until `until` holds.
-fn run<C: Behaviour>(
-    behaviour: C,
-    script: &Script,
-    busy_poll: misbehaviour::WaitMode,
+fn run(
+    behaviour: Behaviour,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
-) -> (Log, C, Vec<Received>) {
+) -> (Log, Behaviour, Vec<Received>) {
     let wire = Wire::default();
     let stage = Stage::new(SEED, options, wire.clone());
-    let mut worker = Worker::new(stage, behaviour, script.clone(), busy_poll);
-    worker.stamp();
-    let at = worker
-        .listen(&"192.0.2.1:80".parse().unwrap())
-        .unwrap()
-        .clone();
+    let mut worker = Worker::new(stage, behaviour);
+    if worker.behaviour.config.busy_poll == BusyPoll::Auto {
+        // As with several processors, wherever this runs.
+        worker.margin = micros(100);
+    }
+    worker.listen(&"192.0.2.1:80".parse().unwrap()).unwrap();
+    let at = worker.addresses()[0].clone();
     worker.ring_mut().open(&at, lines);
-    let (log, behaviour) = worker.run(&Until(until, Cell::new(false), Cell::new(0)));
+    let mut turns = 0;
+    let (log, behaviour) = worker.run(|log| {
+        turns += 1;
+        assert!(turns < 10_000_000, "it never comes to that");
+        match until(log) {
+            true => Command::Stop,
+            false => Command::Serve,
+        }
+    });
     (log, behaviour, wire.received())
 }
 
 /// Runs a truth server until so many are answered.
 fn serve_on(
     config: &Config,
-    busy_poll: misbehaviour::WaitMode,
     options: Options,
     lines: Vec<Lines>,
     until: impl Fn(&Log) -> bool,
 ) -> Came {
     let paper = stage::Paper::default();
-    let mut behaviour = server::behaviour(config, START).unwrap();
-    let header = log::Header {
+    let header = Header {
         start: START,
-        ..log::Header::default()
+        ..Header::default()
     };
-    behaviour.writer = Some(log::Writer::new(Box::new(paper.clone()), &header, |_| ()));
-    let (log, behaviour, received) =
-        run(behaviour, &config.script, busy_poll, options, lines, until);
-    behaviour.writer.unwrap().finish();
+    let writer = Writer::new(Box::new(paper.clone()), &header, |_| ());
+    let behaviour = Behaviour::truthful(config.clone(), START, Some(writer));
+    let (log, behaviour, received) = run(behaviour, options, lines, until);
+    behaviour.finish();
     Came {
         log,
         records: paper.records(),
@@ -102,7 +89,7 @@ fn serve_on(
 }
 
 fn serve(config: &Config, lines: Vec<Lines>, answered: u64) -> Came {
-    serve_on(config, STRAIGHT, Options::default(), lines, |log| {
+    serve_on(config, Options::default(), lines, |log| {
         log.answered >= answered
     })
 }
@@ -110,6 +97,7 @@ fn serve(config: &Config, lines: Vec<Lines>, answered: u64) -> Came {
 fn seeded() -> Config {
     Config {
         seed: SEED,
+        busy_poll: BusyPoll::Never,
         ..Config::default()
     }
 }
@@ -229,9 +217,7 @@ fn a_stall_begins_between_two_answers_of_a_crowd() {
         let path = format!("/delay?law=constant&mean={mean}ns&id={id}");
         vec![(arrival(id), get(&path))]
     });
-    let came = serve_on(&config, STRAIGHT, options, lines.collect(), |log| {
-        log.answered >= 50
-    });
+    let came = serve_on(&config, options, lines.collect(), |log| log.answered >= 50);
     let before = by_id(&came)
         .iter()
         .filter(|it| it.departure < begins)
@@ -261,7 +247,7 @@ fn departures_from_the_queue_are_those_of_lindleys_recursion() {
         let (mut last, mut waited) = (Instant::ZERO, 0);
         for id in arrivals {
             waited += u64::from(last > arrival(id));
-            last = last.max(arrival(id)) + super::service(capacity, service, SEED, id);
+            last = last.max(arrival(id)) + crate::truth::service(capacity, service, SEED, id);
             let record = records[id as usize];
             assert_eq!(
                 [record.due, record.departure],
@@ -341,9 +327,7 @@ fn the_same_seed_makes_the_same_log_however_bytes_are_cut() {
         },
         ..Options::default()
     };
-    let bytewise = serve_on(&config, STRAIGHT, options, lines(), |log| {
-        log.answered >= 150
-    });
+    let bytewise = serve_on(&config, options, lines(), |log| log.answered >= 150);
     assert_eq!(whole.records, bytewise.records);
     let other = Config { seed: 8, ..config };
     assert_ne!(whole.records, serve(&other, lines(), 150).records);
@@ -360,9 +344,7 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
     };
     let law = "law=constant&mean=5ms";
     let lines = scattered(100, &format!("/delay?{law}"));
-    let came = serve_on(&seeded(), STRAIGHT, options, lines, |log| {
-        log.answered >= 100
-    });
+    let came = serve_on(&seeded(), options, lines, |log| log.answered >= 100);
     let mut late = 0;
     for (record, received) in by_id(&came).iter().zip(&came.received) {
         assert_eq!(received.first, Some(record.departure));
@@ -377,29 +359,18 @@ fn what_is_cut_short_departs_once_and_comes_whole() {
 
 #[test]
 fn spinning_ends_and_is_as_exact_as_the_clock_is_read() {
-    let busy_poll = misbehaviour::WaitMode {
-        margin: micros(100),
-        is_always: false,
-    };
     let options = || Options {
         call_cost: Nanos::from_nanos(50),
         ..Options::default()
     };
-    let config = Config {
-        stall: Some("5ms/50ms".parse().unwrap()),
-        ..seeded()
-    };
     let lines = || scattered(40, "/delay?law=exponential&mean=4ms");
-    for busy_poll in [
-        busy_poll,
-        misbehaviour::WaitMode {
-            is_always: true,
-            ..busy_poll
-        },
-    ] {
-        let came = serve_on(&config, busy_poll, options(), lines(), |log| {
-            log.answered >= 40
-        });
+    for busy_poll in [BusyPoll::Auto, BusyPoll::Always] {
+        let config = Config {
+            stall: Some("5ms/50ms".parse().unwrap()),
+            busy_poll,
+            ..seeded()
+        };
+        let came = serve_on(&config, options(), lines(), |log| log.answered >= 40);
         for record in by_id(&came) {
             let wanted = config
                 .stall

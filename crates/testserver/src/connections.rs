@@ -1,89 +1,88 @@
 //! The connections of a misbehaving server: what each has been asked, and what is being done on it.
 
-use super::behaviour::{Behaviour, Pending, Stamps};
-use super::log::Log;
-use super::table::{Misbehaviour, REFUSAL, Step};
+use crate::behaviour::{Behaviour, Pending};
+use crate::misbehaviour::{Log, Misbehaviour, REFUSAL, Step};
 use kernel::Errno;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use units::Instant;
-use wire::http1::{RequestCache, RequestHead, Server, ServerSink};
+use wire::http1::{RequestHead, Server, ServerSink};
 
 /// Connections at a time; those that come then wait in the kernel.
-pub(super) const CONNECTIONS_LIMIT: u32 = 16 * 1024;
+pub(crate) const CONNECTIONS_LIMIT: u32 = 16 * 1024;
 /// Requests that a client may ask ahead of their answers. More are read to the end of what came with them, no further.
-const AHEAD_LIMIT: usize = 1024;
+pub(crate) const AHEAD_LIMIT: usize = 1024;
 /// Pieces that are sent at once.
 const SLICES: usize = 64;
 
 /// What is being done on a connection: steps, and how far they have come.
 #[derive(Debug)]
-pub(super) struct Activity<W> {
+pub(crate) struct Activity {
     /// The request for which it is done; none at accept, and for what is refused.
-    pub(super) pending: Option<Pending<W>>,
+    pub(crate) pending: Option<Pending>,
     /// What is met, if anything is.
-    pub(super) misbehaviour: Option<Misbehaviour>,
+    pub(crate) misbehaviour: Option<Misbehaviour>,
     steps: &'static [Step],
     /// Bytes of the first of `steps` that are sent.
     sent: u64,
-    /// The right answer, once the kernel has taken only a part of it: its behaviour may say another one a second later.
+    /// The expected response, once the kernel has taken only a part of it: its behaviour may say another one a second later.
     kept: Option<Vec<u8>>,
-    /// The clock just before the first byte was sent.
-    pub(super) departure: Option<Instant>,
+    /// The clock just before the first byte was sent; zero before that.
+    pub(crate) departure: Instant,
 }
 
-impl<W> Activity<W> {
-    /// What is to be done for a request that meets this; if it meets nothing, the right answer.
-    pub(super) fn answer(pending: Pending<W>, misbehaviour: Option<Misbehaviour>) -> Activity<W> {
+impl Activity {
+    /// What is to be done for a request that meets this; if it meets nothing, the expected response.
+    pub(crate) fn respond(pending: Pending, misbehaviour: Option<Misbehaviour>) -> Activity {
         let steps = misbehaviour.map_or(&[Step::Expected][..], Misbehaviour::steps);
         Activity::new(Some(pending), misbehaviour, steps)
     }
 
     /// What is to be done on a connection that meets this when it is accepted.
-    pub(super) fn greet(misbehaviour: Misbehaviour) -> Activity<W> {
+    pub(crate) fn greet(misbehaviour: Misbehaviour) -> Activity {
         Activity::new(None, Some(misbehaviour), misbehaviour.steps())
     }
 
     /// What is to be done about a request that cannot be read.
-    pub(super) fn refuse() -> Activity<W> {
+    pub(crate) fn refuse() -> Activity {
         Activity::new(None, None, REFUSAL)
     }
 
     fn new(
-        pending: Option<Pending<W>>,
+        pending: Option<Pending>,
         misbehaviour: Option<Misbehaviour>,
         steps: &'static [Step],
-    ) -> Activity<W> {
+    ) -> Activity {
         Activity {
             pending,
             misbehaviour,
             steps,
             sent: 0,
             kept: None,
-            departure: None,
+            departure: Instant::ZERO,
         }
     }
 
-    /// It is a right answer and nothing else.
-    pub(super) fn is_expected(&self) -> bool {
+    /// It is a expected response and nothing else.
+    pub(crate) fn is_expected(&self) -> bool {
         self.pending.is_some() && self.misbehaviour.is_none()
     }
 
     /// Nothing is done before.
-    pub(super) fn due(&self) -> Instant {
-        let due = self.pending.as_ref().map(|pending| pending.due);
+    pub(crate) fn due(&self) -> Instant {
+        let due = self.pending.as_ref().map(|pending| pending.record.due);
         due.unwrap_or(Instant::ZERO)
     }
 
     /// The step that is being done; none when all are.
-    pub(super) fn step(&self) -> Option<Step> {
+    pub(crate) fn step(&self) -> Option<Step> {
         self.steps.first().copied()
     }
 
     /// Turns to the next step.
-    pub(super) fn next(&mut self) {
+    pub(crate) fn next(&mut self) {
         self.steps = &self.steps[1..];
         self.sent = 0;
         self.kept = None;
@@ -91,9 +90,9 @@ impl<W> Activity<W> {
 
     /// Sends what `send` takes of this step's bytes: how many that were, and whether they were fewer than it was given.
     /// `expected` is the expected response.
-    pub(super) fn send<'a>(
+    pub(crate) fn send<'a>(
         &mut self,
-        expected: impl FnOnce(Option<&Pending<W>>) -> Cow<'a, [u8]>,
+        expected: impl FnOnce(Option<&Pending>) -> Cow<'a, [u8]>,
         send: impl FnOnce(&[IoSlice<'_>]) -> Result<usize, Errno>,
     ) -> Result<(u64, bool), Errno> {
         let (piece, times, at_once) = match (self.step(), self.kept.take()) {
@@ -128,32 +127,32 @@ impl<W> Activity<W> {
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Connection<W> {
+pub(crate) struct Connection {
     /// From 1, in the order of accepting.
-    pub(super) number: u64,
-    http: Server,
+    pub(crate) number: u64,
+    pub(crate) http: Server,
     /// The request whose head is read and whose body is not.
-    reading: Option<Pending<W>>,
-    /// Requests that are read and not begun yet, in their order; none for one that cannot be read to its end.
-    pub(super) asked: VecDeque<Option<Pending<W>>>,
-    pub(super) activity: Option<Activity<W>>,
+    pub(crate) reading: Option<Pending>,
+    /// Requests that are read and not begun yet, in their order; none for one that cannot be read.
+    pub(crate) requests: VecDeque<Option<Pending>>,
+    pub(crate) activity: Option<Activity>,
     /// The socket took less than it was given.
-    pub(super) is_blocked: bool,
+    pub(crate) is_blocked: bool,
     /// Is among those that are to go on.
-    pub(super) is_ready: bool,
+    pub(crate) is_ready: bool,
     /// The client has ended its side.
-    pub(super) is_ended: bool,
+    pub(crate) is_ended: bool,
     /// Nothing is done before.
-    pub(super) timer: Option<Instant>,
+    pub(crate) timer: Option<Instant>,
 }
 
-impl<W> Connection<W> {
-    pub(super) fn new(number: u64) -> Connection<W> {
+impl Connection {
+    pub(crate) fn new(number: u64) -> Connection {
         Connection {
             number,
             http: Server::default(),
             reading: None,
-            asked: VecDeque::new(),
+            requests: VecDeque::new(),
             activity: None,
             is_blocked: false,
             is_ready: false,
@@ -162,55 +161,27 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Reads what the client sent, and says whether it has sent too many requests ahead.
-    pub(super) fn receive<C: Behaviour<Request = W>>(
-        &mut self,
-        requests: &mut RequestCache,
-        behaviour: &mut C,
-        log: &mut Log,
-        input: &[u8],
-        stamps: Stamps,
-    ) -> bool {
-        let mut listener = Listener {
-            asked: &mut self.asked,
-            reading: &mut self.reading,
-            behaviour,
-            stamps,
-            log,
-        };
-        let result = self.http.receive(requests, input, &mut listener);
-        let is_too_far = self.asked.len() > AHEAD_LIMIT;
-        if result.is_err() {
-            log.refused += 1;
-            self.asked.push_back(None);
-        }
-        is_too_far
-    }
-
     /// Nothing is done on it before something happens elsewhere.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.is_blocked || self.timer.is_some()
     }
 }
 
 /// What listens to a connection while its bytes are read.
-struct Listener<'a, C: Behaviour> {
-    asked: &'a mut VecDeque<Option<Pending<C::Request>>>,
-    reading: &'a mut Option<Pending<C::Request>>,
-    behaviour: &'a mut C,
-    stamps: Stamps,
-    log: &'a mut Log,
+pub(crate) struct Listener<'a> {
+    pub(crate) requests: &'a mut VecDeque<Option<Pending>>,
+    pub(crate) reading: &'a mut Option<Pending>,
+    pub(crate) behaviour: &'a mut Behaviour,
+    pub(crate) log: &'a mut Log,
+    /// When the kernel received these bytes, where it says so.
+    pub(crate) received: Option<Instant>,
+    /// The clock just after they were read.
+    pub(crate) read: Instant,
 }
 
-impl<C: Behaviour> ServerSink for Listener<'_, C> {
-    fn request(&mut self, asked: &RequestHead<'_>) {
-        *self.reading = Some(Pending {
-            is_head: asked.method == "HEAD",
-            keepalive: asked.keepalive,
-            stamps: self.stamps,
-            due: Instant::ZERO,
-            request: self.behaviour.request(asked),
-        });
+impl ServerSink for Listener<'_> {
+    fn request(&mut self, head: &RequestHead<'_>) {
+        *self.reading = Some(self.behaviour.request(head));
     }
 
     fn body(&mut self, _: &[u8]) {}
@@ -218,9 +189,9 @@ impl<C: Behaviour> ServerSink for Listener<'_, C> {
     fn complete(&mut self) -> ControlFlow<()> {
         self.log.requests += 1;
         if let Some(mut pending) = self.reading.take() {
-            pending.stamps = self.stamps;
-            pending.due = self.behaviour.due(&pending.request, self.stamps);
-            self.asked.push_back(Some(pending));
+            self.behaviour
+                .complete(&mut pending, self.received, self.read);
+            self.requests.push_back(Some(pending));
         }
         ControlFlow::Continue(())
     }
@@ -231,7 +202,7 @@ mod tests {
     use super::*;
 
     /// What is handed to the kernel, of which it takes so many bytes.
-    fn sent(activity: &mut Activity<()>, expected: &'static str, takes: usize) -> String {
+    fn sent(activity: &mut Activity, expected: &'static str, takes: usize) -> String {
         let mut given = String::new();
         let send = |slices: &[IoSlice<'_>]| {
             let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
@@ -246,18 +217,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_begun_is_ended_even_if_another_would_be_right_by_then() {
-        let now = Instant::from_nanos(1);
-        let pending = Pending {
-            is_head: false,
-            keepalive: true,
-            stamps: Stamps {
-                received: None,
-                read: now,
-            },
-            due: now,
-            request: (),
-        };
-        let mut activity = Activity::answer(pending, Some(Misbehaviour::Interim));
+        let mut activity = Activity::greet(Misbehaviour::Interim);
         while activity.step() != Some(Step::Expected) {
             activity.next();
         }

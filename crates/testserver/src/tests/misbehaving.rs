@@ -1,7 +1,7 @@
 //! Every misbehaviour seen by a plain client, byte for byte, and the log held against what was seen.
 
-use super::table::FILL;
-use super::*;
+use crate::MisbehavingServer;
+use crate::misbehaviour::*;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;

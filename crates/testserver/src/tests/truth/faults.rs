@@ -2,7 +2,7 @@
 
 use super::stage::without_dates;
 use super::*;
-use crate::misbehaviour::{Scripted, Trigger, When};
+use crate::misbehaviour::{Rule, Trigger, When};
 
 #[test]
 fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
@@ -11,7 +11,7 @@ fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
         let path = format!("/fault?kind=not-found&first=2&id={id}");
         vec![(arrival(id), get(&path))]
     }));
-    let came = serve_on(&seeded(), STRAIGHT, Options::default(), lines, |log| {
+    let came = serve_on(&seeded(), Options::default(), lines, |log| {
         log.answered + log.misbehaved() >= 50
     });
     let mut order: Vec<u64> = (0..50).collect();
@@ -39,15 +39,17 @@ fn faults_meet_whom_their_query_says_and_the_log_says_whom() {
 #[test]
 fn the_servers_own_faults_meet_connections_and_requests() {
     let config = Config {
-        faults: vec![
-            "close-at-accept:every=4".parse().unwrap(),
-            "unavailable:only=3".parse().unwrap(),
-        ],
+        script: Script {
+            rules: vec![
+                "close-at-accept:every=4".parse().unwrap(),
+                "unavailable:only=3".parse().unwrap(),
+            ],
+            ..Script::default()
+        },
         ..seeded()
     };
     let came = serve_on(
         &config,
-        STRAIGHT,
         Options::default(),
         scattered(12, "/hello"),
         |log| log.answered + log.misbehaved() >= 12,
@@ -69,13 +71,19 @@ fn the_servers_own_faults_meet_connections_and_requests() {
 }
 
 /// What a client hears that asks once and then asks `/hello` for the last time, and whether it was hung up on.
-fn hears<C: Behaviour>(behaviour: C, path: &str, is_head: bool) -> (String, bool, u64) {
+fn hears(
+    behaviour: impl Fn(Config) -> Behaviour,
+    rules: Vec<Rule>,
+    path: &str,
+    is_head: bool,
+) -> (String, bool, u64) {
     let script = Script {
+        rules,
         interval: micros(10),
         delay: micros(500),
         outage: micros(2_000),
-        ..Script::default()
     };
+    let behaviour = behaviour(Config { script, ..seeded() });
     let mut asked = get(path);
     if is_head {
         asked = asked.replacen("GET", "HEAD", 1);
@@ -90,14 +98,7 @@ fn hears<C: Behaviour>(behaviour: C, path: &str, is_head: bool) -> (String, bool
         vec![(START + micros(1_000_000), get("/hello"))],
     ];
     let until = |log: &Log| log.connections == 2 || log.bytes_sent > 400_000;
-    let (log, _, received) = run(
-        behaviour,
-        &script,
-        STRAIGHT,
-        Options::default(),
-        lines,
-        until,
-    );
+    let (log, _, received) = run(behaviour, Options::default(), lines, until);
     let received = &received[0];
     (received.text.clone(), received.is_closed, log.misbehaved())
 }
@@ -125,11 +126,14 @@ fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
             continue;
         }
         seen += 1;
-        let script = Script::of(*each, When::Only(1));
-        let wanted = hears(Scripted::new(&script), "/", is_head);
-        let behaviour = server::behaviour(&seeded(), START).unwrap();
+        let rule = Rule {
+            misbehaviour: *each,
+            when: When::Only(1),
+        };
+        let wanted = hears(Behaviour::scripted, vec![rule], "/", is_head);
+        let truthful = |config| Behaviour::truthful(config, START, None);
         let path = format!("/fault?kind={}&only=1", each.name());
-        let received = hears(behaviour, &path, is_head);
+        let received = hears(truthful, Vec::new(), &path, is_head);
         // Of what never ends, one or the other was stopped a little earlier.
         let cut = |text: &str| plain(text).chars().take(300_000).collect::<String>();
         let (wanted_text, heard_text) = (cut(&wanted.0), cut(&received.0));

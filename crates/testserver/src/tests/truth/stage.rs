@@ -1,8 +1,8 @@
 //! A simulated ring on which time also passes while the server does not listen, and the clients at its other end.
 
-use super::super::log::{self, Record};
 use super::Lines;
-use crate::misbehaviour::PausableRing;
+use crate::truth::log::{self, Record};
+use crate::worker::PausableRing;
 use kernel::files::File;
 use kernel::sim::{Options, Peer, Sim, World};
 use kernel::{Accepted, Address, Closing, Completion, ConnectOptions, Errno, Event, ListenOptions};

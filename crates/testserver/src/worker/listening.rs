@@ -1,8 +1,8 @@
 //! Connections coming and going: accepted while it listens, closed, and reported when they are gone.
 
-use super::super::behaviour::{Behaviour, Ending, PausableRing};
-use super::super::connections::{Activity, Connection};
-use super::Worker;
+use super::{PausableRing, Worker};
+use crate::connections::{Activity, Connection};
+use crate::truth::log::Record;
 use kernel::{Closing, Errno, Token};
 use units::{Instant, Nanos};
 
@@ -21,7 +21,7 @@ pub(super) enum Listening {
     Stopped(Instant),
 }
 
-impl<R: PausableRing, C: Behaviour> Worker<R, C> {
+impl<R: PausableRing> Worker<R> {
     pub(super) fn can_accept(&self) -> bool {
         self.listening == Listening::Accepting && !self.called.is_empty() && self.now >= self.paused
     }
@@ -93,7 +93,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
 
     pub(super) fn stop_listening(&mut self) {
         self.close_listeners();
-        self.listening = Listening::Stopped(self.now + self.script.outage);
+        self.listening = Listening::Stopped(self.now + self.behaviour.config.script.outage);
     }
 
     /// Closes what is open of them.
@@ -118,29 +118,27 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         self.give_up(&mut connection);
     }
 
-    /// Tells the behaviour of all that was asked on a connection and is not over.
-    fn give_up(&mut self, connection: &mut Connection<C::Request>) {
+    /// Ends all requests of a connection that are not over.
+    fn give_up(&mut self, connection: &mut Connection) {
         if let Some(activity) = connection.activity.take() {
             self.end(connection.number, &activity);
         }
-        let ending = Ending {
-            connection: connection.number,
-            misbehaviour: None,
-            departure: None,
-        };
-        for pending in connection.asked.drain(..).flatten() {
-            self.behaviour.end(&pending, ending);
+        for pending in connection.requests.drain(..).flatten() {
+            self.behaviour.end(&Record {
+                connection: connection.number as u32,
+                ..pending.record
+            });
         }
     }
 
-    pub(super) fn end(&mut self, connection: u64, activity: &Activity<C::Request>) {
+    pub(super) fn end(&mut self, connection: u64, activity: &Activity) {
         if let Some(pending) = &activity.pending {
-            let ending = Ending {
-                connection,
+            self.behaviour.end(&Record {
+                connection: connection as u32,
                 misbehaviour: activity.misbehaviour,
                 departure: activity.departure,
-            };
-            self.behaviour.end(pending, ending);
+                ..pending.record
+            });
         }
     }
 }

@@ -1,10 +1,9 @@
 //! What is done on a connection, step by step, until it has to wait or the others must have their turn.
 
-use super::super::behaviour::{Behaviour, PausableRing};
-use super::super::connections::Activity;
-use super::super::table::Step;
-use super::Worker;
 use super::listening::Listening;
+use super::{PausableRing, Worker};
+use crate::connections::Activity;
+use crate::misbehaviour::Step;
 use kernel::{Closing, Token};
 use units::{Instant, Nanos};
 
@@ -18,7 +17,7 @@ enum Pace {
     Rest,
 }
 
-impl<R: PausableRing, C: Behaviour> Worker<R, C> {
+impl<R: PausableRing> Worker<R> {
     /// Goes on as far as it can, or until others must have their turn.
     pub(super) fn advance(&mut self, token: Token) {
         for _ in 0..SHARE {
@@ -61,11 +60,11 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             Some(Step::Die) => self.die(),
             Some(Step::Wait) => {
                 activity.next();
-                return self.rest_until(token, self.now + self.script.delay);
+                return self.rest_until(token, self.now + self.behaviour.config.script.delay);
             }
             Some(Step::PauseAccepting) => {
                 activity.next();
-                self.listening = Listening::Paused(self.now + self.script.outage);
+                self.listening = Listening::Paused(self.now + self.behaviour.config.script.outage);
             }
             Some(Step::StopListening) => {
                 activity.next();
@@ -73,7 +72,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             }
             Some(Step::Freeze) => {
                 activity.next();
-                self.frozen = self.now + self.script.outage;
+                self.frozen = self.now + self.behaviour.config.script.outage;
                 return self.queue(token);
             }
             Some(Step::Drip(_)) => return self.drip(token),
@@ -89,7 +88,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         let Some(connection) = self.connections.get(token) else {
             return Pace::Rest;
         };
-        let Some(next) = connection.asked.pop_front() else {
+        let Some(next) = connection.requests.pop_front() else {
             if connection.is_ended {
                 self.close(token, Closing::Orderly);
             }
@@ -99,10 +98,10 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             None => Activity::refuse(),
             Some(pending) => {
                 let misbehaviour = self.behaviour.misbehaviour(&pending);
-                misbehaviour
-                    .iter()
-                    .for_each(|misbehaviour| self.log.add(*misbehaviour));
-                Activity::answer(pending, misbehaviour)
+                if let Some(misbehaviour) = misbehaviour {
+                    self.log.add(misbehaviour);
+                }
+                Activity::respond(pending, misbehaviour)
             }
         });
         self.work();
@@ -111,7 +110,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
 
     /// Burns what a request costs more.
     fn work(&mut self) {
-        let work = self.behaviour.work();
+        let work = self.behaviour.config.work;
         if work > Nanos::ZERO {
             let until = self.ring.now() + work;
             self.ring.burn_until(until);
@@ -128,7 +127,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
         if let Some(activity) = connection.activity.take() {
             self.log.answered += u64::from(activity.is_expected());
             self.end(number, &activity);
-            if activity.pending.is_some_and(|pending| !pending.keepalive) {
+            if activity.pending.is_some_and(|pending| !pending.keepalive()) {
                 self.close(token, Closing::Orderly);
             }
         }
@@ -155,7 +154,7 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
     fn drip(&mut self, token: Token) -> Pace {
         match self.send(token) {
             Pace::Rest => Pace::Rest,
-            Pace::On => self.rest_until(token, self.now + self.script.interval),
+            Pace::On => self.rest_until(token, self.now + self.behaviour.config.script.interval),
         }
     }
 
@@ -176,8 +175,8 @@ impl<R: PausableRing, C: Behaviour> Worker<R, C> {
             self.close(token, Closing::Orderly);
             return Pace::Rest;
         };
-        if taken > 0 && activity.departure.is_none() {
-            activity.departure = Some(self.now);
+        if taken > 0 && activity.departure == Instant::ZERO {
+            activity.departure = self.now;
         }
         self.log.bytes_sent += taken;
         connection.is_blocked = is_short;

@@ -1,0 +1,4 @@
+//! Both servers, and their loop on the simulated ring.
+
+mod misbehaving;
+mod truth;
