@@ -2,6 +2,7 @@
 
 use figures::{Figures, columns, find};
 use record::{Budget, Footprint, KernelCounters, Memory, Round, Run, Sampled, example};
+use serde_json::Value;
 use units::{Nanos, Percentile};
 
 /// A record of these rounds, whose figures are not computed yet.
@@ -189,4 +190,34 @@ fn any_percentile_is_a_figure() {
         None,
         "too few samples"
     );
+}
+
+#[test]
+fn a_number_of_the_summary_is_a_figure_of_its_name() {
+    let run = example::ok();
+    let of = Figures::of(&run, 0).unwrap();
+    let Value::Object(summary) = serde_json::to_value(&run.points[0].summary).unwrap() else {
+        panic!("a summary");
+    };
+    let mut seen = 0;
+    for (name, part) in &summary {
+        let (prefix, parts) = match part {
+            Value::Object(parts) => (format!("{name}."), parts.clone()),
+            part => (
+                String::new(),
+                [(name.clone(), part.clone())].into_iter().collect(),
+            ),
+        };
+        for (name, value) in parts {
+            // Limits of the affected percentiles are words on the pages.
+            let Some(number) = value.as_f64().filter(|_| !name.starts_with("affected_")) else {
+                continue;
+            };
+            let figure =
+                find(&format!("{prefix}{name}")).unwrap_or_else(|| panic!("{prefix}{name}"));
+            assert_eq!(figure.number(&of), Some(number), "{prefix}{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }

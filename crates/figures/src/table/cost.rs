@@ -18,7 +18,7 @@ pub(super) const BUSY: &[Figure] = &[
     Figure::new("generator.cpu_us", Unit::Micros,
         "CPU time of the generator without busy-polling, per request that ended in the measure window, in microseconds; \
          empty where it hardly did anything else",
-        |f, _| number(f.generator_cpu_us())).class(record::Figure::Counts).csv("generator_cpu_us_per_exchange"),
+        |f, _| number(f.generator_cpu_us())).class(record::Figure::Counts).csv("generator_cpu_us_per_ended_request"),
     Figure::new("server.busy", Unit::Share,
         "CPU time of the server as a share of the CPUs it may use; of several rounds the median; empty under 10 ms, and \
          where it was not observed",
@@ -27,7 +27,7 @@ pub(super) const BUSY: &[Figure] = &[
     Figure::new("server.cpu_us", Unit::Micros,
         "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
         |f, _| number(f.server_cpu_us())).at_least(is_missing).class(record::Figure::Counts)
-        .csv("server_cpu_us_per_exchange"),
+        .csv("server_cpu_us_per_ended_request"),
     Figure::new("server.cpus", Unit::Plain, "CPUs that the server used: CPU time / wall; of several rounds the median",
         |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(is_missing),
 ];

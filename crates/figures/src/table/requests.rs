@@ -13,10 +13,10 @@ pub(super) const RATES: &[Figure] = &[
         "connections established in the measure window per second; empty without --connection-rate",
         |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
         .csv("connections_per_second").cell("connections/s", 6, Plain, Arriving),
-    Figure::new("rps.demanded", Unit::PerSecond,
+    Figure::new("rps.offered", Unit::PerSecond,
         "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
         |f, _| number(f.summary.rps_offered(&f.point.level.load, &f.plan.protocol)))
-        .csv("rps_demanded").cell("offered/s", 5, Plain, Arriving),
+        .csv("rps_offered").cell("offered/s", 5, Plain, Arriving),
     Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
         |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
         .csv("rps_mean").cell("requests/s", 10, Strong, Always),
@@ -30,6 +30,8 @@ pub(super) const RATES: &[Figure] = &[
         |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).csv("rps_low"),
     Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
         |f, _| number(f.summary.rps.high)).class(record::Figure::Interval).csv("rps_high"),
+    Figure::new("rps.geometric_mean", Unit::PerSecond, "its centre, the geometric mean",
+        |f, _| number(f.summary.rps.geometric_mean)).class(record::Figure::Interval),
 ];
 
 /// Counts.

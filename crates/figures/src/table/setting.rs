@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Figure] = &[
     Figure::new("partial", Unit::Plain, "true where a round was cut short",
         |f, _| text(f.rounds.iter().any(|round| round.partial).to_string())).csv("partial"),
     Figure::new("rounds", Unit::Count, "complete rounds that the figures rest on",
-        |f, _| count(u64::from(f.summary.rps.rounds))).csv("rounds").of_requests(),
+        |f, _| count(u64::from(f.summary.rps.rounds))).aliases(&["rps.rounds"]).csv("rounds").of_requests(),
 ];
 
 /// What the schedule of an open loop asks for.

@@ -58,14 +58,14 @@ pub(super) const OPEN: &[Figure] = &[
         }).csv("connection_rate"),
     Figure::new("connections.due", Unit::Count, "sessions scheduled in the measure window, likewise",
         |f, _| count(f.sessions().map(|sessions| sessions.scheduled))).class(Counts).csv("connections_due"),
-    Figure::new("connections.ended_early", Unit::Count,
+    Figure::new("connections.aborted", Unit::Count,
         "aborted sessions: over before all their requests were scheduled, likewise",
-        |f, _| count(f.sessions().map(|sessions| sessions.aborted))).class(Counts).csv("connections_ended_early"),
+        |f, _| count(f.sessions().map(|sessions| sessions.aborted))).class(Counts).csv("connections_aborted"),
     Figure::new("connection_time_us.{p}", Unit::Micros,
         "{p} of the time of whole sessions, from scheduled arrival to close, likewise",
         |f, part| time(part, f.tally().open.as_ref().and_then(|open| Some(&open.sessions.as_ref()?.time))))
         .class(Latency).repeats().csv_of("connection_time_{p}_us", ENDS),
-    Figure::new("floor_us.{p}", Unit::Micros,
+    Figure::new("baseline_us.{p}", Unit::Micros,
         "{p} of response time against the built-in reference server, before the load; empty in a closed loop",
         |f, part| {
             let times = f.point.baseline.as_ref()?.response_us;
@@ -74,7 +74,15 @@ pub(super) const OPEN: &[Figure] = &[
                 Statistic::At(Percentile::P99) => times.p99,
                 _ => None,
             })
-        }).csv_of("floor_{p}_us", ENDS),
+        }).csv_of("baseline_{p}_us", ENDS),
+    Figure::new("coordinated_omission.index", Unit::Share,
+        "share of requests at random times that would have met a stall; empty in an open loop",
+        |f, _| number(f.summary.coordinated_omission.as_ref().map(|omission| omission.index))).class(Latency),
+    Figure::new("coordinated_omission.stalls", Unit::Count,
+        "stalls longer than a millisecond and than five times the median service time, likewise",
+        |f, _| count(f.summary.coordinated_omission.as_ref().map(|omission| omission.stalls))).class(Latency),
+    Figure::new("coordinated_omission.longest_us", Unit::Micros, "longest of them, in microseconds; empty where there is none",
+        |f, _| number(f.summary.coordinated_omission.as_ref().and_then(|omission| omission.longest_us))).class(Latency),
     Figure::new("generators", Unit::Count, "generator processes: 1, or 2 in the rounds that --two-generators adds",
         |f, _| count(u64::from(f.generators))).csv("generators"),
 ];

@@ -224,7 +224,7 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
 
 /// Response time against the reference server, measured before the load.
 fn baseline(of: &Figures<'_>) -> Option<Row> {
-    let mut items = listed(of, [("p50", "floor_us.p50"), ("p99", "floor_us.p99")]);
+    let mut items = listed(of, [("p50", "baseline_us.p50"), ("p99", "baseline_us.p99")]);
     if items.is_empty() {
         return None;
     }
