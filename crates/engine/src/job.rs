@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
+use wire::{Opening, Source};
 
 /// Why a plan could not be made ready.
 #[derive(Debug, Error)]
@@ -227,6 +228,16 @@ impl Prepared {
             is_head: request.method == "HEAD",
             template: request.is_template().then(|| Template::new(request, plan)),
             request_index,
+        }
+    }
+
+    /// The request, to be sent as it is.
+    #[inline]
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        Opening {
+            head: Source::Shared(&self.head),
+            body: Source::Shared(&self.body),
+            is_head: self.is_head,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Violation};
+use wire::{Connection, Ending, Head, Opening, Sink, Source, Violation};
 
 /// The most of a body that is kept to be shown.
 const BODY_SHOWN: usize = 64 * 1024;
@@ -128,14 +128,14 @@ impl Transcript<'_> {
 }
 
 impl Sink for Transcript<'_> {
-    fn first(&mut self, _: ExchangeId) {}
+    fn first(&mut self) {}
 
-    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
+    fn head(&mut self, head: &Head<'_>) {
         self.shown.response_head = head.raw.to_vec();
         self.shown.status = head.status;
     }
 
-    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
+    fn body(&mut self, bytes: &[u8]) {
         let shown = &mut self.shown;
         if let Some(expected) = self.expected {
             let from = shown.body_length as usize;
@@ -147,7 +147,7 @@ impl Sink for Transcript<'_> {
         shown.body_length += bytes.len() as u64;
     }
 
-    fn done(&mut self, _: ExchangeId, ending: Ending) {
+    fn done(&mut self, ending: Ending) {
         self.result = Some(ending.result);
         self.note(ending.result);
     }
@@ -274,7 +274,6 @@ impl<R: Ring> Prober<'_, R> {
         };
         let mut connection = Connection::http1(1);
         connection.open(Opening {
-            id: ExchangeId(0),
             is_head: head.starts_with(b"HEAD "),
             head: Source::Own(head),
             body: Source::Own(body),

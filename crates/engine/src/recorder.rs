@@ -12,7 +12,7 @@ use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Sessions, Step, Tally};
 use units::{Instant, Nanos};
-use wire::{Connection, Ending, ExchangeId, Head, InlineDeque, Sink, Violation};
+use wire::{Connection, Ending, Head, InlineDeque, Sink, Violation};
 
 /// One body in this many is fingerprinted, beside the first on each connection: at 100 bytes a fingerprint costs about
 /// as much as the rest of our own code for an exchange, so that a sample adds under two per cent.
@@ -498,14 +498,14 @@ impl ResponseSink<'_, '_> {
 
 impl Sink for ResponseSink<'_, '_> {
     #[inline]
-    fn first(&mut self, _: ExchangeId) {
+    fn first(&mut self) {
         if let Some(flight) = self.flights.front_mut() {
             flight.exchange.first = self.at;
         }
     }
 
     #[inline]
-    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
+    fn head(&mut self, head: &Head<'_>) {
         let Some(flight) = self.flights.front_mut() else {
             return;
         };
@@ -518,7 +518,7 @@ impl Sink for ResponseSink<'_, '_> {
     }
 
     #[inline]
-    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
+    fn body(&mut self, bytes: &[u8]) {
         let Some(flight) = self.flights.front_mut() else {
             return;
         };
@@ -533,7 +533,7 @@ impl Sink for ResponseSink<'_, '_> {
     }
 
     #[inline]
-    fn done(&mut self, _: ExchangeId, ending: Ending) {
+    fn done(&mut self, ending: Ending) {
         let is_behind = ending.result == Err(Violation::Abandoned);
         if is_behind && self.cut.is_none() && !self.broken {
             return self.set_aside();

@@ -1,39 +1,12 @@
 //! Which request comes next on a thread, and what number it has.
 
-use crate::job::{self, Job, RequestIndex};
+use crate::job::{self, Job, Prepared, RequestIndex};
 use crate::lines::Lines;
 use plan::{Body, Requests};
-use wire::Source;
+use wire::{Opening, Source};
 
-/// The next request as bytes.
-#[derive(Debug)]
-pub(crate) struct NextRequest<'p> {
-    pub(crate) head: Source<'p>,
-    pub(crate) body: Source<'p>,
-    pub(crate) is_head: bool,
-    /// Which of the listed requests it is.
-    pub(crate) request_index: RequestIndex,
-}
-
-/// The next request, where it is a head alone and its bytes are there already.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BodylessRequest<'p> {
-    pub(crate) head: &'p [u8],
-    pub(crate) is_head: bool,
-    /// As in [`NextRequest`].
-    pub(crate) request_index: RequestIndex,
-}
-
-impl<'p> From<BodylessRequest<'p>> for NextRequest<'p> {
-    fn from(bodyless: BodylessRequest<'p>) -> NextRequest<'p> {
-        NextRequest {
-            head: Source::Shared(bodyless.head),
-            body: Source::EMPTY,
-            is_head: bodyless.is_head,
-            request_index: bodyless.request_index,
-        }
-    }
-}
+/// The next request as bytes, and which of the listed requests it is.
+pub(crate) type NextRequest<'p> = (Opening<'p>, RequestIndex);
 
 /// One thread's way through the plan's requests.
 #[derive(Debug)]
@@ -82,37 +55,18 @@ impl<'p> RequestSource<'p> {
         self.seq
     }
 
-    /// The next request, if its bytes are there already: nearly always.
+    /// The next request, if its bytes are there already, as nearly always, and it is one that `is_wanted`.
     #[inline]
-    pub(crate) fn next_shared(&mut self) -> Option<NextRequest<'p>> {
-        let place = self.place;
-        let prepared = self.job.prepared.get(place)?;
-        if prepared.template.is_some() {
+    pub(crate) fn next_prepared(
+        &mut self,
+        is_wanted: impl FnOnce(&Prepared) -> bool,
+    ) -> Option<&'p Prepared> {
+        let prepared = self.job.prepared.get(self.place)?;
+        if prepared.template.is_some() || !is_wanted(prepared) {
             return None;
         }
         self.pass();
-        Some(NextRequest {
-            head: Source::Shared(&prepared.head),
-            body: Source::Shared(&prepared.body),
-            is_head: prepared.is_head,
-            request_index: prepared.request_index,
-        })
-    }
-
-    /// The next request, if its bytes are there already and it has no body.
-    #[inline]
-    pub(crate) fn next_bodyless(&mut self) -> Option<BodylessRequest<'p>> {
-        let place = self.place;
-        let prepared = self.job.prepared.get(place)?;
-        if prepared.template.is_some() || !prepared.body.is_empty() {
-            return None;
-        }
-        self.pass();
-        Some(BodylessRequest {
-            head: &prepared.head,
-            is_head: prepared.is_head,
-            request_index: prepared.request_index,
-        })
+        Some(prepared)
     }
 
     /// The next request, where its bytes must be made; `spare` is an empty buffer for them. None when there is
@@ -129,12 +83,12 @@ impl<'p> RequestSource<'p> {
         let (mut head, mut body) = (spare, Vec::new());
         let seed = self.job.plan.seed;
         template.render(&prepared.body, seq, seed, &mut head, &mut body);
-        Some(NextRequest {
+        let opening = Opening {
             head: Source::Own(head),
             body: Source::Own(body),
             is_head: prepared.is_head,
-            request_index: prepared.request_index,
-        })
+        };
+        Some((opening, prepared.request_index))
     }
 
     /// Goes on to the next place in the list, and to the next number.
@@ -179,13 +133,12 @@ impl<'p> RequestSource<'p> {
             }
         };
         let length = request.body.as_ref().map(|_| body.bytes().len() as u64);
-        let head = Source::Own(job::encode(&request, &job.plan, length));
-        Some(NextRequest {
-            head,
+        let opening = Opening {
+            head: Source::Own(job::encode(&request, &job.plan, length)),
             body,
             is_head: request.method == "HEAD",
-            request_index: RequestIndex::UNLISTED,
-        })
+        };
+        Some((opening, RequestIndex::UNLISTED))
     }
 }
 
@@ -198,10 +151,9 @@ impl Job {
             0 => most,
             listed => most.min(listed),
         };
-        let next = |_| {
-            source
-                .next_shared()
-                .or_else(|| source.next_made(Vec::new()))
+        let next = |_| match source.next_prepared(|_| true) {
+            Some(prepared) => Some(prepared.opening()),
+            None => source.next_made(Vec::new()).map(|(opening, _)| opening),
         };
         let requests = (0..most).map_while(next);
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));

@@ -115,7 +115,6 @@ pub struct Thread<'p, R> {
     /// Whether this turn only asks, and does not sleep, on purpose.
     is_polling: bool,
     is_open_noted: bool,
-    next_id: u32,
 }
 
 impl<'p, R: Ring> Thread<'p, R> {
@@ -172,7 +171,6 @@ impl<'p, R: Ring> Thread<'p, R> {
             is_watchful: false,
             is_polling: false,
             is_open_noted: false,
-            next_id: 0,
             ring,
             job,
             barrier,

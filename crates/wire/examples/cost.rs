@@ -11,7 +11,7 @@
 
 use std::hint::black_box;
 use std::io::IoSlice;
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Request, Sink, Source};
+use wire::{Connection, Ending, Head, Opening, Request, Sink, Source};
 
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 06:20:22 GMT\r\n\
     Content-Type: text/html\r\nContent-Length: 100\r\nLast-Modified: Fri, 20 Nov 2026 06:00:00 GMT\r\n\
@@ -24,16 +24,14 @@ struct Count {
 }
 
 impl Sink for Count {
-    fn first(&mut self, id: ExchangeId) {
-        black_box(id);
-    }
-    fn head(&mut self, _: ExchangeId, head: &Head<'_>) {
+    fn first(&mut self) {}
+    fn head(&mut self, head: &Head<'_>) {
         black_box(head.status);
     }
-    fn body(&mut self, _: ExchangeId, bytes: &[u8]) {
+    fn body(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
     }
-    fn done(&mut self, _: ExchangeId, ending: Ending) {
+    fn done(&mut self, ending: Ending) {
         self.exchanges += u64::from(ending.result.is_ok());
     }
 }
@@ -70,7 +68,6 @@ fn exchange(times: u32, responses: [&[u8]; 2]) -> Count {
     let mut count = Count::default();
     for number in 0..times {
         connection.open(Opening {
-            id: ExchangeId(number),
             head: Source::Shared(black_box(&head)),
             body: Source::EMPTY,
             is_head: false,
@@ -78,7 +75,7 @@ fn exchange(times: u32, responses: [&[u8]; 2]) -> Count {
         let mut slices = [IoSlice::new(&[]); 2];
         let filled = connection.outgoing(&mut slices);
         let bytes = slices[..filled].iter().map(|slice| slice.len()).sum();
-        black_box(connection.sent(bytes));
+        connection.sent(bytes);
         let response = black_box(responses[(number % 2) as usize]);
         connection
             .receive(response, &mut count)

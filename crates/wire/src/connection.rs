@@ -4,10 +4,6 @@
 
 use crate::{Step, Violation};
 
-/// The owner's name for an exchange on its connection; wraps.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ExchangeId(pub u32);
-
 /// Bytes to be sent: the plan's own, or made for this one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source<'p> {
@@ -34,8 +30,6 @@ impl Source<'_> {
 /// A request to be sent, and what must be known of it to read its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening<'p> {
-    /// How the [`Sink`] is told of it.
-    pub id: ExchangeId,
     /// The encoded head, blank line included; not empty.
     pub head: Source<'p>,
     /// The body, or [`Source::EMPTY`].
@@ -68,26 +62,17 @@ pub struct Ending {
     pub step: Step,
 }
 
-/// What became of the bytes that a socket took: exchanges counted in the order in which they were opened.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
-    /// Exchanges whose first byte was among them.
-    pub begun: u32,
-    /// Exchanges whose last byte was among them.
-    pub completed: u32,
-}
-
 /// Where a connection tells what happened to its exchanges.
 ///
 /// For each opened exchange: at most one `first`, then at most one `head`, then any number of `body`, then
-/// exactly one `done`; exchanges are done in the order in which they were opened.
+/// exactly one `done`, before anything of the next one; exchanges are done in the order in which they were opened.
 pub trait Sink {
-    /// The first byte that answers `id` has come (of an interim response, if there is one).
-    fn first(&mut self, id: ExchangeId);
+    /// The first byte of the response has come (of an interim one, if there is one).
+    fn first(&mut self);
     /// The final response's head is complete.
-    fn head(&mut self, id: ExchangeId, head: &Head<'_>);
+    fn head(&mut self, head: &Head<'_>);
     /// Bytes of the body, framing removed; never empty.
-    fn body(&mut self, id: ExchangeId, bytes: &[u8]);
+    fn body(&mut self, bytes: &[u8]);
     /// The exchange is over.
-    fn done(&mut self, id: ExchangeId, ending: Ending);
+    fn done(&mut self, ending: Ending);
 }

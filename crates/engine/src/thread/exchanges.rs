@@ -2,15 +2,15 @@
 //! nanosecond is counted on; nothing here allocates, formats or makes a system call beyond one receive and one send.
 
 use super::{BATCH, Thread};
+use crate::job::RequestIndex;
 use crate::recorder::{Cut, Delivered};
-use crate::request_source::NextRequest;
 use crate::slot::{Begun, Flight, Pending, State};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
 use record::Blame;
 use std::io::IoSlice;
 use units::Instant;
-use wire::{ExchangeId, Opening, Violation};
+use wire::{Opening, Violation};
 
 impl<'p, R: Ring> Thread<'p, R> {
     #[inline]
@@ -109,19 +109,20 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// loop, and an open one has but one more.)
     #[inline(always)]
     pub(super) fn send_scheduled(&mut self, index: u32, pending: Pending) {
-        let Some(bodyless) = self.request_source.next_bodyless() else {
+        let Some(bodyless) = self.request_source.next_prepared(|it| it.body.is_empty()) else {
             self.open_exchange(index, pending);
             return self.flush(index);
         };
         let sent_at = self.ring.now();
         self.clock = sent_at;
-        let answer = self.ring.send(Token(index), &[IoSlice::new(bodyless.head)]);
+        let answer = self
+            .ring
+            .send(Token(index), &[IoSlice::new(&bodyless.head)]);
         if answer != Ok(bodyless.head.len()) {
-            self.open_with(index, pending, bodyless.into());
+            self.open_with(index, pending, bodyless.opening(), bodyless.request_index);
             self.note_send(index, bodyless.head.len(), answer, sent_at);
             return;
         }
-        self.next_id = self.next_id.wrapping_add(1);
         let slot = &mut self.slots[index as usize];
         slot.opened += 1;
         slot.flights.push_back(Flight::sent(
@@ -130,8 +131,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             bodyless.head.len() as u64,
             bodyless.request_index,
         ));
-        slot.connection
-            .open_sent(ExchangeId(self.next_id), bodyless.is_head);
+        slot.connection.open_sent(bodyless.is_head);
         self.recorder.note_begun(Begun::one(pending.belongs));
     }
 
@@ -149,8 +149,8 @@ impl<'p, R: Ring> Thread<'p, R> {
 
     #[inline]
     pub(super) fn open_exchange(&mut self, index: u32, pending: Pending) {
-        match self.request_source.next_shared() {
-            Some(next) => self.open_with(index, pending, next),
+        match self.request_source.next_prepared(|_| true) {
+            Some(next) => self.open_with(index, pending, next.opening(), next.request_index),
             None => self.open_made(index, pending),
         }
     }
@@ -160,26 +160,26 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn open_made(&mut self, index: u32, pending: Pending) {
         let spare = self.slots[index as usize].connection.spare();
         match self.request_source.next_made(spare) {
-            Some(next) => self.open_with(index, pending, next),
+            Some((opening, which)) => self.open_with(index, pending, opening, which),
             None => self.run_dry(pending),
         }
     }
 
-    /// Always inlined: what is known of `next` where this is called makes most of it go away.
+    /// Always inlined: what is known of `opening` where this is called makes most of it go away.
     #[inline(always)]
-    fn open_with(&mut self, index: u32, pending: Pending, next: NextRequest<'p>) {
+    fn open_with(
+        &mut self,
+        index: u32,
+        pending: Pending,
+        opening: Opening<'p>,
+        which: RequestIndex,
+    ) {
         let slot = &mut self.slots[index as usize];
-        let bytes = next.head.bytes().len() + next.body.bytes().len();
+        let bytes = opening.head.bytes().len() + opening.body.bytes().len();
         slot.flights
-            .push_back(Flight::new(pending, bytes as u64, next.request_index));
+            .push_back(Flight::new(pending, bytes as u64, which));
         slot.opened += 1;
-        self.next_id = self.next_id.wrapping_add(1);
-        slot.connection.open(Opening {
-            id: ExchangeId(self.next_id),
-            head: next.head,
-            body: next.body,
-            is_head: next.is_head,
-        });
+        slot.connection.open(opening);
     }
 
     /// There is nothing to ask any more: what is due is never sent, and nothing more becomes due.

@@ -9,7 +9,7 @@ use crate::recorder::Cut;
 use crate::slot::{Flight, State};
 use kernel::Ring;
 use std::collections::VecDeque;
-use wire::{ExchangeId, Message, Opening};
+use wire::{Message, Opening};
 
 /// An exchange that waits for another connection.
 #[derive(Debug)]
@@ -67,9 +67,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         {
             slot.flights.push_back(flight);
             slot.opened += 1;
-            self.next_id = self.next_id.wrapping_add(1);
             slot.connection.open(Opening {
-                id: ExchangeId(self.next_id),
                 is_head: message.head.bytes().starts_with(b"HEAD "),
                 head: message.head,
                 body: message.body,

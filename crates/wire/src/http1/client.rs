@@ -32,18 +32,12 @@ use super::chunked::{Chunked, Decoded, front};
 use super::head_cache::HeadCache;
 use super::outbox::{Message, Outbox};
 use super::status::{self, Facts, Framing, HEAD_LIMIT};
-use crate::{Ending, ExchangeId, Head, InlineDeque, Opening, Sent, Sink, Step, Violation};
+use crate::{Ending, Head, InlineDeque, Opening, Sink, Step, Violation};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Interim responses before a final one.
 const INTERIM_LIMIT: u32 = 32;
-
-#[derive(Debug, Clone, Copy)]
-struct Awaited {
-    id: ExchangeId,
-    is_head: bool,
-}
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
@@ -71,8 +65,9 @@ struct Progress {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Client<'p> {
-    /// Opened and not done. Like the outbox it is a suffix of what was opened; either may be the longer one.
-    awaited: InlineDeque<Awaited>,
+    /// Of each exchange that is opened and not done, whether it is a HEAD. Like the outbox it is a suffix of what was
+    /// opened; either may be the longer one.
+    awaited: InlineDeque<bool>,
     phase: Phase,
     progress: Progress,
     pipeline: u32,
@@ -152,10 +147,7 @@ impl<'p> Client<'p> {
             "an exchange is opened where there is capacity"
         );
         assert!(!opening.head.bytes().is_empty(), "a request has a head");
-        self.awaited.push_back(Awaited {
-            id: opening.id,
-            is_head: opening.is_head,
-        });
+        self.awaited.push_back(opening.is_head);
         self.outbox.push(opening.head, opening.body);
     }
 
@@ -172,12 +164,12 @@ impl<'p> Client<'p> {
     /// [`Client::takes_one`] is not true.
     // Always inlined: it is a handful of stores.
     #[inline(always)]
-    pub fn open_sent(&mut self, id: ExchangeId, is_head: bool) {
+    pub fn open_sent(&mut self, is_head: bool) {
         assert!(
             self.takes_one(),
             "an exchange is opened where there is capacity"
         );
-        self.awaited.push_back(Awaited { id, is_head });
+        self.awaited.push_back(is_head);
         self.begun = 1;
     }
 
@@ -193,13 +185,11 @@ impl<'p> Client<'p> {
     /// # Panics
     /// It was not offered as many.
     #[inline]
-    pub fn sent(&mut self, bytes: usize) -> Sent {
-        let sent = self.outbox.sent(bytes);
-        self.begun += sent.begun;
+    pub fn sent(&mut self, bytes: usize) {
+        self.begun += self.outbox.sent(bytes);
         if !self.closing {
             self.outbox.forget(self.awaited.len());
         }
-        sent
     }
 
     /// The requests of the last `number` exchanges that were opened, the oldest first: those that were done as
@@ -253,10 +243,7 @@ impl<'p> Client<'p> {
     fn receive_whole(&mut self, input: &[u8], sink: &mut impl Sink) -> bool {
         let is_fresh =
             matches!(self.phase, Phase::Head) && !self.progress.seen && self.partial.is_empty();
-        let Some(&Awaited { id, is_head: false }) = self.awaited.only() else {
-            return false;
-        };
-        if !is_fresh || self.begun == 0 {
+        if !is_fresh || self.begun == 0 || self.awaited.only() != Some(&false) {
             return false;
         }
         let Some((facts, length)) = self.heads.recall(input) else {
@@ -266,15 +253,15 @@ impl<'p> Client<'p> {
         if facts.plain() != Some(body.len() as u64) {
             return false;
         }
-        sink.first(id);
+        sink.first();
         let head = Head {
             status: facts.status,
             raw,
             keepalive: true,
         };
-        sink.head(id, &head);
+        sink.head(&head);
         if !body.is_empty() {
-            sink.body(id, body);
+            sink.body(body);
         }
         // What the long way would leave behind, too: nothing of the response, and one exchange less.
         self.progress = Progress::default();
@@ -285,7 +272,7 @@ impl<'p> Client<'p> {
             bytes: input.len() as u64,
             step: Step::Body,
         };
-        sink.done(id, ending);
+        sink.done(ending);
         true
     }
 
@@ -342,16 +329,16 @@ impl<'p> Client<'p> {
     /// Reads a head, or what there is of it.
     #[inline]
     fn receive_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<usize, Violation> {
-        let awaited = self.responding().ok_or(Violation::UnexpectedBytes)?;
+        let is_head = self.responding().ok_or(Violation::UnexpectedBytes)?;
         if !self.progress.seen {
             self.progress.seen = true;
-            sink.first(awaited.id);
+            sink.first();
         }
         if !self.partial.is_empty() {
-            return self.receive_rest_of_head(awaited, input, sink);
+            return self.receive_rest_of_head(is_head, input, sink);
         }
         if let Some((facts, length)) = self.heads.recall(input) {
-            self.respond(awaited, &facts, &input[..length], sink)?;
+            self.respond(is_head, &facts, &input[..length], sink)?;
             return Ok(length);
         }
         let Some(parsed) = status::parse(input)? else {
@@ -361,14 +348,14 @@ impl<'p> Client<'p> {
         if !parsed.facts.is_interim() {
             self.heads.learn(input, &parsed);
         }
-        self.respond(awaited, &parsed.facts, &input[..parsed.length], sink)?;
+        self.respond(is_head, &parsed.facts, &input[..parsed.length], sink)?;
         Ok(parsed.length)
     }
 
     #[cold]
     fn receive_rest_of_head(
         &mut self,
-        awaited: Awaited,
+        is_head: bool,
         input: &[u8],
         sink: &mut impl Sink,
     ) -> Result<usize, Violation> {
@@ -385,15 +372,15 @@ impl<'p> Client<'p> {
             }
         };
         let mut head = std::mem::take(&mut self.partial);
-        let responded = self.respond(awaited, &parsed.facts, &head[..parsed.length], sink);
+        let responded = self.respond(is_head, &parsed.facts, &head[..parsed.length], sink);
         head.truncate(if responded.is_ok() { 0 } else { before });
         self.partial = head;
         responded.map(|()| parsed.length - before)
     }
 
-    /// The exchange whose response is read, or comes next.
+    /// Whether the exchange whose response is read, or comes next, is a HEAD; none if there is no such exchange.
     #[inline]
-    fn responding(&self) -> Option<Awaited> {
+    fn responding(&self) -> Option<bool> {
         self.awaited.front().copied().filter(|_| self.begun > 0)
     }
 
@@ -401,7 +388,7 @@ impl<'p> Client<'p> {
     #[inline]
     fn respond(
         &mut self,
-        awaited: Awaited,
+        is_head: bool,
         facts: &Facts,
         raw: &[u8],
         sink: &mut impl Sink,
@@ -415,7 +402,7 @@ impl<'p> Client<'p> {
             return Ok(());
         }
         self.progress.bytes += raw.len() as u64;
-        let framing = facts.framing(awaited.is_head);
+        let framing = facts.framing(is_head);
         let keepalive = facts.keepalive && facts.status != 101 && framing != Framing::UntilClose;
         if !keepalive {
             self.close_after_this();
@@ -425,7 +412,7 @@ impl<'p> Client<'p> {
             raw,
             keepalive,
         };
-        sink.head(awaited.id, &head);
+        sink.head(&head);
         match framing {
             Framing::Length(0) => self.complete(sink),
             Framing::Length(length) => self.phase = Phase::Length(length),
@@ -455,8 +442,7 @@ impl<'p> Client<'p> {
         input: &[u8],
         sink: &mut impl Sink,
     ) -> Result<usize, Violation> {
-        let id = self.reading();
-        let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(id, bytes));
+        let Decoded { used, over } = chunked.decode(input, |bytes| sink.body(bytes));
         self.phase = Phase::Chunked(chunked);
         let over = over?;
         self.progress.bytes += used as u64;
@@ -469,14 +455,7 @@ impl<'p> Client<'p> {
     #[inline]
     fn body(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         self.progress.bytes += bytes.len() as u64;
-        sink.body(self.reading(), bytes);
-    }
-
-    /// The exchange whose body is being read.
-    #[inline]
-    fn reading(&self) -> ExchangeId {
-        let awaited = self.awaited.front();
-        awaited.expect("a body belongs to a request").id
+        sink.body(bytes);
     }
 
     /// The front exchange's response is complete.
@@ -502,8 +481,8 @@ impl<'p> Client<'p> {
         };
         self.progress = Progress::default();
         self.begun = self.begun.saturating_sub(1);
-        if let Some(awaited) = self.awaited.pop_front() {
-            sink.done(awaited.id, ending);
+        if self.awaited.pop_front().is_some() {
+            sink.done(ending);
         }
     }
 

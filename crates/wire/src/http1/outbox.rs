@@ -1,6 +1,6 @@
 //! Requests waiting to be sent: borrowed where they are shared, never copied.
 
-use crate::{InlineDeque, Sent, Source};
+use crate::{InlineDeque, Source};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -122,41 +122,38 @@ impl<'p> Outbox<'p> {
         filled
     }
 
-    /// Always inlined: for one request without a body it is a few comparisons.
+    /// The socket has taken `bytes` bytes; returns how many requests' first byte was among them. Always inlined: for one
+    /// request without a body it is a few comparisons.
     #[inline(always)]
-    pub(crate) fn sent(&mut self, bytes: usize) -> Sent {
+    pub(crate) fn sent(&mut self, bytes: usize) -> u32 {
         let whole =
             |message: &Message<'_>| message.is_bare() && message.head.bytes().len() == bytes;
         if self.offset == 0 && self.queue.only().is_some_and(whole) {
             self.pop();
-            return Sent {
-                begun: 1,
-                completed: 1,
-            };
+            return 1;
         }
         self.sent_of_any(bytes)
     }
 
     #[inline(never)]
-    fn sent_of_any(&mut self, mut bytes: usize) -> Sent {
-        let mut sent = Sent::default();
+    fn sent_of_any(&mut self, mut bytes: usize) -> u32 {
+        let mut begun = 0;
         while bytes > 0 {
             let message = self
                 .queue
                 .front()
                 .expect("a socket takes no more than it was offered");
             let rest = message.len() - self.offset;
-            sent.begun += u32::from(self.offset == 0);
+            begun += u32::from(self.offset == 0);
             if bytes < rest {
                 self.offset += bytes;
                 break;
             }
             bytes -= rest;
-            sent.completed += 1;
             self.offset = 0;
             self.pop();
         }
-        sent
+        begun
     }
 
     /// The front one is sent.

@@ -1,7 +1,7 @@
 //! The client's events, written down.
 
 use std::fmt::Write;
-use wire::{Connection, Ending, ExchangeId, Head, Opening, Sink, Source, Step, Violation};
+use wire::{Connection, Ending, Head, Opening, Sink, Source, Step, Violation};
 
 /// What a connection told of one exchange.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -21,11 +21,8 @@ pub struct Witness {
 }
 
 impl Witness {
-    fn at(&mut self, id: ExchangeId) -> &mut Told {
-        assert_eq!(
-            id.0 as usize, self.done,
-            "only the exchange at the front is spoken of"
-        );
+    /// The exchange at the front, the only one that is spoken of.
+    fn front(&mut self) -> &mut Told {
         self.told
             .resize_with(self.told.len().max(self.done + 1), Told::default);
         &mut self.told[self.done]
@@ -58,14 +55,14 @@ impl Witness {
 }
 
 impl Sink for Witness {
-    fn first(&mut self, id: ExchangeId) {
-        let told = self.at(id);
+    fn first(&mut self) {
+        let told = self.front();
         assert!(!told.first, "the first byte comes once");
         told.first = true;
     }
 
-    fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
-        let told = self.at(id);
+    fn head(&mut self, head: &Head<'_>) {
+        let told = self.front();
         assert!(
             told.first && told.head.is_none(),
             "one head, after the first byte"
@@ -81,8 +78,8 @@ impl Sink for Witness {
         told.head = Some((head.status, head.keepalive));
     }
 
-    fn body(&mut self, id: ExchangeId, bytes: &[u8]) {
-        let told = self.at(id);
+    fn body(&mut self, bytes: &[u8]) {
+        let told = self.front();
         assert!(
             told.head.is_some() && !bytes.is_empty(),
             "a body has bytes and follows its head"
@@ -90,8 +87,8 @@ impl Sink for Witness {
         told.body.extend_from_slice(bytes);
     }
 
-    fn done(&mut self, id: ExchangeId, ending: Ending) {
-        let told = self.at(id);
+    fn done(&mut self, ending: Ending) {
+        let told = self.front();
         assert!(told.ending.is_none(), "an exchange is done once");
         assert!(
             ending.result.is_err() || told.head.is_some(),
@@ -134,12 +131,9 @@ pub fn converse(script: &str, pieces: &[&[u8]]) -> Outcome {
 pub fn converse_on(connection: &mut Connection<'_>, script: &str, pieces: &[&[u8]]) -> Outcome {
     let methods = script.trim_end_matches('.');
     let mut witness = Witness::default();
-    for (number, method) in methods.chars().enumerate() {
-        let head = Source::Shared(b"GET / HTTP/1.1\r\n\r\n");
-        let id = ExchangeId(number as u32);
+    for method in methods.chars() {
         connection.open(Opening {
-            id,
-            head,
+            head: Source::Shared(b"GET / HTTP/1.1\r\n\r\n"),
             body: Source::EMPTY,
             is_head: method == 'H',
         });

@@ -5,7 +5,7 @@
 
 use super::client::Witness;
 use std::io::IoSlice;
-use wire::{Connection, ExchangeId, Opening, Source, Violation};
+use wire::{Connection, Opening, Source, Violation};
 
 /// Pieces of responses from which conversations are put together.
 const PHRASES: [&[u8]; 16] = [
@@ -89,7 +89,6 @@ fn open<'p>(connection: &mut Connection<'p>, model: &mut Model, kind: u8) {
     model.unsent.extend_from_slice(head.bytes());
     model.unsent.extend_from_slice(body.bytes());
     connection.open(Opening {
-        id: ExchangeId(model.opened),
         head,
         body,
         is_head: kind & 1 == 1,
@@ -100,8 +99,7 @@ fn open<'p>(connection: &mut Connection<'p>, model: &mut Model, kind: u8) {
 /// Sends as a socket would that takes at most `room` bytes.
 fn send(connection: &mut Connection<'_>, model: &mut Model, room: u8) {
     let bytes = usize::from(room).min(model.unsent.len());
-    let sent = connection.sent(bytes);
-    assert!(sent.begun <= sent.completed + 1, "{sent:?}");
+    connection.sent(bytes);
     model.unsent.drain(..bytes);
 }
 
