@@ -37,12 +37,13 @@ pub(super) fn page(run: &Run) -> Page {
     required(blocks, run)
 }
 
-/// Returns the answer in five lines; of a sweep its table.
+/// Returns the answer in five lines, without the next step; of a sweep its table.
 pub(super) fn quiet(run: &Run) -> Page {
-    let rows = match run.is_sweep() {
+    let mut rows = match run.is_sweep() {
         true => reliability(run),
         false => rows(run, QUIET),
     };
+    rows.retain(|row| !row.label.is_empty());
     let table = run.is_sweep().then(|| Block::Table(curve::table(run)));
     required(table.into_iter().chain([Block::Rows(rows)]).collect(), run)
 }
