@@ -6,10 +6,13 @@
 //! its response finds it counted.
 
 use crate::counts::Counts;
+use crate::files::What;
 use crate::limiter::ConnectionLimiter;
+use crate::resources::{self, FixedResponse};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use wire::http1::RequestHead;
 
 /// How long workers are waited for; they answer within 50 ms, unless a disk or a stopped machine holds them.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -34,31 +37,23 @@ pub(crate) struct CounterSlot {
     answered: u64,
 }
 
-/// A page of the admin listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Page {
-    Index,
-    Json,
-    Prometheus,
-}
+/// A page of the admin listener: its path, its content type, and its text, which may wait for the workers.
+type Page = (&'static [u8], &'static str, fn(&SharedCounters) -> String);
 
-/// Each page with its path and its content type.
-const PAGES: [(Page, &[u8], &str); 3] = [
-    (Page::Index, b"/", "text/plain"),
-    (Page::Json, b"/counters.json", "application/json"),
-    (Page::Prometheus, b"/metrics", "text/plain; version=0.0.4"),
+const PAGES: [Page; 3] = [
+    (b"/", "text/plain", |_| INDEX.to_owned()),
+    (b"/counters.json", "application/json", |counters| {
+        counters.collect().json(counters.open())
+    }),
+    (b"/metrics", "text/plain; version=0.0.4", |counters| {
+        counters.collect().prometheus(counters.open())
+    }),
 ];
 
-impl Page {
-    /// The page at `path`, without its query.
-    pub(crate) fn find(path: &[u8]) -> Option<Page> {
-        let path = path.split(|&byte| byte == b'?').next()?;
-        PAGES.iter().find(|page| page.1 == path).map(|page| page.0)
-    }
-
-    pub(crate) fn content_type(self) -> &'static str {
-        PAGES[self as usize].2
-    }
+/// The page at `path`, without its query.
+fn find(path: &[u8]) -> Option<&'static Page> {
+    let path = path.split(|&byte| byte == b'?').next()?;
+    PAGES.iter().find(|page| page.0 == path)
 }
 
 impl SharedCounters {
@@ -71,14 +66,21 @@ impl SharedCounters {
         }
     }
 
-    /// The text of a page. Waits for the workers.
-    pub(crate) fn text(&self, page: Page) -> String {
-        let open = || u64::from(self.limiter.open());
-        match page {
-            Page::Index => INDEX.to_owned(),
-            Page::Json => self.collect().json(open()),
-            Page::Prometheus => self.collect().prometheus(open()),
+    /// The response to a request to the admin listener. Waits for the workers.
+    pub(crate) fn respond(&self, head: &RequestHead<'_>) -> What {
+        match find(head.path) {
+            Some((_, kind, text)) if matches!(head.method, "GET" | "HEAD") => {
+                let headers = [("Content-Type", *kind), ("Cache-Control", "no-store")];
+                What::made(200, &headers, text(self))
+            }
+            Some(_) => What::Ready(resources::choose(head.method, head.path)),
+            None => FixedResponse::Missing.into(),
         }
+    }
+
+    /// Connections now.
+    fn open(&self) -> u64 {
+        u64::from(self.limiter.open())
     }
 
     /// The counts of all workers, as they are after now; of one that does not answer, as they were.
@@ -183,32 +185,25 @@ mod tests {
     fn a_worker_that_has_finished_is_not_waited_for() {
         let counters = counters(1);
         CounterSlot::new(&counters, 0).finish(&counted(7));
-        let text = counters.text(Page::Json);
-        assert!(text.contains("\"requests\": 7,"), "{text}");
-        assert!(
-            counters
-                .text(Page::Prometheus)
-                .contains("weigh_requests_total 7\n")
-        );
+        let text = |path: &[u8]| find(path).unwrap().2(&counters);
+        let json = text(b"/counters.json");
+        assert!(json.contains("\"requests\": 7,"), "{json}");
+        assert!(text(b"/metrics").contains("weigh_requests_total 7\n"));
     }
 
     #[test]
     fn pages_are_found_by_their_paths() {
-        let cases = [
-            ("/", Some(Page::Index)),
-            ("/metrics", Some(Page::Prometheus)),
-            ("/metrics?x=1", Some(Page::Prometheus)),
-            ("/counters.json", Some(Page::Json)),
+        let cases: [(&str, Option<&[u8]>); 6] = [
+            ("/", Some(b"/")),
+            ("/metrics", Some(b"/metrics")),
+            ("/metrics?x=1", Some(b"/metrics")),
+            ("/counters.json", Some(b"/counters.json")),
             ("/counters", None),
             ("*", None),
         ];
         for (path, page) in cases {
-            assert_eq!(Page::find(path.as_bytes()), page, "{path}");
+            assert_eq!(find(path.as_bytes()).map(|page| page.0), page, "{path}");
         }
-        assert!(
-            INDEX
-                .lines()
-                .all(|path| Page::find(path.as_bytes()).is_some())
-        );
+        assert!(INDEX.lines().all(|path| find(path.as_bytes()).is_some()));
     }
 }

@@ -1,4 +1,4 @@
-//! Files of a folder, as answers: from a request's target to the bytes of head and body.
+//! Files of a folder, as responses: from a request's target to the bytes of head and body.
 //!
 //! It knows the kernel's files and the wire's requests, and neither sockets nor connections nor when anything is sent:
 //! that is the worker's. So it is used like this:
@@ -6,10 +6,9 @@
 //! ```text
 //! let mut library = Library::open(root, &LibraryOptions::default(), clock::realtime)?;
 //! // When a request's head is there:
-//! let found = library.find(&asked, now);
-//! // (`found.is_missing()`: no file has this name, so a built-in resource may answer instead.)
+//! let what = library.find(&head, now); // none: no file has this name, so a built-in resource may respond instead
 //! // When the request is complete:
-//! let Appended { status, length, part } = library.append(&found, Form::Kept, date, &mut out);
+//! let Appended { status, length, part } = library.append(&chosen, &prebuilt, &mut out);
 //! // `out` is to be sent; and if there is a `part`, then behind it
 //! while part.left > 0 {
 //!     match ring.send_file(token, part.file(), part.offset, part.left.min(TURN) as usize) {
@@ -40,10 +39,12 @@ mod conditions;
 mod dates;
 // and how much.
 mod ranges;
-// Answers as bytes:
+// Responses as bytes:
 mod heads;
-// an open file with all its answers,
+// an open file with all its responses,
 mod cached_file;
+// the one of them that a request gets,
+mod chosen;
 // those that are remembered,
 mod cache;
 mod table;
@@ -54,4 +55,5 @@ mod library;
 mod invariants;
 
 pub(crate) use cached_file::{FilePart, LibraryOptions};
-pub(crate) use library::{Found, Library};
+pub(crate) use chosen::{Appended, Chosen, What};
+pub(crate) use library::Library;

@@ -42,7 +42,7 @@ mod prebuilt;
 // what is served of a folder,
 mod files;
 // how a request finds its answer,
-mod answering;
+mod responding;
 // and large ones their way out,
 mod sending;
 // where connections are kept,

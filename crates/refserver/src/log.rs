@@ -91,18 +91,18 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Of a request that was read.
-    pub(crate) fn note(&mut self, asked: &RequestHead<'_>) {
+    pub(crate) fn note(&mut self, head: &RequestHead<'_>) {
         self.clear();
-        let version = match asked.version {
+        let version = match head.version {
             Version::Http10 => " HTTP/1.0",
             Version::Http11 => " HTTP/1.1",
         };
-        quote(asked.method.as_bytes(), &mut self.request);
+        quote(head.method.as_bytes(), &mut self.request);
         self.request.push(b' ');
-        quote(asked.path, &mut self.request);
+        quote(head.path, &mut self.request);
         self.request.extend_from_slice(version.as_bytes());
         for (name, end) in [("referer", &b"\" \""[..]), ("user-agent", b"")] {
-            quote(asked.header(name).unwrap_or(b"-"), &mut self.client);
+            quote(head.header(name).unwrap_or(b"-"), &mut self.client);
             self.client.extend_from_slice(end);
         }
     }
@@ -117,27 +117,6 @@ impl Draft {
     pub(crate) fn clear(&mut self) {
         self.request.clear();
         self.client.clear();
-    }
-}
-
-/// What is known at the end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ending {
-    pub(crate) status: u16,
-    /// Bytes of the answer's body.
-    pub(crate) bytes: u64,
-    /// Why the request was refused; empty if it was not.
-    pub(crate) reason: &'static str,
-}
-
-impl Ending {
-    /// Of a request that was served.
-    pub(crate) fn of(status: u16, bytes: u64) -> Ending {
-        Ending {
-            status,
-            bytes,
-            reason: "",
-        }
     }
 }
 
@@ -165,9 +144,15 @@ impl Log {
         })
     }
 
-    /// One more line, for a request of `peer` (none on a Unix socket) of which `draft` says what was asked. Says
-    /// whether it was kept.
-    pub(crate) fn line(&mut self, draft: &Draft, peer: Option<IpAddr>, ending: Ending) -> bool {
+    /// One more line, for a request of `peer` (none on a Unix socket) that `draft` describes: the status and the bytes of
+    /// the body of its response, and why it was refused (empty if it was not). Says whether the line was kept.
+    pub(crate) fn line(
+        &mut self,
+        draft: &Draft,
+        peer: Option<IpAddr>,
+        (status, bytes): (u16, u64),
+        reason: &str,
+    ) -> bool {
         let Some(out) = self.lines.line() else {
             return false;
         };
@@ -181,10 +166,10 @@ impl Log {
         };
         let _ = write!(out, " - - [{}] \"", self.stamp);
         let _ = out.write_all(request);
-        let _ = write!(out, "\" {} {} \"", ending.status, ending.bytes);
+        let _ = write!(out, "\" {status} {bytes} \"");
         let _ = out.write_all(client);
-        if !ending.reason.is_empty() {
-            let _ = write!(out, "\" \"{}", ending.reason);
+        if !reason.is_empty() {
+            let _ = write!(out, "\" \"{reason}");
         }
         let _ = out.write_all(b"\"\n");
         let _ = self.lines.end_line();
@@ -299,12 +284,6 @@ mod tests {
         }
     }
 
-    const ENDING: Ending = Ending {
-        status: 400,
-        bytes: 0,
-        reason: "",
-    };
-
     fn draft(request: &str, client: &str) -> Draft {
         Draft {
             request: request.into(),
@@ -318,20 +297,16 @@ mod tests {
         let mut log = Log::new(Part(disk.clone()));
         log.stamp = "06/Nov/1994:08:49:37 +0000".into();
         let peer = Some("::ffff:192.0.2.7".parse().unwrap());
-        let ending = Ending {
-            status: 200,
-            bytes: 2326,
-            reason: "",
-        };
-        assert!(log.line(&draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"), peer, ending));
-        assert!(log.line(&Draft::default(), None, ENDING));
+        assert!(log.line(
+            &draft("GET /a HTTP/1.1", "-\" \"Browser/1.0"),
+            peer,
+            (200, 2326),
+            ""
+        ));
+        assert!(log.line(&Draft::default(), None, (400, 0), ""));
         let mut refused = draft("GET /", "Browser");
         refused.note_refused(b"\x16\x03\"");
-        let ending = Ending {
-            reason: "the request line is malformed",
-            ..ENDING
-        };
-        assert!(log.line(&refused, None, ending));
+        assert!(log.line(&refused, None, (400, 0), "the request line is malformed"));
         assert_eq!(disk.text(), "", "nothing is written before its time");
         log.tick(Instant::ZERO + PERIOD);
         assert_eq!(
@@ -359,7 +334,7 @@ mod tests {
         log.tick(Instant::ZERO);
         let lines = 1000;
         for _ in 0..lines {
-            log.line(&Draft::default(), None, ENDING);
+            log.line(&Draft::default(), None, (400, 0), "");
         }
         let text = disk.text();
         assert!(text.ends_with('\n') && text.len() >= FULL);
@@ -375,7 +350,7 @@ mod tests {
         let disk = Disk::with(1000);
         let mut log = Log::new(Part(disk.clone()));
         let kept = (0..10_000)
-            .filter(|_| log.line(&Draft::default(), None, ENDING))
+            .filter(|_| log.line(&Draft::default(), None, (400, 0), ""))
             .count();
         assert!(kept < 10_000, "there is a limit");
         assert!(log.lines.unwritten().len() < LIMIT + FULL);

@@ -1,7 +1,7 @@
 //! A large file on its way through one connection, and what the log is to say of it when it is over.
 
 use crate::files::FilePart;
-use crate::log::{Draft, Ending};
+use crate::log::Draft;
 
 /// Bytes of a file that one connection is given before the others have their turn. At 1 GB/s that is half a
 /// millisecond, which is what a small request that arrives meanwhile has to wait for each large one.
@@ -41,8 +41,8 @@ impl Sending {
         usize::try_from(self.part.left).map_or(TURN, |left| left.min(TURN))
     }
 
-    /// What the log says of what was sent.
-    pub(crate) fn ending(&self) -> Ending {
-        Ending::of(self.status, self.length - self.part.left)
+    /// Its status, and the bytes of it that were sent.
+    pub(crate) fn outcome(&self) -> (u16, u64) {
+        (self.status, self.length - self.part.left)
     }
 }

@@ -6,7 +6,6 @@
 //! too, while it listens: `ss -p` and `lsof` look there for a socket's process.
 
 use crate::admin::{CounterSlot, SharedCounters};
-use crate::answering::Site;
 use crate::counts::Counts;
 use crate::errors::ServeError;
 use crate::files::{Library, LibraryOptions};
@@ -14,6 +13,7 @@ use crate::headers::Headers;
 use crate::limiter::ConnectionLimiter;
 use crate::limits::Limits;
 use crate::log::{Log, LogFile};
+use crate::responding::Site;
 use crate::slots;
 use crate::worker::{Setting, TOKENS, TURNED_AWAY, Worker};
 use kernel::descriptors::{self, Showcase};

@@ -3,8 +3,8 @@
 //! An idle connection costs its row and nothing else; what it holds back (answers that the socket did not take, a file
 //! that is being sent, requests behind them) is allocated when that happens and freed when it is over.
 
-use crate::answering::Reading;
 use crate::limits::{Limits, Pace};
+use crate::responding::Reading;
 use crate::sending::{BUFFER, Sending};
 use kernel::Token;
 use std::net::IpAddr;

@@ -23,14 +23,13 @@
 // Connections coming and going,
 mod listeners;
 // bytes in and bytes out,
-mod answers;
+mod responses;
 // which connections hold some of them back,
 mod holders;
 // and connections whose time is over.
 mod watching;
 
 use crate::admin::CounterSlot;
-use crate::answering::{ResponseContext, Site};
 use crate::counts::Counts;
 use crate::date;
 use crate::headers::Headers;
@@ -38,6 +37,7 @@ use crate::limiter::ConnectionLimiter;
 use crate::limits::Limits;
 use crate::log::{Draft, Log};
 use crate::prebuilt::PrebuiltResponses;
+use crate::responding::{ResponseContext, Site};
 use crate::sending::{BUFFER, ROUND};
 use crate::slots::{FIRST, Slot, Slots};
 use holders::Holders;

@@ -1,7 +1,7 @@
 //! The worker on the simulated ring: the same loop, with a network that is as bad as wanted.
 
 use super::*;
-use crate::worker::answers;
+use crate::worker::responses;
 use kernel::files::File;
 use kernel::sim::{Faults, Options, Peer, Reads, Sim, World};
 use kernel::{Accepted, Completion, ConnectOptions, Ring};
@@ -368,8 +368,8 @@ fn all_that_is_held_back_together_has_a_limit_too() {
     }
     bench.pass(Nanos::from_millis(100));
     assert!(
-        bench.worker.holders.sum() <= answers::HELD_LIMIT
-            && bench.worker.holders.sum() > answers::HELD_LIMIT / 2
+        bench.worker.holders.sum() <= responses::HELD_LIMIT
+            && bench.worker.holders.sum() > responses::HELD_LIMIT / 2
     );
     let left = bench.worker.slots.tokens(|_| true).len() as u64;
     assert!(bench.counts().cut > 0 && left > 100);
@@ -396,14 +396,14 @@ fn when_too_much_is_held_back_those_who_read_nothing_go_and_whoever_came_last_st
     }
     let cut = bench.counts().cut_send;
     assert!(cut > 50, "{cut}");
-    let room = answers::HELD_LIMIT - bench.worker.holders.sum();
+    let room = responses::HELD_LIMIT - bench.worker.holders.sum();
     // Some that hold less: all of them stay, and for what they hold others go.
     for _ in 0..100 {
         bench.open(&ask(100), false);
     }
     bench.pass(Nanos::from_millis(100));
     let counts = bench.counts();
-    assert!(bench.worker.holders.sum() <= answers::HELD_LIMIT);
+    assert!(bench.worker.holders.sum() <= responses::HELD_LIMIT);
     assert!(room < 100 * 10_000 && counts.cut_send > cut, "{room} {cut}");
     assert_eq!(counts.cut_send, counts.cut);
     // Of those that hold as much, only those that came first are gone.

@@ -35,12 +35,12 @@ impl<R: ServerRing> Worker<R> {
         let Some(slot) = self.slots.get(token) else {
             return;
         };
-        let is_answered = std::mem::take(&mut slot.reading.is_answered);
+        let is_responded = std::mem::take(&mut slot.reading.is_responded);
         let waits = slot.waits();
         if slot.watch.waits == Waits::Linger || waits == Waits::Send {
             return;
         }
-        if is_answered || waits != slot.watch.waits {
+        if is_responded || waits != slot.watch.waits {
             slot.watch.begin(waits, now);
         } else {
             slot.watch.moved(length as u64, now);

@@ -1,6 +1,8 @@
 //! The library on a real folder, asked through the wire's own server role.
 
 use super::*;
+use crate::files::cached_file::SMALL;
+use crate::prebuilt::Form;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
@@ -47,13 +49,17 @@ struct Bench {
 struct Asker<'a> {
     library: &'a mut Library,
     now: Instant,
-    found: Option<(Found, Form)>,
+    chosen: Option<Chosen>,
 }
 
 impl ServerSink for Asker<'_> {
     fn request(&mut self, asked: &RequestHead<'_>) {
-        let form = Form::new(asked.version, asked.keepalive);
-        self.found = Some((self.library.find(asked, self.now), form));
+        let found = self.library.find(asked, self.now);
+        self.chosen = Some(Chosen {
+            what: found.unwrap_or(FixedResponse::Missing.into()),
+            form: Form::new(asked.version, asked.keepalive),
+            is_head: asked.method == "HEAD",
+        });
     }
     fn body(&mut self, _: &[u8]) {}
     fn complete(&mut self) -> ControlFlow<()> {
@@ -126,9 +132,9 @@ impl Bench {
     }
 
     /// What is known of its file is still believed.
-    fn is_believed(&self, found: &Found) -> bool {
-        let Ok(What::Content { cached, .. }) = &found.what else {
-            panic!("no file is sent: {found:?}");
+    fn is_believed(&self, chosen: &Chosen) -> bool {
+        let What::Content { cached, .. } = &chosen.what else {
+            panic!("no file is sent: {chosen:?}");
         };
         cached.is_fresh(self.now)
     }
@@ -138,25 +144,25 @@ impl Bench {
     }
 
     /// Asks with these lines; `⏎` is CR LF.
-    fn find(&mut self, request: &str) -> (Found, Form) {
+    fn find(&mut self, request: &str) -> Chosen {
         let mut asker = Asker {
             library: &mut self.library,
             now: self.now,
-            found: None,
+            chosen: None,
         };
         let request = request.replace('⏎', "\r\n");
         let mut requests = RequestCache::new(Limits::default());
         Server::default()
             .receive(&mut requests, request.as_bytes(), &mut asker)
             .unwrap();
-        asker.found.expect("the request is whole")
+        asker.chosen.expect("the request is whole")
     }
 
     /// The whole answer as bytes, large bodies too.
     fn bytes(&mut self, request: &str) -> Vec<u8> {
-        let (found, form) = self.find(request);
+        let chosen = self.find(request);
         let mut out = Vec::new();
-        let appended = self.library.append(&found, form, &self.prebuilt, &mut out);
+        let appended = self.library.append(&chosen, &self.prebuilt, &mut out);
         if let Some(mut part) = appended.part {
             assert!(part.left > SMALL && part.left == appended.length);
             let mut piece = vec![0; 10_000];
@@ -390,15 +396,15 @@ fn the_largest_small_file_comes_with_its_head() {
     for (size, is_part) in [(SMALL, false), (SMALL + 1, true)] {
         bench.write("a.bin", "x".repeat(size as usize));
         bench.pass(1000);
-        let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
+        let chosen = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
         let appended = bench
             .library
-            .append(&found, form, &bench.prebuilt, &mut Vec::new());
+            .append(&chosen, &bench.prebuilt, &mut Vec::new());
         assert_eq!((appended.length, appended.part.is_some()), (size, is_part));
-        let (found, form) = bench.find("HEAD /a.bin HTTP/1.1⏎Host: a⏎⏎");
+        let chosen = bench.find("HEAD /a.bin HTTP/1.1⏎Host: a⏎⏎");
         let appended = bench
             .library
-            .append(&found, form, &bench.prebuilt, &mut Vec::new());
+            .append(&chosen, &bench.prebuilt, &mut Vec::new());
         assert!(appended.part.is_none());
     }
 }

@@ -7,13 +7,13 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
     let mut bench = Bench::new();
     bench.write("a.txt", "old");
     let old_tag = bench.tag("/a.txt", "");
-    let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.replace("a.txt", "new");
     bench.pass(999);
-    assert!(bench.is_believed(&found));
+    assert!(bench.is_believed(&chosen));
     assert_eq!(bench.get("/a.txt"), ok("old"));
     bench.pass(1);
-    assert!(!bench.is_believed(&found));
+    assert!(!bench.is_believed(&chosen));
     assert_eq!(bench.get("/a.txt"), ok("new"));
     assert_eq!(
         bench.tag("/a.txt", ""),
@@ -23,9 +23,7 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
     bench.write_at("a.txt", "new", CHANGED + 1);
     assert_ne!(bench.tag("/a.txt", ""), old_tag);
     let mut out = Vec::new();
-    bench
-        .library
-        .append(&found, form, &bench.prebuilt, &mut out);
+    bench.library.append(&chosen, &bench.prebuilt, &mut out);
     assert!(
         out.ends_with(b"\r\n\r\nold"),
         "what was found is still what was found"
@@ -36,12 +34,12 @@ fn a_replaced_file_is_seen_after_a_second_and_what_is_being_sent_stays() {
 fn a_file_that_is_the_same_after_a_second_stays_open() {
     let mut bench = site();
     bench.get("/a.css");
-    let (found, _) = bench.find("GET /a.css HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.css HTTP/1.1⏎Host: a⏎⏎");
     for _ in 0..3 {
         bench.pass(1000);
-        assert!(!bench.is_believed(&found));
+        assert!(!bench.is_believed(&chosen));
         bench.get("/a.css");
-        assert!(bench.is_believed(&found), "it is the very same");
+        assert!(bench.is_believed(&chosen), "it is the very same");
     }
     assert_eq!(bench.files(), 1);
 }
@@ -50,31 +48,32 @@ fn a_file_that_is_the_same_after_a_second_stays_open() {
 fn a_file_that_became_shorter_is_answered_as_it_is_now() {
     let mut bench = Bench::new();
     bench.write("a.txt", "0123456789");
-    let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.write("a.txt", "01234");
     let mut out = b"before".to_vec();
-    let appended = bench
-        .library
-        .append(&found, form, &bench.prebuilt, &mut out);
+    let appended = bench.library.append(&chosen, &bench.prebuilt, &mut out);
     assert_eq!((appended.status, appended.length), (200, 5));
     let text = String::from_utf8(out).unwrap();
     assert!(
         text.starts_with("beforeHTTP/1.1 200 OK\r\n") && text.ends_with("Length: 5\r\n\r\n01234"),
         "{text}"
     );
-    assert!(!bench.is_believed(&found), "and is not believed any longer");
+    assert!(
+        !bench.is_believed(&chosen),
+        "and is not believed any longer"
+    );
     assert_eq!(bench.get("/a.txt"), ok("01234"));
     // All of it, where a part was asked for that there is no more; nothing, where it was to be the old file.
     for (line, status) in [("", 200), ("If-Match: *⏎", 503)] {
         bench.write("a.txt", "01234");
-        let (found, form) = bench.find(&format!(
+        let chosen = bench.find(&format!(
             "GET /a.txt HTTP/1.1⏎Host: a⏎Range: bytes=3-4⏎{line}⏎"
         ));
-        assert_eq!(found.status(), 206);
+        assert_eq!(chosen.status(), 206);
         bench.write("a.txt", "");
         let appended = bench
             .library
-            .append(&found, form, &bench.prebuilt, &mut Vec::new());
+            .append(&chosen, &bench.prebuilt, &mut Vec::new());
         assert_eq!((appended.status, appended.part.is_none()), (status, true));
         assert_eq!(bench.get("/a.txt"), ok(""));
     }
@@ -145,10 +144,10 @@ fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_rep
     let mut begin = |change: &dyn Fn(&Bench)| {
         bench.write("a.bin", "A".repeat(100_000));
         bench.pass(1000);
-        let (found, form) = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
+        let chosen = bench.find("GET /a.bin HTTP/1.1⏎Host: a⏎⏎");
         let appended = bench
             .library
-            .append(&found, form, &bench.prebuilt, &mut Vec::new());
+            .append(&chosen, &bench.prebuilt, &mut Vec::new());
         let part = appended.part.unwrap();
         assert_eq!(part.file.check(), Ok(()));
         change(&bench);
@@ -171,12 +170,12 @@ fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_rep
 fn a_file_that_is_gone_when_it_is_read_is_missing() {
     let mut bench = Bench::new();
     bench.write("a.txt", "0123456789");
-    let (found, form) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
     bench.overwrite("a.txt", "0123");
     bench.remove("a.txt");
     let appended = bench
         .library
-        .append(&found, form, &bench.prebuilt, &mut Vec::new());
+        .append(&chosen, &bench.prebuilt, &mut Vec::new());
     assert_eq!(appended.status, 404);
 }
 
@@ -240,11 +239,9 @@ fn a_large_file_comes_as_a_part_to_send_and_one_that_is_lost_is_looked_at_again(
         body.len() - 70,
         &body[70..]
     )));
-    let (found, form) = bench.find("GET /a.log HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.log HTTP/1.1⏎Host: a⏎⏎");
     let mut out = Vec::new();
-    let appended = bench
-        .library
-        .append(&found, form, &bench.prebuilt, &mut out);
+    let appended = bench.library.append(&chosen, &bench.prebuilt, &mut out);
     assert!(out.ends_with(b"\r\n\r\n"), "the head alone");
     bench.write("a.log", "short");
     appended.part.unwrap().lost();
@@ -254,8 +251,8 @@ fn a_large_file_comes_as_a_part_to_send_and_one_that_is_lost_is_looked_at_again(
 #[test]
 fn what_is_missing_is_remembered_for_a_second() {
     let mut bench = Bench::new();
-    let (found, _) = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
-    assert!(found.is_missing());
+    let chosen = bench.find("GET /a.txt HTTP/1.1⏎Host: a⏎⏎");
+    assert_eq!(chosen.status(), 404);
     bench.write("a.txt", "there");
     bench.pass(999);
     assert_eq!(bench.get("/a.txt"), missing());

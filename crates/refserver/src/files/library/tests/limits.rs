@@ -4,9 +4,9 @@ use super::*;
 use crate::files::cache::MISSING_NAME_LIMIT;
 
 /// Descriptors and bytes of the file that is sent, if one is.
-fn held(found: &Found) -> Option<(usize, u64)> {
-    match &found.what {
-        Ok(What::Content { cached, .. }) => Some(cached.holds()),
+fn held(chosen: &Chosen) -> Option<(usize, u64)> {
+    match &chosen.what {
+        What::Content { cached, .. } => Some(cached.holds()),
         _ => None,
     }
 }
@@ -67,14 +67,12 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
             ("/a.txt", "Accept-Encoding: gzip⏎", 200, "gzipped"), ("/a.txt", "If-None-Match: *⏎", 304, ""),
         ];
         for (path, lines, status, body) in cases {
-            let (found, form) = bench.find(&format!("GET {path} HTTP/1.1⏎Host: a⏎{lines}⏎"));
+            let chosen = bench.find(&format!("GET {path} HTTP/1.1⏎Host: a⏎{lines}⏎"));
             bench.library.close_files();
-            let holds = held(&found);
+            let holds = held(&chosen);
             assert!(holds.is_none_or(|holds| holds == (0, 0)), "{path} {lines}");
             let mut out = Vec::new();
-            let appended = bench
-                .library
-                .append(&found, form, &bench.prebuilt, &mut out);
+            let appended = bench.library.append(&chosen, &bench.prebuilt, &mut out);
             assert_eq!(
                 (appended.status, appended.length),
                 (*status, body.len() as u64)
@@ -94,13 +92,13 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
             ("If-Match: *⏎", 503),
             (range, 503),
         ] {
-            let (found, form) = bench.find(&format!("GET /a.txt HTTP/1.1⏎Host: a⏎{lines}⏎"));
+            let chosen = bench.find(&format!("GET /a.txt HTTP/1.1⏎Host: a⏎{lines}⏎"));
             bench.library.close_files();
             bench.replace("a.txt", "9876543210");
             bench.replace("a.txt.gz", "another");
             let appended = bench
                 .library
-                .append(&found, form, &bench.prebuilt, &mut Vec::new());
+                .append(&chosen, &bench.prebuilt, &mut Vec::new());
             assert_eq!(appended.status, status, "{lines}");
         }
     }
@@ -122,13 +120,13 @@ fn long_names_of_nothing_are_not_remembered() {
 #[test]
 fn asking_for_what_is_missing_makes_no_file_forgotten() {
     let mut bench = site();
-    let (found, _) = bench.find("GET /a.css HTTP/1.1⏎Host: a⏎⏎");
+    let chosen = bench.find("GET /a.css HTTP/1.1⏎Host: a⏎⏎");
     for name in 0..1000 {
         assert_eq!(bench.get(&format!("/{name}")), missing());
     }
     assert_eq!(bench.get(&format!("/{}", "x/".repeat(2000))), missing());
     bench.remove("a.css");
-    assert!(bench.is_believed(&found));
+    assert!(bench.is_believed(&chosen));
     assert_eq!(bench.get("/a.css"), ok("a {}"), "it is still open");
 }
 
@@ -168,7 +166,7 @@ fn contents_are_kept_in_memory_up_to_a_limit() {
 
 #[test]
 fn an_answer_takes_little_room_in_a_connection() {
-    assert!(size_of::<Option<Found>>() <= 32);
+    assert!(size_of::<Option<Chosen>>() <= 32);
 }
 
 #[test]
@@ -191,7 +189,7 @@ fn with_few_descriptors() {
     let mut bench = site();
     bench.write("a.css.gz", "gzipped");
     assert_eq!(bench.get("/a.css"), ok("a {}"));
-    let (front, _) = bench.find("GET / HTTP/1.1⏎Host: a⏎⏎");
+    let front = bench.find("GET / HTTP/1.1⏎Host: a⏎⏎");
     let mut others = Vec::new();
     while let Ok(file) = fs::File::open("/dev/null") {
         others.push(file);

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::holders::Holder;
-use crate::answering;
+use crate::responding;
 use crate::sending::{ROUND, Sending};
 use crate::slots::{Held, Waits};
 use kernel::{Closing, Errno, ServerRing, Token};
@@ -60,7 +60,7 @@ impl<R: ServerRing> Worker<R> {
         {
             let piece = &input.bytes(&self.ring)[at..];
             let length = piece.len();
-            let read = answering::read(slot, &mut self.requests, &mut self.context, piece);
+            let read = responding::read(slot, &mut self.requests, &mut self.context, piece);
             at += read.used;
             let flow = self.flush(token, read.file, input, at);
             if flow != Flow::On || read.used == length {

@@ -6,12 +6,12 @@
 //! Reading breaks off where more would be unfair or unwise: behind an answer whose body is a large file, which has to
 //! go out before the next one may, and when so much is to be sent already that the client should take it first.
 
-use crate::admin::{Page, SharedCounters};
+use crate::admin::SharedCounters;
 use crate::counts::Counts;
-use crate::files::{Found, Library};
-use crate::log::{Draft, Ending, Log};
-use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
-use crate::resources::{self, FixedResponse};
+use crate::files::{Appended, Chosen, Library, What};
+use crate::log::{Draft, Log};
+use crate::prebuilt::{Form, PrebuiltResponses};
+use crate::resources;
 use crate::sending::Sending;
 use crate::slots::Slot;
 use std::net::IpAddr;
@@ -49,46 +49,7 @@ pub(crate) struct ResponseContext {
     pub(crate) now: Instant,
 }
 
-/// The answer to a request, chosen and not yet made.
-pub(crate) enum Chosen {
-    /// One that lies ready.
-    Ready(ResponseKey),
-    /// One from the folder.
-    Found(Found, Form),
-    /// One that is written when it is asked for.
-    Page(Page, Form, bool),
-}
-
-impl Default for Chosen {
-    /// For a connection on which nothing was asked yet.
-    fn default() -> Chosen {
-        Chosen::Ready(ResponseKey {
-            resource: 0,
-            form: Form::Close,
-            is_head: false,
-        })
-    }
-}
-
-impl Chosen {
-    fn status(&self) -> u16 {
-        match self {
-            Chosen::Ready(answer) => answer.status(),
-            Chosen::Found(found, _) => found.status(),
-            Chosen::Page(..) => 200,
-        }
-    }
-
-    /// The connection is closed after it.
-    fn close(&mut self) {
-        match self {
-            Chosen::Ready(answer) => answer.form = Form::Close,
-            Chosen::Found(_, form) | Chosen::Page(_, form, _) => *form = Form::Close,
-        }
-    }
-}
-
-/// Where a connection is in reading and answering.
+/// Where a connection is in reading and listener.
 #[derive(Default)]
 pub(crate) struct Reading {
     /// The answer to the request that is being read.
@@ -102,7 +63,7 @@ pub(crate) struct Reading {
     /// It is complete, and not yet answered: only while the server stops.
     is_pending: bool,
     /// A request was answered since this was last taken down.
-    pub(crate) is_answered: bool,
+    pub(crate) is_responded: bool,
     /// The answer that was made last is the last one.
     pub(crate) is_last: bool,
     /// The client may be sending still when its last answer goes out.
@@ -137,16 +98,16 @@ pub(crate) fn read(
     if let Some(draft) = reading.draft.take() {
         context.draft = *draft;
     }
-    let mut answering = Answering {
+    let mut listener = Listener {
         context,
         reading,
         peer: slot.peer,
         file: None,
     };
-    match slot.http.receive(requests, input, &mut answering) {
+    match slot.http.receive(requests, input, &mut listener) {
         Ok(used) => {
-            answering.settle(used == input.len());
-            let file = answering.file;
+            listener.settle(used == input.len());
+            let file = listener.file;
             Read { used, file }
         }
         Err(refusal) => {
@@ -174,20 +135,19 @@ impl ResponseContext {
     pub(crate) fn turn_away(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.count_response(refusal.status);
         self.prebuilt.refuse(refusal, &mut self.out);
-        let length = refusal.reason.len() as u64 + 1;
-        let ending = Ending {
-            status: refusal.status,
-            bytes: if refusal.is_head { 0 } else { length },
-            reason: refusal.reason,
+        let length = match refusal.is_head {
+            true => 0,
+            false => refusal.reason.len() as u64 + 1,
         };
-        self.note(peer, ending);
+        self.note(peer, (refusal.status, length), refusal.reason);
     }
 
     /// Writes a line of the log, of the request that `draft` tells of.
     #[inline]
-    pub(crate) fn note(&mut self, peer: Option<IpAddr>, ending: Ending) {
+    fn note(&mut self, peer: Option<IpAddr>, outcome: (u16, u64), reason: &str) {
         if let Some(log) = &mut self.log {
-            self.counts.log_lines_lost += u64::from(!log.line(&self.draft, peer, ending));
+            let is_kept = log.line(&self.draft, peer, outcome, reason);
+            self.counts.log_lines_lost += u64::from(!is_kept);
         }
     }
 
@@ -195,53 +155,41 @@ impl ResponseContext {
     pub(crate) fn note_sent(&mut self, mut sending: Sending, peer: Option<IpAddr>) {
         if let Some(draft) = sending.draft.take() {
             self.draft = *draft;
-            self.note(peer, sending.ending());
+            self.note(peer, sending.outcome(), "");
         }
     }
 
     #[inline]
-    fn choose(&mut self, asked: &RequestHead<'_>) -> Chosen {
-        let form = Form::new(asked.version, asked.keepalive);
-        match &mut self.site {
-            Site::BuiltIn => {}
-            Site::Files(library) => {
-                let found = library.find(asked, self.now);
-                if !found.is_missing() {
-                    return Chosen::Found(found, form);
-                }
-            }
-            Site::Admin(_) => return choose_page(asked, form),
+    fn choose(&mut self, head: &RequestHead<'_>) -> Chosen {
+        let what = match &mut self.site {
+            Site::BuiltIn => None,
+            Site::Files(library) => library.find(head, self.now),
+            Site::Admin(counters) => Some(counters.respond(head)),
+        };
+        let built_in = || What::Ready(resources::choose(head.method, head.path));
+        Chosen {
+            what: what.unwrap_or_else(built_in),
+            form: Form::new(head.version, head.keepalive),
+            is_head: head.method == "HEAD",
         }
-        let is_head = asked.method == "HEAD";
-        Chosen::Ready(ResponseKey {
-            resource: resources::choose(asked.method, asked.path),
-            form,
-            is_head,
-        })
     }
 
-    /// Appends an answer, and says what of it comes behind.
+    /// Appends a response, and says what of it comes behind.
     #[inline]
     fn append(&mut self, chosen: &Chosen, peer: Option<IpAddr>) -> Option<Sending> {
-        let (status, length, part) = match chosen {
-            Chosen::Ready(answer) => {
-                self.out.extend_from_slice(self.prebuilt.bytes(*answer));
-                (answer.status(), answer.length(), None)
-            }
-            Chosen::Found(found, form) => {
-                let Site::Files(library) = &mut self.site else {
-                    unreachable!("only a folder's worker finds files");
-                };
-                let appended = library.append(found, *form, &self.prebuilt, &mut self.out);
-                (appended.status, appended.length, appended.part)
-            }
-            Chosen::Page(page, form, is_head) => {
-                (200, self.append_page(*page, *form, *is_head), None)
-            }
+        let Appended {
+            status,
+            length,
+            part,
+        } = match &mut self.site {
+            Site::Files(library) => library.append(chosen, &self.prebuilt, &mut self.out),
+            _ => chosen
+                .append(&self.prebuilt, &mut self.out)
+                .expect("only files can change"),
         };
         self.counts.count_response(status);
         let Some(part) = part else {
-            self.note(peer, Ending::of(status, length));
+            self.note(peer, (status, length), "");
             return None;
         };
         let mut sending = Sending::new(part, status);
@@ -250,60 +198,27 @@ impl ResponseContext {
         }
         Some(sending)
     }
-
-    fn append_page(&mut self, page: Page, form: Form, is_head: bool) -> u64 {
-        let Site::Admin(counters) = &self.site else {
-            unreachable!("only the operator's worker has pages");
-        };
-        let text = counters.text(page);
-        let headers = [
-            ("Content-Type", page.content_type()),
-            ("Cache-Control", "no-store"),
-        ];
-        let length = Some(text.len() as u64);
-        form.encode(200, self.prebuilt.date(), length, &headers, &mut self.out);
-        if is_head {
-            return 0;
-        }
-        self.out.extend_from_slice(text.as_bytes());
-        text.len() as u64
-    }
-}
-
-fn choose_page(asked: &RequestHead<'_>, form: Form) -> Chosen {
-    let is_head = asked.method == "HEAD";
-    match Page::find(asked.path) {
-        Some(page) if is_head || asked.method == "GET" => Chosen::Page(page, form, is_head),
-        found => Chosen::Ready(ResponseKey {
-            resource: match found {
-                Some(_) => resources::choose(asked.method, asked.path),
-                None => FixedResponse::Missing as usize,
-            },
-            form,
-            is_head,
-        }),
-    }
 }
 
 /// What listens to a connection while its bytes are read.
-struct Answering<'a> {
+struct Listener<'a> {
     context: &'a mut ResponseContext,
     reading: &'a mut Reading,
     peer: Option<IpAddr>,
     file: Option<Sending>,
 }
 
-impl Answering<'_> {
+impl Listener<'_> {
     /// What is left to do when the wire has read as much as it would.
     #[inline]
     fn settle(&mut self, is_all: bool) {
         if self.reading.is_pending {
             self.reading.is_pending = false;
             if is_all {
-                self.reading.chosen.close();
+                self.reading.chosen.form = Form::Close;
                 (self.reading.is_last, self.reading.lingers) = (true, true);
             }
-            self.answer();
+            self.respond();
         }
         if self.reading.is_in_body && self.context.log.is_some() {
             let draft = std::mem::take(&mut self.context.draft);
@@ -312,9 +227,9 @@ impl Answering<'_> {
     }
 
     #[inline]
-    fn answer(&mut self) {
+    fn respond(&mut self) {
         self.file = self.context.append(&self.reading.chosen, self.peer);
-        self.reading.is_answered = true;
+        self.reading.is_responded = true;
     }
 
     /// A request with a body: a client that waits to hear whether the body is wanted is told. If what it asks cannot be
@@ -333,10 +248,10 @@ impl Answering<'_> {
         }
         let is_last = is_waiting || self.context.is_draining;
         if is_last {
-            self.reading.chosen.close();
+            self.reading.chosen.form = Form::Close;
         }
         self.context.counts.requests += 1;
-        self.answer();
+        self.respond();
         if is_last {
             self.reading.end();
         } else {
@@ -352,18 +267,18 @@ impl Answering<'_> {
     }
 }
 
-impl ServerSink for Answering<'_> {
+impl ServerSink for Listener<'_> {
     #[inline]
-    fn request(&mut self, asked: &RequestHead<'_>) {
+    fn request(&mut self, head: &RequestHead<'_>) {
         if self.reading.is_last {
             return;
         }
         if self.context.log.is_some() {
-            self.context.draft.note(asked);
+            self.context.draft.note(head);
         }
-        self.reading.chosen = self.context.choose(asked);
-        if asked.chunked || asked.content_length.is_some_and(|length| length > 0) {
-            self.begin_body(asked.expects_continue);
+        self.reading.chosen = self.context.choose(head);
+        if head.chunked || head.content_length.is_some_and(|length| length > 0) {
+            self.begin_body(head.expects_continue);
         }
     }
 
@@ -375,14 +290,14 @@ impl ServerSink for Answering<'_> {
         if self.reading.is_last {
             return ControlFlow::Break(());
         }
-        let is_answered = self.reading.is_in_body && self.end_body();
-        if !is_answered {
+        let is_responded = self.reading.is_in_body && self.end_body();
+        if !is_responded {
             self.context.counts.requests += 1;
             if self.context.is_draining {
                 self.reading.is_pending = true;
                 return ControlFlow::Break(());
             }
-            self.answer();
+            self.respond();
         }
         if self.file.is_some() || self.context.out.len() >= OUT_LIMIT {
             ControlFlow::Break(())
