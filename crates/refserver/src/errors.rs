@@ -13,6 +13,17 @@ impl ServeError {
         ServeError(sentence)
     }
 
+    /// Checks that a number in the configuration is from 1 to `most`.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn check(what: &str, given: u32, most: u32) -> Result<(), ServeError> {
+        match (1..=most).contains(&given) {
+            true => Ok(()),
+            false => Err(ServeError::range(what, given.into(), most.into())),
+        }
+    }
+
     /// Returns the error for a number in the configuration that is not from 1 to `most`.
     pub fn range(what: &str, given: u64, most: u64) -> ServeError {
         ServeError(format!("{what} must be from 1 to {most}, not {given}"))

@@ -62,21 +62,24 @@ mod counts;
 mod admin;
 // why there may be none,
 mod errors;
+// what an operator sets,
+mod config;
 // and all threads together.
 mod server;
 
 /// What test servers share with this one: its ready responses, the Date in them, and its checks of addresses.
 pub mod parts {
     pub use crate::appender::Appender;
+    pub use crate::config::check_addresses;
     pub use crate::date::text as date;
     pub use crate::headers::Headers;
     pub use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
     pub use crate::resources::{choose, find};
-    pub use crate::server::refuse_twice;
     pub use crate::slots::{FIRST, Slots};
 }
 
+pub use config::Config;
 pub use counts::{Counts, Row};
 pub use errors::ServeError;
 pub use limits::{Limits, Pace};
-pub use server::{Config, Control, Server};
+pub use server::{Control, Server};

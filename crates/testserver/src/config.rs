@@ -4,7 +4,7 @@ use crate::misbehaviour::Script;
 use crate::truth::{Capacity, Service, Stall};
 use kernel::Address;
 use refserver::ServeError;
-use refserver::parts::refuse_twice;
+use refserver::parts::check_addresses;
 use std::path::PathBuf;
 use std::thread;
 use units::Nanos;
@@ -80,19 +80,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks that everything is within its range.
+    /// Checks that everything is within its range, and that a server can listen at all addresses.
     ///
     /// # Errors
-    /// The first that is not, or an address that is there twice.
+    /// What is not so.
     pub(crate) fn check(&self) -> Result<(), ServeError> {
-        let (addresses, work) = (self.listen.len() as u64, self.work.as_nanos());
-        if !(1..=64).contains(&addresses) {
-            return Err(ServeError::range("the number of addresses", addresses, 64));
-        }
         if self.work > WORK_MAX {
-            let most = WORK_MAX.as_nanos();
+            let (work, most) = (self.work.as_nanos(), WORK_MAX.as_nanos());
             return Err(ServeError::range("the work in nanoseconds", work, most));
         }
-        refuse_twice(&self.listen)
+        check_addresses(&self.listen, None)
     }
 }

@@ -5,7 +5,7 @@ use crate::config::{BusyPoll, Config};
 use crate::misbehaviour::{Log, Script};
 use crate::truth::log::{Header, LogCounts, Writer};
 use crate::worker::{Command, Worker};
-use kernel::{Address, Epoll, clock, is_free};
+use kernel::{Address, Epoll, clock};
 use refserver::ServeError;
 use std::fmt;
 use std::fs::{self, File};
@@ -84,9 +84,6 @@ fn listening(
 ) -> Result<Worker<Epoll>, ServeError> {
     config.check()?;
     let ring = Epoll::new().map_err(ServeError::ring)?;
-    for address in &config.listen {
-        is_free(address).map_err(|error| ServeError::listen(address, error))?;
-    }
     let mut worker = Worker::new(ring, behaviour()?);
     for address in &config.listen {
         let listening = worker.listen(address);
