@@ -1,5 +1,6 @@
 //! The clocks: CLOCK_MONOTONIC for every stamp, CLOCK_REALTIME only to tell people when a run was.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 use units::{Instant, Nanos};
 
@@ -65,8 +66,7 @@ fn batch_cost() -> Nanos {
 
 /// Asks the kernel to end the calling thread's timed waits as exactly as it can: the default slack is 50 us.
 pub(crate) fn tighten_waits() {
-    // SAFETY: PR_SET_TIMERSLACK takes one number and touches no memory of ours.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// So many nanoseconds as system calls take them.

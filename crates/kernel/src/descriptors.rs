@@ -6,9 +6,12 @@
 //! which process has a socket. So what is to be seen is copied into that table, through a [`Showcase`].
 
 use crate::Errno;
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::fs::File;
-use std::io;
-use std::mem::zeroed;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
@@ -27,8 +30,8 @@ pub fn own() -> Result<(), Errno> {
 
 /// Descriptors in one message: the kernel's limit (SCM_MAX_FD).
 const PASSED: usize = 253;
-/// Room for them in a message, in words, with the header in front.
-const CONTROL: usize = PASSED * size_of::<RawFd>() / 8 + 4;
+/// Room for them in a message.
+const CONTROL: usize = cmsg_space!(ScmRights(PASSED));
 
 /// Copies of descriptors that other threads have in tables of their own, for all to see in the table of the thread that
 /// has made it.
@@ -85,7 +88,7 @@ impl Showcase {
     /// Everything that was shown until now and is not collected yet, as far as this thread's table has room.
     pub fn collect(&mut self) -> Vec<OwnedFd> {
         let mut all = Vec::new();
-        while receive(self.inside.as_raw_fd(), &mut all) {}
+        while receive(&self.inside, &mut all) {}
         all
     }
 }
@@ -97,88 +100,35 @@ impl Entrance {
     /// # Errors
     /// EAGAIN when there is no room for more, EINVAL for more than 253.
     pub fn show(self, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-        let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
-        let answer = send(self.outside, &raw);
-        for copy in [self.inside, self.outside] {
+        let [_inside, outside] = [self.inside, self.outside].map(|copy| {
             // SAFETY: in this thread's own table these are copies that nothing else knows of, and they are used no more.
-            unsafe { libc::close(copy) };
+            unsafe { OwnedFd::from_raw_fd(copy) }
+        });
+        let mut space = [MaybeUninit::uninit(); CONTROL];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(Errno::EINVAL);
         }
-        answer
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(outside, &[IoSlice::new(b"x")], &mut control, flags)?;
+        Ok(())
     }
-}
-
-/// The one byte that every message has.
-fn part(byte: &mut u8) -> libc::iovec {
-    libc::iovec {
-        iov_base: (&raw mut *byte).cast(),
-        iov_len: 1,
-    }
-}
-
-/// A message of `part` with room for descriptors. It points to both, which must outlive its use.
-fn message(part: &mut libc::iovec, control: &mut [u64; CONTROL]) -> libc::msghdr {
-    // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&raw mut *part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(control) as _;
-    message
-}
-
-/// Sends descriptors, with the one byte that every message has.
-fn send(to: RawFd, descriptors: &[RawFd]) -> Result<(), Errno> {
-    if descriptors.len() > PASSED {
-        return Err(Errno::EINVAL);
-    }
-    let bytes = size_of_val(descriptors);
-    let mut control = [0u64; CONTROL];
-    let mut byte = b'x';
-    let mut part = part(&mut byte);
-    let mut message = message(&mut part, &mut control);
-    // SAFETY: CMSG_SPACE and CMSG_LEN only compute. `control` is aligned for a header and larger than one with PASSED
-    // descriptors behind it, so what CMSG_FIRSTHDR and CMSG_DATA point to is in it.
-    unsafe {
-        message.msg_controllen = libc::CMSG_SPACE(bytes as u32) as _;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(bytes as u32) as _;
-        let data = libc::CMSG_DATA(header);
-        std::ptr::copy_nonoverlapping(descriptors.as_ptr().cast(), data, bytes);
-    }
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: every pointer in the message is to something live, of the length beside it; the kernel only reads.
-    Errno::check_size(unsafe { libc::sendmsg(to, &raw const message, flags) }).map(drop)
 }
 
 /// Receives one message and adds the descriptors in it. Says whether there was one.
-fn receive(from: RawFd, all: &mut Vec<OwnedFd>) -> bool {
-    let mut control = [0u64; CONTROL];
-    let mut byte = 0u8;
-    let mut part = part(&mut byte);
-    let mut message = message(&mut part, &mut control);
-    let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
-    // SAFETY: every pointer in the message is to something live and exclusive, of the length beside it.
-    let got = unsafe { libc::recvmsg(from, &raw mut message, flags) };
-    if Errno::check_size(got) != Ok(1) {
-        return false;
-    }
-    // SAFETY: the kernel has filled `control` and said how far; the macros stay within that. What SCM_RIGHTS carries are
-    // descriptors that are new in this table, so nothing else owns them.
-    unsafe {
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        if let Some(header) = header.as_ref()
-            && (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS)
-        {
-            let length: usize = header.cmsg_len as _; // socklen_t with musl
-            let bytes = length - libc::CMSG_LEN(0) as usize;
-            let data = libc::CMSG_DATA(header).cast::<RawFd>();
-            for place in 0..bytes / size_of::<RawFd>() {
-                all.push(OwnedFd::from_raw_fd(data.add(place).read_unaligned()));
-            }
+fn receive(from: &UnixStream, all: &mut Vec<OwnedFd>) -> bool {
+    let mut space = [MaybeUninit::uninit(); CONTROL];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let parts = &mut [IoSliceMut::new(&mut byte)];
+    let got = recvmsg(from, parts, &mut control, flags);
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            all.extend(descriptors);
         }
     }
-    true
+    got.is_ok_and(|got| got.bytes == 1)
 }
 
 /// Opens a file for appending, made if it is not there, such that neither opening nor writing ever waits: a

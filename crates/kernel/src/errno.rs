@@ -129,6 +129,12 @@ impl From<std::io::Error> for Errno {
     }
 }
 
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Errno {
+        Errno(errno.raw_os_error())
+    }
+}
+
 impl From<Errno> for std::io::Error {
     fn from(errno: Errno) -> std::io::Error {
         std::io::Error::from_raw_os_error(errno.0)

@@ -22,13 +22,10 @@
 //! ```
 
 use crate::Errno;
-use libc::c_int;
-use std::ffi::CString;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::fs;
 use std::io::ErrorKind;
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +35,7 @@ const WALKS: u32 = 16;
 
 /// A folder out of which no path leads.
 #[derive(Debug)]
-pub struct Root(fs::File);
+pub struct Root(OwnedFd);
 
 /// An open file, for reading.
 #[derive(Debug)]
@@ -96,14 +93,10 @@ impl Root {
     /// ENOENT, ENOTDIR, EACCES and so on; ENOSYS (or EPERM, of a container's filter) where the kernel cannot hold the
     /// border. Then no file can be opened safely.
     pub fn open(path: &Path) -> Result<Root, Errno> {
-        let path = text(path.as_os_str().as_bytes())?;
-        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        // SAFETY: the path is a live C string.
-        let fd = Errno::check(unsafe { libc::open(path.as_ptr(), flags) })?;
-        // SAFETY: the descriptor is new, so nothing else owns it.
-        let root = Root(unsafe { fs::File::from_raw_fd(fd) });
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = Root(rustix::fs::open(path, flags, Mode::empty())?);
         // Tried once, so that it fails now and not at the first request.
-        root.walk(c".".to_owned(), flags)?;
+        root.walk(b".", flags)?;
         Ok(root)
     }
 
@@ -113,33 +106,18 @@ impl Root {
     /// EXDEV for a path that leads out, ELOOP for a link of the kind that /proc has; ENOENT, EACCES, ENXIO (a socket)
     /// and so on; EINVAL for a path with a zero byte in it.
     pub fn file(&self, relative: &[u8]) -> Result<File, Errno> {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-        let file = self.walk(text(relative)?, flags)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let file = fs::File::from(self.walk(relative, flags)?);
         let facts = facts(&file)?;
         Ok(File { file, facts })
     }
 
-    fn walk(&self, path: CString, flags: c_int) -> Result<fs::File, Errno> {
-        // SAFETY: open_how is plain old data; all zeroes is a valid value of it.
-        let mut how: libc::open_how = unsafe { zeroed() };
-        how.flags = flags as u64;
-        how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+    fn walk(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+        let border = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..WALKS {
-            // SAFETY: path and `how` outlive the call, and the length is that of `how`.
-            let answer = unsafe {
-                libc::syscall(
-                    libc::SYS_openat2,
-                    self.0.as_raw_fd(),
-                    path.as_ptr(),
-                    &raw const how,
-                    size_of::<libc::open_how>(),
-                )
-            };
-            match Errno::check(answer as c_int) {
-                // SAFETY: the descriptor is new, so nothing else owns it.
-                Ok(fd) => return Ok(unsafe { fs::File::from_raw_fd(fd) }),
+            match openat2(&self.0, path, flags, Mode::empty(), border).map_err(Errno::from) {
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
-                Err(error) => return Err(error),
+                answer => return answer,
             }
         }
         Err(Errno::EAGAIN)
@@ -203,11 +181,6 @@ impl File {
 /// An offset as the kernel has it; EOVERFLOW beyond its largest.
 pub(crate) fn position(offset: u64) -> Result<libc::off64_t, Errno> {
     offset.try_into().map_err(|_| Errno::EOVERFLOW)
-}
-
-/// A path for the kernel; EINVAL for one with a zero byte in it.
-fn text(path: &[u8]) -> Result<CString, Errno> {
-    CString::new(path).map_err(|_| Errno::EINVAL)
 }
 
 fn facts(file: &fs::File) -> Result<Facts, Errno> {

@@ -1,6 +1,7 @@
 //! What this process may open: files, and local ports.
 
 use crate::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::sync::OnceLock;
 
@@ -18,23 +19,16 @@ static BEFORE: OnceLock<OpenFiles> = OnceLock::new();
 
 /// The limits on open files now.
 pub fn open_files() -> OpenFiles {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` outlives the call and is what the call fills; there is no other way for it to fail.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     OpenFiles {
-        soft: limit.rlim_cur,
-        hard: limit.rlim_max,
+        soft: current.unwrap_or(u64::MAX),
+        hard: maximum.unwrap_or(u64::MAX),
     }
 }
 
 /// Bytes of a page of memory.
 pub fn page_size() -> u64 {
-    // SAFETY: takes no memory of ours.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).unwrap_or(4096)
+    rustix::param::page_size() as u64
 }
 
 /// Raises the soft limit on open files to the hard one, and returns what it was before the first such call. What
@@ -55,12 +49,11 @@ pub(crate) fn before_raising() -> Option<OpenFiles> {
 
 /// Sets the soft limit. Safe between fork and exec: one system call each, no memory.
 pub(crate) fn set_soft(soft: u64) -> Result<(), Errno> {
-    let limit = libc::rlimit {
-        rlim_cur: soft,
-        rlim_max: open_files().hard,
+    let limit = Rlimit {
+        current: Some(soft),
+        ..getrlimit(Resource::Nofile)
     };
-    // SAFETY: `limit` outlives the call, which only reads it.
-    Errno::check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }).map(drop)
+    Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
 /// The first and the last port that connects may use of their own accord.

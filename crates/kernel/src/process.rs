@@ -25,6 +25,8 @@ use crate::accounts::Usage;
 use crate::limits;
 pub use family::{Census, Process, Sampling, Stat, newest, pids, span_of, ticks_of};
 use guardian::Guardian;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::gettid;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -161,10 +163,10 @@ impl Child {
         if self.guardian.is_none() {
             return Ending::Asked;
         }
-        let ending = if self.end(libc::SIGTERM, grace).is_empty() {
+        let ending = if self.end(Signal::TERM, grace).is_empty() {
             Ending::Asked
         } else {
-            match self.end(libc::SIGKILL, KILL_PATIENCE) {
+            match self.end(Signal::KILL, KILL_PATIENCE) {
                 left if left.is_empty() => Ending::Killed,
                 left => Ending::Stuck(left),
             }
@@ -173,7 +175,7 @@ impl Child {
         ending
     }
 
-    fn end(&mut self, signal: libc::c_int, patience: Nanos) -> Vec<u32> {
+    fn end(&mut self, signal: Signal, patience: Nanos) -> Vec<u32> {
         let leader = self.leader;
         let ended = |stat: &Stat| stat.zombie && stat.process == leader;
         tree::end(|| self.sample(Sampling::Full), ended, signal, patience)
@@ -249,30 +251,25 @@ fn command(start: Start, mark: u64) -> io::Result<Command> {
             Ok(())
         })
     };
-    end_with_us(&mut command, libc::SIGTERM);
+    end_with_us(&mut command, Signal::TERM);
     Ok(command)
 }
 
 /// Has what `command` starts get `signal` when we die, if this is called by the main thread. (The kernel ties it to the
 /// calling thread's life, so a thread that ends earlier must not ask for it.)
-fn end_with_us(command: &mut Command, signal: libc::c_int) {
-    let parent = std::process::id();
-    // SAFETY: takes no memory of ours and cannot fail.
-    let is_main = unsafe { libc::gettid() } as u32 == parent;
-    if is_main {
+fn end_with_us(command: &mut Command, signal: Signal) {
+    let parent = getpid();
+    if gettid() == parent {
         // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
         unsafe { command.pre_exec(move || die_with(parent, signal)) };
     }
 }
 
 /// Asks for `signal` when the parent dies; it is an error when it has died before this could be asked for.
-fn die_with(parent: u32, signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
-    // SAFETY: takes no memory of ours and cannot fail.
-    if unsafe { libc::getppid() } as u32 == parent {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(libc::ESRCH))
+fn die_with(parent: Pid, signal: Signal) -> io::Result<()> {
+    set_parent_process_death_signal(Some(signal))?;
+    match getppid() == Some(parent) {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
     }
 }

@@ -8,13 +8,15 @@ use crate::files::{self, File};
 use crate::stamps::{self, Control};
 use crate::{Address, ConnectOptions, Errno, ListenOptions, address};
 use libc::c_int;
-use socket2::{SockAddr, Socket, Type};
+use rustix::fs::Mode;
+use socket2::{SockAddr, SockRef, Socket, Type};
 use std::fs::Permissions;
 use std::io::IoSlice;
-use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 /// Slices in one system call (UIO_MAXIOV of the kernel).
 const SLICES: usize = 1024;
@@ -116,8 +118,7 @@ pub(crate) fn listen(at: &Address, options: &ListenOptions) -> Result<(RawFd, Ad
 /// Binds to `path` so that its file has `mode`. What the socket itself has limits what the file begins with (unix(7)
 /// does not say so; Linux's unix_bind does it), and the umask may take more away, which is given back.
 fn bind_with_mode(socket: &Socket, raw: &SockAddr, path: &Path, mode: u32) -> Result<(), Errno> {
-    // SAFETY: takes no memory of ours.
-    Errno::check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) })?;
+    rustix::fs::fchmod(socket, Mode::from_raw_mode(mode))?;
     socket.bind(raw)?;
     Ok(std::fs::set_permissions(
         path,
@@ -319,22 +320,26 @@ fn taken(answer: Result<usize, Errno>) -> Result<usize, Errno> {
     }
 }
 
-/// Ends the sending side.
+/// The descriptor `fd`, lent to one call.
+fn lent<'a>(fd: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: the ring's table owns the descriptor, and does not close it within a call.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// Ends the sending side. That the socket may be dead already is no news to the owner.
 pub(crate) fn shutdown(fd: RawFd) {
-    // SAFETY: takes no memory of ours. That the socket may be dead already is no news to the owner.
-    unsafe { libc::shutdown(fd, libc::SHUT_WR) };
+    let _ = SockRef::from(&lent(fd)).shutdown(Shutdown::Write);
 }
 
 /// Ends both sides: what has come can still be received, and then the end.
 pub(crate) fn shutdown_both(fd: RawFd) {
-    // SAFETY: takes no memory of ours. On a socket that is dead already there is nothing to end.
-    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+    let _ = SockRef::from(&lent(fd)).shutdown(Shutdown::Both);
 }
 
 /// Makes the kernel give up on a peer that has acknowledged nothing for so long.
-pub(crate) fn give_up_after(fd: RawFd, millis: c_int) {
+pub(crate) fn give_up_after(fd: RawFd, patience: Duration) {
     // Sockets other than TCP have no such option, and no such peers.
-    let _ = set(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis);
+    let _ = SockRef::from(&lent(fd)).set_tcp_user_timeout(Some(patience));
 }
 
 /// Bytes that were sent and are not acknowledged; zero for what is no connection.
@@ -355,12 +360,8 @@ pub(crate) fn widen(fd: RawFd) {
 
 /// Makes the next close send RST, throwing away what is under way.
 pub(crate) fn abort_on_close(fd: RawFd) {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
     // Fails only on what is no socket; then close does all there is to do.
-    let _ = set_value(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+    let _ = SockRef::from(&lent(fd)).set_linger(Some(Duration::ZERO));
 }
 
 /// Closes; the descriptor must not be used again.
@@ -372,21 +373,9 @@ pub(crate) fn close(fd: RawFd) {
 
 /// The socket's pending error, which reading clears.
 pub(crate) fn pending_error(fd: RawFd) -> Option<Errno> {
-    let mut error: c_int = 0;
-    let mut length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: `error` and `length` outlive the call, and `length` is the size of `error`.
-    let result = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut error).cast(),
-            &mut length,
-        )
-    };
-    match Errno::check(result) {
-        Ok(_) => (error != 0).then_some(Errno(error)),
-        Err(failed) => Some(failed),
+    match SockRef::from(&lent(fd)).take_error() {
+        Ok(error) => error.map(Errno::from),
+        Err(failed) => Some(failed.into()),
     }
 }
 
@@ -399,13 +388,9 @@ fn open(at: &SockAddr, waiting: Waiting) -> Result<Socket, Errno> {
 }
 
 fn set(fd: RawFd, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {
-    set_value(fd, level, option, &value)
-}
-
-fn set_value<T>(fd: RawFd, level: c_int, option: c_int, value: &T) -> Result<(), Errno> {
-    let length = size_of::<T>() as libc::socklen_t;
+    let length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: pointer and length are those of a live value; the kernel only reads it.
-    let result = unsafe { libc::setsockopt(fd, level, option, (&raw const *value).cast(), length) };
+    let result = unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), length) };
     Errno::check(result).map(drop)
 }
 

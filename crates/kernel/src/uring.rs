@@ -19,7 +19,7 @@
 //!   right socket. A place in the table ([`link::Link`]) is not reused until the last completion has come; completions
 //!   of cancellations, for which no caller waits, carry the place's generation.
 //! - Orderly closing sends what was taken first. What the kernel would do with an orphan, the ring does: bytes from
-//!   the peer reset it, and a peer that acknowledges nothing is given up after [`LINGER_MILLIS`].
+//!   the peer reset it, and a peer that acknowledges nothing is given up after [`LINGER`].
 //!
 //! What is in memory is bounded by [`RECEIVE`] for all sockets, and two pieces for each that has unsent bytes.
 
@@ -40,6 +40,7 @@ use name::Name;
 use queue::Queue;
 use socket2::SockAddr;
 use std::io::IoSlice;
+use std::time::Duration;
 use units::{Instant, Nanos};
 
 /// What all sockets receive into. Fewer and larger is cheaper than 256 of 16 KiB: by about a tenth for bodies of 64 KiB, and costs
@@ -51,7 +52,7 @@ const RECEIVE: Size = Size {
 /// Completions that one wait takes at most.
 const EVENTS: usize = 1024;
 /// How long a closed socket may wait for its peer to acknowledge what was sent.
-const LINGER_MILLIS: i32 = 60_000;
+const LINGER: Duration = Duration::from_secs(60);
 /// How often, and how long each time, the end waits for cancelled operations.
 const FAREWELLS: (u32, Nanos) = (100, Nanos::from_millis(10));
 
@@ -353,7 +354,7 @@ impl Ring for Uring {
         match how {
             Closing::Orderly if lingers && link.broken.is_none() => {
                 link.phase = Phase::Lingering;
-                socket::give_up_after(link.fd, LINGER_MILLIS);
+                socket::give_up_after(link.fd, LINGER);
                 return;
             }
             Closing::Orderly => {}

@@ -6,6 +6,7 @@
 //! served.
 
 use crate::Errno;
+use rustix::process::geteuid;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, fchown, lchown};
@@ -24,8 +25,7 @@ pub struct User {
 
 /// Whether the process has root's rights.
 pub fn is_root() -> bool {
-    // SAFETY: takes no memory of ours, and cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    geteuid().is_root()
 }
 
 impl User {
@@ -69,8 +69,7 @@ impl User {
 
     /// Whether the process can become this user: it is root, or this user already.
     pub fn can_be_assumed(&self) -> bool {
-        // SAFETY: takes no memory of ours, and cannot fail.
-        is_root() || unsafe { libc::geteuid() == self.uid }
+        is_root() || geteuid().as_raw() == self.uid
     }
 
     /// Makes the user the owner of an open file, if it is a regular file and not the user's already. (Devices and pipes

@@ -1,7 +1,9 @@
 //! What may be opened beneath a folder, and what may not.
 
 use super::*;
+use rustix::fs::{CWD, FileType, mknodat};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -44,9 +46,8 @@ impl Place {
         for (name, to) in links {
             symlink(to, root.join(name)).unwrap();
         }
-        let fifo = text(root.join("fifo").as_os_str().as_bytes()).unwrap();
-        // SAFETY: the path is a live C string.
-        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, root.join("fifo"), FileType::Fifo, mode, 0).unwrap();
         UnixListener::bind(root.join("socket")).unwrap();
         place
     }

@@ -1,13 +1,14 @@
 //! Processes as /proc shows them, and as the system calls on them want them.
 
-use crate::Errno;
 use crate::accounts::{self, Usage};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{pidfd_open, pidfd_send_signal, set_child_subreaper};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::ptr;
 use units::Nanos;
 
 /// A process beyond doubt: a number that is given away again has another start.
@@ -21,32 +22,15 @@ pub struct Process {
 
 impl Process {
     /// Sends a signal, to this process or to none. That it is gone already is as good.
-    pub(super) fn signal(self, signal: libc::c_int) {
-        let pid = self.pid as libc::pid_t;
-        // SAFETY: takes no memory of ours.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        if fd < 0 {
-            if Errno::last() == Errno::ENOSYS {
-                self.signal_by_number(signal);
-            }
-            return;
-        }
-        // SAFETY: the descriptor is new, so nothing else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
-        // From here on the number is bound; was it ours when it was bound?
-        if self.is_there() {
-            let info = ptr::null::<libc::siginfo_t>();
-            // SAFETY: a null pointer says that the signal carries nothing.
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd.as_raw_fd(), signal, info, 0) };
-        }
-    }
-
-    /// For kernels before 5.3, with a moment in between in which the number could change hands.
-    fn signal_by_number(self, signal: libc::c_int) {
-        if self.is_there() {
-            // SAFETY: takes no memory of ours.
-            unsafe { libc::kill(self.pid as libc::pid_t, signal) };
-        }
+    pub(super) fn signal(self, signal: Signal) {
+        let Some(pid) = number(self.pid) else { return };
+        let _ = match pidfd_open(pid, PidfdFlags::empty()) {
+            // From here on the number is bound; was it ours when it was bound?
+            Ok(process) if self.is_there() => pidfd_send_signal(process, signal),
+            // Kernels before 5.3, with a moment in between in which the number could change hands.
+            Err(rustix::io::Errno::NOSYS) if self.is_there() => kill_process(pid, signal),
+            _ => Ok(()),
+        };
     }
 
     fn is_there(self) -> bool {
@@ -121,12 +105,9 @@ impl Stat {
 
 /// So many ticks as a span.
 pub fn span_of(ticks: u64) -> Nanos {
-    // SAFETY: takes no memory of ours.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-    Nanos::from_nanos(
-        (u128::from(ticks) * 1_000_000_000 / u128::from(per_second)).min(u128::from(u64::MAX))
-            as u64,
-    )
+    let per_second = u128::from(rustix::param::clock_ticks_per_second().max(1));
+    let nanos = u128::from(ticks) * 1_000_000_000 / per_second;
+    Nanos::from_nanos(nanos.min(u128::from(u64::MAX)) as u64)
 }
 
 /// How many ticks a span is, cut off below.
@@ -196,24 +177,17 @@ pub(super) fn mark(pid: u32) -> Option<u64> {
 /// Gives the calling process its mark, unless a hard limit is in the way (then only its relations show which server it belongs to).
 /// Safe between fork and exec: two system calls, no memory.
 pub(super) fn bear_mark(mark: u64) {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` outlives both calls; the first fills it, the second reads it.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_RSS, &mut limit) == 0 && limit.rlim_max >= mark {
-            limit.rlim_cur = mark;
-            libc::setrlimit(libc::RLIMIT_RSS, &limit);
-        }
+    let limit = getrlimit(Resource::Rss);
+    if limit.maximum.is_none_or(|most| most >= mark) {
+        let current = Some(mark);
+        let _ = setrlimit(Resource::Rss, Rlimit { current, ..limit });
     }
 }
 
 /// Makes this process adopt its orphaned descendants, and makes the kernel report how its children end: where SIGCHLD was
 /// inherited as ignored, the kernel would reap them unseen.
 pub(super) fn become_reaper() {
-    // SAFETY: takes numbers only. Kernels since 3.4 have it.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    let _ = set_child_subreaper(Some(getpid())); // kernels since 3.4 have it
     if crate::signals::is_ignored(libc::SIGCHLD) {
         // SAFETY: takes numbers only.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -222,23 +196,19 @@ pub(super) fn become_reaper() {
 
 /// How our child `pid` has ended, without reaping it.
 pub(super) fn peek(pid: u32) -> Option<ExitStatus> {
-    // SAFETY: siginfo_t is plain old data; all zeroes is a valid value of it.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: `info` outlives the call and is what the call fills.
-    let result = unsafe { libc::waitid(libc::P_PID, pid, &mut info, flags) };
-    // SAFETY: waitid has filled `info`, or left its zeroes: then nothing has ended.
-    if result != 0 || unsafe { info.si_pid() } == 0 {
-        return None;
-    }
-    // SAFETY: as above.
-    let status = unsafe { info.si_status() };
-    let raw = match info.si_code {
-        libc::CLD_EXITED => (status & 0xff) << 8,
-        libc::CLD_DUMPED => status | 0x80,
-        _ => status,
+    let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(number(pid)?), flags).ok()??;
+    let raw = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => (code & 0xff) << 8,
+        (None, Some(signal)) if status.dumped() => signal | 0x80,
+        (None, signal) => signal?,
     };
     Some(ExitStatus::from_raw(raw))
+}
+
+/// A process's number as system calls take it.
+fn number(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid as i32)
 }
 
 /// Reaps our child `pid`, if it has ended: how, and what it and all it had waited for have cost.
@@ -323,9 +293,9 @@ mod tests {
             start_ticks: real.start_ticks - 1,
             ..real
         };
-        earlier.signal(libc::SIGKILL);
+        earlier.signal(Signal::KILL);
         assert!(sleeper.try_wait().unwrap().is_none() && real.is_there());
-        real.signal(libc::SIGTERM);
+        real.signal(Signal::TERM);
         assert_eq!(sleeper.wait().unwrap().signal(), Some(libc::SIGTERM));
     }
 }

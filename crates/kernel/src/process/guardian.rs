@@ -11,6 +11,8 @@
 
 use super::family::{self, Process, Sampling, Stat};
 use super::tree::{Tree, end};
+use rustix::process::{Signal, chdir, setsid};
+use rustix::thread::set_name;
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -123,13 +125,9 @@ fn block_signals() -> io::Result<libc::sigset_t> {
 /// The guardian's life: says on `held` that it has a session of its own, waits for the end of the other pipe, then ends
 /// what bears `mark`.
 fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
-    // SAFETY: takes numbers and a string that lives as long as the program. Each may fail without harm: then it has
-    // another name or folder, or is reached by signals, all but one of which it blocks.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        libc::chdir(c"/".as_ptr());
-    }
+    // Each may fail without harm: then it has another name or folder, or is reached by signals, all but one of which it
+    // blocks.
+    let _ = (setsid(), set_name(NAME), chdir(c"/"));
     let _ = held.write_all(&[1]); // if the pipe has no reader any more, the other pipe has ended too
     let mut pipe = keep_only(reader.as_raw_fd());
     std::mem::forget((reader, held)); // they were closed
@@ -138,11 +136,11 @@ fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
     let born = Stat::read(std::process::id()).map_or(0, |stat| stat.process.start_ticks);
     let mut tree = Tree::new(leader(&leader_bytes), mark, born);
     let ended = |stat: &Stat| stat.zombie;
-    if !end(|| tree.sample(Sampling::Full), ended, libc::SIGTERM, GRACE).is_empty() {
+    if !end(|| tree.sample(Sampling::Full), ended, Signal::TERM, GRACE).is_empty() {
         end(
             || tree.sample(Sampling::Full),
             ended,
-            libc::SIGKILL,
+            Signal::KILL,
             KILL_PATIENCE,
         );
     }
@@ -192,6 +190,7 @@ fn open_descriptors() -> Vec<RawFd> {
 mod tests {
     use super::super::{Child, Start, command, new_mark};
     use crate::clock;
+    use rustix::process::Signal;
     use std::io::{BufRead, BufReader, Read, Write, stdin, stdout};
     use std::os::fd::AsFd;
     use std::os::unix::process::CommandExt;
@@ -297,11 +296,11 @@ mod tests {
         let guardian = child.guardian.as_ref().unwrap().process;
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", guardian.pid)).unwrap();
         assert_eq!(comm.trim_end(), super::GUARDIAN);
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1] {
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::USR1] {
             guardian.signal(signal);
         }
         assert!(child.is_guarded());
-        guardian.signal(libc::SIGKILL);
+        guardian.signal(Signal::KILL);
         let start = clock::now();
         while child.is_guarded() {
             assert!(clock::now() - start < Nanos::from_secs(60));

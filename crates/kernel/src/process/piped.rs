@@ -4,6 +4,7 @@
 //! when its input does; should we die, the kernel kills it besides, where the main thread has started it. Two threads carry the lines, so that neither a helper
 //! that does not read nor one that does not write can make us wait: both end with it.
 
+use rustix::process::Signal;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -50,7 +51,7 @@ impl Piped {
         let mut command = Command::new(program);
         command.args(arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        super::end_with_us(&mut command, libc::SIGKILL);
+        super::end_with_us(&mut command, Signal::KILL);
         let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (lines, written) = channel();

@@ -2,6 +2,7 @@
 
 use super::family::{self, Census, Process, Sampling, Stat};
 use crate::clock;
+use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::thread;
 use units::Nanos;
@@ -92,7 +93,7 @@ pub fn belonging(all: &[Stat], owns: impl Fn(&Stat, &BTreeSet<u32>) -> bool) -> 
 pub(super) fn end(
     mut sample: impl FnMut() -> Vec<Stat>,
     ended: impl Fn(&Stat) -> bool,
-    signal: libc::c_int,
+    signal: Signal,
     patience: Nanos,
 ) -> Vec<u32> {
     let deadline = clock::now() + patience;

@@ -26,7 +26,7 @@ fn connect(ring: &mut Uring, token: Token) -> TcpStream {
         .unwrap();
     assert_eq!(event(ring), Event::Connected);
     let (peer, _) = listener.accept().unwrap();
-    peer.set_read_timeout(Some(std::time::Duration::from_secs(10)))
+    peer.set_read_timeout(Some(Duration::from_secs(10)))
         .unwrap();
     peer
 }
