@@ -1,10 +1,10 @@
 //! The baseline: what the load generator measures against the built-in server, which costs next to nothing.
 
-use crate::{Round, ThreadAccounts};
+use crate::{Latency, Round, Statistic, ThreadAccounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
-use units::{Nanos, Rate};
+use units::{Nanos, Percentile, Rate};
 
 /// What the self-test found before the first round of an open loop: the same generator, on the same schedule, against our
 /// own small server on loopback. So its times are those of the generator, of the kernel's loopback path and of the least of
@@ -50,6 +50,24 @@ pub struct BaselineTimes {
 const BEHIND_MAX: f64 = 0.01;
 
 impl Baseline {
+    /// Below so many times the baseline, less than half of a latency can be the server's. (Ten times, as is usual for a bare
+    /// timer's lag, would be too much: this baseline contains the kernel's whole round trip, which every server pays.)
+    pub const CLEAR_FROM: f64 = 2.0;
+
+    /// Returns the percentiles of `latency` that do not rise clear of the baseline, each with its own value and the baseline's,
+    /// in microseconds. A percentile that is only a lower bound is not among them.
+    pub fn near(&self, latency: &Latency) -> Vec<(Percentile, f64, f64)> {
+        let times = self.response_us;
+        let pairs = [(Percentile::P50, times.p50), (Percentile::P99, times.p99)];
+        let known = pairs
+            .into_iter()
+            .filter(|(p, _)| !latency.is_at_least(Statistic::At(*p)))
+            .filter_map(|(p, baseline)| Some((p, latency.at(p)?, baseline?)));
+        known
+            .filter(|(_, latency, baseline)| *latency < Self::CLEAR_FROM * baseline)
+            .collect()
+    }
+
     /// What follows from the self-test's only round, at `rate` over `connections`; none where no exchange ended well.
     pub fn of(round: &Round, rate: Rate, connections: u32) -> Option<Baseline> {
         let ended = round.tally.ok_in_window;

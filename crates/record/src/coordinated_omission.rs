@@ -1,4 +1,4 @@
-//! What a closed loop did not see: while nothing ended, it asked nothing.
+//! Stalls that a closed loop did not see: it sends nothing while no request ends.
 //!
 //! The measure is the omission index: the share of the time in which a request at a random time would have met a stall.
 //! Its complement is the percentile up to which stalls do not matter. The loop's own samples begin to show them at
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::{Bucket, Histogram};
 use units::{Nanos, Percentile};
 
-/// What a closed loop did not see, and which percentiles that makes blind.
+/// Stalls that a closed loop did not see, and the percentiles that they affect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoordinatedOmission {
     /// The omission index: the share of the threads' time, 0 to 1, that counted stalls took beyond what lies between two
@@ -23,7 +23,7 @@ pub struct CoordinatedOmission {
     pub stalls: u64,
     /// The longest of them, in microseconds; null where there is none.
     pub longest_us: Option<f64>,
-    /// Percentiles above this one (0 to 1) would show the stalls to requests at random times; null where none is blind.
+    /// Percentiles above this one (0 to 1) would show the stalls to requests at random times; null where none is affected.
     #[serde(alias = "blind_from")]
     pub affected_from: Option<f64>,
     /// From this one on the samples show them; null likewise.
@@ -61,12 +61,12 @@ impl CoordinatedOmission {
         let slow: u64 = longer(&tally.service, limit).map(|each| each.count).sum();
         let caught = places.min(slow);
         let count = tally.service.count();
-        let blind = (
+        let affected = (
             1.0 - omission.index,
             1.0 - caught as f64 / count.max(1) as f64,
         );
-        if blind.0 < blind.1 {
-            (omission.affected_from, omission.affected_to) = (Some(blind.0), Some(blind.1));
+        if affected.0 < affected.1 {
+            (omission.affected_from, omission.affected_to) = (Some(affected.0), Some(affected.1));
         }
         let carried = list.iter().copied();
         let carried = carried.filter(|p| stats::carries(count, p.quantile()));
@@ -85,8 +85,8 @@ impl CoordinatedOmission {
 
     /// Whether stalls begin to matter to requests at random times below `p`, and to the samples above it.
     fn hides(&self, p: f64) -> bool {
-        let blind = self.affected_from.zip(self.affected_to);
-        blind.is_some_and(|(from, to)| from < p && p < to)
+        let affected = self.affected_from.zip(self.affected_to);
+        affected.is_some_and(|(from, to)| from < p && p < to)
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Summary {
     /// What an open loop knows beside its response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenFigures>,
-    /// What a closed loop did not see, and which percentiles are withheld for it.
+    /// Stalls that a closed loop did not see, and the percentiles that they make too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "omission")]
     pub coordinated_omission: Option<CoordinatedOmission>,
@@ -46,7 +46,7 @@ pub struct Summary {
     pub bytes_sent: u64,
 }
 
-/// Service time, and what send_delay consists of, of an open loop; each in microseconds.
+/// Service time, the send delay and its parts, of an open loop; each in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenFigures {
     /// From sent to done, of the exchanges that were sent and are ok or censored.

@@ -69,7 +69,7 @@ pub struct Tally {
     /// What was answered to each listed request that is no template: the bodies' likeness.
     #[serde(alias = "answers")]
     pub bodies: Bodies,
-    /// Response times, and what send_delay consists of; of an open loop only.
+    /// Response times and the parts of the send delay; of an open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenTimes>>,
     /// Spans of the window in which nothing ended; of a closed loop only.
@@ -95,7 +95,7 @@ impl Tally {
     }
 
     /// Counts one ended exchange that was scheduled in the window: `started`, its outcome, and what distributions it enters.
-    /// `scheduled` itself is counted when it becomes scheduled. `status` is that of a complete response; 0 where none came.
+    /// `scheduled` is counted at the exchange's intended start, not here. `status` is that of a complete response; 0 where none came.
     #[inline]
     pub fn observe(&mut self, exchange: &Exchange, outcome: Outcome, status: u16) {
         self.started += 1;

@@ -4,11 +4,13 @@
 //! committing it.
 
 use plan::{Axis, Stop, Sweep};
-use record::{Blame, Compliance, Exit, Finding, Judged, Run, Tally, example};
+use record::{
+    Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
+};
 use report::{Detail, Look, format};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use units::{Nanos, Rate};
+use units::{Nanos, Percentile, Rate};
 
 /// Compares with `tests/golden/<name>`, or writes it when asked to.
 fn check(name: &str, shown: &str) {
@@ -141,6 +143,33 @@ fn the_answer_comes_first_and_is_short() {
     };
     check("brief.txt", &pages(Detail::Brief));
     check("quiet.txt", &pages(Detail::Quiet));
+}
+
+/// A mark stands only at the percentile that a caveat is about.
+#[test]
+fn only_percentiles_near_the_baseline_carry_its_mark() {
+    let mut run = example::open_loop();
+    let times = run.points[0].summary.as_ref().unwrap().latency_us.clone();
+    let baseline = run.points[0].baseline.as_mut().unwrap();
+    baseline.response_us.p50 = times.at(Percentile::P50);
+    let shown = |run: &Run| shown_at(Detail::Brief, "text", std::slice::from_ref(run), 100);
+    assert!(!shown(&run).contains(" us*"), "no finding, no mark");
+    let caveat = example::finding(&[(Figure::Latency, Effect::Caveat)]);
+    run.findings = vec![Finding {
+        cause: Cause::Baseline,
+        ..caveat.clone()
+    }];
+    let page = shown(&run);
+    assert!(
+        page.contains("p50 918 us*  p90 2.37 ms  p95 2.84 ms  p99 3.78 ms  p99.9"),
+        "{page}"
+    );
+    run.findings.push(caveat);
+    let page = shown(&run);
+    assert!(
+        page.contains("p99 3.78 ms*"),
+        "the other is about all: {page}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Check, Judge, threshold};
 use crate::Evidence;
 use crate::builders::{Substantiate, caveat, list, note};
-use record::{Baseline, Cause, Figure, Finding, Latency, Statistic};
+use record::{Baseline, Cause, Figure, Finding};
 use units::{Nanos, Percentile, span};
 
 pub(super) const CHECK: Check = Check {
@@ -14,7 +14,7 @@ pub(super) const CHECK: Check = Check {
                reference server itself is exempt.",
     thresholds: &[threshold(
         "latency as a multiple of the baseline, under",
-        || CLEAR_FROM.to_string(),
+        || Baseline::CLEAR_FROM.to_string(),
         "less than half of such a latency can be the server's",
     )],
     effect: "Latency gets a caveat. An unknown baseline is a note.",
@@ -23,10 +23,6 @@ pub(super) const CHECK: Check = Check {
     cause: Cause::Baseline,
     judge: Judge::One(judge),
 };
-
-/// Below so many times the baseline, less than half of a figure can be the server's. (Ten times, as is usual for a bare
-/// timer's lag, would be too much: this baseline contains the kernel's whole round trip, which every server pays.)
-const CLEAR_FROM: f64 = 2.0;
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_open = evidence.load.is_some_and(plan::Load::is_open);
@@ -38,7 +34,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
             "the baseline is unknown: in the self-test generator and reference server together could not keep up with \
              the rate",
         )),
-        (Some(baseline), Some(summary)) => near(baseline, &summary.latency_us),
+        (Some(baseline), Some(summary)) => near(baseline.near(&summary.latency_us)),
         (Some(_), None) => None,
         (None, _) if evidence.rounds.is_none_or(<[_]>::is_empty) => None,
         (None, _) => Some(note(
@@ -47,37 +43,17 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     }
 }
 
-/// A percentile that is near the baseline's.
-struct Near {
-    p: Percentile,
-    latency: f64,
-    baseline: f64,
-}
-
-fn near(baseline: &Baseline, latency: &Latency) -> Option<Finding> {
-    let pairs = [
-        (Percentile::P50, baseline.response_us.p50),
-        (Percentile::P99, baseline.response_us.p99),
-    ];
-    let near: Vec<Near> = pairs
-        .into_iter()
-        .filter(|(p, _)| !latency.is_at_least(Statistic::At(*p)))
-        .filter_map(|(p, baseline)| {
-            let (latency, baseline) = (latency.at(p)?, baseline?);
-            (latency < CLEAR_FROM * baseline).then_some(Near {
-                p,
-                latency,
-                baseline,
-            })
-        })
-        .collect();
-    (!near.is_empty()).then(|| finding(&near))
-}
-
-fn finding(near: &[Near]) -> Finding {
-    let each = |near: &Near| format!("{} ({})", near.p, micros(near.latency));
+/// Percentiles that are near the baseline's, with both values in microseconds.
+fn near(near: Vec<(Percentile, f64, f64)>) -> Option<Finding> {
+    if near.is_empty() {
+        return None;
+    }
+    let each = |(p, latency, _): &(Percentile, f64, f64)| format!("{p} ({})", micros(*latency));
     let names: Vec<String> = near.iter().map(each).collect();
-    let baselines: Vec<String> = near.iter().map(|near| micros(near.baseline)).collect();
+    let baselines: Vec<String> = near
+        .iter()
+        .map(|(.., baseline)| micros(*baseline))
+        .collect();
     let is = if near.len() == 1 { "is" } else { "are" };
     let headline = format!("{} {is} near weigh's own baseline", list(&names));
     let sentence = format!(
@@ -88,12 +64,12 @@ fn finding(near: &[Near]) -> Finding {
     let remedy =
         "Compare such servers by CPU time per request, or request something that takes more work";
     let mut found = caveat(&[Figure::Latency], headline, sentence).remedy(remedy);
-    for each in near {
-        let name = |what| format!("{what} {}, us", each.p);
-        found.evidence.push((name("response time"), each.latency));
-        found.evidence.push((name("floor"), each.baseline));
+    for (p, latency, baseline) in near {
+        let name = |what| format!("{what} {p}, us");
+        found.evidence.push((name("response time"), latency));
+        found.evidence.push((name("baseline"), baseline));
     }
-    found
+    Some(found)
 }
 
 fn micros(micros: f64) -> String {
@@ -162,7 +138,7 @@ mod tests {
             found[0].sentence
         );
         assert_eq!(found[0].evidence.len(), 2);
-        assert_eq!(found[0].evidence[1], ("floor p50, us".to_owned(), 100.0));
+        assert_eq!(found[0].evidence[1], ("baseline p50, us".to_owned(), 100.0));
     }
 
     #[test]

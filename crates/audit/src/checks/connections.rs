@@ -56,7 +56,7 @@ fn never_busy(planned: u32, busy: u32) -> Finding {
     ))
     .because(Cause::FewConnections)
     .evidence([
-        ("connections asked for", planned.into()),
+        ("connections planned", planned.into()),
         ("connections opened", busy.into()),
     ])
 }
@@ -107,7 +107,7 @@ fn shortfall(when: &str, planned: u32, open: u64) -> Finding {
             "Look for connect errors, and at the server's limits: connections, open files, listen backlog",
         )
         .evidence([
-            ("connections asked for", planned.into()),
+            ("connections planned", planned.into()),
             ("connections open", open as f64),
         ])
 }
@@ -124,7 +124,7 @@ fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
         "Look at its limits: connections in all and per address, and the keep-alive timeout";
     let finding = note(sentence).because(Cause::ConnectionsClosed);
     Some(finding.remedy(remedy).evidence([
-        ("connections ended idle", lost as f64),
+        ("idle connections closed", lost as f64),
         ("connections opened", connects.established as f64),
     ]))
 }

@@ -77,7 +77,7 @@ fn unaccounted(round: &Round) -> Finding {
         count(tally.errors()),
     );
     void(ALL, headline, sentence).evidence([
-        ("due", tally.scheduled as f64),
+        ("scheduled", tally.scheduled as f64),
         ("carried over", tally.carried_over as f64),
         ("ended", ended as f64),
     ])

@@ -81,7 +81,7 @@ fn resent(rounds: &[Round]) -> Option<Finding> {
     );
     let finding = note(sentence).evidence([
         ("retransmits", segments as f64),
-        ("handshakes sent again", handshakes as f64),
+        ("SYN retransmits", handshakes as f64),
     ]);
     (segments > 0).then_some(finding)
 }

@@ -115,8 +115,8 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         void(ALL, headline, sentence)
             .remedy(conservation::CHECK.remedy)
             .evidence([
-                ("due", due as f64),
-                ("wanted", wanted),
+                ("scheduled", due as f64),
+                ("expected", wanted),
                 ("sent", sent as f64),
             ])
     })
@@ -149,7 +149,10 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
         void(SPEED, headline, sentence)
             .because(Cause::GeneratorLate)
             .remedy("Lower the rate, give more --threads, or load from another machine")
-            .evidence([("due", due as f64), ("never sent by us", ours as f64)])
+            .evidence([
+                ("scheduled", due as f64),
+                ("never sent by the generator", ours as f64),
+            ])
     })
 }
 
@@ -172,8 +175,8 @@ fn skipped(tally: &Tally) -> Option<Finding> {
             "Look at the error table, and give --requests-per-connection within the server's limit",
         )
         .evidence([
-            ("ended early", sessions.aborted as f64),
-            ("never due", sessions.skipped as f64),
+            ("aborted sessions", sessions.aborted as f64),
+            ("skipped requests", sessions.skipped as f64),
         ])
     })
 }
@@ -194,7 +197,7 @@ fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
                 finding
                     .because(Cause::Errors)
                     .remedy("Check whether the server still runs, and its log")
-                    .evidence([("due", due as f64), ("asked for", planned as f64)]),
+                    .evidence([("scheduled", due as f64), ("planned", planned as f64)]),
             )
         }
         _ => None,

@@ -75,10 +75,10 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let finding = finding.options(format!("--rate {}", rate(summary)));
     Some(finding.remedy(remedy(summary, single)).evidence([
         ("omission index", omission.index),
-        ("gaps", omission.stalls as f64),
-        ("longest gap, ms", longest / 1e3),
-        ("blind from", omission.affected_from.unwrap_or(1.0)),
-        ("blind to", omission.affected_to.unwrap_or(1.0)),
+        ("stalls", omission.stalls as f64),
+        ("longest stall, ms", longest / 1e3),
+        ("affected from", omission.affected_from.unwrap_or(1.0)),
+        ("affected to", omission.affected_to.unwrap_or(1.0)),
     ]))
 }
 

@@ -47,7 +47,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(finding.evidence([
         ("rounds", all as f64),
         ("rounds left out", missed.len() as f64),
-        ("least share read", least),
+        ("smallest share read", least),
     ]))
 }
 

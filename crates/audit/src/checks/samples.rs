@@ -112,7 +112,7 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
             .evidence([
                 ("complete rounds", complete as f64),
                 ("partial rounds", partial as f64),
-                ("rounds asked for", planned as f64),
+                ("rounds planned", planned as f64),
             ]),
     )
 }

@@ -96,9 +96,9 @@ fn finding(longest: &Stall, others: u64) -> Finding {
     caveat(&[Figure::Latency], headline, sentence)
         .remedy("Look for the cause in the server and on its machine")
         .evidence([
-            ("longest gap, ms", gap as f64),
-            ("endings per bin that has any", longest.endings),
-            ("rounds with a gap", (others + 1) as f64),
+            ("longest stall, ms", gap as f64),
+            ("endings per bin that is not empty", longest.endings),
+            ("rounds with a stall", (others + 1) as f64),
         ])
 }
 

@@ -129,17 +129,19 @@ fn is_shared(run: &Run) -> bool {
     findings.any(|finding| causes.contains(&finding.cause))
 }
 
+/// Causes that affect single percentiles, which alone are marked.
+const ON_PERCENTILES: [Cause; 2] = [Cause::CoordinatedOmission, Cause::Baseline];
+
 /// The value of the figure called `name`, as people read it.
 fn shown(figures: &Figures<'_>, name: &str) -> Option<String> {
     find(name).and_then(|figure| figure.shown(figures))
 }
 
-/// The strongest effect that the findings have on `figure`, those of coordinated omission apart: it is marked where it
-/// belongs.
+/// The strongest effect that the findings have on `figure`, without those that mark single percentiles.
 fn effect(figures: &Figures<'_>, figure: Figure) -> Option<Effect> {
     let others = figures
         .findings()
-        .filter(|finding| finding.cause != Cause::CoordinatedOmission);
+        .filter(|finding| !ON_PERCENTILES.contains(&finding.cause));
     effect_on(others, figure)
 }
 
@@ -194,6 +196,7 @@ fn latency(figures: &Figures<'_>) -> Option<Row> {
 
 /// The percentiles of the plan and the max, each with its mark; those that the samples do not carry are named as such.
 fn percentiles(figures: &Figures<'_>, whole: &str) -> Vec<Item> {
+    let near = near_baseline(figures);
     let mut items = Vec::new();
     for p in figures.plan.percentiles.iter().copied() {
         let Some(value) = shown(figures, &format!("latency_us.{p}")) else {
@@ -201,12 +204,24 @@ fn percentiles(figures: &Figures<'_>, whole: &str) -> Vec<Item> {
             items.push(item);
             break; // higher ones have fewer
         };
-        let mark = if figures.is_affected(p) { "*" } else { whole };
+        let is_marked = figures.is_affected(p) || near.contains(&p);
+        let mark = if is_marked { "*" } else { whole };
         items.push(Item::named(&p.to_string(), Role::Strong, value).and(Role::Warning, mark));
     }
     let max = shown(figures, "latency_us.max");
     items.extend(max.map(|max| Item::named("max", Role::Strong, max)));
     items
+}
+
+/// The percentiles that a finding says are near the generator's own baseline.
+fn near_baseline(figures: &Figures<'_>) -> Vec<Percentile> {
+    let is_one = |finding: &Finding| {
+        finding.cause == Cause::Baseline && finding.effects.on(Figure::Latency).is_some()
+    };
+    let baseline = figures.point.baseline.as_ref();
+    let baseline = baseline.filter(|_| figures.findings().any(is_one));
+    let near = baseline.map(|baseline| baseline.near(&figures.summary.latency_us));
+    near.into_iter().flatten().map(|(p, ..)| p).collect()
 }
 
 fn errors(figures: &Figures<'_>) -> Option<Row> {
