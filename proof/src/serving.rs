@@ -17,9 +17,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use units::Nanos;
 
 /// How long a server may take to respond after its start. Varnish compiles its configuration as C.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,6 +44,27 @@ pub fn start<W: Into<OsString>>(
         ..Start::default()
     });
     started.with_context(|| format!("{program} could not be started"))
+}
+
+/// Runs `command` to its end, with its output in the file `words`, and calls `look` now and then. Returns how it ended;
+/// none: it did not within `limit`, and was stopped.
+///
+/// # Errors
+/// It could not be started, or `look` failed.
+pub fn to_end<W: Into<OsString> + Clone>(
+    command: &[W],
+    words: &Path,
+    limit: Duration,
+    pause: Duration,
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<Option<ExitStatus>> {
+    let mut child = start(command.iter().cloned(), words)?;
+    let ended = until(limit, pause, || {
+        look()?;
+        Ok(child.exited())
+    });
+    child.stop(Nanos::ZERO);
+    ended
 }
 
 /// Calls `look` until it finds something, with a pause between two calls; none after `limit`.

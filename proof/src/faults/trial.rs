@@ -4,7 +4,7 @@ use super::judge::{End, Truth, shown, wrongs};
 use super::rows::{CONNECTIONS, Row};
 use super::tools::{Ask, Client, NOT_JUDGED};
 use crate::catalogue::reports::{Claim, ToolOutput};
-use crate::serving::{LOOK, start, until};
+use crate::serving::{LOOK, to_end};
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,7 +14,6 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use testserver::MisbehavingServer;
 use testserver::misbehaviour::Log;
-use units::Nanos;
 
 /// Seconds after which a tool that has not ended hangs. All asked to be patient for one second.
 const LIMIT: u64 = 5;
@@ -98,17 +97,16 @@ fn end_of(
         script,
         home.display().to_string(),
     ];
-    let mut child = start(shell.into_iter().chain(command), &words)?;
+    let command: Vec<String> = shell.into_iter().chain(command).collect();
     let (mut requests, mut latest) = (0, Instant::now());
-    let status = until(Duration::from_secs(LIMIT), LOOK, || {
+    let status = to_end(&command, &words, Duration::from_secs(LIMIT), LOOK, || {
         let log = server.log();
         if log.requests != requests {
             (requests, latest) = (log.requests, Instant::now());
         }
-        Ok(child.exited())
+        Ok(())
     })?;
     let stood_still = latest.elapsed();
-    child.stop(Nanos::ZERO);
     let text = last_of(&words)?;
     let output = ToolOutput {
         text: &text,

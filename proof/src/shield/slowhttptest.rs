@@ -5,7 +5,7 @@
 
 use super::Setup;
 use crate::programs;
-use crate::serving::{LOOK, start, until};
+use crate::serving::{LOOK, to_end};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::net::SocketAddr;
@@ -55,16 +55,10 @@ pub fn ensure_installed() -> Result<()> {
 pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Report> {
     let words = setup.folder.join("words");
     let folder = setup.folder.display().to_string();
-    let command = [
-        "env".to_owned(),
-        "-C".to_owned(),
-        folder,
-        PROGRAM.to_owned(),
-    ];
-    let command = command.into_iter().chain(arguments(setup, at, path, mode));
-    let mut child = start(command, &words)?;
+    let mut command = ["env", "-C", &folder, PROGRAM].map(str::to_owned).to_vec();
+    command.extend(arguments(setup, at, path, mode));
     let limit = Duration::from_secs(setup.seconds.into()) + LATE;
-    let ended = until(limit, LOOK, || Ok(child.exited()))?;
+    let ended = to_end(&command, &words, limit, LOOK, || Ok(()))?;
     ended.with_context(|| format!("{PROGRAM} did not end"))?;
     let text = String::from_utf8_lossy(&fs::read(&words)?).into_owned();
     let table = fs::read_to_string(setup.folder.join("slow.csv"));

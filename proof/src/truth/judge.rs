@@ -6,6 +6,7 @@
 //! host had taken the CPU away; the best of several would hide what happens every other time.)
 
 use super::case::{FIGURES, Percentiles, TIMEOUT};
+use std::fmt;
 use units::Nanos;
 
 /// The least that is ever allowed, where thousandths of a figure are less than what a wakeup takes.
@@ -28,51 +29,69 @@ pub struct Cell {
     pub is_least: bool,
 }
 
-/// What is to be thought of a cell of weigh's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Within the bound.
-    Inside,
-    /// Not within it, or not said.
-    Outside,
-    /// There is no bound, or the samples do not carry the figure.
-    Shown,
-}
-
 impl Cell {
-    /// What was said less what is true, in nanoseconds; none where one of them is missing.
+    /// What was reported less what is true, in nanoseconds; none where one of them is missing.
     pub fn error(&self) -> Option<i64> {
-        let signed = |span: Nanos| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
-        Some(signed(self.reported?) - signed(self.truth?))
+        Some(self.reported?.as_nanos() as i64 - self.truth?.as_nanos() as i64)
     }
 
-    /// Its error's size; nothing said of what there is counts as the worst.
+    /// Its error's size; no report of what there is counts as the worst.
     fn size(&self) -> u64 {
-        match (self.truth, self.error()) {
-            (None, _) => 0,
-            (Some(_), None) => u64::MAX,
-            (Some(_), Some(_)) if self.is_true_bound() => 0,
-            (Some(_), Some(error)) => error.unsigned_abs(),
+        match self.error() {
+            None if self.truth.is_none() => 0,
+            None => u64::MAX,
+            Some(_) if self.is_true_bound() => 0,
+            Some(error) => error.unsigned_abs(),
         }
     }
 
-    /// Whether it is a lower bound that holds, and not by saying less than what was waited for.
+    /// Whether it is a lower bound that holds, and not by reporting less than what was waited for.
     fn is_true_bound(&self) -> bool {
         self.is_least && self.reported >= Some(TIMEOUT) && self.reported <= self.truth
     }
 
-    /// Judges it as the figure of that place in [`FIGURES`].
-    pub fn verdict(&self, figure: usize) -> Verdict {
-        match self.truth.and_then(|truth| bound(figure, truth)) {
-            None => Verdict::Shown,
-            Some(bound) if self.size() <= bound.as_nanos() => Verdict::Inside,
-            Some(_) => Verdict::Outside,
+    /// Whether it is not within the bound of the figure of that place in [`FIGURES`], or not reported. What has no bound,
+    /// or too few samples, is not.
+    pub fn is_outside(&self, figure: usize) -> bool {
+        let bound = self.truth.and_then(|truth| bound(figure, truth));
+        bound.is_some_and(|bound| self.size() > bound.as_nanos())
+    }
+}
+
+/// The truth, and in brackets by how much the tool is off, in microseconds.
+impl fmt::Display for Cell {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(truth) = self.truth.map(micros) else {
+            return to.write_str("too few samples");
+        };
+        match (self.reported, self.error()) {
+            (Some(reported), _) if self.is_least => {
+                write!(to, "{truth} (said: at least {})", micros(reported))
+            }
+            (_, Some(error)) => write!(to, "{truth} ({})", signed(error)),
+            (_, None) => write!(to, "{truth} (not said)"),
         }
     }
 }
 
+/// Microseconds with as many digits as are worth anything.
+fn micros(span: Nanos) -> String {
+    let us = span.as_micros_f64();
+    match us {
+        1000.0.. => format!("{us:.0}"),
+        100.0.. => format!("{us:.1}"),
+        _ => format!("{us:.2}"),
+    }
+}
+
+/// An error in microseconds, with its sign.
+pub fn signed(nanos: i64) -> String {
+    let sign = if nanos < 0 { '-' } else { '+' };
+    format!("{sign}{}", micros(Nanos::from_nanos(nanos.unsigned_abs())))
+}
+
 /// How far off the figure of that place in [`FIGURES`] may be; none where it may be anything.
-pub fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
+fn bound(figure: usize, truth: Nanos) -> Option<Nanos> {
     let part = |percent| Nanos::from_nanos(truth.as_nanos() / 100 * percent);
     match FIGURES[figure] {
         "max" => None,
@@ -116,21 +135,21 @@ mod tests {
     #[test]
     fn bounds_are_a_share_or_a_span_whichever_is_larger() {
         let cases = [
-            (0, 100, 140, Verdict::Inside),
-            (0, 100, 141, Verdict::Outside),
-            (0, 100, 60, Verdict::Inside),
-            (1, 100, 59, Verdict::Outside),
-            (2, 10_000, 10_200, Verdict::Inside),
-            (2, 10_000, 10_201, Verdict::Outside),
-            (3, 1_000, 1_200, Verdict::Inside),
-            (3, 1_000, 1_201, Verdict::Outside),
-            (3, 10_000, 10_300, Verdict::Inside),
-            (3, 10_000, 9_699, Verdict::Outside),
-            (4, 10_000, 90_000, Verdict::Shown),
+            (0, 100, 140, false),
+            (0, 100, 141, true),
+            (0, 100, 60, false),
+            (1, 100, 59, true),
+            (2, 10_000, 10_200, false),
+            (2, 10_000, 10_201, true),
+            (3, 1_000, 1_200, false),
+            (3, 1_000, 1_201, true),
+            (3, 10_000, 10_300, false),
+            (3, 10_000, 9_699, true),
+            (4, 10_000, 90_000, false),
         ];
-        for (figure, truth, reported, verdict) in cases {
-            let judged = cell(truth, reported).verdict(figure);
-            assert_eq!(judged, verdict, "{} {truth} {reported}", FIGURES[figure]);
+        for (figure, truth, reported, is_outside) in cases {
+            let judged = cell(truth, reported).is_outside(figure);
+            assert_eq!(judged, is_outside, "{} {truth} {reported}", FIGURES[figure]);
         }
     }
 
@@ -140,12 +159,12 @@ mod tests {
             reported: None,
             ..cell(100, 0)
         };
-        assert_eq!(silent.verdict(0), Verdict::Outside);
+        assert!(silent.is_outside(0));
         let unknown = Cell {
             truth: None,
             ..cell(0, 100)
         };
-        assert_eq!(unknown.verdict(0), Verdict::Shown);
+        assert!(!unknown.is_outside(0));
         assert_eq!((silent.error(), unknown.error()), (None, None));
     }
 
@@ -155,10 +174,10 @@ mod tests {
             is_least: true,
             ..cell(truth, reported)
         };
-        assert_eq!(least(400_000, 103_000).verdict(2), Verdict::Inside);
-        assert_eq!(least(400_000, 99_000).verdict(2), Verdict::Outside);
-        assert_eq!(least(400_000, 500_000).verdict(2), Verdict::Outside);
-        assert_eq!(cell(400_000, 103_000).verdict(2), Verdict::Outside);
+        assert!(!least(400_000, 103_000).is_outside(2));
+        assert!(least(400_000, 99_000).is_outside(2));
+        assert!(least(400_000, 500_000).is_outside(2));
+        assert!(cell(400_000, 103_000).is_outside(2));
     }
 
     #[test]
@@ -175,6 +194,27 @@ mod tests {
             run(cell(100, 100), silent),
         ];
         assert!(runs.is_sorted(), "{runs:?}");
+    }
+
+    #[test]
+    fn times_have_the_digits_that_they_are_worth() {
+        let cases = [(1_234, "1.23"), (123_456, "123.5"), (12_345_678, "12346")];
+        for (nanos, text) in cases {
+            assert_eq!(micros(Nanos::from_nanos(nanos)), text);
+        }
+        assert_eq!(
+            (signed(-1_500), signed(40_000)),
+            ("-1.50".into(), "+40.00".into())
+        );
+    }
+
+    #[test]
+    fn a_lower_bound_is_shown_as_one() {
+        let cell = Cell {
+            is_least: true,
+            ..cell(400_000, 103_000)
+        };
+        assert_eq!(cell.to_string(), "400000 (said: at least 103000)");
     }
 
     #[test]

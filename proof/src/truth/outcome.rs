@@ -1,8 +1,10 @@
 //! All runs of one case, and what they come to.
 
 use super::case::{Case, FIGURES, Nature};
-use super::judge::{BOUND_OF_PACKETS, Cell, Verdict, cells, order};
+use super::judge::{BOUND_OF_PACKETS, Cell, cells, order};
+use super::lindley::Queue;
 use super::samples::Samples;
+use super::sending::Sending;
 use super::trial::Trial;
 
 /// All runs of a case.
@@ -19,20 +21,14 @@ pub type Row = [Option<Cell>; 5];
 
 impl Outcome {
     /// The runs of one tool.
-    pub fn of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Trial> {
+    pub fn of(&self, tool: &str) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.tool == tool)
     }
 
-    /// Whose runs there are, weigh's first.
-    pub fn tools(&self) -> Vec<&'static str> {
-        let mut tools: Vec<&'static str> = Vec::new();
-        for trial in &self.trials {
-            if !tools.contains(&trial.tool) {
-                tools.push(trial.tool);
-            }
-        }
-        tools.sort_by_key(|tool| *tool != "weigh");
-        tools
+    /// The names of the tools, weigh's first, which is the first in each round.
+    pub fn tools(&self) -> impl Iterator<Item = &'static str> {
+        let first = self.trials.iter().filter(|trial| trial.round == 0);
+        first.map(|trial| trial.tool)
     }
 
     /// The cells of a tool's deciding run. An overload has none.
@@ -54,11 +50,7 @@ impl Outcome {
 
     /// The run in the middle; of an even number the worse of the two in the middle.
     fn deciding(&self, tool: &str) -> Option<&Trial> {
-        let mut trials: Vec<&Trial> = self
-            .trials
-            .iter()
-            .filter(|each| each.tool == tool)
-            .collect();
+        let mut trials: Vec<&Trial> = self.of(tool).collect();
         trials.sort_by_key(|trial| order(&cells_of(trial, &trial.truth)));
         trials.get(trials.len() / 2).copied()
     }
@@ -68,20 +60,20 @@ impl Outcome {
     pub fn wrongs(&self) -> Vec<String> {
         let mut wrongs = Vec::new();
         for (figure, cell) in self.row("weigh").iter().enumerate() {
-            if cell.is_some_and(|cell| cell.verdict(figure) == Verdict::Outside) {
+            if cell.is_some_and(|cell| cell.is_outside(figure)) {
                 wrongs.push(format!("{} is outside its bound", FIGURES[figure]));
             }
         }
-        let median = self.row_by_packets("weigh").and_then(|row| row[0]);
-        let error = median.and_then(|cell| cell.error());
+        let packets = self.row_by_packets("weigh");
+        let error = packets.and_then(|row| row[0]?.error());
         if error.is_some_and(|error| error.unsigned_abs() > BOUND_OF_PACKETS.as_nanos()) {
             wrongs.push("p50 is outside its bound by packets".to_owned());
         }
-        if self.case.packets && self.row_by_packets("weigh").is_none() {
+        if self.case.packets && packets.is_none() {
             wrongs.push("its packets were not looked at; is tcpdump installed?".to_owned());
         }
         // No disturbance explains a wrong count: once is too often.
-        wrongs.extend(self.of("weigh").flat_map(Trial::miscounts));
+        wrongs.extend(self.of("weigh").flat_map(|trial| trial.wrongs.clone()));
         wrongs.extend(self.frequent());
         wrongs
     }
@@ -102,21 +94,20 @@ fn cells_of(trial: &Trial, truth: &Samples) -> [Cell; 5] {
 }
 
 impl Trial {
-    /// What is wrong with the run's counts and words, and with the queue's truth.
-    fn miscounts(&self) -> Vec<String> {
-        let queue = self.queue.iter().flat_map(super::lindley::Queue::wrongs);
-        self.wrongs.iter().cloned().chain(queue).collect()
-    }
-
     /// What is wrong with when the requests were sent, which a busy machine can be the reason of.
     fn ill_sent(&self) -> Vec<String> {
-        let sending = self.sending.iter();
-        sending.flat_map(super::sending::Sending::wrongs).collect()
+        self.sending.iter().flat_map(Sending::wrongs).collect()
     }
 
     /// All that is wrong with the run beside its figures.
     pub fn all_wrongs(&self) -> Vec<String> {
-        [self.miscounts(), self.ill_sent()].concat()
+        [self.wrongs.clone(), self.ill_sent()].concat()
+    }
+
+    /// How it was sent, and what went through its queue.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let sending = self.sending.iter().map(Sending::text);
+        sending.chain(self.queue.iter().map(Queue::text))
     }
 }
 
@@ -132,18 +123,13 @@ impl Outcome {
             let reported = truth.percentiles();
             let reported = reported.map(|span| span.map(|span| span + Nanos::from_micros(off_us)));
             Trial {
-                case,
                 tool,
                 round,
                 typed: ["weigh serve --truth".to_owned(), format!("{tool} run")],
                 packets: case.packets.then(|| truth.clone()),
                 truth,
                 reported,
-                at_least: [false; 5],
-                sending: None,
-                queue: None,
-                wrongs: Vec::new(),
-                noise: super::noise::Noise::default(),
+                ..Trial::default()
             }
         };
         let trials = (0..3).flat_map(|round| {
@@ -225,7 +211,7 @@ mod tests {
             trial.packets = Some(trial.truth.clone());
         }
         assert_eq!(outcome.wrongs(), ["p50 is outside its bound by packets"]);
-        assert_eq!(outcome.tools(), ["weigh", "peer"]);
+        assert!(outcome.tools().eq(["weigh", "peer"]));
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! docs/accuracy.md as people read it, and what can be said of it without running anything.
 
-use super::case::{CASES, Case, FIGURES, Nature, TIMEOUT};
-use super::judge::{Cell, Verdict, is_nearer};
+use super::case::{CASES, Case, FIGURES, TIMEOUT};
+use super::judge::{Cell, is_nearer, signed};
 use super::lindley::Queue;
-use super::outcome::{Outcome, Row};
-use super::table::{micros, signed};
+use super::outcome::Outcome;
+use super::table::{self, NEARER, OUTSIDE};
 use super::trial::Trial;
 use crate::columns::{check_rows, markdown};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
+use std::iter;
 
-/// Behind a cell of weigh's that is outside its bound.
-const OUTSIDE: &str = "**✗**";
-/// Behind a cell of another tool that is nearer to the truth than weigh's.
-const NEARER: &str = "**nearer**";
 /// How the page is made.
 const COMMAND: &str = "cargo xtask truth";
 
@@ -49,20 +46,11 @@ pub fn text(setting: &Setting, outcomes: &[Outcome]) -> String {
 }
 
 fn introduction(setting: &Setting) -> String {
-    let Setting {
-        machine,
-        commit,
-        priority,
-        versions,
-        rounds,
-        ..
-    } = setting;
-    let others = match versions[..] {
-        [] => "No other load generator was installed.".to_owned(),
-        _ => format!(
-            "Beside it, as each can be asked:\n\n- {}",
-            versions.join("\n- ")
-        ),
+    let (machine, commit, priority) = (&setting.machine, &setting.commit, &setting.priority);
+    let (rounds, others) = (setting.rounds, setting.versions.join("\n- "));
+    let others = match others.as_str() {
+        "" => "No other load generator was installed.".to_owned(),
+        others => format!("Beside it, as each can be asked:\n\n- {others}"),
     };
     format!(
         "# Accuracy: what weigh says of latency, held against what happened\n\n\
@@ -94,104 +82,43 @@ fn introduction(setting: &Setting) -> String {
 }
 
 fn figures(outcomes: &[Outcome]) -> String {
-    let rows = outcomes.iter().flat_map(rows);
+    let rows = outcomes.iter().flat_map(|outcome| {
+        let name = iter::once(format!("`{}`", outcome.case.name));
+        let names = name.chain(iter::repeat(String::new()));
+        let rows = names.zip(table::rows(outcome));
+        rows.map(|(name, row)| [vec![name], row].concat())
+    });
     format!(
         "## The figures\n\nMicroseconds: the truth, and in brackets by how much the tool is off.\n\n{}",
         markdown(&[&["Case", ""][..], &FIGURES].concat(), rows)
     )
 }
 
-fn rows(outcome: &Outcome) -> Vec<Vec<String>> {
-    let ours = outcome.row("weigh");
-    let name = format!("`{}`", outcome.case.name);
-    let mut rows = Vec::new();
-    for tool in outcome.tools() {
-        let (name, beside) = match tool {
-            "weigh" => (name.as_str(), None),
-            _ => ("", Some(&ours)),
-        };
-        rows.push(cells(name, tool, &outcome.row(tool), beside, outcome));
-        if let Some(row) = outcome.row_by_packets(tool) {
-            let by = format!("{tool}, by packets");
-            rows.push(cells("", &by, &row, Some(&[None; 5]), outcome));
-        }
-    }
-    rows
-}
-
-/// A row of the table: weigh's is judged, another's is compared with `ours`.
-fn cells(name: &str, tool: &str, row: &Row, ours: Option<&Row>, outcome: &Outcome) -> Vec<String> {
-    let cell = |figure: usize| match (row[figure], ours) {
-        // What the page said: a case in which it did not has that among its wrongs.
-        (None, _) if outcome.case.nature == Nature::Overload => {
-            let reported = outcome.wrongs().is_empty();
-            if reported { "OVERLOAD" } else { OUTSIDE }.to_owned()
-        }
-        (None, _) => "–".to_owned(),
-        (Some(cell), None) => judged(&cell, figure),
-        (Some(cell), Some(ours)) => {
-            match ours[figure].is_some_and(|ours| is_nearer(&cell, &ours)) {
-                true => format!("{} {NEARER}", shown(&cell)),
-                false => shown(&cell),
-            }
-        }
-    };
-    let cells = (0..FIGURES.len()).map(cell);
-    [name.to_owned(), tool.to_owned()]
-        .into_iter()
-        .chain(cells)
-        .collect()
-}
-
-fn judged(cell: &Cell, figure: usize) -> String {
-    match cell.verdict(figure) {
-        Verdict::Outside => format!("{} {OUTSIDE}", shown(cell)),
-        Verdict::Inside | Verdict::Shown => shown(cell),
-    }
-}
-
-fn shown(cell: &Cell) -> String {
-    match (cell.truth, cell.reported, cell.error()) {
-        (None, _, _) => "too few samples".to_owned(),
-        (Some(truth), Some(reported), _) if cell.is_least => {
-            format!("{} (said: at least {})", micros(truth), micros(reported))
-        }
-        (Some(truth), _, Some(error)) => format!("{} ({})", micros(truth), signed(error)),
-        (Some(truth), _, None) => format!("{} (not said)", micros(truth)),
-    }
-}
-
 /// Where another tool was nearer to the truth.
 fn nearer(outcomes: &[Outcome]) -> String {
-    let mut lines = Vec::new();
+    let mut lines = String::new();
     for outcome in outcomes {
         let ours = outcome.row("weigh");
-        for tool in outcome.tools().into_iter().skip(1) {
-            let theirs = outcome.row(tool);
-            lines.extend((0..FIGURES.len()).filter_map(|figure| {
-                let (their, our) = (theirs[figure]?, ours[figure]?);
-                let (name, figure) = (outcome.case.name, FIGURES[figure]);
-                is_nearer(&their, &our).then(|| {
-                    let [their, our] = [their, our].map(|cell| error_of(&cell));
-                    format!(
-                        "- `{name}`, {figure}: {tool} is off by {their} µs, weigh by {our} µs.\n"
-                    )
-                })
-            }));
+        for tool in outcome.tools().skip(1) {
+            for ((figure, ours), theirs) in FIGURES.iter().zip(&ours).zip(outcome.row(tool)) {
+                let (Some(ours), Some(theirs)) = (ours, theirs) else {
+                    continue;
+                };
+                if is_nearer(&theirs, ours) {
+                    let error = |cell: &Cell| cell.error().map_or("-".to_owned(), signed);
+                    let (name, theirs, ours) = (outcome.case.name, error(&theirs), error(ours));
+                    lines += &format!(
+                        "- `{name}`, {figure}: {tool} is off by {theirs} µs, weigh by {ours} µs.\n"
+                    );
+                }
+            }
         }
     }
     let text = "## Where another tool is nearer to the truth\n\n";
     match lines.is_empty() {
         true => format!("{text}Nowhere.\n"),
-        false => format!(
-            "{text}Each against the truth of its own run:\n\n{}",
-            lines.concat()
-        ),
+        false => format!("{text}Each against the truth of its own run:\n\n{lines}"),
     }
-}
-
-fn error_of(cell: &Cell) -> String {
-    cell.error().map_or("-".to_owned(), signed)
 }
 
 /// How it was sent, in every run.
@@ -215,25 +142,30 @@ fn sending(outcomes: &[Outcome]) -> String {
 
 /// A table of weigh's runs of which there is something to tell.
 fn by_round(outcomes: &[Outcome], text: impl Fn(&Trial) -> Option<String>) -> String {
-    let trials = outcomes.iter().flat_map(|outcome| outcome.of("weigh"));
-    let row = |trial: &Trial| {
-        let round = (trial.round + 1).to_string();
-        Some(vec![trial.case.name.to_owned(), round, text(trial)?])
-    };
-    markdown(&["Case", "Round", ""], trials.filter_map(row))
+    let mut rows = Vec::new();
+    for outcome in outcomes {
+        let name = outcome.case.name.to_owned();
+        rows.extend(outcome.of("weigh").filter_map(|trial| {
+            let round = (trial.round + 1).to_string();
+            Some(vec![name.clone(), round, text(trial)?])
+        }));
+    }
+    markdown(&["Case", "Round", ""], rows)
 }
 
 /// What is wrong with weigh in any case: the same that the chore fails by.
 fn wrongs(outcomes: &[Outcome]) -> String {
     let rows = outcomes.iter().flat_map(|outcome| {
-        let name = outcome.case.name;
-        let wrongs = outcome.wrongs().into_iter();
-        wrongs.map(move |wrong| vec![name.to_owned(), format!("{wrong} {OUTSIDE}")])
+        let row = |wrong| vec![outcome.case.name.to_owned(), format!("{wrong} {OUTSIDE}")];
+        outcome.wrongs().into_iter().map(row)
     });
     let rows: Vec<Vec<String>> = rows.collect();
+    let text = "## What is wrong\n\n";
     match rows.is_empty() {
-        true => "## What is wrong\n\nNothing is outside its bounds, and no exchange was lost or said twice.\n".to_owned(),
-        false => format!("## What is wrong\n\n{}", markdown(&["Case", ""], rows)),
+        true => format!(
+            "{text}Nothing is outside its bounds, and no exchange was lost or said twice.\n"
+        ),
+        false => text.to_owned() + &markdown(&["Case", ""], rows),
     }
 }
 
@@ -248,22 +180,15 @@ fn queues(outcomes: &[Outcome]) -> String {
 }
 
 fn cases() -> String {
-    let head = [
-        "Case",
-        "Asked",
-        "Connections",
-        "Length",
-        "The server",
-        "What it is asked for",
-    ];
-    let table = markdown(&head, CASES.iter().map(case_cells));
-    format!("## The cases\n\n{table}")
-        + &format!(
-            "\nIn `stopped` the server's process is stopped by SIGSTOP for a second in the middle of the run. In `timeouts` \
-         weigh waits for {} ms: what takes longer is a timeout, and every figure above the youngest of them a lower \
-         bound. In `overload` weigh must say that word, and no percentile.\n",
-            TIMEOUT.as_nanos() / 1_000_000
-        )
+    let head = "Case|Asked|Connections|Length|The server|What it is asked for";
+    let head: Vec<&str> = head.split('|').collect();
+    let millis = TIMEOUT.as_nanos() / 1_000_000;
+    format!(
+        "## The cases\n\n{}\nIn `stopped` the server's process is stopped by SIGSTOP for a second in the middle of the run. \
+         In `timeouts` weigh waits for {millis} ms: what takes longer is a timeout, and every figure above the youngest of \
+         them a lower bound. In `overload` weigh must say that word, and no percentile.\n",
+        markdown(&head, CASES.iter().map(case_cells))
+    )
 }
 
 fn case_cells(case: &Case) -> Vec<String> {
@@ -281,20 +206,16 @@ fn case_cells(case: &Case) -> Vec<String> {
     ]
 }
 
-/// What the tools of the first case were asked.
+/// What the tools of the first case were asked, and before them its server.
 fn commands(outcomes: &[Outcome]) -> String {
-    let mut text = "## What was typed\n\nOf the first case that each could be asked for, in the first round:\n\n```text\n".to_owned();
-    let mut told: Vec<&str> = Vec::new();
-    for trial in outcomes.iter().flat_map(|outcome| &outcome.trials) {
-        if !told.contains(&trial.tool) {
-            if told.is_empty() {
-                text += &format!("{}\n", trial.typed[0]);
-            }
-            text += &format!("{}\n", trial.typed[1]);
-            told.push(trial.tool);
-        }
-    }
-    text + "```\n"
+    let trials = outcomes.iter().take(1).flat_map(|first| &first.trials);
+    let typed = trials.filter(|trial| trial.round == 0).map(|it| &it.typed);
+    let server = typed.clone().take(1).map(|[server, _]| server);
+    let lines = server.chain(typed.map(|[_, tool]| tool));
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    format!(
+        "## What was typed\n\nOf the first case that each could be asked for, in the first round:\n\n```text\n{lines}```\n"
+    )
 }
 
 /// The page `text` with `section` in place of the one with the same heading; as it was where it has none.
@@ -323,26 +244,18 @@ pub fn check(text: &str) -> Result<()> {
             case.name
         );
     }
-    let wrong = text
-        .lines()
-        .find(|line| line.starts_with('|') && line.contains(OUTSIDE));
-    ensure!(
-        wrong.is_none(),
-        "docs/accuracy.md shows weigh outside its bounds: {}; mend that, then {again}",
-        wrong.unwrap_or_default()
-    );
-    let figures = text
-        .split("\n## ")
-        .find(|part| part.starts_with("The figures"));
-    let torn = figures
-        .unwrap_or_default()
-        .lines()
-        .find(|line| !is_in_order(line));
-    ensure!(
-        torn.is_none(),
-        "docs/accuracy.md has a row whose percentiles are not in order, so they are not of one run: {}; {again}",
-        torn.unwrap_or_default()
-    );
+    let is_wrong = |line: &&str| line.starts_with('|') && line.contains(OUTSIDE);
+    if let Some(wrong) = text.lines().find(is_wrong) {
+        bail!("docs/accuracy.md shows weigh outside its bounds: {wrong}; mend that, then {again}");
+    }
+    let mut sections = text.split("\n## ");
+    let figures = sections.find(|section| section.starts_with("The figures"));
+    let mut lines = figures.unwrap_or_default().lines();
+    if let Some(torn) = lines.find(|line| !is_in_order(line)) {
+        bail!(
+            "docs/accuracy.md has a row whose percentiles are not in order, so they are not of one run: {torn}; {again}"
+        );
+    }
     Ok(())
 }
 
@@ -428,15 +341,5 @@ mod tests {
     #[test]
     fn other_sections_stand_as_they_are() {
         assert!(page(1).contains("## The floor\n\nLow.\n"));
-    }
-
-    #[test]
-    fn a_lower_bound_is_shown_as_one() {
-        let cell = Cell {
-            truth: Some(US * 400_000),
-            reported: Some(US * 103_000),
-            is_least: true,
-        };
-        assert_eq!(shown(&cell), "400000 (said: at least 103000)");
     }
 }

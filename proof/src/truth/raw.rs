@@ -5,59 +5,46 @@ use super::case::FIGURES;
 use super::outcome::Outcome;
 use super::samples::Samples;
 use super::trial::Trial;
-use std::fmt::Write;
 use units::Nanos;
 
-/// A line for each run: what was typed, what was true, what was said; nanoseconds.
+/// A line for each run: what was typed, what was true, what was reported; nanoseconds.
 pub fn runs(outcomes: &[Outcome]) -> String {
-    let mut names = vec!["case", "tool", "round"];
-    names.extend(["busy", "steal", "samples"]);
-    let mut head: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    for what in ["truth", "packets", "said"] {
-        head.extend(FIGURES.map(|figure| format!("{what}_{figure}")));
-    }
-    head.extend(["at_least", "also", "wrong", "server", "command"].map(str::to_owned));
-    let lines = trials(outcomes).map(run);
-    std::iter::once(head.join("\t"))
-        .chain(lines)
-        .fold(String::new(), |text, line| text + &line + "\n")
+    let figures = |what: &str| FIGURES.map(|figure| format!("{what}_{figure}")).join("\t");
+    let [truth, packets, reported] = ["truth", "packets", "said"].map(figures);
+    let head = format!(
+        "case\ttool\tround\tbusy\tsteal\tsamples\t{truth}\t{packets}\t{reported}\tat_least\talso\twrong\tserver\tcommand\n"
+    );
+    let line = |(case, trial): (&str, &Trial)| format!("{case}\t{}\n", run(trial));
+    head + &trials(outcomes).map(line).collect::<String>()
 }
 
 /// A line for each run: the truth at each hundredth, and at each thousandth of the last; nanoseconds.
 pub fn samples(outcomes: &[Outcome]) -> String {
     let mut text = "# case\ttool\tround\tby\tthousandth:nanoseconds ...\n".to_owned();
-    for trial in trials(outcomes) {
-        let by = [
-            ("log", Some(&trial.truth)),
-            ("packets", trial.packets.as_ref()),
-        ];
-        for (by, samples) in by {
-            let Some(samples) = samples else { continue };
-            let Trial {
-                case, tool, round, ..
-            } = trial;
-            let line = thinned(samples);
-            writeln!(text, "{}\t{tool}\t{}\t{by}\t{line}", case.name, round + 1)
-                .expect("writing to a String cannot fail");
+    for (case, trial) in trials(outcomes) {
+        let packets = trial.packets.iter().map(|packets| ("packets", packets));
+        for (by, samples) in std::iter::once(("log", &trial.truth)).chain(packets) {
+            let (tool, round) = (trial.tool, trial.round + 1);
+            let points = samples.thinned();
+            let points = points.map(|(mille, span)| format!("{mille}:{}", span.as_nanos()));
+            let points = points.collect::<Vec<_>>().join(" ");
+            text += &format!("{case}\t{tool}\t{round}\t{by}\t{points}\n");
         }
     }
     text
 }
 
-fn trials(outcomes: &[Outcome]) -> impl Iterator<Item = &Trial> {
-    outcomes.iter().flat_map(|outcome| &outcome.trials)
+fn trials(outcomes: &[Outcome]) -> impl Iterator<Item = (&'static str, &Trial)> {
+    outcomes.iter().flat_map(|outcome| {
+        let trials = outcome.trials.iter();
+        trials.map(|trial| (outcome.case.name, trial))
+    })
 }
 
-fn thinned(samples: &Samples) -> String {
-    let points = samples.thinned();
-    let points = points.map(|(mille, span)| format!("{mille}:{}", span.as_nanos()));
-    points.collect::<Vec<_>>().join(" ")
-}
-
+/// The fields of a run behind the case's name.
 fn run(trial: &Trial) -> String {
     let share = |share: Option<f64>| share.map_or(String::new(), |share| format!("{share:.3}"));
     let mut fields = vec![
-        trial.case.name.to_owned(),
         trial.tool.to_owned(),
         (trial.round + 1).to_string(),
         share(trial.noise.busy),
@@ -65,33 +52,20 @@ fn run(trial: &Trial) -> String {
         trial.truth.count().to_string(),
     ];
     let packets = trial.packets.as_ref().map(Samples::percentiles);
-    let figures = [
-        trial.truth.percentiles(),
-        packets.unwrap_or_default(),
-        trial.reported,
-    ];
-    fields.extend(figures.into_iter().flatten().map(nanos));
-    let least = FIGURES
-        .iter()
-        .zip(trial.at_least)
-        .filter(|(_, is_least)| *is_least);
-    let least: Vec<&str> = least.map(|(figure, _)| *figure).collect();
-    let also = trial.sending.iter().map(|sending| sending.text());
-    let also: Vec<String> = also
-        .chain(trial.queue.iter().map(|queue| queue.text()))
-        .collect();
+    let (truth, packets) = (trial.truth.percentiles(), packets.unwrap_or_default());
+    let nanos = |span: Nanos| span.as_nanos().to_string();
+    let figures = [truth, packets, trial.reported].into_iter().flatten();
+    fields.extend(figures.map(|span| span.map_or(String::new(), nanos)));
+    let least = FIGURES.iter().zip(trial.at_least);
+    let least = least.filter_map(|(figure, is_least)| is_least.then_some(*figure));
     fields.extend([
-        least.join(" "),
-        also.join("; "),
+        least.collect::<Vec<_>>().join(" "),
+        trial.notes().collect::<Vec<_>>().join("; "),
         trial.all_wrongs().join("; "),
     ]);
     fields.extend(trial.typed.clone());
     let plain = |field: String| field.replace(['\t', '\n', '\r'], " ");
     fields.into_iter().map(plain).collect::<Vec<_>>().join("\t")
-}
-
-fn nanos(span: Option<Nanos>) -> String {
-    span.map_or(String::new(), |span| span.as_nanos().to_string())
 }
 
 #[cfg(test)]

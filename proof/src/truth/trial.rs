@@ -15,10 +15,9 @@ use super::server::{Log, Server, signal, typed};
 use super::setup::Setup;
 use crate::catalogue::Tool;
 use crate::catalogue::reports::ToolOutput;
-use crate::serving::{start, until};
+use crate::serving::to_end;
 use anyhow::{Context, Result};
-use record::{Run, Statistic};
-use std::path::Path;
+use record::{Run, Statistic, Summary};
 use std::time::{Duration, Instant as Wall};
 use testserver::truth::delay;
 use units::{Instant, Nanos, Percentile};
@@ -44,14 +43,12 @@ const STATISTICS: [Statistic; 5] = [
 /// Bytes of a record in the log.
 const LOGGED: u64 = 48;
 
-/// What one run has shown.
-#[derive(Debug)]
+/// The results of one run of a case.
+#[derive(Debug, Default)]
 pub struct Trial {
-    /// Of which case.
-    pub case: &'static Case,
-    /// Whose.
+    /// The tool's name.
     pub tool: &'static str,
-    /// In which round.
+    /// The round, from 0.
     pub round: u32,
     /// What was typed: the server's and the tool's command.
     pub typed: [String; 2],
@@ -61,7 +58,7 @@ pub struct Trial {
     pub packets: Option<Samples>,
     /// What the tool said.
     pub reported: Percentiles,
-    /// Of which of it that it is at least so much, in the order of [`super::case::FIGURES`].
+    /// Which of it are lower bounds, in the order of [`super::case::FIGURES`].
     pub at_least: [bool; 5],
     /// How it was sent.
     pub sending: Option<Sending>,
@@ -90,9 +87,9 @@ pub struct Order<'a> {
 /// How weigh waits in the table: what is proved is the instrument, and not how late this machine wakes a thread.
 pub const AWAKE: &str = "always";
 
-/// A tool's run as it happened, before it is judged.
+/// A tool's run, before it is judged.
 struct Measured {
-    /// All of the trial that does not depend on who ran it.
+    /// All of the trial that does not depend on the tool.
     trial: Trial,
     log: Log,
     text: String,
@@ -117,7 +114,7 @@ impl Order<'_> {
         let run = record::load(&record).with_context(|| {
             format!("{}: weigh has left no record: {}", case.name, measured.text)
         })?;
-        self.judged(measured, &run)
+        self.judged(case, measured, &run)
     }
 
     /// Lets another tool run `case`.
@@ -137,9 +134,8 @@ impl Order<'_> {
         });
         let answered = measured.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
-        let silent = reported
-            .is_none()
-            .then(|| "it reported nothing that could be read".to_owned());
+        let silent = reported.is_none();
+        let silent = silent.then(|| "it reported nothing that could be read".to_owned());
         let spans = |seen: &Seen| Nanos::from_nanos((seen.answered - seen.asked).as_nanos() as u64);
         let packets = measured.packets.as_ref();
         Ok(Trial {
@@ -171,65 +167,63 @@ impl Order<'_> {
             false => None,
         };
         let before = noise::before();
-        let mut pause = Pause::of(case);
+        let stops = case.nature == Nature::Stopped;
+        let mut pause = Pause {
+            at: stops.then_some(case.rate * STOPPED_AFTER * LOGGED),
+            since: None,
+        };
         let length = Duration::from_secs(self.seconds.into());
-        let (text, succeeded) = run(&words, folder, length, &mut || pause.look(&server))?;
-        pause.end(&server)?;
+        let path = folder.join("tool.words");
+        let ended = to_end(&words, &path, length + GRACE, LOOK, || pause.look(&server))?;
+        let status = ended.with_context(|| format!("{} has not ended", typed(&words)))?;
+        let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
+        if pause.since.is_some() {
+            signal("CONT", server.pid())?;
+        }
         let noise = before.since();
         let packets = capture.map(Capture::stop).transpose()?;
         let trial = Trial {
-            case,
             tool,
             round: self.round,
             typed: [server.typed.clone(), typed(&words)],
-            truth: Samples::default(),
-            packets: None,
-            reported: Percentiles::default(),
-            at_least: [false; 5],
-            sending: None,
-            queue: None,
-            wrongs: Vec::new(),
             noise,
+            ..Trial::default()
         };
         Ok(Measured {
             trial,
             log: server.stop()?,
             text,
-            succeeded,
+            succeeded: status.success(),
             packets,
         })
     }
 
     /// The trial of a run by weigh.
-    fn judged(&self, measured: Measured, run: &Run) -> Result<Trial> {
-        let case = measured.trial.case;
-        let latency = &run
-            .summary
-            .as_ref()
-            .context("nothing was measured")?
-            .latency_us;
+    fn judged(&self, case: &'static Case, measured: Measured, run: &Run) -> Result<Trial> {
+        let summary = run.summary.as_ref().context("nothing was measured")?;
+        let latency = &summary.latency_us;
         let round = run.points.first().and_then(|point| point.rounds.first());
         let window = round.context("no round was measured")?.window;
+        let (log, mut trial) = (&measured.log, measured.trial);
         let schedule = Schedule::of(case, self.seed, window);
-        let answers = Answers::of(&schedule, &measured.log, case.nature);
+        let answers = Answers::of(&schedule, log, case.nature);
         let packets = measured.packets.as_ref();
-        let mut trial = Trial {
-            packets: packets.map(|seen| by_packets(seen, &schedule, &measured.log)),
-            at_least: STATISTICS.map(|statistic| latency.is_at_least(statistic)),
-            ..measured.trial
-        };
+        trial.packets = packets.map(|seen| by_packets(seen, &schedule, log));
+        trial.at_least = STATISTICS.map(|statistic| latency.is_at_least(statistic));
         if case.nature == Nature::Overload {
             trial.wrongs.extend(not_overloaded(&measured.text));
         } else {
             trial.reported = reported(latency);
-            trial.wrongs.extend(answers.wrongs(&schedule));
+            trial.wrongs.extend(answers.wrongs);
             let slow = slow_ones(case, self.seed, &schedule);
-            let miscounted = miscounted(run, &schedule, slow, measured.succeeded);
+            let miscounted = miscounted(summary, &schedule, slow, measured.succeeded);
             let complaint = |wrong| format!("{wrong}: {}", measured.text);
             trial.wrongs.extend(miscounted.into_iter().map(complaint));
         }
         if case.nature == Nature::Queue {
-            trial.queue = Some(Queue::of(case, self.seed, &measured.log)?);
+            let queue = Queue::of(case, self.seed, log)?;
+            trial.wrongs.extend(queue.wrongs());
+            trial.queue = Some(queue);
         }
         if case.nature == Nature::Sending {
             trial.sending = Some(Sending::of(case, &schedule, answers.arrivals));
@@ -265,129 +259,83 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Runs a command to its end, and calls `look` now and then: its output, and whether it succeeded.
-fn run(
-    words: &[String],
-    folder: &Path,
-    length: Duration,
-    look: &mut dyn FnMut() -> Result<()>,
-) -> Result<(String, bool)> {
-    let path = folder.join("tool.words");
-    let mut child = start(words, &path)?;
-    let ended = until(length + GRACE, LOOK, || {
-        look()?;
-        Ok(child.exited())
-    })?;
-    let status = ended.with_context(|| format!("{} has not ended", typed(words)))?;
-    let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
-    Ok((text, status.success()))
-}
-
-/// The server's standing still in the middle of a run.
-enum Pause {
+/// Stops the server's process once in the middle of a run, and continues it.
+struct Pause {
     /// When its log holds so many bytes: by what was answered, and not by a clock, since tools take their time before
-    /// they begin.
-    Before(u64),
-    /// Since then.
-    Since(Wall),
-    /// Not, or not any more.
-    Over,
+    /// they begin. None: never, or no more.
+    at: Option<u64>,
+    /// Since when it has been stopped.
+    since: Option<Wall>,
 }
 
 impl Pause {
-    fn of(case: &Case) -> Pause {
-        match case.nature {
-            Nature::Stopped => Pause::Before(case.rate * STOPPED_AFTER * LOGGED),
-            _ => Pause::Over,
-        }
-    }
-
-    /// To be called now and then.
+    /// Sends the signal that is due; to be called now and then.
     fn look(&mut self, server: &Server) -> Result<()> {
-        match self {
-            Pause::Before(length) if server.log_length() >= *length => {
-                signal("STOP", server.pid())?;
-                *self = Pause::Since(Wall::now());
-                Ok(())
-            }
-            Pause::Since(begun) if begun.elapsed() >= STOPPED => self.end(server),
-            _ => Ok(()),
+        if self.at.take_if(|at| server.log_length() >= *at).is_some() {
+            self.since = Some(Wall::now());
+            return signal("STOP", server.pid());
         }
-    }
-
-    /// Lets it go on.
-    fn end(&mut self, server: &Server) -> Result<()> {
-        match std::mem::replace(self, Pause::Over) {
-            Pause::Since(_) => signal("CONT", server.pid()),
-            _ => Ok(()),
+        match self.since.take_if(|since| since.elapsed() >= STOPPED) {
+            Some(_) => signal("CONT", server.pid()),
+            None => Ok(()),
         }
     }
 }
 
 /// What became of everything that was scheduled in the window.
-#[derive(Default)]
 struct Answers {
     /// Departure less due.
     spans: Samples,
     /// When each was received.
     arrivals: Vec<Instant>,
-    /// Those that came more than once, and those that were not answered.
-    doubled: u64,
-    missing: u64,
-    /// Those that were received before they were due.
-    early: u64,
-    /// The largest number that came, and how many came, the warm-up's too.
-    largest: u64,
-    came: u64,
+    /// What is wrong with the numbers: they must be those of the schedule, one each, none of them early.
+    wrongs: Vec<String>,
 }
 
 impl Answers {
     fn of(schedule: &Schedule, log: &Log, nature: Nature) -> Answers {
-        let mut answers = Answers::default();
+        let (mut doubled, mut early, mut came, mut largest) = (0, 0, 0, 0);
+        let mut arrivals = Vec::new();
         let mut departures = vec![Instant::ZERO; schedule.due.len()];
+        // The warm-up's come, too.
         for record in log.records.iter().filter(|record| record.id_given) {
-            answers.came += 1;
-            answers.largest = answers.largest.max(record.id);
+            came += 1;
+            largest = largest.max(record.id);
             let place = record.id.wrapping_sub(schedule.first) as usize;
             let Some(departure) = departures.get_mut(place) else {
                 continue;
             };
-            let due = schedule.due[place];
-            answers.doubled += u64::from(*departure > Instant::ZERO);
-            answers.early += u64::from(record.arrival() + SLACK < due);
-            answers.arrivals.push(record.arrival());
+            doubled += u64::from(*departure > Instant::ZERO);
+            early += u64::from(record.arrival() + SLACK < schedule.due[place]);
+            arrivals.push(record.arrival());
             *departure = match record.departure {
                 // Given up by the client before it was answered: that would have been when it was due.
                 Instant::ZERO if nature == Nature::Timeouts => record.due,
                 departure => departure,
             };
         }
-        answers.missing = departures.iter().filter(|at| **at == Instant::ZERO).count() as u64;
-        let both = departures.into_iter().zip(&schedule.due);
-        let both = both.filter(|(departure, _)| *departure > Instant::ZERO);
-        answers.spans = both.map(|(departure, due)| departure - *due).collect();
-        answers
-    }
-
-    /// What is wrong with the numbers: they must be those of the schedule, one each, none of them early.
-    fn wrongs(&self, schedule: &Schedule) -> Vec<String> {
-        let mut wrongs = Vec::new();
-        let mut tell = |count: u64, what: &str| {
-            if count > 0 {
-                wrongs.push(format!("{count} exchanges {what}"));
-            }
-        };
-        tell(self.doubled, "came twice");
-        tell(self.missing, "were not answered");
-        tell(self.early, "came before they were due");
+        let both = departures.iter().zip(&schedule.due);
+        let both = both.filter(|(departure, _)| **departure > Instant::ZERO);
+        let spans: Samples = both.map(|(departure, due)| *departure - *due).collect();
+        let missing = departures.len() as u64 - spans.count();
+        let counts = [
+            (doubled, "came twice"),
+            (missing, "were not answered"),
+            (early, "came before they were due"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, what)| format!("{count} exchanges {what}"));
         let all = schedule.all();
-        if (self.came, self.largest) != (all, all - 1) {
-            wrongs.push(format!(
-                "{} requests came, the last numbered {}, where {all} were sent, the probe included",
-                self.came, self.largest
-            ));
+        let others = ((came, largest) != (all, all - 1)).then(|| {
+            format!(
+                "{came} requests came, the last numbered {largest}, where {all} were sent, the probe included"
+            )
+        });
+        Answers {
+            spans,
+            arrivals,
+            wrongs: counts.chain(others).collect(),
         }
-        wrongs
     }
 }
 
@@ -403,17 +351,15 @@ fn by_packets(seen: &[Seen], schedule: &Schedule, log: &Log) -> Samples {
 }
 
 /// What is wrong with weigh's own counts, where `slow` requests are to fail.
-fn miscounted(run: &Run, schedule: &Schedule, slow: u64, succeeded: bool) -> Vec<String> {
+fn miscounted(summary: &Summary, schedule: &Schedule, slow: u64, succeeded: bool) -> Vec<String> {
     let mut wrongs = Vec::new();
-    let summary = run.summary.as_ref();
-    let due = schedule.due.len() as u64;
-    let counted = summary.map(|summary| summary.requests);
-    if counted != Some(due) {
+    let (counted, due) = (summary.requests, schedule.due.len() as u64);
+    if counted != due {
         wrongs.push(format!(
-            "weigh counts {counted:?} of {due} that were scheduled"
+            "weigh counts {counted} of {due} that were scheduled"
         ));
     }
-    let failed = summary.map_or(0, |summary| summary.errors.total);
+    let failed = summary.errors.total;
     if failed != slow || !succeeded {
         wrongs.push(format!("weigh counts {failed} failures of {slow}"));
     }
@@ -422,11 +368,8 @@ fn miscounted(run: &Run, schedule: &Schedule, slow: u64, succeeded: bool) -> Vec
 
 /// How many of those in the window were not to be answered within what is waited for.
 fn slow_ones(case: &Case, seed: u64, schedule: &Schedule) -> u64 {
-    let law = case
-        .path
-        .split_once('?')
-        .and_then(|(_, query)| query.parse().ok());
-    let (Nature::Timeouts, Some(law)) = (case.nature, law) else {
+    let query = case.path.split_once('?').map(|(_, query)| query.parse());
+    let (Nature::Timeouts, Some(Ok(law))) = (case.nature, query) else {
         return 0;
     };
     let ids = schedule.first..schedule.all();
@@ -445,14 +388,8 @@ fn reported(latency: &record::Latency) -> Percentiles {
 /// What is wrong with a report that is to say OVERLOAD where percentiles would stand.
 fn not_overloaded(text: &str) -> Option<String> {
     let mut lines = text.lines();
-    let Some(line) = lines.find(|line| line.starts_with("latency")) else {
-        return Some(format!("there is no line of latency in: {text}"));
-    };
-    let has_figures = line.contains("p50") || line.contains("p99");
-    match line.contains("OVERLOAD") {
-        false => Some(format!("it does not say OVERLOAD: {line}")),
-        true => {
-            has_figures.then(|| format!("it says OVERLOAD, and percentiles all the same: {line}"))
-        }
-    }
+    let is_latency = |line: &&str| line.starts_with("latency") && line.contains("OVERLOAD");
+    let is_told = lines.find(is_latency);
+    let is_told = is_told.is_some_and(|line| !line.contains("p50") && !line.contains("p99"));
+    (!is_told).then(|| format!("it does not say OVERLOAD in place of percentiles: {text}"))
 }
