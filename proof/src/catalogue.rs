@@ -45,6 +45,16 @@ pub fn present<T>(
     Ok((present, missing))
 }
 
+/// Fails where there are any `names`, with `what` they are.
+///
+/// # Errors
+/// There are.
+pub fn ensure_none<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let names: Vec<&str> = names.collect();
+    ensure!(names.is_empty(), "{what}: {}", names.join(", "));
+    Ok(())
+}
+
 /// Reads a file, and names it where that fails.
 pub fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{} could not be read", path.display()))

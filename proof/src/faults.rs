@@ -11,9 +11,9 @@ mod rows;
 mod tools;
 mod trial;
 
-use crate::catalogue::{read, write};
+use crate::catalogue::{ensure_none, read, write};
 use crate::programs::{self, root};
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use page::Line;
 use rows::Row;
 use std::path::PathBuf;
@@ -43,13 +43,7 @@ impl Faults {
         let lines = self.meet_all(&present)?;
         self.publish(&page::text(&present, &lines)?)?;
         let wrong = lines.iter().filter(|line| line.is_wrong_of_ours());
-        let wrong: Vec<&str> = wrong.map(Line::name).collect();
-        ensure!(
-            wrong.is_empty(),
-            "weigh counted wrong: {}",
-            wrong.join(", ")
-        );
-        Ok(())
+        ensure_none("weigh counted wrong", wrong.map(Line::name))
     }
 
     fn meet_all(&self, clients: &[Client]) -> Result<Vec<Line>> {

@@ -65,10 +65,7 @@ impl Observing {
     /// Looking changed the throughput beyond what the interval allows, or took too much; or something could not be run.
     pub fn run(&self) -> Result<()> {
         programs::build("bench", &["pinned"])?;
-        let setup = match &self.program {
-            Some(program) => Setup::new(program.clone())?,
-            None => Setup::built()?,
-        };
+        let setup = Setup::of(self.program.clone())?;
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         println!("priority   {}", setup.priority_text());

@@ -19,9 +19,10 @@ mod slowhttptest;
 // and what came of it.
 mod table;
 
+use crate::catalogue::ensure_none;
 use crate::programs;
 use crate::serving::site::Site;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use attacks::{ATTACKS, Attack};
 use honest::{Honest, Seen};
 use slowhttptest::Report;
@@ -115,13 +116,8 @@ impl Shield {
         print!("{}{}", table::rows(&outcomes), table::rest(&outcomes, GOAL));
         end?;
         let bad = outcomes.iter().filter(|outcome| !outcome.is_well());
-        let bad: Vec<&str> = bad.map(|outcome| outcome.name).collect();
-        ensure!(
-            bad.is_empty(),
-            "the honest client or the server came to harm: {}",
-            bad.join(", ")
-        );
-        Ok(())
+        let bad = bad.map(|outcome| outcome.name);
+        ensure_none("the honest client or the server came to harm", bad)
     }
 
     fn seconds(&self) -> u32 {

@@ -39,10 +39,10 @@ mod raw;
 // and whether a lie would be found out.
 mod mutants;
 
-use crate::catalogue::{TOOLS, Tool, read, write};
+use crate::catalogue::{TOOLS, Tool, ensure_none, read, write};
 use crate::machine::Machine;
 use crate::programs::root;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use baseline::Baseline;
 use case::{CASES, Case, Nature};
 use outcome::Outcome;
@@ -107,7 +107,7 @@ impl Truth {
     /// A figure of weigh's is outside its bound, or something could not be run.
     pub fn run(&self) -> Result<()> {
         if self.list {
-            list();
+            CASES.iter().for_each(list);
             return Ok(());
         }
         if self.check_page {
@@ -116,40 +116,31 @@ impl Truth {
         if self.mutants {
             return mutants::run();
         }
-        let setup = match &self.program {
-            Some(program) => Setup::new(program.clone())?,
-            None => Setup::built()?,
-        };
+        let setup = Setup::of(self.program.clone())?;
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         println!("priority   {}", setup.priority_text());
-        if self.floor {
-            let baseline = self.measure_baseline(&setup)?;
-            if self.is_whole() {
-                publish_baseline(&baseline)?;
-            }
-            return baseline.verdict();
-        }
-        println!("{}", table::head());
         let mut outcomes = Vec::new();
-        for case in CASES.iter().filter(|case| self.wants(case)) {
-            let outcome = self.outcome(&setup, case)?;
-            println!("{}", table::text(&outcome));
-            outcomes.push(outcome);
+        if !self.floor {
+            println!("{}", table::head());
+            for case in CASES.iter().filter(|case| self.wants(case)) {
+                let outcome = self.outcome(&setup, case)?;
+                println!("{}", table::text(&outcome));
+                outcomes.push(outcome);
+            }
+            if !self.is_whole() {
+                return verdict(&outcomes);
+            }
         }
-        if !self.is_whole() {
-            return verdict(&outcomes);
-        }
-        let baseline = self.measure_baseline(&setup)?;
-        publish(&self.setting(&setup, &machine, &baseline), &outcomes)?;
-        verdict(&outcomes)?;
-        baseline.verdict()
-    }
-
-    fn measure_baseline(&self, setup: &Setup) -> Result<Baseline> {
-        let baseline = baseline::measure(setup, if self.quick { 1 } else { PAIRS })?;
+        let baseline = baseline::measure(&setup, if self.quick { 1 } else { PAIRS })?;
         println!("{}", baseline.section());
-        Ok(baseline)
+        if !self.floor {
+            publish(&self.setting(&setup, &machine, &baseline), &outcomes)?;
+            verdict(&outcomes)?;
+        } else if self.is_whole() {
+            publish_baseline(&baseline)?;
+        }
+        baseline.verdict()
     }
 
     /// Whether this is what is published, and nothing less.
@@ -214,19 +205,12 @@ impl Truth {
     }
 }
 
-fn list() {
-    for case in &*CASES {
-        println!(
-            "{:<22} {:>6}/s {:<9} {:>5} connections {:>3} s  {} {}",
-            case.name,
-            case.rate,
-            case.arrivals,
-            case.connections,
-            case.seconds,
-            case.path,
-            case.server
-        );
-    }
+fn list(case: &Case) {
+    let (name, arrivals, connections) = (case.name, case.arrivals, case.connections);
+    println!(
+        "{name:<22} {:>6}/s {arrivals:<9} {connections:>5} connections {:>3} s  {} {}",
+        case.rate, case.seconds, case.path, case.server
+    );
 }
 
 /// Writes the page, and the raw data beside it.
@@ -257,12 +241,8 @@ fn published() -> PathBuf {
 
 fn verdict(outcomes: &[Outcome]) -> Result<()> {
     let wrong = outcomes.iter().filter(|it| !it.wrongs().is_empty());
-    let wrong: Vec<&str> = wrong.map(|outcome| outcome.case.name).collect();
-    ensure!(
-        wrong.is_empty(),
-        "what weigh says is not true enough: {}",
-        wrong.join(", ")
-    );
+    let wrong = wrong.map(|outcome| outcome.case.name);
+    ensure_none("what weigh says is not true enough", wrong)?;
     println!("weigh is within its bounds in all {} cases", outcomes.len());
     Ok(())
 }

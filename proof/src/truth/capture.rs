@@ -11,18 +11,17 @@
 
 mod pcap;
 
-use super::server::signal;
+use crate::catalogue::read;
 use crate::programs;
-use crate::serving::until;
-use anyhow::{Context, Result, bail, ensure};
+use crate::serving::{start, until};
+use anyhow::{Context, Result, ensure};
+use kernel::process::{Child, Ending};
 use pcap::{Segment, segments};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
+use units::Nanos;
 
 /// KiB that the kernel keeps until tcpdump comes to them: half a million small packets.
 const ROOM_KIB: &str = "131072";
@@ -36,8 +35,9 @@ const STILL_MAX: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 /// Largest capture that is read: some million packets.
 const FILE_MAX: u64 = 512 * 1024 * 1024;
-/// What the capture is called in its folder.
-const FILE: &str = "packets.pcap";
+/// How long it may take to begin, and to end.
+const START_MAX: Duration = Duration::from_secs(10);
+const GRACE: Nanos = Nanos::from_secs(10);
 /// Most connections that are told apart.
 const CONVERSATIONS_MAX: usize = 100_000;
 
@@ -57,7 +57,8 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Capture {
     child: Child,
-    words: BufReader<ChildStderr>,
+    /// Where its messages go, and the packets.
+    words: PathBuf,
     file: PathBuf,
     port: u16,
 }
@@ -72,56 +73,39 @@ impl Capture {
         if programs::find("tcpdump").is_none() {
             return Ok(None);
         }
-        let (file, port) = (folder.join(FILE), at.port());
-        // Through our own file, because tcpdump gives its rights up before it would open one.
-        let output =
-            File::create(&file).with_context(|| format!("{} could not be made", file.display()))?;
-        let mut child = Command::new("nice")
-            .args(["-n", "19", "tcpdump", "-i", "lo", "-n"])
-            .args(["--time-stamp-precision", "nano", "-B", ROOM_KIB])
-            .args(["-s", SNAP, "-w", "-", &filter(port)])
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("tcpdump could not be started")?;
-        let words = child.stderr.take().expect("it is piped");
-        let mut capture = Capture {
+        let (words, file) = (folder.join("tcpdump.words"), folder.join("packets.pcap"));
+        // The shell opens the file, because tcpdump gives its rights up before it would open one.
+        let run =
+            "exec nice -n 19 tcpdump -i lo -n --time-stamp-precision nano -w - \"$@\" > \"$0\"";
+        let file_name = file.display().to_string();
+        let shell = ["sh", "-c", run, &file_name, "-B", ROOM_KIB, "-s", SNAP];
+        let shell = shell.map(str::to_owned).into_iter();
+        let mut child = start(shell.chain([filter(at.port())]), &words)?;
+        let started = until(START_MAX, LOOK, || {
+            let text = read(&words)?;
+            let ended = child.exited().is_some();
+            ensure!(!ended, "tcpdump ended: {}", text.trim());
+            Ok(text.contains("listening on").then_some(()))
+        })?;
+        started.context("tcpdump does not begin")?;
+        let port = at.port();
+        Ok(Some(Capture {
             child,
-            words: BufReader::new(words),
+            words,
             file,
             port,
-        };
-        capture.wait_for_start()?;
-        Ok(Some(capture))
+        }))
     }
 
-    fn wait_for_start(&mut self) -> Result<()> {
-        let mut before = String::new();
-        loop {
-            let mut line = String::new();
-            if self.words.read_line(&mut line)? == 0 {
-                bail!("tcpdump ended: {}", before.trim());
-            }
-            if line.contains("listening on") {
-                return Ok(());
-            }
-            before.push_str(&line);
-        }
-    }
-
-    /// Ends the capture, some seconds later, and says which exchanges it saw, in the order of their answers.
+    /// Ends the capture, some seconds later, and returns the exchanges that it saw, in the order of their answers.
     ///
     /// # Errors
     /// The kernel dropped packets, tcpdump did not end well, or the capture cannot be read.
     pub fn stop(mut self) -> Result<Vec<Seen>> {
         self.wait_until_still()?;
-        // By its id, which no other process can have before it is waited for.
-        signal("INT", self.child.id())?;
-        let mut words = String::new();
-        self.words.read_to_string(&mut words)?;
-        let status = self.child.wait()?;
-        ensure!(status.success(), "tcpdump ended with {status}: {words}");
+        let ending = self.child.stop(GRACE);
+        let words = read(&self.words)?;
+        ensure!(ending == Ending::Asked, "tcpdump does not end: {words}");
         let dropped = dropped(&words).with_context(|| {
             format!("tcpdump does not say whether packets were dropped: {words}")
         })?;
@@ -138,7 +122,7 @@ impl Capture {
     }
 
     /// Waits until all packets are in the file.
-    fn wait_until_still(&mut self) -> Result<()> {
+    fn wait_until_still(&self) -> Result<()> {
         let (mut length, mut grown) = (0, Instant::now());
         let still = until(STILL_MAX, LOOK, || {
             let now = std::fs::metadata(&self.file)?.len();
@@ -149,14 +133,6 @@ impl Capture {
         })?;
         let port = self.port;
         still.with_context(|| format!("there are still packets: something is loading port {port}"))
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        // It has usually ended by now; there is nothing else to do about it here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

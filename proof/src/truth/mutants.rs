@@ -9,7 +9,7 @@ use super::case::{CASES, Case};
 use super::outcome::Outcome;
 use super::setup::{SEED, Setup};
 use super::trial::{AWAKE, Order};
-use crate::catalogue::{rows, text};
+use crate::catalogue::{ensure_none, rows, text};
 use crate::programs::{self, root};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -56,7 +56,7 @@ static MUTANTS: LazyLock<Vec<Mutant>> =
 /// # Errors
 /// One lives, a sound weigh shows a mutation's sign, or something does not build.
 pub fn run() -> Result<()> {
-    let sound = Setup::built()?;
+    let sound = Setup::of(None)?;
     let bench = Bench::new()?;
     let mut alive = Vec::new();
     for mutant in &*MUTANTS {
@@ -74,22 +74,13 @@ pub fn run() -> Result<()> {
         let is_dead = found.as_ref().map_or(true, |found| shows(found, mutant));
         let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
         let verdict = if is_dead { "found out" } else { "ALIVE" };
-        println!(
-            "{verdict:<10} {:<36} {:<16} {}",
-            mutant.name,
-            mutant.case,
-            found.join("; ")
-        );
+        let (name, case, found) = (mutant.name, &mutant.case, found.join("; "));
+        println!("{verdict:<10} {name:<36} {case:<16} {found}");
         if !is_dead {
             alive.push(mutant.name);
         }
     }
-    ensure!(
-        alive.is_empty(),
-        "these lies are not found out: {}",
-        alive.join(", ")
-    );
-    Ok(())
+    ensure_none("these lies are not found out", alive.into_iter())
 }
 
 impl Mutant {
@@ -115,23 +106,18 @@ fn shows(complaints: &[String], mutant: &Mutant) -> bool {
 /// What the case complains of.
 fn complaints(setup: &Setup, mutant: &Mutant) -> Result<Vec<String>> {
     let case = mutant.case();
-    let trials: Result<Vec<_>> = (0..ROUNDS)
-        .map(|round| {
-            let order = Order {
-                setup,
-                seconds: SECONDS,
-                round,
-                seed: SEED + u64::from(round),
-                spin: mutant.spin,
-            };
-            order.weigh(case)
-        })
-        .collect();
-    let outcome = Outcome {
-        case,
-        trials: trials?,
+    let run = |round| {
+        let order = Order {
+            setup,
+            seconds: SECONDS,
+            round,
+            seed: SEED + u64::from(round),
+            spin: mutant.spin,
+        };
+        order.weigh(case)
     };
-    Ok(outcome.wrongs())
+    let trials = (0..ROUNDS).map(run).collect::<Result<_>>()?;
+    Ok(Outcome { case, trials }.wrongs())
 }
 
 /// A copy of the tree, and where it is built.
@@ -172,13 +158,11 @@ impl Bench {
     }
 
     fn cargo(&self) -> Result<bool> {
-        let status = programs::cargo()
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .args("build --quiet --release --package cli --bin weigh".split(' '))
-            .status()
-            .context("cargo could not be started")?;
-        Ok(status.success())
+        let mut cargo = programs::cargo();
+        cargo.env("CARGO_TARGET_DIR", &self.target);
+        cargo.args("build --quiet --release --package cli --bin weigh".split(' '));
+        let status = cargo.current_dir(&self.tree).status();
+        Ok(status.context("cargo could not be started")?.success())
     }
 }
 

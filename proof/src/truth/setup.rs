@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use record::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -67,11 +67,18 @@ impl Drop for Session {
 }
 
 impl Setup {
-    /// Those of this machine, with `weigh` as the program.
+    /// Those of this machine with `weigh` as the program; none: builds weigh as it is released, and takes that.
     ///
     /// # Errors
-    /// There is no folder to write to.
-    pub fn new(weigh: PathBuf) -> Result<Setup> {
+    /// It does not build, or there is no folder to write to.
+    pub fn of(weigh: Option<PathBuf>) -> Result<Setup> {
+        let weigh = match weigh {
+            Some(weigh) => weigh,
+            None => {
+                programs::build("cli", &["weigh"])?;
+                programs::path("weigh")?
+            }
+        };
         let folder = match Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY),
             false => tempfile::tempdir(),
@@ -84,15 +91,6 @@ impl Setup {
             session: Arc::new(Session::raised()),
             folder: Arc::new(folder.context("there is no folder for logs")?),
         })
-    }
-
-    /// Builds weigh as it is released, and takes that.
-    ///
-    /// # Errors
-    /// It does not build, or there is no folder.
-    pub fn built() -> Result<Setup> {
-        programs::build("cli", &["weigh"])?;
-        Setup::new(programs::path("weigh")?)
     }
 
     /// The same with another program under test, and the same one that serves.
@@ -129,12 +127,8 @@ impl Setup {
         command.extend(arguments.split_whitespace().map(str::to_owned));
         command.extend(["--output".to_owned(), path.display().to_string()]);
         let ended = pinned(self.priority, cpu, command)?;
-        record::load(&path).with_context(|| {
-            format!(
-                "weigh has left no record: {}{}",
-                ended.text, ended.complaint
-            )
-        })
+        let all = || format!("{}{}", ended.text, ended.complaint);
+        record::load(&path).with_context(|| format!("weigh has left no record: {}", all()))
     }
 
     /// For people: how measured processes are put before others.
@@ -161,8 +155,8 @@ fn before(words: &[&str], program: &Path) -> Vec<String> {
 }
 
 fn first_that_works(ways: &'static [&'static [&'static str]]) -> &'static [&'static str] {
-    let first = ways.iter().find(|words| works(words));
-    first.copied().unwrap_or_default()
+    let mut ways = ways.iter().copied();
+    ways.find(|words| works(words)).unwrap_or_default()
 }
 
 /// Whether a command may be started so.
@@ -170,15 +164,8 @@ fn works(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return true;
     };
-    let silent = || Stdio::null();
-    let status = Command::new(program)
-        .args(rest)
-        .arg("true")
-        .stdin(silent())
-        .stdout(silent())
-        .stderr(silent())
-        .status();
-    status.is_ok_and(|status| status.success())
+    let output = Command::new(program).args(rest).arg("true").output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]
@@ -194,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_priority_stands_before_the_program() {
-        let mut setup = Setup::new("/opt/weigh".into()).unwrap();
+        let mut setup = Setup::of(Some("/opt/weigh".into())).unwrap();
         setup.priority = &["nice", "-n", "-15"];
         let words = setup.command(&setup.weigh);
         assert_eq!(words, ["nice", "-n", "-15", "/opt/weigh"]);
