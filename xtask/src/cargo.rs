@@ -8,9 +8,7 @@ use std::process::Command;
 /// The project's root, wherever `cargo xtask` was called.
 pub fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent()
-        .expect("xtask is a folder of the root")
-        .to_owned()
+    own.parent().expect("xtask is a folder of the root").into()
 }
 
 /// Cargo, in the root.
@@ -46,16 +44,14 @@ pub fn released(program: &str) -> Result<PathBuf> {
     Ok(folder.join("release").join(program))
 }
 
-/// Returns the compiler's version.
+/// Returns what the compiler prints with these arguments.
 ///
 /// # Errors
 /// It could not be started.
-pub fn rustc_version() -> Result<String> {
+pub fn rustc<const N: usize>(arguments: [&str; N]) -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc)
-        .arg("--version")
-        .output()
-        .context("rustc could not be asked for its version")?;
+    let output = Command::new(rustc).args(arguments).output();
+    let output = output.context("rustc could not be started")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -65,25 +61,19 @@ pub fn rustc_version() -> Result<String> {
 /// Cargo could not read it.
 pub fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
     let mut command = MetadataCommand::new();
-    command
-        .current_dir(root)
-        .manifest_path(root.join(manifest))
-        .no_deps();
-    let metadata = command.exec();
-    Ok(metadata
-        .with_context(|| format!("cargo could not read {manifest}"))?
-        .packages)
+    command.current_dir(root).manifest_path(root.join(manifest));
+    let metadata = command.no_deps().exec();
+    let metadata = metadata.with_context(|| format!("cargo could not read {manifest}"))?;
+    Ok(metadata.packages)
 }
 
 /// The command as one would type it, without the folder the program lies in.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
-    std::iter::once(name)
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = std::iter::once(name).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use profile::Profile;
 use ratchet::{Count, Ratchet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Connections at which exchanges are counted.
 const CONNECTIONS: [u32; 2] = [1, 100];
@@ -57,7 +57,7 @@ impl CountChore {
         }
         let profiles = count_all()?;
         print!("{}", profile::table(&profiles, self.lines, PLACES));
-        let count = Count::new(&profiles, cargo::rustc_version()?);
+        let count = Count::new(&profiles, cargo::rustc(["--version"])?);
         match &self.r#move {
             Some(why) => Ratchet::new(count, why)?.write(&kept()),
             None => judge(&count, self.check),
@@ -102,12 +102,8 @@ fn without_valgrind(must_hold: bool) -> Result<()> {
 }
 
 fn is_installed(program: &str) -> bool {
-    let answer = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    answer.is_ok_and(|status| status.success())
+    let output = Command::new(program).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// For each number of connections, what one exchange costs.
@@ -115,22 +111,24 @@ fn count_all() -> Result<Vec<(u32, Profile)>> {
     let build = ["build", "--quiet", "--release", "--package", "bench"];
     cargo::run(cargo::cargo(build).args(["--bin", "count"]))?;
     let program = cargo::released("count")?;
-    CONNECTIONS
-        .into_iter()
-        .map(|connections| {
-            let (few, many) = EXCHANGES;
-            let before = callgrind(&program, connections, few)?;
-            let after = callgrind(&program, connections, many)?;
-            Ok((connections, after.minus(before).divided(many - few)))
-        })
-        .collect()
+    let (few, many) = EXCHANGES;
+    let count = |connections| {
+        let before = callgrind(&program, connections, few)?;
+        let after = callgrind(&program, connections, many)?;
+        Ok((connections, after.per_exchange(before, many - few)))
+    };
+    CONNECTIONS.into_iter().map(count).collect()
 }
 
 fn callgrind(program: &Path, connections: u32, exchanges: u32) -> Result<Profile> {
     let output = program.with_file_name("count.callgrind");
     let mut command = Command::new("valgrind");
-    command
-        .arg("--tool=callgrind")
+    let answer = command
+        .args([
+            "--tool=callgrind",
+            "--compress-strings=no",
+            "--compress-pos=no",
+        ])
         .arg(format!("--callgrind-out-file={}", output.display()))
         .arg(format!("--toggle-collect={COUNTED}"))
         .arg(format!("--toggle-collect={APART}"))
@@ -138,8 +136,8 @@ fn callgrind(program: &Path, connections: u32, exchanges: u32) -> Result<Profile
         .args([connections.to_string(), exchanges.to_string()])
         // The C library chooses memcpy and its like by CPU; counts are to be the same on all.
         .env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2,-AVX512F,-ERMS")
-        .stdin(Stdio::null());
-    let answer = command.output().context("valgrind could not be started")?;
+        .output()
+        .context("valgrind could not be started")?;
     ensure!(
         answer.status.success(),
         "valgrind on `count` ended with {}:\n{}",

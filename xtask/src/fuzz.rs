@@ -8,10 +8,9 @@
 //! Inputs that are found go to `fuzz/corpus` and crashes to `fuzz/artifacts`; neither is committed. A crash becomes a
 //! seed in `fuzz/seeds` and a test beside the code that it broke.
 
-use crate::cargo::{cargo, packages, root, run};
+use crate::cargo::{cargo, packages, root, run, rustc};
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// Most that one input may be, so that a run explores structure and not length.
@@ -36,37 +35,26 @@ pub struct Fuzz {
 impl Fuzz {
     /// Builds all and runs the named one, or all.
     pub fn run(&self) -> Result<()> {
-        run_some(
-            &self.target.iter().cloned().collect::<Vec<_>>(),
-            self.seconds,
-        )
+        run_targets(self.target.as_deref(), self.seconds)
     }
 }
 
-/// Builds the targets and runs each for `seconds`.
+/// Builds the targets and runs the one named `only`, or each, for `seconds`.
 ///
 /// # Errors
-/// One did not build, or found something.
-pub fn run_all(seconds: u32) -> Result<()> {
-    run_some(&[], seconds)
-}
-
-/// Runs the targets in `only`, or all if it is empty.
-fn run_some(only: &[String], seconds: u32) -> Result<()> {
-    let all = targets()?;
-    let unknown = only.iter().find(|name| !all.contains(name));
-    ensure!(
-        unknown.is_none(),
-        "there is no fuzz target `{}`; there are {}",
-        unknown.map_or("", String::as_str),
-        all.join(", ")
-    );
+/// There is no such target, one did not build, or found something.
+pub fn run_targets(only: Option<&str>, seconds: u32) -> Result<()> {
+    let mut wanted = targets()?;
+    if let Some(only) = only {
+        let all = wanted.join(", ");
+        wanted.retain(|name| name == only);
+        let there_are = || format!("there is no fuzz target `{only}`; there are {all}");
+        wanted.first().with_context(there_are)?;
+    }
     let triple = rustc_host()?;
     build(&triple)?;
-    let wanted = if only.is_empty() { &all } else { only };
-    wanted
-        .iter()
-        .try_for_each(|target| run_one(target, &triple, seconds))
+    let run = |target: &String| run_one(target, &triple, seconds);
+    wanted.iter().try_for_each(run)
 }
 
 /// The fuzz targets that `fuzz/Cargo.toml` has.
@@ -93,9 +81,9 @@ const FLAGS: &[&str] = &[
 fn build(triple: &str) -> Result<()> {
     let build =
         "build --release --bins --manifest-path fuzz/Cargo.toml --target-dir fuzz/target --target";
-    run(cargo(build.split(' ').chain([triple]))
-        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))
-    .context("the fuzz targets could not be built; libFuzzer's own part needs a C++ compiler")
+    let mut build = cargo(build.split(' ').chain([triple]));
+    run(build.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))
+        .context("the fuzz targets could not be built; libFuzzer's own part needs a C++ compiler")
 }
 
 fn run_one(target: &str, triple: &str, seconds: u32) -> Result<()> {
@@ -103,21 +91,18 @@ fn run_one(target: &str, triple: &str, seconds: u32) -> Result<()> {
     let of = |kind: &str| fuzz.join(kind).join(target);
     let (corpus, seeds, artifacts) = (of("corpus"), of("seeds"), of("artifacts"));
     ensure!(
-        has_entries(&seeds),
+        fs::read_dir(&seeds).is_ok_and(|mut entries| entries.next().is_some()),
         "fuzz/seeds/{target} is empty; a target begins with a few inputs that reach its states"
     );
     for folder in [&corpus, &artifacts] {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("{} could not be made", folder.display()))?;
+        let made = fs::create_dir_all(folder);
+        made.with_context(|| format!("{} could not be made", folder.display()))?;
     }
-    let program = fuzz
-        .join("target")
-        .join(triple)
-        .join("release")
-        .join(target);
+    let program = fuzz.join(format!("target/{triple}/release/{target}"));
     println!("fuzz: {target} for {seconds} s");
     // New inputs go to the first folder; the seeds are only read.
-    run(Command::new(program)
+    let mut command = Command::new(program);
+    command
         .current_dir(&fuzz)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-max_len={INPUT_MAX_BYTES}"))
@@ -126,27 +111,20 @@ fn run_one(target: &str, triple: &str, seconds: u32) -> Result<()> {
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .arg("-verbosity=0")
         .arg("-print_final_stats=1")
-        .args([corpus, seeds]))
-    .with_context(|| {
+        .args([corpus, seeds]);
+    run(&mut command).with_context(|| {
         format!(
             "the fuzz target {target} found something; the input lies in fuzz/artifacts/{target}"
         )
     })
 }
 
-fn has_entries(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
-}
-
 /// The triple this machine's compiler builds for.
 fn rustc_host() -> Result<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output()?;
-    let text = String::from_utf8(output.stdout)?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .map(str::to_owned)
-        .context("rustc -vV names no host")
+    let text = rustc(["-vV"])?;
+    let mut lines = text.lines();
+    let host = lines.find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc -vV names no host")
 }
 
 #[cfg(test)]
@@ -155,9 +133,7 @@ mod tests {
 
     #[test]
     fn an_unknown_target_is_refused_with_the_known_ones() {
-        let sentence = run_some(&["nothing".to_owned()], 1)
-            .unwrap_err()
-            .to_string();
+        let sentence = run_targets(Some("nothing"), 1).unwrap_err().to_string();
         let wanted =
             "there is no fuzz target `nothing`; there are connection, files, request, response";
         assert_eq!(sentence, wanted);

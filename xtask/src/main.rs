@@ -54,17 +54,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    match carry_out(Chore::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn carry_out(chore: Chore) -> Result<()> {
-    match chore {
+    let result = match Chore::parse() {
         Chore::Ci(ci) => ci.run(),
         Chore::Size(size) => size.run(),
         Chore::Tidy => tidy::run(),
@@ -73,6 +63,13 @@ fn carry_out(chore: Chore) -> Result<()> {
         Chore::Fuzz(fuzz) => fuzz.run(),
         Chore::Proof(words) => proof(&words),
         Chore::Servers => servers::run_demanding(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -16,12 +16,11 @@ pub struct Schema {
 impl Schema {
     /// Writes the schema, or compares it.
     pub fn run(&self) -> Result<()> {
-        if self.check {
-            return check();
+        match self.check {
+            true => check(),
+            false => fs::write(published(), record::schema_text())
+                .context("docs/record.schema.json could not be written"),
         }
-        let path = published();
-        fs::write(&path, record::schema_text())
-            .with_context(|| format!("{} could not be written", path.display()))
     }
 }
 

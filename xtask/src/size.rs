@@ -39,11 +39,7 @@ fn table(sources: &[Source]) -> String {
     let mut members: BTreeMap<String, Lines> = BTreeMap::new();
     for source in sources {
         let lines = members.entry(member(&source.path)).or_default();
-        for line in source
-            .lines
-            .iter()
-            .filter(|line| !line.code.trim().is_empty())
-        {
+        for line in source.lines.iter().filter(|it| !it.code.trim().is_empty()) {
             match line.test {
                 true => lines.test += 1,
                 false => lines.production += 1,
@@ -60,10 +56,7 @@ fn table(sources: &[Source]) -> String {
     };
     let rows = members.iter().map(|(name, lines)| row(name, *lines));
     let head = format!("{:<24} {:>10} {:>10}\n", "member", "production", "test");
-    std::iter::once(head)
-        .chain(rows)
-        .chain([row("all", sum)])
-        .collect()
+    head + &rows.collect::<String>() + &row("all", sum)
 }
 
 /// The folder above `src`, `tests`, ...: `crates/wire`, `xtask`.

@@ -5,11 +5,11 @@
 //! the standard library is charged to the code of ours that stands before it in the same function: nearly always the
 //! code it was inlined into. The sums over all rooms are exact, the parting between rooms nearly so.
 //!
-//! Source: "Callgrind Format Specification" in valgrind's manual. Only what callgrind writes by default is understood:
-//! positions are lines and there is one event.
+//! Source: "Callgrind Format Specification" in valgrind's manual. Only what callgrind writes without compression is
+//! understood: positions are lines and there is one event.
 
 use anyhow::{Context, Result, ensure};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A place in the program.
@@ -59,19 +59,13 @@ impl Profile {
         self.costs.values().sum()
     }
 
-    /// What this one has more than `other`.
-    pub fn minus(mut self, other: Profile) -> Profile {
-        for (place, cost) in other.costs {
+    /// What each of `exchanges` cost that this one has more than `fewer`.
+    pub fn per_exchange(mut self, fewer: Profile, exchanges: u32) -> Profile {
+        for (place, cost) in fewer.costs {
             *self.costs.entry(place).or_default() -= cost;
         }
-        self
-    }
-
-    /// A share of it.
-    pub fn divided(mut self, by: u32) -> Profile {
-        for cost in self.costs.values_mut() {
-            *cost /= f64::from(by);
-        }
+        let costs = self.costs.values_mut();
+        costs.for_each(|cost| *cost /= f64::from(exchanges));
         self
     }
 
@@ -87,99 +81,52 @@ impl Profile {
     }
 }
 
-/// Names that callgrind writes once and then abbreviates to a number.
-#[derive(Default)]
-struct Names(HashMap<String, String>);
-
-impl Names {
-    /// `(3) name` the first time, `(3)` from then on.
-    fn resolve(&mut self, text: &str) -> String {
-        let Some((number, name)) = text.split_once(')') else {
-            return text.to_owned();
-        };
-        let name = name.trim_start();
-        if name.is_empty() {
-            return self.0.get(number).cloned().unwrap_or_default();
-        }
-        self.0.insert(number.to_owned(), name.to_owned());
-        name.to_owned()
-    }
-}
-
 #[derive(Default)]
 struct Reader<'a> {
     root: &'a str,
-    files: Names,
-    functions: Names,
-    file: String,
-    function: String,
-    /// The last file with an owner in this function; at first the one it lies in.
-    home: String,
-    line: u32,
-    /// The next line of costs is that of a call, which is counted where it is spent.
+    function: &'a str,
+    file: &'a str,
+    /// The last file of that function that has an owner, or its own.
+    home: &'a str,
     is_call: bool,
     profile: Profile,
 }
 
-impl Reader<'_> {
-    fn take(&mut self, line: &str) -> Result<()> {
-        if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            return self.cost(line);
-        }
-        let Some((key, value)) = line.split_once('=') else {
-            return Ok(());
-        };
-        match key {
-            "fl" => {
-                self.file = self.files.resolve(value);
-                self.home.clone_from(&self.file);
+impl<'a> Reader<'a> {
+    fn take(&mut self, line: &'a str) -> Result<()> {
+        match line.split_once('=') {
+            Some(("fl", file)) => (self.file, self.home) = (file, file),
+            // Goes on in another file of the same function.
+            Some(("fi" | "fe", file)) => {
+                self.file = file;
+                if owner(file, self.root).is_some() {
+                    self.home = file;
+                }
             }
-            "fi" | "fe" => self.enter(value),
-            "fn" => self.function = self.functions.resolve(value),
-            "cfi" | "cfl" => drop(self.files.resolve(value)),
-            "cfn" => drop(self.functions.resolve(value)),
-            "calls" => self.is_call = true,
+            Some(("fn", function)) => self.function = function,
+            Some(("calls", _)) => self.is_call = true,
+            None if line.starts_with(|first: char| first.is_ascii_digit()) => self.cost(line)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Goes on in another file of the same function.
-    fn enter(&mut self, value: &str) {
-        self.file = self.files.resolve(value);
-        if owner(&self.file, self.root).is_some() {
-            self.home.clone_from(&self.file);
-        }
-    }
-
-    /// `LINE COST`, where the line may be given as it stands, relative to the last, or `*` for the same.
+    /// `LINE COST`, of a call with all that lies under it.
     fn cost(&mut self, text: &str) -> Result<()> {
         let (line, cost) = text.split_once(' ').context("it has no cost")?;
-        self.line = match line.as_bytes()[0] {
-            b'*' => self.line,
-            b'+' => self.line + line[1..].parse::<u32>()?,
-            b'-' => self.line.saturating_sub(line[1..].parse()?),
-            _ => line.parse()?,
-        };
-        let cost: u64 = cost.trim().parse()?;
+        let (line, cost): (u32, u64) = (line.parse()?, cost.trim().parse()?);
         if std::mem::take(&mut self.is_call) {
             return Ok(());
         }
-        let place = self.place();
+        let (file, home) = (owner(self.file, self.root), owner(self.home, self.root));
+        let place = Place {
+            room: file.or(home).unwrap_or_else(|| library(self.home)),
+            function: self.function.to_owned(),
+            file: shortened(self.file, self.root),
+            line,
+        };
         *self.profile.costs.entry(place).or_default() += cost as f64;
         Ok(())
-    }
-
-    fn place(&self) -> Place {
-        let room = owner(&self.file, self.root)
-            .or_else(|| owner(&self.home, self.root))
-            .unwrap_or_else(|| library(&self.home));
-        Place {
-            room,
-            function: self.function.clone(),
-            file: shortened(&self.file, self.root),
-            line: self.line,
-        }
     }
 }
 
@@ -197,22 +144,17 @@ fn owner(file: &str, root: &str) -> Option<String> {
 
 fn library(file: &str) -> String {
     let is_standard = file.starts_with("/rustc/");
-    if is_standard {
-        "the standard library"
-    } else {
-        "the C library"
-    }
-    .to_owned()
+    let library = if is_standard { "standard" } else { "C" };
+    format!("the {library} library")
 }
 
 fn shortened(file: &str, root: &str) -> String {
-    if let Some(inside) = file.strip_prefix(root) {
-        return inside.to_owned();
-    }
-    let after = |mark: &str| file.split_once(mark).map(|(_, rest)| rest.to_owned());
-    after("/library/")
-        .or_else(|| after("/registry/src/"))
-        .unwrap_or_else(|| file.trim_start_matches("./").to_owned())
+    let marks = [root, "/library/", "/registry/src/"].into_iter();
+    let mut inside = marks.filter_map(|mark| Some(file.split_once(mark)?.1));
+    inside
+        .next()
+        .unwrap_or(file.trim_start_matches("./"))
+        .to_owned()
 }
 
 /// Returns the counts by room, and the most expensive `places` at the last number of connections.
@@ -222,34 +164,33 @@ pub fn table(profiles: &[(u32, Profile)], by_line: bool, places: usize) -> Strin
     let Some(((connections, profile), order)) = profiles.last().zip(sums.last()) else {
         return String::new();
     };
-    let row = |name: &str, cells: &mut dyn Iterator<Item = String>| {
-        let cells: String = cells.map(|cell| format!("{cell:>16}")).collect();
+    let row = |name: &str, cells: Vec<String>| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>16}")).collect();
         format!("{name:<26}{cells}\n")
     };
-    let mut heads = profiles
+    let heads = profiles
         .iter()
         .map(|(connections, _)| format!("-c {connections}"));
-    let mut text = row("instructions an exchange", &mut heads);
+    let mut text = row("instructions an exchange", heads.collect());
     for (room, _) in order {
-        let mut costs = sums.iter().map(|sums| {
+        let costs = sums.iter().map(|sums| {
             let found = sums.iter().find(|(name, _)| name == room);
             format!("{:.1}", found.map_or(0.0, |(_, cost)| *cost))
         });
-        text += &row(room, &mut costs);
+        text += &row(room, costs.collect());
     }
-    let mut totals = profiles
+    let totals = profiles
         .iter()
         .map(|(_, profile)| format!("{:.1}", profile.total()));
-    text += &row("all", &mut totals);
+    text += &row("all", totals.collect());
     let key = |place: &Place| match by_line {
         true => format!("{}:{}", place.file, place.line),
         false => format!("{} in {}", place.file, place.function),
     };
     text += &format!("\nat {connections} connections\n");
     let sums = profile.sums(key).into_iter().take(places);
-    text + &sums
-        .map(|(place, cost)| format!("{cost:>10.1}  {place}\n"))
-        .collect::<String>()
+    let lines = sums.map(|(place, cost)| format!("{cost:>10.1}  {place}\n"));
+    text + &lines.collect::<String>()
 }
 
 #[cfg(test)]
@@ -257,18 +198,18 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\n\
-        ob=(1) /bin/count\n\
-        fl=(1) /p/crates/engine/src/thread.rs\n\
-        fn=(1) engine::thread::Thread<R>::turn\n\
-        10 5\n+2 3\n\
-        fi=(2) /p/crates/wire/src/scan.rs\n40 7\n\
-        fi=(3) /rustc/abc/library/core/src/cmp.rs\n* 2\n\
-        fe=(1)\n-28 1\n\
-        cob=(2) /lib/libc.so\ncfi=(4) ./string/memcpy.S\ncfn=(2) memcpy\ncalls=3 +90\n+1 600\n\
+        ob=/bin/count\n\
+        fl=/p/crates/engine/src/thread.rs\n\
+        fn=engine::thread::Thread<R>::turn\n\
+        10 5\n12 3\n\
+        fi=/p/crates/wire/src/scan.rs\n40 7\n\
+        fi=/rustc/abc/library/core/src/cmp.rs\n40 2\n\
+        fe=/p/crates/engine/src/thread.rs\n12 1\n\
+        cob=/lib/libc.so\ncfi=./string/memcpy.S\ncfn=memcpy\ncalls=3 102\n13 600\n\
         13 1\n\n\
-        ob=(2)\nfl=(4)\nfn=(2)\n264 600\n\n\
-        fl=(5) /x/registry/src/mirror-1/crc32fast-1.5.0/src/lib.rs\nfn=(3) crc32fast::update\n1 4\n\n\
-        fn=(1)\nfl=(3)\nfn=(4) core::fmt::write\n7 9\n";
+        ob=/lib/libc.so\nfl=./string/memcpy.S\nfn=memcpy\n264 600\n\n\
+        fl=/x/registry/src/mirror-1/crc32fast-1.5.0/src/lib.rs\nfn=crc32fast::update\n1 4\n\n\
+        fl=/rustc/abc/library/core/src/cmp.rs\nfn=core::fmt::write\n7 9\n";
 
     fn rooms(profile: &Profile) -> Vec<(String, f64)> {
         profile.sums(|place| place.room.clone())
@@ -292,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_followed_through_relative_positions() {
+    fn each_line_of_a_file_is_a_place() {
         let profile = Profile::parse(TEXT, Path::new("/p")).unwrap();
         let lines = profile.sums(|place| format!("{}:{}", place.file, place.line));
         let of = |wanted: &str| lines.iter().find(|(place, _)| place == wanted).unwrap().1;
@@ -307,7 +248,7 @@ mod tests {
         let profile = Profile::parse(TEXT, Path::new("/p")).unwrap();
         let doubled =
             Profile::parse(&TEXT.replace("264 600", "264 1600"), Path::new("/p")).unwrap();
-        let each = doubled.minus(profile).divided(10);
+        let each = doubled.per_exchange(profile, 10);
         assert_eq!(each.total(), 100.0);
         assert_eq!(rooms(&each)[0], ("the C library".to_owned(), 100.0));
     }
@@ -321,7 +262,7 @@ mod tests {
                 .to_string()
                 .starts_with("callgrind counted nothing")
         );
-        let broken = Profile::parse("fl=(1) a\nfn=(1) b\n12\n", Path::new("/p"));
+        let broken = Profile::parse("fl=a\nfn=b\n12\n", Path::new("/p"));
         assert_eq!(
             broken.unwrap_err().to_string(),
             "line 3 of callgrind's output: 12"

@@ -26,10 +26,8 @@ impl Count {
     /// The totals of `profiles`.
     pub fn new(profiles: &[(u32, Profile)], rustc: String) -> Count {
         let total = |(connections, profile): &(u32, Profile)| {
-            (
-                connections.to_string(),
-                (profile.total() * 10.0).round() / 10.0,
-            )
+            let tenths = (profile.total() * 10.0).round();
+            (connections.to_string(), tenths / 10.0)
         };
         Count {
             rustc,
@@ -95,8 +93,8 @@ impl Ratchet {
             Some((now / kept - 1.0, connections.clone(), *kept, *now))
         };
         let growths = self.count.per_exchange.iter().filter_map(growth);
-        let Some((most, connections, kept, now)) = growths.max_by(|a, b| a.0.total_cmp(&b.0))
-        else {
+        let most = growths.max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((most, connections, kept, now)) = most else {
             return Verdict {
                 holds: false,
                 sentence: format!("{FILE} has no number to compare with; move it"),

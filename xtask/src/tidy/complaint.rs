@@ -5,39 +5,29 @@ use std::fmt;
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// The file, from the root.
-    pub path: String,
-    /// The line, from 1, where one is to blame.
-    pub line: Option<usize>,
+    /// The file, from the root, and behind a colon the line, from 1, where one is to blame.
+    place: String,
     /// What is wrong, why, and the remedy.
-    pub sentence: String,
+    sentence: String,
 }
 
 impl Complaint {
     /// About a whole file.
     pub fn about(path: impl Into<String>, sentence: impl Into<String>) -> Complaint {
         Complaint {
-            path: path.into(),
-            line: None,
+            place: path.into(),
             sentence: sentence.into(),
         }
     }
 
     /// About one line, counted from 1.
-    pub fn at(path: impl Into<String>, line: usize, sentence: impl Into<String>) -> Complaint {
-        Complaint {
-            path: path.into(),
-            line: Some(line),
-            sentence: sentence.into(),
-        }
+    pub fn at(path: &str, line: usize, sentence: impl Into<String>) -> Complaint {
+        Complaint::about(format!("{path}:{line}"), sentence)
     }
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(to, "{}:{line}: {}", self.path, self.sentence),
-            None => write!(to, "{}: {}", self.path, self.sentence),
-        }
+        write!(to, "{}: {}", self.place, self.sentence)
     }
 }

@@ -56,82 +56,74 @@ pub fn check(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
 
 /// A row may only name rooms of strictly lower layers, so rooms of one layer are strangers.
 fn layers(rooms: &[Room]) -> Vec<Complaint> {
-    let upward = |room: &Room, name: &str| {
-        let known = rooms.iter().find(|known| known.name == name)?;
-        (known.layer >= room.layer).then(|| {
+    let mut complaints = Vec::new();
+    for room in rooms {
+        let known = rooms
+            .iter()
+            .filter(|known| room.known.contains(&known.name));
+        for known in known.filter(|known| known.layer >= room.layer) {
             let sentence = format!(
-                "{} (layer {}) must not know {name} (layer {}): an edge leads to a strictly lower layer, and rooms of \
+                "{} (layer {}) must not know {} (layer {}): an edge leads to a strictly lower layer, and rooms of \
                  one layer are strangers; let a higher room introduce them",
-                room.name, room.layer, known.layer
+                room.name, room.layer, known.name, known.layer
             );
-            Complaint::about(TABLE, sentence)
-        })
-    };
-    let edges = rooms
-        .iter()
-        .flat_map(|room| room.known.iter().map(move |name| (room, name)));
-    edges
-        .filter_map(|(room, name)| upward(room, name))
-        .collect()
+            complaints.push(Complaint::about(TABLE, sentence));
+        }
+    }
+    complaints
 }
 
 /// What the manifests have and the table has not.
 fn unlisted(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
-    let complaint = |member: &Member| {
-        let manifest = &member.manifest;
-        let Some(room) = rooms.iter().find(|room| room.name == member.name) else {
+    let mut complaints = Vec::new();
+    for Member { name, manifest } in &workspace.members {
+        let Some(room) = rooms.iter().find(|room| room.name == name) else {
             let sentence = format!(
-                "{} is not in the table of rooms; give it a row with its layer in {TABLE}, and say in ARCHITECTURE.md \
-                 what it must not know",
-                member.name
+                "{name} is not in the table of rooms; give it a row with its layer in {TABLE}, and say in ARCHITECTURE.md \
+                 what it must not know"
             );
-            return vec![Complaint::about(manifest, sentence)];
+            complaints.push(Complaint::about(manifest, sentence));
+            continue;
         };
-        let edges = workspace
-            .edges
-            .iter()
-            .filter(|edge| edge.from == member.name);
-        let forbidden = edges.filter(|edge| {
-            edge.purpose == Purpose::Build || !room.known.contains(&edge.to.as_str())
-        });
-        forbidden
-            .map(|edge| Complaint::about(manifest, sentence(edge)))
-            .collect()
-    };
-    workspace.members.iter().flat_map(complaint).collect()
-}
-
-fn sentence(edge: &Edge) -> String {
-    let Edge { from, to, purpose } = edge;
-    format!(
-        "{from} must not depend on {to}{purpose}; move what both need into a lower room, or, if the house is plainer \
-         with the edge, add {to} to the row of {from} in {TABLE} and draw it in ARCHITECTURE.md"
-    )
+        for Edge { from, to, purpose } in workspace.edges.iter().filter(|edge| edge.from == *name) {
+            if *purpose == Purpose::Build || !room.known.contains(&to.as_str()) {
+                let sentence = format!(
+                    "{from} must not depend on {to}{purpose}; move what both need into a lower room, or, if the house is \
+                     plainer with the edge, add {to} to the row of {from} in {TABLE} and draw it in ARCHITECTURE.md"
+                );
+                complaints.push(Complaint::about(manifest, sentence));
+            }
+        }
+    }
+    complaints
 }
 
 /// What the table has and the manifests have not.
 fn unused(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
-    let complaint = |room: &Room| {
-        let from = room.name;
-        if workspace.members.iter().all(|member| member.name != from) {
-            return vec![format!(
+    let mut sentences = Vec::new();
+    for Room {
+        name: from, known, ..
+    } in rooms
+    {
+        if workspace.members.iter().all(|member| member.name != *from) {
+            sentences.push(format!(
                 "there is a row for {from}, but no such crate; take it out"
-            )];
+            ));
+            continue;
         }
         let has = |to: &str| {
             let mut edges = workspace.edges.iter();
-            edges.any(|edge| edge.purpose == Purpose::Normal && edge.from == from && edge.to == to)
+            edges.any(|edge| edge.purpose == Purpose::Normal && edge.from == *from && edge.to == to)
         };
-        let unused = room.known.iter().filter(|to| !has(to));
-        let sentence = |to| {
+        let unused = known.iter().filter(|to| !has(to));
+        sentences.extend(unused.map(|to| {
             format!(
                 "the table lets {from} depend on {to}, but its manifest does not; take it out, so that the edge is a \
                  visible change when it comes back"
             )
-        };
-        unused.map(sentence).collect()
-    };
-    let sentences = rooms.iter().flat_map(complaint);
+        }));
+    }
+    let sentences = sentences.into_iter();
     sentences
         .map(|sentence| Complaint::about(TABLE, sentence))
         .collect()
@@ -142,26 +134,20 @@ const MAP: &str = "ARCHITECTURE.md";
 
 /// Looks for every row in the map.
 pub fn check_map(rooms: &[Room], tree: &Tree) -> Vec<Complaint> {
-    let map = tree.files.iter().find(|file| file.path == MAP);
-    let lines: Vec<&str> = map.map_or(Vec::new(), |file| file.text.lines().collect());
-    rooms
-        .iter()
-        .map(row)
-        .filter(|row| !lines.contains(&row.as_str()))
-        .map(|row| {
+    let lines: Vec<&str> = tree.text(MAP).lines().collect();
+    let mut complaints = Vec::new();
+    for Room { name, known, .. } in rooms {
+        let known = match known {
+            [] => "none".to_owned(),
+            known => known.join(", "),
+        };
+        let row = format!("| {name} | {known} |");
+        if !lines.contains(&row.as_str()) {
             let sentence = format!("the table of edges lacks the line `{row}`, which {TABLE} has");
-            Complaint::about(MAP, sentence)
-        })
-        .collect()
-}
-
-/// The room's line in the map.
-fn row(room: &Room) -> String {
-    let known = match room.known {
-        [] => "none".to_owned(),
-        known => known.join(", "),
-    };
-    format!("| {} | {known} |", room.name)
+            complaints.push(Complaint::about(MAP, sentence));
+        }
+    }
+    complaints
 }
 
 #[cfg(test)]

@@ -36,12 +36,8 @@ const HELD: &[(&str, &str)] = &[
 /// Looks for every lint in the root manifest, and for `[lints] workspace = true` in every member's. (`fuzz/` is a
 /// workspace of its own.)
 pub fn check(tree: &Tree, workspace: &Workspace) -> Vec<Complaint> {
-    let text = |path: &str| {
-        let file = tree.files.iter().find(|file| file.path == path);
-        file.map_or("", |file| &file.text)
-    };
     let off = HELD.iter().filter(|(lint, _)| {
-        let mut lines = text(ROOT).lines();
+        let mut lines = tree.text(ROOT).lines();
         !lines.any(|line| line.starts_with(&format!("{lint} = ")))
     });
     let off = off.map(|(lint, why)| {
@@ -50,7 +46,7 @@ pub fn check(tree: &Tree, workspace: &Workspace) -> Vec<Complaint> {
     });
     let members = workspace.members.iter().map(|member| &member.manifest);
     let out = members.filter(|manifest| {
-        !manifest.starts_with("fuzz/") && !text(manifest).contains("[lints]\nworkspace = true")
+        !manifest.starts_with("fuzz/") && !tree.text(manifest).contains("[lints]\nworkspace = true")
     });
     let out = out.map(|manifest| {
         let sentence = "it lacks `[lints] workspace = true`, so the rules that lints hold do not hold here; add it";

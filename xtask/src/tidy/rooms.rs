@@ -53,17 +53,11 @@ const BANS: &[Ban] = &[
 pub fn check(sources: &[Source]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for ban in BANS {
-        for source in sources
-            .iter()
-            .filter(|source| source.path.starts_with(ban.folder))
-        {
+        for source in sources.iter().filter(|it| it.path.starts_with(ban.folder)) {
             let mut lines = (ban.finds)(source);
             lines.dedup();
-            complaints.extend(
-                lines
-                    .into_iter()
-                    .map(|line| Complaint::at(&source.path, line, ban.sentence)),
-            );
+            let complaint = |line| Complaint::at(&source.path, line, ban.sentence);
+            complaints.extend(lines.into_iter().map(complaint));
         }
     }
     complaints
@@ -71,34 +65,29 @@ pub fn check(sources: &[Source]) -> Vec<Complaint> {
 
 /// The lines with a word that `wanted` says yes to; it is given what stands before the word, too.
 fn words(source: &Source, wanted: impl Fn(&str, &str) -> bool) -> Vec<usize> {
-    source
-        .words()
-        .filter(|(_, before, word, _)| wanted(before, word))
-        .map(|(line, ..)| line)
-        .collect()
+    let words = source.words();
+    let found = words.filter(|(_, before, word, _)| wanted(before, word));
+    found.map(|(line, ..)| line).collect()
 }
 
 fn protocol(before: &str, word: &str) -> bool {
-    let name = matches!(
-        word,
-        "h1" | "h2" | "h3" | "http1" | "http2" | "http3" | "Http1" | "Http2" | "Http3"
-    );
-    name && !before.ends_with("wire::") && !before.ends_with("Connection::")
+    let mut names = ["http", "Http", "h"].into_iter();
+    let version = names.find_map(|name| word.strip_prefix(name));
+    matches!(version, Some("1" | "2" | "3"))
+        && !before.ends_with("wire::")
+        && !before.ends_with("Connection::")
 }
 
 /// Printing outside of the command, tests and examples.
 fn prints(source: &Source) -> Vec<usize> {
-    let printing = source.path.starts_with("crates/cli/") || source.path.contains("/examples/");
-    source
-        .words()
-        .filter(|(line, _, word, after)| {
-            !printing
-                && after.starts_with('!')
-                && matches!(*word, "print" | "println" | "eprint" | "eprintln")
-                && !source.is_test(*line)
-        })
-        .map(|(line, ..)| line)
-        .collect()
+    if source.path.starts_with("crates/cli/") || source.path.contains("/examples/") {
+        return Vec::new();
+    }
+    let macros = ["print", "println", "eprint", "eprintln"];
+    let found = source.words().filter(|(line, _, word, after)| {
+        after.starts_with('!') && macros.contains(word) && !source.is_test(*line)
+    });
+    found.map(|(line, ..)| line).collect()
 }
 
 /// The lines that name one of `modules` of the standard library, as `std::net` or as `net` inside `std::{...}`.
@@ -111,17 +100,15 @@ fn standard(source: &Source, modules: &[&str]) -> Vec<usize> {
             let path = start + library.len();
             // A group ends with its `use`; a plain path is over after its first word.
             let end = match code[path..].starts_with('{') {
-                true => code[path..]
-                    .find(';')
-                    .map_or(code.len(), |length| path + length),
+                true => code[path..].find(';').map_or(code.len(), |it| path + it),
                 false => path + 1,
             };
-            let named = word_spans(&code[path..])
-                .map(|(from, to)| (path + from, path + to))
+            let words = word_spans(&code[path..]).map(|(from, to)| (path + from, path + to));
+            let named = words
                 .take_while(|(from, _)| *from < end)
                 .filter(|(from, to)| {
-                    modules.contains(&&code[*from..*to])
-                        && code[..*from].trim_end().ends_with(['{', ',', ':'])
+                    let before = code[..*from].trim_end();
+                    modules.contains(&&code[*from..*to]) && before.ends_with(['{', ',', ':'])
                 });
             lines.extend(named.map(|(from, _)| code[..from].matches('\n').count() + 1));
         }
@@ -199,7 +186,7 @@ mod tests {
         for (path, text, line, sentence) in cases {
             assert_eq!(
                 complaints(path, text),
-                [Complaint::at(*path, *line, *sentence)],
+                [Complaint::at(path, *line, *sentence)],
                 "{text}"
             );
         }

@@ -37,11 +37,10 @@ impl Source {
         let mut sources: Vec<Source> = tree.with_extension("rs").map(Source::parse).collect();
         let modules: Vec<String> = sources.iter().flat_map(Source::test_modules).collect();
         let is_support = |path: &str| {
-            let rest = modules
+            let mut rest = modules
                 .iter()
-                .filter_map(|module| path.strip_prefix(module));
-            rest.into_iter()
-                .any(|rest| rest == ".rs" || rest.starts_with('/'))
+                .filter_map(|it| path.strip_prefix(it.as_str()));
+            rest.any(|rest| rest == ".rs" || rest.starts_with('/'))
         };
         for source in sources.iter_mut().filter(|it| is_support(&it.path)) {
             source.lines.iter_mut().for_each(|line| line.test = true);
@@ -61,15 +60,11 @@ impl Source {
 
     /// Every word (identifier, keyword, number) of the code: line from 1, what stands before it, the word, what follows.
     pub fn words(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
-        self.lines.iter().enumerate().flat_map(|(index, line)| {
-            word_spans(&line.code).map(move |(start, end)| {
-                (
-                    index + 1,
-                    &line.code[..start],
-                    &line.code[start..end],
-                    &line.code[end..],
-                )
-            })
+        let lines = self.lines.iter().map(|line| line.code.as_str()).zip(1..);
+        lines.flat_map(|(code, number)| {
+            let word =
+                move |(start, end)| (number, &code[..start], &code[start..end], &code[end..]);
+            word_spans(code).map(word)
         })
     }
 
@@ -116,23 +111,17 @@ impl Source {
 
     /// A file of tests is one in a folder `tests`, or named so; elsewhere test code is what a [`Line::test_mark`] is for.
     fn mark_tests(&mut self) {
-        let parts: Vec<&str> = self.path.split('/').collect();
-        if parts
-            .iter()
-            .any(|part| matches!(*part, "tests" | "tests.rs"))
-        {
+        let is_test = |part: &str| part == "tests" || part == "tests.rs";
+        if self.path.split('/').any(is_test) {
             self.lines.iter_mut().for_each(|line| line.test = true);
             return;
         }
-        let marks: Vec<(usize, usize)> = (1..)
-            .zip(&self.lines)
-            .filter_map(|(number, line)| Some((number, line.test_mark()?)))
-            .collect();
-        for (line, column) in marks {
-            let end = self.item_end(line, column).unwrap_or(line);
-            self.lines[line - 1..end]
-                .iter_mut()
-                .for_each(|line| line.test = true);
+        for number in 1..=self.lines.len() {
+            if let Some(column) = self.lines[number - 1].test_mark() {
+                let end = self.item_end(number, column).unwrap_or(number);
+                let lines = &mut self.lines[number - 1..end];
+                lines.iter_mut().for_each(|line| line.test = true);
+            }
         }
     }
 }
@@ -156,9 +145,8 @@ pub fn word_spans(code: &str) -> impl Iterator<Item = (usize, usize)> + Clone {
     let mut from = 0;
     std::iter::from_fn(move || {
         let start = from + code[from..].find(part)?;
-        let end = code[start..]
-            .find(|character| !part(character))
-            .map_or(code.len(), |length| start + length);
+        let after = code[start..].find(|character| !part(character));
+        let end = after.map_or(code.len(), |length| start + length);
         from = end;
         Some((start, end))
     })
@@ -212,11 +200,8 @@ fn string(lines: &mut Vec<Line>, literal: &str) {
             '\\' if !is_raw => characters.next().filter(|escaped| *escaped == '\n'),
             _ => Some(character),
         };
-        add(
-            lines,
-            said.map_or(String::new(), String::from).as_str(),
-            |line| &mut line.text,
-        );
+        let said = said.map_or(String::new(), String::from);
+        add(lines, &said, |line| &mut line.text);
     }
     add(lines, &literal[close..], |line| &mut line.code);
 }

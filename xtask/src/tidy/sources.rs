@@ -1,7 +1,7 @@
 //! What every Rust file of the tree keeps to, as far as clippy cannot hold it (`[workspace.lints]`, `clippy.toml`).
 
 use super::complaint::Complaint;
-use super::source::{Line, Source};
+use super::source::Source;
 
 /// One rule for one file.
 type Rule = fn(&Source) -> Vec<Complaint>;
@@ -10,80 +10,63 @@ const RULES: &[Rule] = &[names, forbidden_at_the_root, crate_docs, sleeps];
 
 /// Asks every rule about every file.
 pub fn check(sources: &[Source]) -> Vec<Complaint> {
-    sources
-        .iter()
-        .flat_map(|source| RULES.iter().flat_map(|rule| rule(source)))
-        .collect()
+    let all = |source| RULES.iter().flat_map(move |rule| rule(source));
+    sources.iter().flat_map(all).collect()
 }
 
 /// File and folder names that say nothing, with what else they could be called.
 fn names(source: &Source) -> Vec<Complaint> {
     const EMPTY: &[&str] = &["common", "helper", "helpers", "util", "utils"];
     let parts = source.path.trim_end_matches(".rs").split('/');
-    parts
-        .filter(|part| EMPTY.contains(part))
-        .map(|part| {
-            let sentence = format!(
-                "`{part}` says nothing of what is in it, so everything ends up there; name the noun it is about"
-            );
-            Complaint::about(&source.path, sentence)
-        })
+    let empty = parts.filter(|part| EMPTY.contains(part)).map(|part| {
+        format!("`{part}` says nothing of what is in it, so everything ends up there; name the noun it is about")
+    });
+    empty
+        .map(|sentence| Complaint::about(&source.path, sentence))
         .collect()
 }
 
 /// The room whose file this is, if it is a room's library root.
 fn library(source: &Source) -> Option<&str> {
-    let room = source
-        .path
-        .strip_prefix("crates/")?
-        .strip_suffix("/src/lib.rs")?;
+    let room = source.path.strip_prefix("crates/")?;
+    let room = room.strip_suffix("/src/lib.rs")?;
     (!room.contains('/')).then_some(room)
 }
 
 fn forbidden_at_the_root(source: &Source) -> Vec<Complaint> {
-    let forbids = source
-        .lines
-        .iter()
-        .any(|line| line.code.contains("#![forbid(unsafe_code)]"));
-    match library(source) {
-        None | Some("kernel") => Vec::new(),
-        Some(_) if forbids => Vec::new(),
-        Some(room) => {
-            let sentence = format!(
-                "{room} lacks `#![forbid(unsafe_code)]` at its root, where no inner allowance can undo it; add it \
-                 after the crate's docs"
-            );
-            vec![Complaint::about(&source.path, sentence)]
-        }
-    }
+    let mut lines = source.lines.iter();
+    let room = library(source).filter(|room| *room != "kernel");
+    let room = room.filter(|_| !lines.any(|it| it.code.contains("#![forbid(unsafe_code)]")));
+    let complaint = room.map(|room| {
+        let sentence = format!(
+            "{room} lacks `#![forbid(unsafe_code)]` at its root, where no inner allowance can undo it; add it after the \
+             crate's docs"
+        );
+        Complaint::about(&source.path, sentence)
+    });
+    complaint.into_iter().collect()
 }
 
 fn crate_docs(source: &Source) -> Vec<Complaint> {
-    let program = ["crates/", "proof/", "xtask/"]
-        .iter()
-        .any(|folder| source.path.starts_with(folder));
-    let root = program && source.path.ends_with("/src/main.rs");
-    if library(source).is_none() && !root {
+    let (path, lines) = (&source.path, source.lines.iter());
+    let mut programs = ["crates/", "proof/", "xtask/"].iter();
+    let is_program = programs.any(|folder| path.starts_with(folder));
+    if library(source).is_none() && !(is_program && path.ends_with("/src/main.rs")) {
         return Vec::new();
     }
-    let docs = source
-        .lines
-        .iter()
-        .map_while(|line| line.comment.strip_prefix("//!"));
+    let docs = lines.map_while(|line| line.comment.strip_prefix("//!"));
     // As running text, because a heading may be broken over two lines.
     let docs: Vec<&str> = docs.flat_map(str::split_whitespace).collect();
     let docs = docs.join(" ");
-    let missing = ["In scope", "Out of scope"]
-        .into_iter()
-        .filter(|heading| !docs.contains(heading));
+    let headings = ["In scope", "Out of scope"].into_iter();
+    let missing = headings.filter(|heading| !docs.contains(heading)).map(|heading| {
+        format!(
+            "the crate's docs, `//!` from the first line on, do not say what is `{heading}`; a crate earns its place by \
+             what it must not know"
+        )
+    });
     missing
-        .map(|heading| {
-            let sentence = format!(
-                "the crate's docs, `//!` from the first line on, do not say what is `{heading}`; a crate earns its \
-                 place by what it must not know"
-            );
-            Complaint::at(&source.path, 1, sentence)
-        })
+        .map(|sentence| Complaint::at(path, 1, sentence))
         .collect()
 }
 
@@ -91,18 +74,15 @@ fn sleeps(source: &Source) -> Vec<Complaint> {
     let sentence = "`thread::sleep` without a comment on its line or the one above: a sleep that waits for a \
                     condition is too short on one machine and too long on the next; wait for the condition, or say \
                     what the time is for";
-    let explained = |index: usize| {
-        let above = index.checked_sub(1).map(|above| &source.lines[above]);
-        let comment = |line: &Line| !line.comment.is_empty();
-        comment(&source.lines[index]) || above.is_some_and(comment)
-    };
-    source
-        .lines
-        .iter()
-        .enumerate()
-        .filter(|(index, line)| line.code.contains("thread::sleep") && !explained(*index))
-        .map(|(index, _)| Complaint::at(&source.path, index + 1, sentence))
-        .collect()
+    let mut complaints = Vec::new();
+    let mut above = "";
+    for (line, number) in source.lines.iter().zip(1..) {
+        if line.code.contains("thread::sleep") && line.comment.is_empty() && above.is_empty() {
+            complaints.push(Complaint::at(&source.path, number, sentence));
+        }
+        above = &line.comment;
+    }
+    complaints
 }
 
 #[cfg(test)]

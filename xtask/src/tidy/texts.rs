@@ -3,7 +3,7 @@
 //! The patterns are put together from halves, so that this file does not complain about itself.
 
 use super::complaint::Complaint;
-use super::tree::Tree;
+use super::tree::{File, Tree};
 
 /// Folders of one machine.
 const FOLDERS: &[&str] = &[
@@ -24,14 +24,13 @@ const HOSTS: &[&str] = &[
 
 /// Searches every line of every text.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
-    for file in &tree.files {
-        for (index, line) in file.text.lines().enumerate() {
-            let found = sentence(line).map(|text| Complaint::at(&file.path, index + 1, text));
-            complaints.extend(found);
-        }
-    }
-    complaints
+    let of_file = |file: &File| {
+        let lines = file.text.lines().zip(1..);
+        let found = lines.filter_map(|(line, number)| Some((number, sentence(line)?)));
+        let found = found.map(|(number, text)| Complaint::at(&file.path, number, text));
+        found.collect::<Vec<_>>()
+    };
+    tree.files.iter().flat_map(of_file).collect()
 }
 
 fn sentence(line: &str) -> Option<String> {

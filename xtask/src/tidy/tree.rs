@@ -33,23 +33,25 @@ impl Tree {
     /// A folder or a file could not be read.
     pub fn read(root: &Path) -> Result<Tree> {
         let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
-        let ignored: Vec<&str> = ignored
-            .lines()
-            .filter_map(|line| line.strip_prefix('/'))
-            .chain([".git"])
-            .collect();
+        let ignored = ignored.lines().filter_map(|line| line.strip_prefix('/'));
+        let ignored: Vec<&str> = ignored.chain([".git"]).collect();
         let mut tree = Tree::default();
         tree.walk(root, "", &ignored)?;
         tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(tree)
     }
 
+    /// The text of a file; nothing where there is none.
+    pub fn text(&self, path: &str) -> &str {
+        let file = self.files.iter().find(|file| file.path == path);
+        file.map_or("", |file| &file.text)
+    }
+
     /// The files whose name ends in `.extension`.
     pub fn with_extension(&self, extension: &str) -> impl Iterator<Item = &File> {
         let ending = format!(".{extension}");
-        self.files
-            .iter()
-            .filter(move |file| file.path.ends_with(&ending))
+        let files = self.files.iter();
+        files.filter(move |file| file.path.ends_with(&ending))
     }
 
     fn walk(&mut self, root: &Path, folder: &str, ignored: &[&str]) -> Result<()> {
@@ -59,11 +61,8 @@ impl Tree {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if folder.is_empty() {
-                name
-            } else {
-                format!("{folder}/{name}")
-            };
+            let path = format!("{folder}/{name}");
+            let path = path.trim_start_matches('/').to_owned();
             if ignored.contains(&path.as_str()) {
                 continue;
             }
@@ -71,18 +70,13 @@ impl Tree {
             if kind.is_dir() {
                 self.walk(root, &path, ignored)?;
             } else if kind.is_file() && entry.metadata()?.len() <= TEXT_MAX_BYTES {
-                self.take(root, path)?;
+                let bytes = fs::read(entry.path());
+                let bytes = bytes.with_context(|| format!("{path} could not be read"))?;
+                // What is not UTF-8 is no text: seeds of fuzz targets, images.
+                if let Ok(text) = String::from_utf8(bytes) {
+                    self.files.push(File { path, text });
+                }
             }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, root: &Path, path: String) -> Result<()> {
-        let bytes =
-            fs::read(root.join(&path)).with_context(|| format!("{path} could not be read"))?;
-        // What is not UTF-8 is no text: seeds of fuzz targets, images.
-        if let Ok(text) = String::from_utf8(bytes) {
-            self.files.push(File { path, text });
         }
         Ok(())
     }

@@ -75,19 +75,14 @@ impl Workspace {
         // Cargo answers with real paths; a temporary folder may be reached through a link.
         let root = root.canonicalize()?;
         let manifest = package.manifest_path.as_std_path().canonicalize()?;
-        let manifest = manifest
-            .strip_prefix(&root)
-            .unwrap_or(&manifest)
-            .to_string_lossy()
-            .into_owned();
+        let manifest = manifest.strip_prefix(&root).unwrap_or(&manifest);
         self.members.push(Member {
             name: package.name.to_string(),
-            manifest,
+            manifest: manifest.to_string_lossy().into_owned(),
         });
         // A path means one of ours; everything else comes from a registry. Tests name their own crate for its features.
-        let ours = package.dependencies.iter().filter(|dependency| {
-            dependency.path.is_some() && dependency.name != package.name.as_str()
-        });
+        let dependencies = package.dependencies.iter();
+        let ours = dependencies.filter(|it| it.path.is_some() && it.name != package.name.as_str());
         self.edges.extend(ours.map(|dependency| Edge {
             from: package.name.to_string(),
             to: dependency.name.clone(),
