@@ -27,10 +27,10 @@ const CONNECTIONS: [u32; 2] = [1, 100];
 /// The smaller and the larger number of exchanges; some second of callgrind in all.
 const EXCHANGES: (u32, u32) = (10_000, 30_000);
 
-/// What callgrind counts under, a function of `bench/src/bin/count.rs`; and what it does not count although it lies under
-/// that, the simulated ring.
+/// What callgrind counts under, and what it does not count although it lies under that: the names of functions in
+/// `bench/src/bin/count.rs`.
 const COUNTED: &str = "count::counted*";
-const APART: &str = "<kernel::sim::Sim<P> as kernel*";
+const APART: &str = "<count::Apart as kernel*";
 
 /// Lines of the table of places.
 const PLACES: usize = 25;

@@ -132,9 +132,7 @@ impl<P: Peer> Sim<P> {
     }
 }
 
-/// What a measured loop calls is never inlined, so that instructions of the simulation can be told from the loop's own.
 impl<P: Peer> Ring for Sim<P> {
-    #[inline(never)]
     fn now(&self) -> Instant {
         self.world.spend();
         self.world.now()
@@ -144,7 +142,6 @@ impl<P: Peer> Ring for Sim<P> {
         true
     }
 
-    #[inline(never)]
     fn connect(
         &mut self,
         token: Token,
@@ -164,7 +161,6 @@ impl<P: Peer> Ring for Sim<P> {
         Ok(())
     }
 
-    #[inline(never)]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.world.spend();
         let given = slices.iter().map(|slice| slice.len()).sum();
@@ -175,7 +171,6 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.shutdown(self.id(token));
     }
 
-    #[inline(never)]
     fn close(&mut self, token: Token, how: Closing) {
         if let Some(id) = self.table.get_mut(token.0 as usize) {
             let id = std::mem::take(id);
@@ -183,7 +178,6 @@ impl<P: Peer> Ring for Sim<P> {
         }
     }
 
-    #[inline(never)]
     fn wait(&mut self, timeout: Option<Nanos>) {
         if self.world.has_ready() {
             return;
@@ -209,7 +203,6 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.wake(begin, timeout);
     }
 
-    #[inline(never)]
     fn next(&mut self) -> Option<Completion> {
         self.received.clear();
         self.received_at = None;
@@ -221,7 +214,6 @@ impl<P: Peer> Ring for Sim<P> {
         Some(Completion { token, event })
     }
 
-    #[inline(never)]
     fn received(&self) -> &[u8] {
         &self.received
     }
@@ -282,7 +274,6 @@ impl<P: Peer> ServerRing for Sim<P> {
         self.world.pause(self.id(token), false);
     }
 
-    #[inline(never)]
     fn received_at(&self) -> Option<Instant> {
         self.received_at
     }
