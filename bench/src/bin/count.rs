@@ -1,19 +1,16 @@
 //! The thread's real loop on the simulated ring, for counting its instructions: `count CONNECTIONS EXCHANGES`.
 //!
 //! `cargo xtask count` runs this under callgrind with two numbers of exchanges; the difference is what an exchange
-//! costs. The ring is wrapped in [`Apart`], whose methods are never inlined: callgrind stops counting when it enters one
-//! and goes on when it leaves, so that of the simulation nothing is counted but being called. Everything is fixed, seed
-//! and time included, so that the same build gives the same number.
+//! costs. The methods of the simulated ring are never inlined: callgrind stops counting when it enters one and goes on when
+//! it leaves, so that of the simulation nothing is counted but being called. Everything is fixed, seed and time included,
+//! so that the same build gives the same number.
 //!
 //! It knows the loop as any owner of a thread does, and nothing of how it works.
 
 use engine::{Barrier, Job, Thread, ThreadResult};
 use kernel::sim::{Peer, Sim, World};
-use kernel::{Address, Closing, Completion, ConnectOptions, Errno};
-use kernel::{Ring, Token};
 use plan::{Load, Plan, Stop};
 use std::hint::black_box;
-use std::io::IoSlice;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use units::{Instant, Nanos};
@@ -37,64 +34,10 @@ impl Peer for Constant {
     }
 }
 
-/// The ring, kept apart from what is counted.
-struct Apart<'a>(&'a mut Sim<Constant>);
-
-impl Ring for Apart<'_> {
-    #[inline(never)]
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-
-    fn is_virtual(&self) -> bool {
-        self.0.is_virtual()
-    }
-
-    #[inline(never)]
-    fn connect(
-        &mut self,
-        token: Token,
-        to: &Address,
-        options: &ConnectOptions,
-    ) -> Result<(), Errno> {
-        self.0.connect(token, to, options)
-    }
-
-    #[inline(never)]
-    fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        self.0.send(token, slices)
-    }
-
-    #[inline(never)]
-    fn shutdown(&mut self, token: Token) {
-        self.0.shutdown(token);
-    }
-
-    #[inline(never)]
-    fn close(&mut self, token: Token, how: Closing) {
-        self.0.close(token, how);
-    }
-
-    #[inline(never)]
-    fn wait(&mut self, timeout: Option<Nanos>) {
-        self.0.wait(timeout);
-    }
-
-    #[inline(never)]
-    fn next(&mut self) -> Option<Completion> {
-        self.0.next()
-    }
-
-    #[inline(never)]
-    fn received(&self) -> &[u8] {
-        self.0.received()
-    }
-}
-
 /// Everything below this is counted, but for the ring.
 #[inline(never)]
-fn counted(ring: &mut Sim<Constant>, job: &Job, barrier: &Barrier<'_>) -> ThreadResult {
-    Thread::new(Apart(ring), job, barrier, 0, 0).run()
+fn counted(ring: Sim<Constant>, job: &Job, barrier: &Barrier<'_>) -> ThreadResult {
+    Thread::new(ring, job, barrier, 0, 0).run()
 }
 
 fn plan(connections: u32, exchanges: u64) -> Plan {
@@ -118,8 +61,7 @@ fn main() -> ExitCode {
     let job = Job::new(plan, endpoint).expect("the plan names no file");
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(1, &stop);
-    let mut ring = Sim::new(1, Constant);
-    let result = black_box(counted(&mut ring, &job, &barrier));
+    let result = black_box(counted(Sim::new(1, Constant), &job, &barrier));
     println!("{} ok of {exchanges}", result.tally.ok);
     match result.tally.ok == exchanges {
         true => ExitCode::SUCCESS,

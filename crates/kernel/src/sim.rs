@@ -132,7 +132,9 @@ impl<P: Peer> Sim<P> {
     }
 }
 
+/// What a measured loop calls is never inlined, so that instructions of the simulation can be told from the loop's own.
 impl<P: Peer> Ring for Sim<P> {
+    #[inline(never)]
     fn now(&self) -> Instant {
         self.world.spend();
         self.world.now()
@@ -142,6 +144,7 @@ impl<P: Peer> Ring for Sim<P> {
         true
     }
 
+    #[inline(never)]
     fn connect(
         &mut self,
         token: Token,
@@ -161,6 +164,7 @@ impl<P: Peer> Ring for Sim<P> {
         Ok(())
     }
 
+    #[inline(never)]
     fn send(&mut self, token: Token, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
         self.world.spend();
         let given = slices.iter().map(|slice| slice.len()).sum();
@@ -171,6 +175,7 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.shutdown(self.id(token));
     }
 
+    #[inline(never)]
     fn close(&mut self, token: Token, how: Closing) {
         if let Some(id) = self.table.get_mut(token.0 as usize) {
             let id = std::mem::take(id);
@@ -178,6 +183,7 @@ impl<P: Peer> Ring for Sim<P> {
         }
     }
 
+    #[inline(never)]
     fn wait(&mut self, timeout: Option<Nanos>) {
         if self.world.has_ready() {
             return;
@@ -203,6 +209,7 @@ impl<P: Peer> Ring for Sim<P> {
         self.world.wake(begin, timeout);
     }
 
+    #[inline(never)]
     fn next(&mut self) -> Option<Completion> {
         self.received.clear();
         self.received_at = None;
@@ -214,6 +221,7 @@ impl<P: Peer> Ring for Sim<P> {
         Some(Completion { token, event })
     }
 
+    #[inline(never)]
     fn received(&self) -> &[u8] {
         &self.received
     }
@@ -274,6 +282,7 @@ impl<P: Peer> ServerRing for Sim<P> {
         self.world.pause(self.id(token), false);
     }
 
+    #[inline(never)]
     fn received_at(&self) -> Option<Instant> {
         self.received_at
     }
