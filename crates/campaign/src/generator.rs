@@ -130,11 +130,12 @@ fn measure(
         rep,
         part,
     } = assignment;
-    let job = match Job::new(plan, endpoint) {
-        Ok(job) => job.waiting(busy_poll),
+    let mut job = match Job::new(plan, endpoint) {
+        Ok(job) => job,
         Err(error) => return Event::Failed(error.to_string()),
     };
-    match engine::round_in_part(&job, part, rep, start_signal, stop, writer) {
+    job.busy_poll = busy_poll;
+    match engine::round(&job, rep, Some((part, start_signal)), stop, writer) {
         Ok((round, seq)) => Event::Done(Box::new(round), seq),
         Err(error) => Event::Failed(error.to_string()),
     }

@@ -83,9 +83,9 @@ impl Bench for LocalBench<'_> {
         view: &mut dyn View,
     ) -> Result<Option<Ready>, CampaignError> {
         match self.prepared.take() {
-            Some(kept) if kept.job.plan() == plan => self.prepared = Some(kept),
-            Some(Prepared { server, job }) if job.plan().server == plan.server => {
-                let job = Job::new(plan.clone(), job.endpoint().clone())?;
+            Some(kept) if kept.job.plan == *plan => self.prepared = Some(kept),
+            Some(Prepared { server, job }) if job.plan.server == plan.server => {
+                let job = Job::new(plan.clone(), job.endpoint.clone())?;
                 self.prepared = Some(Prepared { server, job });
             }
             other => {
@@ -120,16 +120,14 @@ impl Bench for LocalBench<'_> {
             .expect("a round comes after `observe`");
         let cut = AtomicBool::new(false);
         let mut observer = RoundObserver::of(&mut prepared.server, follower, self.stop, &cut);
+        let rep = Rep {
+            index: planned.round,
+            seq,
+        };
         let measured = match planned.by {
-            Generators::One => {
-                engine::round(&prepared.job, planned.round, seq, &cut, &mut observer)
-                    .map_err(Unmeasured::One)
-            }
+            Generators::One => engine::round(&prepared.job, rep, None, &cut, &mut observer)
+                .map_err(Unmeasured::One),
             Generators::Two => {
-                let rep = Rep {
-                    index: planned.round,
-                    seq,
-                };
                 split_generators::round(self.generator, &prepared.job, rep, &cut, &mut observer)
                     .map_err(Unmeasured::Two)
             }

@@ -13,7 +13,7 @@ mod reach;
 
 pub use reach::BeyondReach;
 
-use engine::{Job, JobError, Observer};
+use engine::{Job, JobError, Observer, Rep};
 use kernel::{Address, affinity, quota};
 use plan::{Endpoint, Expect, Load, Plan, Request, Requests, Stop, Target, Timeouts};
 use record::{Baseline, BusyPoll};
@@ -118,7 +118,9 @@ pub(crate) fn baseline(
 fn job(plan: &Plan, at: Endpoint) -> Result<Job, JobError> {
     let load = plan.target.endpoints.first();
     let busy_poll = load.map_or(BusyPoll::Never, |load| engine::busy_poll(plan, load));
-    Ok(Job::new(plan_of(plan, at.clone()), at)?.waiting(busy_poll))
+    let mut job = Job::new(plan_of(plan, at.clone()), at)?;
+    job.busy_poll = busy_poll;
+    Ok(job)
 }
 
 /// Raises a flag in the end, however that comes.
@@ -233,11 +235,15 @@ fn attempt(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Baseline, SelfTestError> {
-    let measured = engine::round(job, number, 0, stop, observer);
+    let rep = Rep {
+        index: number,
+        seq: 0,
+    };
+    let measured = engine::round(job, rep, None, stop, observer);
     if stop.load(Ordering::Relaxed) {
         return Err(SelfTestError::Interrupted);
     }
-    let (round, plan) = (measured.map_err(unavailable)?.0, job.plan());
+    let (round, plan) = (measured.map_err(unavailable)?.0, &job.plan);
     match round.tally.connects.failed.total() {
         0 => Baseline::of(&round, rate(plan), plan.connections()).ok_or(SelfTestError::Silence),
         failed => {
@@ -521,8 +527,8 @@ mod tests {
                     let load = Job::new(plan.clone(), plan.target.endpoints[0].clone());
                     let own = job(&plan, Endpoint::Ip(ANY_PORT));
                     assert_eq!(
-                        own.unwrap().busy_poll(),
-                        load.unwrap().busy_poll(),
+                        own.unwrap().busy_poll,
+                        load.unwrap().busy_poll,
                         "{spin:?} {address} {threads}"
                     );
                 }
@@ -538,8 +544,8 @@ mod tests {
         plan.target.endpoints = vec![Endpoint::Unix("/nobody/listens/here".into())];
         let path = std::path::PathBuf::from("/tmp/s");
         let own = job(&plan, Endpoint::Unix(path.clone())).unwrap();
-        assert_eq!(own.endpoint(), &Endpoint::Unix(path));
-        assert_eq!(own.plan().target.authority, "localhost");
+        assert_eq!(own.endpoint, Endpoint::Unix(path));
+        assert_eq!(own.plan.target.authority, "localhost");
         let stop = AtomicBool::new(false);
         let baseline = baseline(&plan, &stop, &mut Silent).unwrap();
         assert_eq!(baseline.requests, 200);

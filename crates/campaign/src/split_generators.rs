@@ -44,12 +44,12 @@ pub(crate) fn round(
         let failed = |error| format!("a generator process could not be started: {error}");
         helpers.push(helper.map_err(failed)?);
     }
-    let plan = job.plan().for_two_generators();
+    let plan = job.plan.for_two_generators();
     for (part, helper) in helpers.iter().enumerate() {
         helper.send(line(&Assignment {
             plan: plan.clone(),
-            endpoint: job.endpoint().clone(),
-            busy_poll: job.busy_poll(),
+            endpoint: job.endpoint.clone(),
+            busy_poll: job.busy_poll,
             rep,
             part: Part {
                 index: part as u32,

@@ -4,6 +4,7 @@
 //! Inside a window threads only read `stopped`, a line of memory that is not written.
 
 use crate::hold_open::HoldOpen;
+use crate::round::Part;
 use record::Tally;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -118,14 +119,26 @@ impl<'a> Barrier<'a> {
         }
     }
 
-    /// The same barrier for `here` of its threads, of which further processes have the others: barrier points open when
-    /// `start_signal` says.
-    pub(crate) fn shared(self, here: u32, start_signal: &'a StartSignal) -> Barrier<'a> {
-        Barrier {
-            threads: here,
-            start_signal: Some(start_signal),
-            ..self
+    /// A barrier for all of a round's `threads`, held open for the onlooker at its end; or for those of a part of it, of
+    /// which further processes have the others: its sync points open when the part's signal says.
+    ///
+    /// # Panics
+    /// There is no thread for the part.
+    pub(crate) fn of_part(
+        threads: u32,
+        part: Option<(Part, &'a StartSignal)>,
+        stop: &'a AtomicBool,
+    ) -> Barrier<'a> {
+        let mut barrier = Barrier::new(threads, stop);
+        match part {
+            None => barrier.hold_open.watch(),
+            Some((part, start_signal)) => {
+                barrier.threads = plan::share(u64::from(threads), part.index, part.of) as u32;
+                barrier.start_signal = Some(start_signal);
+                assert!(barrier.threads > 0, "there is no thread for this process");
+            }
         }
+        barrier
     }
 
     /// One thread has come as far as `sync_point`; called once a thread and barrier point.
@@ -310,7 +323,7 @@ mod tests {
      {
         let stop = AtomicBool::new(false);
         let start_signal = StartSignal::default();
-        let barrier = Barrier::new(3, &stop).shared(1, &start_signal);
+        let barrier = Barrier::of_part(3, Some((Part { index: 0, of: 3 }, &start_signal)), &stop);
         for sync_point in SyncPoint::ALL {
             barrier.arrive(sync_point, at(10));
             assert!(barrier.all_arrived(sync_point));
@@ -318,7 +331,7 @@ mod tests {
             start_signal.open(sync_point, at(7_000_000));
             assert_eq!(barrier.opened(sync_point), Some(at(7_000_000)));
         }
-        let early = Barrier::new(3, &stop).shared(2, &start_signal);
+        let early = Barrier::of_part(3, Some((Part { index: 0, of: 2 }, &start_signal)), &stop);
         early.arrive(SyncPoint::Ready, at(10));
         assert_eq!(early.opened(SyncPoint::Ready), None);
     }
@@ -327,7 +340,7 @@ mod tests {
     fn counts_of_the_threads_that_are_here_are_added_whatever_their_numbers() {
         let stop = AtomicBool::new(false);
         let start_signal = StartSignal::default();
-        let barrier = Barrier::new(4, &stop).shared(2, &start_signal);
+        let barrier = Barrier::of_part(4, Some((Part { index: 0, of: 2 }, &start_signal)), &stop);
         let tally = |ok, errors, scheduled| {
             let mut tally = Tally {
                 ok,

@@ -29,8 +29,12 @@ pub enum JobError {
 /// A plan made ready to be carried out against one address.
 #[derive(Debug)]
 pub struct Job {
-    pub(crate) plan: Plan,
-    pub(crate) endpoint: Endpoint,
+    /// The plan that it carries out.
+    pub plan: Plan,
+    /// The address that it loads.
+    pub endpoint: Endpoint,
+    /// How its threads wait. Where it stands for another job, or is a part of it, they are to wait as those of the other.
+    pub busy_poll: BusyPoll,
     /// Requests in the order in which they are sent, over and over: each as often as its weight says. Empty where they are
     /// read from a long file.
     pub(crate) prepared: Vec<Prepared>,
@@ -41,7 +45,6 @@ pub struct Job {
     pub(crate) common_body: Vec<u8>,
     pub(crate) ports: u32,
     pub(crate) nodelay: bool,
-    pub(crate) busy_poll: BusyPoll,
 }
 
 impl Job {
@@ -80,28 +83,6 @@ impl Job {
             expected,
             common_body,
         })
-    }
-
-    /// The same job, whose threads wait as `awake` says: where it stands for another, or is a part of it, they are to wait
-    /// as those of the other.
-    pub fn waiting(mut self, busy_poll: BusyPoll) -> Job {
-        self.busy_poll = busy_poll;
-        self
-    }
-
-    /// How its threads wait.
-    pub fn busy_poll(&self) -> BusyPoll {
-        self.busy_poll
-    }
-
-    /// The plan that it carries out.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The address that it loads.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
     }
 
     /// Whether different requests are told apart in results.

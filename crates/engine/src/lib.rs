@@ -5,7 +5,7 @@
 //! (`wire`), how system calls are made (`kernel`), what the figures prove (`audit`), printing anything at all.
 //!
 //! ```no_run
-//! use engine::{Job, Silent};
+//! use engine::{Job, Rep, Silent};
 //! use plan::Plan;
 //! use std::sync::atomic::AtomicBool;
 //!
@@ -13,7 +13,7 @@
 //! let endpoint = plan.target.endpoints[0].clone();
 //! let job = Job::new(plan, endpoint).unwrap();
 //! let stop = AtomicBool::new(false);
-//! let (round, _) = engine::round(&job, 0, 0, &stop, &mut Silent).unwrap();
+//! let (round, _) = engine::round(&job, Rep { index: 0, seq: 0 }, None, &stop, &mut Silent).unwrap();
 //! println!("{} ok of {}", round.tally.ok, round.tally.scheduled);
 //! ```
 #![forbid(unsafe_code)]
@@ -35,7 +35,6 @@ mod schedule;
 mod slot;
 mod stack;
 mod stalls;
-mod suspension;
 mod thread;
 mod verdict;
 mod watchdog;
@@ -44,5 +43,5 @@ pub use barrier::{Barrier, Progress, StartSignal, SyncPoint};
 pub use busy_poll::busy_poll;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
-pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round, round_in_part};
+pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round};
 pub use thread::{Thread, ThreadResult};

@@ -232,31 +232,30 @@ impl<R: Ring> Prober<'_, R> {
         let opened = self.ring.connect(SOCKET, &self.job.endpoint, &options);
         opened.map_err(sentence)?;
         let deadline = self.ring.now() + self.job.plan.timeouts.connect;
-        let mut errno = Errno::ETIMEDOUT;
-        'waiting: while self.wait(deadline) {
-            while let Some(completion) = self.ring.next() {
-                match completion.event {
-                    Event::Connected => return Ok(()),
-                    Event::Failed(why) => {
-                        errno = why;
-                        break 'waiting;
-                    }
-                    _ => {}
-                }
+        let errno = loop {
+            match self.event(deadline) {
+                Some(Event::Connected) => return Ok(()),
+                Some(Event::Failed(errno)) => break errno,
+                Some(_) => {}
+                None => break Errno::ETIMEDOUT,
             }
-        }
+        };
         self.ring.close(SOCKET, Closing::Reset);
         Err(sentence(errno))
     }
 
-    /// Waits for the kernel; false when `deadline` has passed, or waiting is to stop.
-    fn wait(&mut self, deadline: Instant) -> bool {
-        let left = deadline - self.ring.now();
-        let goes_on = left > Nanos::ZERO && !self.stop.load(Ordering::Relaxed);
-        if goes_on {
+    /// What happens next; none when `deadline` has passed, or waiting is to stop.
+    fn event(&mut self, deadline: Instant) -> Option<Event> {
+        loop {
+            if let Some(completion) = self.ring.next() {
+                return Some(completion.event);
+            }
+            let left = deadline - self.ring.now();
+            if left == Nanos::ZERO || self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
             self.ring.wait(Some(left.min(GLANCE)));
         }
-        goes_on
     }
 
     /// One exchange on the open connection.
@@ -280,22 +279,23 @@ impl<R: Ring> Prober<'_, R> {
         });
         let deadline = self.ring.now() + timeout;
         let mut result = self.send(&mut connection);
-        while result.is_ok() && transcript.result.is_none() {
-            if !self.wait(deadline) {
-                let limit = units::span(timeout);
-                result = Err(format!("no complete response within {limit}"));
-            }
-            while let Some(completion) = self.ring.next() {
-                match completion.event {
-                    Event::Received => {
-                        let received = connection.receive(self.ring.received(), &mut transcript);
-                        transcript.note(received);
-                    }
-                    Event::Ended => drop(connection.end(&mut transcript)),
-                    Event::Writable => result = self.send(&mut connection),
-                    Event::Failed(errno) => result = Err(errno.to_string()),
-                    Event::Connected | Event::Incoming => {}
+        loop {
+            // What is there already is looked at even when it is over: there may be bytes behind the response.
+            let is_over = result.is_err() || transcript.result.is_some();
+            match self.event(if is_over { Instant::ZERO } else { deadline }) {
+                None if is_over => break,
+                None => {
+                    let limit = units::span(timeout);
+                    result = Err(format!("no complete response within {limit}"));
                 }
+                Some(Event::Received) => {
+                    let received = connection.receive(self.ring.received(), &mut transcript);
+                    transcript.note(received);
+                }
+                Some(Event::Ended) => drop(connection.end(&mut transcript)),
+                Some(Event::Writable) => result = self.send(&mut connection),
+                Some(Event::Failed(errno)) => result = Err(errno.to_string()),
+                Some(Event::Connected | Event::Incoming) => {}
             }
         }
         if let Err(why) = result

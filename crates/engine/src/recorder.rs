@@ -4,7 +4,7 @@
 //! beyond the flights, so that received bytes can stay where they are.
 
 use crate::job::Job;
-use crate::slot::{Begun, Flight, Slot};
+use crate::slot::{Flight, Slot};
 use crate::stalls::StallDetector;
 use crate::verdict;
 use crate::watchdog::Watchdog;
@@ -193,13 +193,6 @@ impl<'p> Recorder<'p> {
     /// What is written down of connections that arrive; none where they do not.
     pub(crate) fn sessions(&mut self) -> Option<&mut Sessions> {
         self.tally.open.as_mut()?.sessions.as_mut()
-    }
-
-    /// Counts exchanges whose first byte was sent.
-    #[inline]
-    pub(crate) fn note_begun(&mut self, begun: Begun) {
-        self.sent.measure += begun.window;
-        self.sent.warmup += begun.warmup;
     }
 
     /// Counts an ending, if it lies in the window.

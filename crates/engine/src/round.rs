@@ -2,7 +2,6 @@
 
 use crate::barrier::{Barrier, Progress, StartSignal, SyncPoint};
 use crate::job::Job;
-use crate::suspension::Suspension;
 use crate::thread::{Thread, ThreadResult};
 use kernel::{Epoll, Errno, Ring, Uring};
 use plan::RingKind;
@@ -51,24 +50,13 @@ pub struct Silent;
 
 impl Observer for Silent {}
 
-/// Carries out round `index` of `job`. `seq` is the first `{seq}` no earlier round has used; the next one's is returned.
-/// When `stop` becomes true the round is cut short and marked.
-///
-/// # Errors
-/// See [`RoundError`]. Whatever the server does is no error but data.
-///
-/// # Panics
-/// When a thread's counts do not balance: that is our own bug, and the round is void.
-pub fn round(
-    job: &Job,
-    index: u32,
-    seq: u64,
-    stop: &AtomicBool,
-    observer: &mut dyn Observer,
-) -> Result<(Round, u64), RoundError> {
-    let barrier = Barrier::new(job.plan().threads(), stop);
-    barrier.hold_open.watch();
-    on_threads(job, &barrier, 0, 1, Rep { index, seq }, observer)
+/// Which repetition a round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rep {
+    /// Its number, from which its schedule follows.
+    pub index: u32,
+    /// The first `{seq}` that no earlier round has used.
+    pub seq: u64,
 }
 
 /// Which of several processes that carry out one round together this one is.
@@ -80,61 +68,40 @@ pub struct Part {
     pub of: u32,
 }
 
-/// As [`round`], for one of several processes that do it together: of the plan's threads it lives every `part.of`-th,
-/// from number `part.index` on. What is shared out over threads (connections, schedule, numbers, lines of files) is so
-/// shared out over processes, and together they do what one process with all the threads would do. Stages open when
-/// `start_signal` says, after [`Observer::arrived`].
+/// Carries out round `rep` of `job`, and returns it with the first `{seq}` that it has not used. When `stop` becomes true
+/// the round is cut short and marked.
+///
+/// Where several processes do it together, `part` says which this one is, and by which signal its sync points open, after
+/// [`Observer::arrived`]. Of the plan's threads it lives every `of`-th, from number `index` on. What is shared out over
+/// threads (connections, schedule, numbers, lines of files) is so shared out over processes, and together they do what one
+/// process with all the threads would do.
 ///
 /// # Errors
-/// As of [`round`].
+/// See [`RoundError`]. Whatever the server does is no error but data.
 ///
 /// # Panics
-/// As of [`round`]; and when there is no thread for this part.
-pub fn round_in_part(
+/// When a thread's counts do not balance: that is our own bug, and the round is void. And when there is no thread for this
+/// part.
+pub fn round(
     job: &Job,
-    part: Part,
     rep: Rep,
-    start_signal: &StartSignal,
+    part: Option<(Part, &StartSignal)>,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), RoundError> {
-    let threads = job.plan().threads();
-    let here = plan::share(u64::from(threads), part.index, part.of) as u32;
-    assert!(here > 0, "there is no thread for this process");
-    let barrier = Barrier::new(threads, stop).shared(here, start_signal);
-    on_threads(job, &barrier, part.index, part.of, rep, observer)
-}
-
-/// Which repetition a round is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rep {
-    /// Its number, from which its schedule follows.
-    pub index: u32,
-    /// The first `{seq}` that no earlier round has used.
-    pub seq: u64,
-}
-
-/// Carries a round out on every `step`-th of the plan's threads, from number `first` on.
-fn on_threads(
-    job: &Job,
-    barrier: &Barrier<'_>,
-    first: u32,
-    step: u32,
-    rep: Rep,
-    observer: &mut dyn Observer,
-) -> Result<(Round, u64), RoundError> {
-    let threads = job.plan().threads();
+    let threads = job.plan.threads();
     let setup = |error: String| {
         RoundError(format!(
             "{threads} generator threads could not be set up: {error}; use fewer with --threads"
         ))
     };
-    let suspension = Suspension::begin(kernel::clock::suspended);
-    let begun = kernel::clock::now();
+    let (first, step) = part.map_or((0, 1), |(part, _)| (part.index, part.of));
+    let barrier = Barrier::of_part(threads, part, stop);
+    let (suspended, begun) = (kernel::clock::suspended(), kernel::clock::now());
     let results = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in (first..threads).step_by(step as usize) {
-            match spawn(scope, job, barrier, thread, rep) {
+            match spawn(scope, job, &barrier, thread, rep) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     barrier.fail();
@@ -142,12 +109,12 @@ fn on_threads(
                 }
             }
         }
-        watch(barrier, observer);
+        watch(&barrier, observer);
         let results: Result<Vec<ThreadResult>, Errno> = handles
             .into_iter()
             .map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect();
-        results.map_err(|errno| match job.plan().ring {
+        results.map_err(|errno| match job.plan.ring {
             RingKind::Epoll => setup(errno.to_string()),
             RingKind::IoUring => RoundError(format!(
                 "there is no io_uring here: {errno}; use --ring epoll"
@@ -160,9 +127,23 @@ fn on_threads(
     if let Some(requested) = &mut round.tally.requested {
         requested.name(&job.labels);
     }
-    round.suspended = suspension.end();
+    round.suspended = beyond_noise(kernel::clock::suspended().saturating_sub(suspended));
     round.took = kernel::clock::now() - begun;
     Ok((round, next))
+}
+
+/// What two readings of the time in which the machine was suspended may differ by though nothing has happened: each is
+/// right to about 0.1 us, and to some microseconds where a hypervisor took the CPU away in the middle of every attempt. No
+/// machine sleeps and wakes in so short a time.
+const SUSPENSION_NOISE: Nanos = Nanos::from_micros(100);
+
+/// Returns for how long the machine was suspended by two readings that are so far apart. That is noted of a round and not of
+/// each exchange: which of them it fell into cannot be told, because the clock stood still meanwhile.
+fn beyond_noise(suspended: Nanos) -> Nanos {
+    match suspended > SUSPENSION_NOISE {
+        true => suspended,
+        false => Nanos::ZERO,
+    }
 }
 
 fn spawn<'scope, 'env>(
@@ -172,7 +153,7 @@ fn spawn<'scope, 'env>(
     thread: u32,
     rep: Rep,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<ThreadResult, Errno>>> {
-    let work = move || match job.plan().ring {
+    let work = move || match job.plan.ring {
         RingKind::Epoll => live(Epoll::new, job, barrier, thread, rep),
         RingKind::IoUring => live(Uring::new, job, barrier, thread, rep),
     };
@@ -196,7 +177,7 @@ fn live<R: Ring>(
         barrier.fail();
         barrier.end();
     })?;
-    let pinned = job.plan().pin.then(|| pin(thread)).flatten();
+    let pinned = job.plan.pin.then(|| pin(thread)).flatten();
     let thread = Thread::new(ring, job, barrier, thread, rep.seq);
     let mut result = thread.in_round(rep.index).busy_poll(job.busy_poll).run();
     result.accounts.cpu_pinned = pinned;
@@ -310,6 +291,14 @@ pub fn assemble(index: u32, results: Vec<ThreadResult>) -> Round {
 mod tests {
     use super::*;
     use record::Tally;
+
+    #[test]
+    fn what_the_clock_of_sleep_has_gained_is_noted_and_its_noise_is_not() {
+        let noise = SUSPENSION_NOISE.as_nanos();
+        for (gained, wanted) in [(0, 0), (noise, 0), (noise + 1, noise + 1)] {
+            assert_eq!(beyond_noise(Nanos::from_nanos(gained)).as_nanos(), wanted);
+        }
+    }
 
     #[test]
     fn percentiles_of_the_last_second_are_of_what_has_ended_on_all_threads_since_the_look_before() {

@@ -11,7 +11,7 @@
 
 use crate::job::RequestIndex;
 use crc32fast::Hasher;
-use record::{Exchange, Step};
+use record::{Exchange, SentTotal, Step};
 use units::{Instant, Nanos};
 use wire::{Connection, HeadCache, InlineDeque};
 
@@ -199,9 +199,9 @@ impl Slot<'_> {
     }
 
     /// Hands the bytes that the kernel took to the requests they belong to: those whose first byte was among them
-    /// were sent at `at`. Returns how many those were, in the window and before it.
+    /// were sent at `at`, and are counted in `total`.
     #[inline]
-    pub(crate) fn stamp_sent(&mut self, bytes: usize, at: Instant) -> Begun {
+    pub(crate) fn stamp_sent(&mut self, bytes: usize, at: Instant, total: &mut SentTotal) {
         if let Some(flight) = self.flights.only_mut()
             && self.residue == 0
             && flight.unsent == bytes as u64
@@ -209,14 +209,13 @@ impl Slot<'_> {
         {
             flight.exchange.sent = at;
             flight.unsent = 0;
-            return Begun::one(flight.belongs);
+            return count_sent(total, flight.belongs);
         }
-        self.stamp_sent_of_any(bytes, at)
+        self.stamp_sent_of_any(bytes, at, total);
     }
 
     #[inline(never)]
-    fn stamp_sent_of_any(&mut self, bytes: usize, at: Instant) -> Begun {
-        let mut begun = Begun::default();
+    fn stamp_sent_of_any(&mut self, bytes: usize, at: Instant, total: &mut SentTotal) {
         let mut left = bytes as u64;
         if self.residue > 0 {
             let taken = left.min(self.residue);
@@ -229,31 +228,18 @@ impl Slot<'_> {
             }
             if flight.unsent == flight.request_bytes {
                 flight.exchange.sent = at;
-                let one = Begun::one(flight.belongs);
-                begun.window += one.window;
-                begun.warmup += one.warmup;
+                count_sent(total, flight.belongs);
             }
             let taken = left.min(flight.unsent);
             flight.unsent -= taken;
             left -= taken;
         }
-        begun
     }
 }
 
-/// Exchanges whose first byte was sent.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Begun {
-    pub(crate) window: u64,
-    pub(crate) warmup: u64,
-}
-
-impl Begun {
-    #[inline]
-    pub(crate) fn one(belongs: bool) -> Begun {
-        Begun {
-            window: u64::from(belongs),
-            warmup: u64::from(!belongs),
-        }
-    }
+/// Counts an exchange whose first byte was sent, of the window or before it.
+#[inline]
+pub(crate) fn count_sent(total: &mut SentTotal, belongs: bool) {
+    total.measure += u64::from(belongs);
+    total.warmup += u64::from(!belongs);
 }

@@ -23,23 +23,14 @@ pub(crate) struct StallDetector {
 }
 
 impl StallDetector {
-    /// What a thread of a closed loop notes on which `capacity` exchanges can be in flight.
-    pub(crate) fn closed(capacity: u64) -> StallDetector {
+    /// What a thread notes of a closed loop on which `capacity` exchanges can be in flight; of an open one, without a
+    /// `capacity`: nothing.
+    pub(crate) fn new(capacity: Option<u64>) -> StallDetector {
         StallDetector {
-            from: Stalls::SHORTEST,
-            capacity,
-            stalls: Some(Box::default()),
-            ..StallDetector::open()
-        }
-    }
-
-    /// What a thread of an open loop notes: nothing.
-    pub(crate) fn open() -> StallDetector {
-        StallDetector {
-            from: Instant::NEVER - Instant::ZERO,
-            capacity: 0,
+            from: capacity.map_or(Instant::NEVER - Instant::ZERO, |_| Stalls::SHORTEST),
+            capacity: capacity.unwrap_or(0),
             number: u64::MAX,
-            stalls: None,
+            stalls: capacity.map(|_| Box::default()),
             reading: Nanos::ZERO,
         }
     }

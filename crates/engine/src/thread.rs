@@ -136,12 +136,8 @@ impl<'p, R: Ring> Thread<'p, R> {
         let shortest = plan.timeouts.exchange.min(plan.timeouts.connect);
         let clock = ring.now();
         let accounts = Accounts::new(index);
-        let stalls = if plan.load.is_open() {
-            StallDetector::open()
-        } else {
-            let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
-            StallDetector::closed(capacity)
-        };
+        let capacity = slots.saturating_mul(u64::from(plan.protocol.pipeline));
+        let stalls = StallDetector::new((!plan.load.is_open()).then_some(capacity));
         let watchdog = Watchdog::new((!ring.is_virtual()).then(|| accounts.meter()));
         let heads = HeadCache::default();
         Thread {

@@ -4,7 +4,7 @@
 use super::{BATCH, Thread};
 use crate::job::RequestIndex;
 use crate::recorder::{Cut, Delivered};
-use crate::slot::{Begun, Flight, Pending, State};
+use crate::slot::{Flight, Pending, State, count_sent};
 use crate::verdict;
 use kernel::{Errno, Ring, Token};
 use record::Blame;
@@ -132,7 +132,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             bodyless.request_index,
         ));
         slot.connection.open_sent(bodyless.is_head);
-        self.recorder.note_begun(Begun::one(pending.belongs));
+        count_sent(&mut self.recorder.sent, pending.belongs);
     }
 
     /// Asks the quota for one exchange due at `at`.
@@ -238,7 +238,7 @@ impl<'p, R: Ring> Thread<'p, R> {
         let slot = &mut self.slots[index as usize];
         match answer {
             Ok(taken) => {
-                self.recorder.note_begun(slot.stamp_sent(taken, at));
+                slot.stamp_sent(taken, at, &mut self.recorder.sent);
                 slot.connection.sent(taken);
                 slot.blocked = taken < offered;
                 true
