@@ -34,38 +34,28 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// What is to be done for a request that meets this; if it meets nothing, the expected response.
-    pub(crate) fn respond(pending: Pending, misbehaviour: Option<Misbehaviour>) -> Activity {
-        let steps = misbehaviour.map_or(&[Step::Expected][..], Misbehaviour::steps);
-        Activity::new(Some(pending), misbehaviour, steps)
-    }
-
-    /// What is to be done on a connection that meets this when it is accepted.
-    pub(crate) fn greet(misbehaviour: Misbehaviour) -> Activity {
-        Activity::new(None, Some(misbehaviour), misbehaviour.steps())
-    }
-
-    /// What is to be done about a request that cannot be read.
-    pub(crate) fn refuse() -> Activity {
-        Activity::new(None, None, REFUSAL)
-    }
-
-    fn new(
-        pending: Option<Pending>,
-        misbehaviour: Option<Misbehaviour>,
-        steps: &'static [Step],
-    ) -> Activity {
+    /// What is to be done for a request, or without one when a connection is accepted, that meets this; if it meets
+    /// nothing, the expected response.
+    pub(crate) fn new(pending: Option<Pending>, misbehaviour: Option<Misbehaviour>) -> Activity {
         Activity {
             pending,
             misbehaviour,
-            steps,
+            steps: misbehaviour.map_or(&[Step::Expected], Misbehaviour::steps),
             sent: 0,
             kept: None,
             departure: Instant::ZERO,
         }
     }
 
-    /// It is a expected response and nothing else.
+    /// What is to be done about a request that cannot be read.
+    pub(crate) fn refuse() -> Activity {
+        Activity {
+            steps: REFUSAL,
+            ..Activity::new(None, None)
+        }
+    }
+
+    /// It is an expected response and nothing else.
     pub(crate) fn is_expected(&self) -> bool {
         self.pending.is_some() && self.misbehaviour.is_none()
     }
@@ -126,7 +116,7 @@ impl Activity {
 }
 
 /// One connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Connection {
     /// From 1, in the order of accepting.
     pub(crate) number: u64,
@@ -147,20 +137,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(number: u64) -> Connection {
-        Connection {
-            number,
-            http: Server::default(),
-            reading: None,
-            requests: VecDeque::new(),
-            activity: None,
-            is_blocked: false,
-            is_ready: false,
-            is_ended: false,
-            timer: None,
-        }
-    }
-
     /// Nothing is done on it before something happens elsewhere.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_blocked || self.timer.is_some()
@@ -217,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_begun_is_ended_even_if_another_would_be_right_by_then() {
-        let mut activity = Activity::greet(Misbehaviour::Interim);
+        let mut activity = Activity::new(None, Some(Misbehaviour::Interim));
         while activity.step() != Some(Step::Expected) {
             activity.next();
         }

@@ -52,11 +52,14 @@ impl<R: PausableRing> Worker<R> {
         match self.ring.accept(listener, token) {
             Ok(Some(_)) => {
                 self.log.connections += 1;
-                let connection = Connection::new(self.log.connections);
+                let connection = Connection {
+                    number: self.log.connections,
+                    ..Connection::default()
+                };
                 let connection = self.connections.fill(token, connection);
                 if let Some(misbehaviour) = self.behaviour.accept() {
                     self.log.add(misbehaviour);
-                    connection.activity = Some(Activity::greet(misbehaviour));
+                    connection.activity = Some(Activity::new(None, Some(misbehaviour)));
                     self.advance(token);
                 }
             }

@@ -101,7 +101,7 @@ impl<R: PausableRing> Worker<R> {
                 if let Some(misbehaviour) = misbehaviour {
                     self.log.add(misbehaviour);
                 }
-                Activity::respond(pending, misbehaviour)
+                Activity::new(Some(pending), misbehaviour)
             }
         });
         self.work();

@@ -2,30 +2,15 @@
 
 use super::record::{HEADER, Header, RECORD, Record};
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Why a truth log cannot be read, or not to its end.
+/// Why a truth log cannot be read, or not to its end: which file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The file cannot be read.
-    #[error("{path}: {error}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// It is another kind of file.
-    #[error("{0} is not a truth log of this version")]
-    Form(PathBuf),
-    /// It ends in the middle of a record, as when a server was killed.
-    #[error("{0} ends in the middle of a record")]
-    Torn(PathBuf),
-    /// A record names a misbehaviour that this version does not have.
-    #[error("{0} holds a misbehaviour that this version does not know")]
-    Unknown(PathBuf),
+#[error("{path}{why}")]
+pub struct LogError {
+    path: PathBuf,
+    why: String,
 }
 
 /// The records of a log, in the order in which requests were answered or given up. After an error nothing follows.
@@ -43,50 +28,30 @@ pub struct Records {
 /// The file cannot be read, or is no truth log.
 pub fn read(path: impl AsRef<Path>) -> Result<Records, LogError> {
     let path = path.as_ref().to_owned();
-    let file = |error| LogError::File {
-        path: path.clone(),
-        error,
+    let open = || -> io::Result<_> {
+        let (mut from, mut bytes) = (BufReader::new(File::open(&path)?), [0; HEADER]);
+        from.read_exact(&mut bytes)?;
+        Ok((from, Header::read(&bytes)))
     };
-    let mut from = BufReader::new(File::open(&path).map_err(file)?);
-    let mut bytes = [0; HEADER];
-    let header = match from.read_exact(&mut bytes) {
-        Ok(()) => Header::read(&bytes),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
-        Err(error) => return Err(file(error)),
+    let why = match open() {
+        Ok((from, Some(header))) => {
+            return Ok(Records {
+                from,
+                path,
+                header,
+                is_over: false,
+            });
+        }
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => format!(": {error}"),
+        _ => " is not a truth log of this version".to_owned(),
     };
-    match header {
-        Some(header) => Ok(Records {
-            from,
-            path,
-            header,
-            is_over: false,
-        }),
-        None => Err(LogError::Form(path)),
-    }
+    Err(LogError { path, why })
 }
 
 impl Records {
     /// What the file says of all of them.
     pub fn header(&self) -> &Header {
         &self.header
-    }
-
-    fn record(&mut self) -> Result<Option<Record>, LogError> {
-        let mut bytes = Vec::with_capacity(RECORD);
-        let path = || self.path.clone();
-        let read = (&mut self.from).take(RECORD as u64).read_to_end(&mut bytes);
-        match (read, bytes.first_chunk()) {
-            (Err(error), _) => Err(LogError::File {
-                path: path(),
-                error,
-            }),
-            (Ok(0), _) => Ok(None),
-            (_, None) => Err(LogError::Torn(path())),
-            (_, Some(bytes)) => match Record::read(bytes) {
-                None => Err(LogError::Unknown(path())),
-                record => Ok(record),
-            },
-        }
     }
 }
 
@@ -97,9 +62,20 @@ impl Iterator for Records {
         if self.is_over {
             return None;
         }
-        let record = self.record().transpose();
-        self.is_over = !matches!(record, Some(Ok(_)));
-        record
+        let mut bytes = Vec::with_capacity(RECORD);
+        let read = (&mut self.from).take(RECORD as u64).read_to_end(&mut bytes);
+        let why = match (read, bytes.first_chunk().map(Record::read)) {
+            (Ok(0), _) => return None,
+            (Ok(_), Some(Some(record))) => return Some(Ok(record)),
+            (Ok(_), Some(None)) => {
+                " holds a misbehaviour that this version does not know".to_owned()
+            }
+            (Ok(_), None) => " ends in the middle of a record".to_owned(),
+            (Err(error), _) => format!(": {error}"),
+        };
+        self.is_over = true;
+        let path = self.path.clone();
+        Some(Err(LogError { path, why }))
     }
 }
 
@@ -113,7 +89,7 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> Place {
-            let name = format!("weigh-truth-log-{}-{name}", std::process::id());
+            let name = format!("weigh-truth-{}-log-{name}", std::process::id());
             Place(std::env::temp_dir().join(name))
         }
     }
@@ -166,12 +142,18 @@ mod tests {
         let place = Place::new("other");
         for bytes in [&b""[..], b"TRUTHLOG", &[b'x'; 200]] {
             std::fs::write(&place.0, bytes).unwrap();
+            let error = read(&place.0).unwrap_err().to_string();
             assert!(
-                matches!(read(&place.0), Err(LogError::Form(_))),
-                "{bytes:?}"
+                error.ends_with("log-other is not a truth log of this version"),
+                "{error}"
             );
         }
         std::fs::remove_file(&place.0).unwrap();
-        assert!(matches!(read(&place.0), Err(LogError::File { .. })));
+        assert!(
+            read(&place.0)
+                .unwrap_err()
+                .to_string()
+                .contains("log-other: No such file")
+        );
     }
 }

@@ -3,21 +3,24 @@
 use crate::misbehaviour::Misbehaviour;
 use units::Instant;
 
-/// What every truth log begins with.
-const MAGIC: [u8; 8] = *b"TRUTHLOG";
 /// The version of the form that is written.
-pub(super) const VERSION: u32 = 1;
+const VERSION: u64 = 1;
+/// What every truth log begins with: its name, its version, and the size of its header.
+const FORM: [u64; 2] = [
+    u64::from_le_bytes(*b"TRUTHLOG"),
+    VERSION | (HEADER as u64) << 32,
+];
 /// Bytes of the header.
 pub(super) const HEADER: usize = 64;
 /// Bytes of a record.
 pub(super) const RECORD: usize = 48;
 
 /// In a header's flags: kernel receive times were asked for.
-const STAMPED: u32 = 1;
+const STAMPED: u64 = 1;
 /// In a record's flags: the client has given the id.
-const ID_GIVEN: u16 = 1;
+const ID_GIVEN: u64 = 1;
 /// In a record's flags: the query could not be understood and was answered 400.
-const WRONG: u16 = 2;
+const WRONG: u64 = 2;
 
 /// What a file says of all its records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,40 +72,31 @@ impl Record {
     }
 
     pub(super) fn bytes(&self) -> [u8; RECORD] {
-        let place = |each: Misbehaviour| each as u16 + 1;
-        let flags = ID_GIVEN * u16::from(self.id_given) + WRONG * u16::from(self.wrong);
-        let mut bytes = [0; RECORD];
-        let mut out = Out(&mut bytes);
-        out.put(self.id.to_le_bytes());
-        for instant in [self.received, self.read, self.due, self.departure] {
-            out.put(instant.as_nanos().to_le_bytes());
-        }
-        out.put(self.connection.to_le_bytes());
-        out.put(self.misbehaviour.map_or(0, place).to_le_bytes());
-        out.put(flags.to_le_bytes());
-        bytes
+        let place = self.misbehaviour.map_or(0, |each| each as u64 + 1);
+        let flags = ID_GIVEN * u64::from(self.id_given) + WRONG * u64::from(self.wrong);
+        let times = [self.received, self.read, self.due, self.departure].map(Instant::as_nanos);
+        let [received, read, due, departure] = times;
+        let last = u64::from(self.connection) | place << 32 | flags << 48;
+        bytes([self.id, received, read, due, departure, last])
     }
 
     /// None where it names a misbehaviour that this version does not know.
     pub(super) fn read(bytes: &[u8; RECORD]) -> Option<Record> {
-        let mut from = In(bytes);
-        let id = u64::from_le_bytes(from.take());
+        let [id, received, read, due, departure, last] = words(bytes);
         let [received, read, due, departure] =
-            [(); 4].map(|()| Instant::from_nanos(u64::from_le_bytes(from.take())));
-        let connection = u32::from_le_bytes(from.take());
-        let misbehaviour = match u16::from_le_bytes(from.take()) {
-            0 => None,
-            place => Some(*Misbehaviour::ALL.get(usize::from(place) - 1)?),
-        };
-        let flags = u16::from_le_bytes(from.take());
+            [received, read, due, departure].map(Instant::from_nanos);
+        let (place, flags) = ((last >> 32) as u16, last >> 48);
         Some(Record {
             id,
             received,
             read,
             due,
             departure,
-            connection,
-            misbehaviour,
+            connection: last as u32,
+            misbehaviour: match place {
+                0 => None,
+                place => Some(*Misbehaviour::ALL.get(usize::from(place) - 1)?),
+            },
             id_given: flags & ID_GIVEN != 0,
             wrong: flags & WRONG != 0,
         })
@@ -111,57 +105,58 @@ impl Record {
 
 impl Header {
     pub(super) fn bytes(&self) -> [u8; HEADER] {
-        let mut bytes = [0; HEADER];
-        let mut out = Out(&mut bytes);
-        out.put(MAGIC);
-        for number in [VERSION, HEADER as u32, RECORD as u32] {
-            out.put(number.to_le_bytes());
-        }
-        out.put((STAMPED * u32::from(self.stamped)).to_le_bytes());
-        for number in [self.start.as_nanos(), self.wall_offset, self.seed] {
-            out.put(number.to_le_bytes());
-        }
-        out.put(self.boot);
-        bytes
+        let [magic, sizes] = FORM;
+        let record = RECORD as u64 | (STAMPED * u64::from(self.stamped)) << 32;
+        let [boot, boot_end] = words(&self.boot);
+        let (start, wall_offset, seed) = (self.start.as_nanos(), self.wall_offset, self.seed);
+        bytes([
+            magic,
+            sizes,
+            record,
+            start,
+            wall_offset,
+            seed,
+            boot,
+            boot_end,
+        ])
     }
 
     /// None where this is no truth log, or one of another version.
-    pub(super) fn read(bytes: &[u8; HEADER]) -> Option<Header> {
-        let mut from = In(bytes);
-        let magic: [u8; 8] = from.take();
-        let form = [(); 3].map(|()| u32::from_le_bytes(from.take()));
-        let flags = u32::from_le_bytes(from.take());
-        let [start, wall_offset, seed] = [(); 3].map(|()| u64::from_le_bytes(from.take()));
-        let is_ours = magic == MAGIC && form == [VERSION, HEADER as u32, RECORD as u32];
+    pub(super) fn read(from: &[u8; HEADER]) -> Option<Header> {
+        let [
+            magic,
+            sizes,
+            record,
+            start,
+            wall_offset,
+            seed,
+            boot,
+            boot_end,
+        ] = words(from);
+        let is_ours = [magic, sizes] == FORM && record as u32 == RECORD as u32;
         is_ours.then(|| Header {
             start: Instant::from_nanos(start),
             wall_offset,
             seed,
-            boot: from.take(),
-            stamped: flags & STAMPED != 0,
+            boot: bytes([boot, boot_end]),
+            stamped: record >> 32 & STAMPED != 0,
         })
     }
 }
 
-/// Fields, one behind the other.
-struct Out<'a>(&'a mut [u8]);
-
-impl Out<'_> {
-    fn put<const N: usize>(&mut self, field: [u8; N]) {
-        let (place, rest) = std::mem::take(&mut self.0).split_at_mut(N);
-        place.copy_from_slice(&field);
-        self.0 = rest;
+/// Numbers as bytes, little-endian, one behind the other; `BYTES` are eight times as many.
+fn bytes<const WORDS: usize, const BYTES: usize>(words: [u64; WORDS]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
     }
+    bytes
 }
 
-struct In<'a>(&'a [u8]);
-
-impl In<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (field, rest) = self.0.split_at(N);
-        self.0 = rest;
-        field.try_into().expect("it is as long as it was split off")
-    }
+/// The numbers that [`bytes`] was given.
+fn words<const WORDS: usize>(bytes: &[u8]) -> [u64; WORDS] {
+    let (words, _) = bytes.as_chunks();
+    std::array::from_fn(|place| u64::from_le_bytes(words[place]))
 }
 
 #[cfg(test)]
