@@ -36,11 +36,6 @@ impl Sending {
         }
     }
 
-    /// How much is to be sent now.
-    pub(crate) fn share(&self) -> usize {
-        usize::try_from(self.part.left).map_or(TURN, |left| left.min(TURN))
-    }
-
     /// Its status, and the bytes of it that were sent.
     pub(crate) fn outcome(&self) -> (u16, u64) {
         (self.status, self.length - self.part.left)

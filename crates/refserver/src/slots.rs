@@ -43,6 +43,22 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Nothing yet.
+    pub(crate) fn new(since: Instant) -> Held {
+        Held {
+            since,
+            out: Vec::new(),
+            sent: 0,
+            file: None,
+            input: Vec::new(),
+        }
+    }
+
+    /// Nothing of it is still to be sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.out.is_empty() && self.file.is_none()
+    }
+
     pub(crate) fn size(&self) -> usize {
         self.out.len() + self.input.len()
     }
