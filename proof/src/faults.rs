@@ -41,7 +41,11 @@ impl Faults {
         let mut present = clients();
         present.retain(|client| client.tool.is_installed());
         let lines = self.meet_all(&present)?;
-        self.publish(&page::text(&present, &lines)?)?;
+        let text = page::text(&present, &lines)?;
+        match self.only {
+            Some(_) => print!("{text}"),
+            None => write(&published(), &text)?,
+        }
         let wrong = lines.iter().filter(|line| line.is_wrong_of_ours());
         ensure_none("weigh counted wrong", wrong.map(Line::name))
     }
@@ -59,14 +63,6 @@ impl Faults {
             lines.push(Line::new(row, trials));
         }
         Ok(lines)
-    }
-
-    fn publish(&self, text: &str) -> Result<()> {
-        if self.only.is_some() {
-            print!("{text}");
-            return Ok(());
-        }
-        write(&published(), text)
     }
 }
 

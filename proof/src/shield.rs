@@ -28,6 +28,7 @@ use honest::{Honest, Seen};
 use slowhttptest::Report;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 use units::Nanos;
 use victim::Victim;
 
@@ -61,12 +62,17 @@ pub struct Shield {
 pub struct Setup {
     /// Connections at a time.
     pub connections: u32,
-    /// How long.
+    /// How long, in seconds.
     pub seconds: u32,
-    /// The bare client.
-    pub client: PathBuf,
     /// Where tools may write.
     pub folder: PathBuf,
+}
+
+impl Setup {
+    /// How long an attack lasts.
+    fn length(&self) -> Duration {
+        Duration::from_secs(self.seconds.into())
+    }
 }
 
 /// The results of one attack.
@@ -93,11 +99,14 @@ impl Shield {
     pub fn run(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client"])?;
-        let wanted = |attack: &&Attack| {
-            self.only.is_empty() || self.only.iter().any(|name| name == attack.name)
+        let wanted = |(name, _): &&(&str, Attack)| {
+            self.only.is_empty() || self.only.iter().any(|only| only == name)
         };
-        let attacks: Vec<&'static Attack> = ATTACKS.iter().filter(wanted).collect();
-        if attacks.iter().any(|attack| attack.needs_slowhttptest) {
+        let attacks: Vec<_> = ATTACKS.iter().filter(wanted).collect();
+        if attacks
+            .iter()
+            .any(|(_, attack)| matches!(attack, Attack::Slow(..)))
+        {
             slowhttptest::ensure_installed()?;
         }
         // Where that fails the client says that it cannot have ten thousand connections.
@@ -105,11 +114,13 @@ impl Shield {
         let mut site = Site::new()?;
         site.add_large(honest::LARGE, 1)?;
         site.add_large(attacks::HUGE, 100)?;
-        let mut victim = Victim::start(site.path(), site.home()?, &self.times())?;
-        println!("server     weigh serve, {}", self.limits());
+        let times = self.times();
+        let mut victim = Victim::start(site.path(), site.home()?, &times)?;
+        let but = times.map_or(String::new(), |times| format!(", but each time {times}"));
+        println!("server     weigh serve, with its own limits{but}");
         let mut outcomes = vec![self.attack(None, &mut victim, &mut site)?];
         for attack in attacks {
-            eprintln!("attack     {}", attack.name);
+            eprintln!("attack     {}", attack.0);
             outcomes.push(self.attack(Some(attack), &mut victim, &mut site)?);
         }
         let end = victim.stop();
@@ -136,32 +147,24 @@ impl Shield {
         }
     }
 
-    fn limits(&self) -> String {
-        match self.times() {
-            None => "with its own limits".to_owned(),
-            Some(times) => format!("with its own limits, but each time {times}"),
-        }
-    }
-
     /// One attack, or a calm time as long; the honest client sends requests as long as it lasts.
     fn attack(
         &self,
-        attack: Option<&'static Attack>,
+        attack: Option<&'static (&'static str, Attack)>,
         victim: &mut Victim,
         site: &mut Site,
     ) -> Result<Outcome> {
         let setup = Setup {
             connections: self.connections,
             seconds: self.seconds(),
-            client: programs::path("bare_client")?,
             folder: site.home()?,
         };
-        let name = attack.map_or("calm", |attack| attack.name);
+        let name = attack.map_or("calm", |(name, _)| name);
         let before = victim.counts()?;
         let honest = Honest::start(victim.at, site.path())?;
         let report = match attack {
-            None => attacks::calm(&setup),
-            Some(attack) => (attack.carry_out)(&setup, victim),
+            None => Ok(attacks::calm(&setup)),
+            Some((_, attack)) => attack.carry_out(&setup, victim),
         };
         let seen = honest.stop();
         let report = report.with_context(|| format!("{name} could not be carried out"))?;

@@ -27,79 +27,50 @@ pub enum End {
     Hung(u64),
 }
 
-/// The numbers that are right.
-#[derive(Debug)]
-struct Bounds {
-    /// Ok, at least and at most.
-    ok: (u64, u64),
-    /// Failures, at most.
-    failed_most: u64,
-    /// Failures and strays together, at least.
-    noticed: u64,
-    /// Ok and failed together, at least.
-    both: u64,
-}
-
-impl Truth {
-    fn bounds(&self, nature: Nature) -> Bounds {
-        let Truth {
-            right,
-            spoilt,
-            cut_off,
-        } = *self;
-        let all = right + spoilt;
-        let (ok_least, ok_most, failed_most, noticed) = match nature {
-            Nature::Right => (all, all, 0, 0),
-            Nature::Last => (all, all, spoilt, 0),
-            Nature::Either => (right, all, spoilt, 0),
-            Nature::Stray => (right, all, spoilt, spoilt),
-            Nature::Broken => (right, right, spoilt, spoilt),
-        };
-        Bounds {
-            ok: (ok_least.saturating_sub(cut_off), ok_most),
-            failed_most,
-            noticed: noticed.saturating_sub(cut_off),
-            both: all.saturating_sub(cut_off),
-        }
-    }
-}
-
 /// What is wrong with how the tool ended and what it claims; nothing where it is right.
 pub fn wrongs(nature: Nature, truth: &Truth, end: &End) -> Vec<String> {
     match end {
-        End::Claimed(claim) => wrong_counts(claim, &truth.bounds(nature)),
+        End::Claimed(claim) => wrong_counts(nature, truth, claim),
         End::Silent(last) => vec![format!("no figures: `{last}`")],
         End::Crashed(signal, last) => vec![format!("crashed by signal {signal}: `{last}`")],
         End::Hung(seconds) => vec![format!("hung, killed after {seconds} s")],
     }
 }
 
-fn wrong_counts(claim: &Claim, bounds: &Bounds) -> Vec<String> {
-    let not_ok = claim.ok.saturating_sub(bounds.ok.1);
-    let noticed = claim.failed + claim.strays;
-    let unnoticed = bounds.noticed.saturating_sub(noticed);
+fn wrong_counts(nature: Nature, truth: &Truth, claim: &Claim) -> Vec<String> {
+    let (right, spoilt, all) = (truth.right, truth.spoilt, truth.right + truth.spoilt);
+    // Ok at least and at most; failures at most; failures and strays together at least.
+    let (ok_least, ok_most, failed_most, noticed) = match nature {
+        Nature::Right => (all, all, 0, 0),
+        Nature::Last => (all, all, spoilt, 0),
+        Nature::Either => (right, all, spoilt, 0),
+        Nature::Stray => (right, all, spoilt, spoilt),
+        Nature::Broken => (right, right, spoilt, spoilt),
+    };
+    // How many are missing of so many that are not cut off.
+    let missing = |least: u64, found: u64| least.saturating_sub(truth.cut_off + found);
+    let not_ok = claim.ok.saturating_sub(ok_most);
+    let unnoticed = missing(noticed, claim.failed + claim.strays);
     let found = [
         (not_ok, "not answered right, counted ok"),
         (
-            bounds.ok.0.saturating_sub(claim.ok),
+            missing(ok_least, claim.ok),
             "answered right, not counted ok",
         ),
         (
-            claim.failed.saturating_sub(bounds.failed_most),
+            claim.failed.saturating_sub(failed_most),
             "failures too many",
         ),
         // What was counted ok is said already.
         (if unnoticed > not_ok { unnoticed } else { 0 }, "unnoticed"),
     ];
-    let found = found.into_iter().filter(|(count, _)| *count > 0);
-    let mut wrongs: Vec<String> = found
+    let lost = [(missing(all, claim.ok + claim.failed), "not counted at all")];
+    let is_any = found.iter().any(|(count, _)| *count > 0);
+    let found = if is_any { &found[..] } else { &lost[..] };
+    let found = found.iter().filter(|(count, _)| *count > 0);
+    found
         .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    let lost = bounds.both.saturating_sub(claim.ok + claim.failed);
-    if wrongs.is_empty() && lost > 0 {
-        wrongs.push(format!("{lost} not counted at all"));
-    }
-    wrongs
+        .collect()
 }
 
 /// What the tool said beside what there was, for a cell.
@@ -108,18 +79,12 @@ pub fn shown(nature: Nature, truth: &Truth, end: &End) -> String {
     let End::Claimed(claim) = end else {
         return format!("(of {right} + {spoilt})");
     };
-    let Claim {
-        ok,
-        failed,
-        strays,
-        detail,
-        ..
-    } = claim;
+    let (ok, failed, strays, detail) = (claim.ok, claim.failed, claim.strays, &claim.detail);
     let mut text = match nature {
         Nature::Broken => format!("{ok} of {right} ok, {failed} of {spoilt} failed"),
         _ => format!("{ok} of {} ok, {failed} failed", right + spoilt),
     };
-    if *strays > 0 {
+    if strays > 0 {
         text += &format!(", {strays} strays");
     }
     if !detail.is_empty() {

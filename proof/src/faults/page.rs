@@ -1,12 +1,11 @@
 //! The table as people read it, and what can be said of it without running anything.
 
 use super::rows::{self, CONNECTIONS, EVERY, FEW, MANY, Row};
-use super::tools::{Ask, Client};
+use super::tools::Client;
 use super::trial::Trial;
 use crate::columns::{check_rows, markdown};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
-use std::sync::LazyLock;
 
 /// Before what is wrong with a cell.
 const WRONG: &str = "**✗**";
@@ -37,9 +36,10 @@ impl Line {
     }
 
     fn cells(&self) -> Vec<String> {
-        let mut cells = vec![format!("`{}`", self.name()), self.deed()];
-        cells.extend(self.trials.iter().map(cell));
-        cells
+        let what = [format!("`{}`", self.name()), self.deed()];
+        what.into_iter()
+            .chain(self.trials.iter().map(cell))
+            .collect()
     }
 
     /// What the server did in our run.
@@ -64,16 +64,22 @@ impl Line {
 }
 
 fn cell(trial: &Trial) -> String {
-    match (trial.unjudged, trial.wrongs.as_slice()) {
-        (Some(why), _) => format!("{} {why}", trial.shown),
-        (None, []) => trial.shown.clone(),
-        (None, wrongs) => format!("{} {WRONG} {}", trial.shown, wrongs.join("; ")),
+    let (shown, wrongs) = (&trial.shown, trial.wrongs.join("; "));
+    match trial.unjudged {
+        Some(why) => format!("{shown} {why}"),
+        None if wrongs.is_empty() => shown.clone(),
+        None => format!("{shown} {WRONG} {wrongs}"),
     }
 }
 
 /// The whole page.
 pub fn text(clients: &[Client], lines: &[Line]) -> Result<String> {
     let mut text = introduction();
+    // A row with the usual number of requests on kept connections.
+    let mut usual = rows::all().iter().filter(|row| row.keeps() && !row.is_slow);
+    let usual = usual
+        .find(|row| !row.is_head())
+        .context("there is no usual row")?;
     let mut versions: Vec<String> = clients.iter().map(|it| it.tool.version()).collect();
     versions.dedup();
     text += &format!("Run with: {}.\n\n", versions.join("; "));
@@ -83,28 +89,19 @@ pub fn text(clients: &[Client], lines: &[Line]) -> Result<String> {
     text += &markdown(&[&head[..], &names].concat(), rows);
     text += "\n## What each was asked\n\n```text\n";
     for client in clients {
-        let words = client.tool.arguments(&client.values(&EXAMPLE))?;
+        let words =
+            client
+                .tool
+                .arguments(&client.values(usual, "HOST:PORT", Path::new("FOLDER")))?;
         text += &format!("{} {}\n", client.tool.name, words.join(" "));
     }
     text += "```\n\n";
     text += &asked();
     text += "\n## Left out\n\n";
-    for left_out in left_out() {
-        text += &(left_out + "\n");
-    }
+    text += &left_out().map(|line| line + "\n").collect::<String>();
     text += "\nFor these weigh's own tests compare its counts with the server's log in each run.\n";
     Ok(text)
 }
-
-/// What commands are shown with.
-static EXAMPLE: LazyLock<Ask<'static>> = LazyLock::new(|| Ask {
-    at: "HOST:PORT",
-    requests: MANY,
-    seconds: 1,
-    keeps: true,
-    is_head: false,
-    home: Path::new("FOLDER"),
-});
 
 fn introduction() -> String {
     format!(
@@ -168,12 +165,13 @@ pub fn check(text: &str) -> Result<()> {
             "docs/faults.md does not say `{left_out}`; {again}"
         );
     }
-    let wrong = lines.iter().find(|line| column(line, 3).contains(WRONG));
-    ensure!(
-        wrong.is_none(),
-        "docs/faults.md shows that weigh counted `{}` wrong; mend that, then run `{COMMAND}`",
-        wrong.map_or("", |line| column(line, 1).trim_matches('`'))
-    );
+    let mut lines = lines.iter();
+    if let Some(wrong) = lines.find(|line| column(line, 3).contains(WRONG)) {
+        let name = column(wrong, 1).trim_matches('`');
+        bail!(
+            "docs/faults.md shows that weigh counted `{name}` wrong; mend that, then run `{COMMAND}`"
+        );
+    }
     Ok(())
 }
 

@@ -1,27 +1,10 @@
 //! Clients of the misbehaving server: tools of the catalogue, each with the options that let it go on and report
 //! (patience of a second, no giving up at the first reset).
 
-use super::rows::CONNECTIONS;
+use super::rows::{CONNECTIONS, Row};
 use crate::catalogue::{Tool, Values, tool};
 use std::path::Path;
 use testserver::misbehaviour::Misbehaviour as M;
-
-/// What every client is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// HOST:PORT.
-    pub at: &'a str,
-    /// Requests, any probe included.
-    pub requests: u64,
-    /// For the tool that knows only time.
-    pub seconds: u64,
-    /// Whether connections are kept.
-    pub keeps: bool,
-    /// Whether HEAD is sent.
-    pub is_head: bool,
-    /// A folder for the tool's own files.
-    pub home: &'a Path,
-}
 
 /// A tool, used in one way.
 pub struct Client {
@@ -71,40 +54,37 @@ impl Client {
         !(self.tool.http_1_0 && NOT_FOR_1_0.contains(&misbehaviour))
     }
 
-    /// What is asked, for the catalogue.
-    pub fn values(&self, ask: &Ask<'_>) -> Values {
-        let calls = if ask.keeps { CALLS } else { 1 };
-        let values = Values::of_load(ask.at, "/", ask.home)
+    /// What is requested of the server at `at` (HOST:PORT) for `row`, by a tool that may write to `home`.
+    pub fn values(&self, row: &Row, at: &str, home: &Path) -> Values {
+        let (keeps, requests) = (row.keeps(), row.requests());
+        let calls = if keeps { CALLS } else { 1 };
+        let values = Values::of_load(at, "/", home)
             .with("connections", CONNECTIONS)
-            .with("requests", ask.requests - self.probes())
+            .with("requests", requests - self.probes())
             .with("calls", calls)
-            .with("sessions", ask.requests / calls)
-            .with("seconds", ask.seconds)
+            .with("sessions", requests / calls)
+            .with("seconds", if row.is_slow { 3 } else { 1 })
             .with("patience", 1)
-            .with_some("head", ask.is_head.then_some("HEAD"));
-        match ask.keeps && !self.keeps {
+            .with_some("head", row.is_head().then_some("HEAD"));
+        match keeps && !self.keeps {
             true => values,
-            false => values.keeping(ask.keeps),
+            false => values.keeping(keeps),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows;
     use super::*;
 
     #[test]
     fn all_are_asked_for_the_same() {
-        let mut ask = Ask {
-            at: "127.0.0.1:80",
-            requests: 60,
-            seconds: 1,
-            keeps: true,
-            is_head: false,
-            home: Path::new("f"),
-        };
-        let lines = |ask: &Ask<'_>| -> Vec<String> {
-            let line = |client: &Client| client.tool.arguments(&client.values(ask));
+        let lines = |name: &str| -> Vec<String> {
+            let mut rows = rows::all().iter();
+            let row = rows.find(|row| row.name() == name).unwrap();
+            let values = |client: &Client| client.values(row, "127.0.0.1:80", Path::new("f"));
+            let line = |client: &Client| client.tool.arguments(&values(client));
             let clients = clients();
             let lines = clients.iter().map(|client| line(client).unwrap().join(" "));
             lines.collect()
@@ -117,18 +97,18 @@ mod tests {
             "--hog --server 127.0.0.1 --port 80 --num-conns 12 --num-calls 5 --rate 100 --timeout 1",
             "--h1 -t 1 -c 4 -n 60 -N 1s http://127.0.0.1:80/",
         ];
-        assert_eq!(lines(&ask), kept);
-        ask.keeps = false;
-        ask.is_head = true;
-        let closed = lines(&ask);
-        assert!(closed[0].contains("-X HEAD --no-keepalive --connect lazy"));
-        assert_eq!(closed[2], "-q -n 60 -c 4 -i -r -s 1 http://127.0.0.1:80/");
-        assert!(closed[3].contains("-s f/head.lua -H Connection: close"));
-        assert!(
-            closed[4].contains("--num-conns 60 --num-calls 1 --rate 100 --timeout 1 --method HEAD")
-        );
-        assert!(
-            closed[5].contains("-H :method:HEAD") && closed[5].contains("-H Connection: close")
-        );
+        assert_eq!(lines("late"), kept);
+        let closed = lines("close-at-accept");
+        assert!(closed[0].contains("--no-keepalive --connect lazy"));
+        assert_eq!(closed[2], "-q -n 60 -c 4 -r -s 1 http://127.0.0.1:80/");
+        assert!(closed[3].contains("-H Connection: close"));
+        assert!(closed[4].contains("--num-conns 60 --num-calls 1 --rate 100 --timeout 1"));
+        assert!(closed[5].contains("-H Connection: close"));
+        // It takes long: a third of the requests.
+        let head = lines("body-after-head");
+        assert!(head[0].contains("-n 19 -c 4 -X HEAD"));
+        assert_eq!(head[2], "-q -n 20 -c 4 -k -i -r -s 1 http://127.0.0.1:80/");
+        assert!(head[3].contains("-d 3s") && head[3].contains("-s f/head.lua"));
+        assert!(head[4].contains("--method HEAD") && head[5].contains("-H :method:HEAD"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::judge::{End, Truth, shown, wrongs};
 use super::rows::{CONNECTIONS, Row};
-use super::tools::{Ask, Client, NOT_JUDGED};
+use super::tools::{Client, NOT_JUDGED};
 use crate::catalogue::reports::{Claim, ToolOutput};
 use crate::serving::{LOOK, to_end};
 use anyhow::{Context, Result};
@@ -19,8 +19,8 @@ use testserver::misbehaviour::Log;
 const LIMIT: u64 = 5;
 /// Where the server saw no request for longer than the tools' patience of a second, nothing was under way by chance.
 const STILL: Duration = Duration::from_millis(1200);
-/// KiB of address space that a tool may have, so that one that keeps all it receives ends itself and not the machine.
-const MEMORY: u64 = 4 * 1024 * 1024;
+/// Runs a tool: it may have 4 GiB of address space, so that one that keeps all it receives ends itself and not the machine.
+const SCRIPT: &str = "ulimit -v 4194304; XDG_STATE_HOME=\"$0\" exec \"$@\"";
 /// Bytes of a tool's words that are read, from their end, where summaries are.
 const WORDS: u64 = 256 * 1024;
 /// Characters of last words that are quoted.
@@ -53,14 +53,11 @@ pub fn run(row: &Row, client: &Client) -> Result<Trial> {
     let server = MisbehavingServer::start(&at, row.script()).context("no misbehaving server")?;
     let (end, stood_still) = end_of(row, client, &server, home.path())?;
     let log = server.stop();
+    let is_cut_off = client.tool.timed && stood_still < STILL;
     let truth = Truth {
         right: log.answered.saturating_sub(client.probes()),
         spoilt: log.count(row.misbehaviour),
-        cut_off: if client.tool.timed && stood_still < STILL {
-            CONNECTIONS
-        } else {
-            0
-        },
+        cut_off: if is_cut_off { CONNECTIONS } else { 0 },
     };
     let unjudged = (!client.is_judged(row.misbehaviour)).then_some(NOT_JUDGED);
     Ok(Trial {
@@ -80,24 +77,12 @@ fn end_of(
     server: &MisbehavingServer,
     home: &Path,
 ) -> Result<(End, Duration)> {
-    let ask = Ask {
-        at: &server.address().to_string(),
-        requests: row.requests(),
-        seconds: if row.is_slow { 3 } else { 1 },
-        keeps: row.keeps(),
-        is_head: row.is_head(),
-        home,
-    };
-    let command = client.tool.command(&client.values(&ask), home)?;
+    let values = client.values(row, &server.address().to_string(), home);
+    let mut command = ["/bin/sh", "-c", SCRIPT, &home.display().to_string()]
+        .map(str::to_owned)
+        .to_vec();
+    command.extend(client.tool.command(&values, home)?);
     let words = home.join("words");
-    let script = format!("ulimit -v {MEMORY}; XDG_STATE_HOME=\"$0\" exec \"$@\"");
-    let shell = [
-        "/bin/sh".to_owned(),
-        "-c".to_owned(),
-        script,
-        home.display().to_string(),
-    ];
-    let command: Vec<String> = shell.into_iter().chain(command).collect();
     let (mut requests, mut latest) = (0, Instant::now());
     let status = to_end(&command, &words, Duration::from_secs(LIMIT), LOOK, || {
         let log = server.log();
@@ -108,24 +93,17 @@ fn end_of(
     })?;
     let stood_still = latest.elapsed();
     let text = last_of(&words)?;
-    let output = ToolOutput {
-        text: &text,
-        folder: home,
-    };
-    Ok((
-        ended(status, &text, client.tool.claim(&output)),
-        stood_still,
-    ))
+    let (text, folder) = (text.as_str(), home);
+    let claim = client.tool.claim(&ToolOutput { text, folder });
+    Ok((ended(status, text, claim), stood_still))
 }
 
 fn ended(status: Option<ExitStatus>, text: &str, claim: Option<Claim>) -> End {
-    let Some(status) = status else {
-        return End::Hung(LIMIT);
-    };
-    if let Some(signal) = status.signal() {
-        return End::Crashed(signal, last_words(text));
+    match (status, status.and_then(|status| status.signal())) {
+        (None, _) => End::Hung(LIMIT),
+        (_, Some(signal)) => End::Crashed(signal, last_words(text)),
+        _ => claim.map_or_else(|| End::Silent(last_words(text)), End::Claimed),
     }
-    claim.map_or_else(|| End::Silent(last_words(text)), End::Claimed)
 }
 
 fn last_of(path: &Path) -> Result<String> {

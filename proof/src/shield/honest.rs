@@ -22,30 +22,15 @@ const FAILURES_MAX: usize = 10;
 /// Answers whose times are kept, for each of the three: ten minutes of them.
 const TIMES_MAX: usize = 600_000;
 
-/// One kind of honest client.
+/// One kind of honest client: its name, what it requests, whether its connection stays, and how many milliseconds lie
+/// between a response and the next request.
 #[derive(Clone, Copy)]
-struct Manner {
-    name: &'static str,
-    path: &'static str,
-    stays: bool,
-    /// Between an answer and the next request.
-    pause: Duration,
-}
+struct Client(&'static str, &'static str, bool, u64);
 
-const fn manner(name: &'static str, path: &'static str, stays: bool, pause_ms: u64) -> Manner {
-    let pause = Duration::from_millis(pause_ms);
-    Manner {
-        name,
-        path,
-        stays,
-        pause,
-    }
-}
-
-const MANNERS: [Manner; 3] = [
-    manner("a small file on a kept connection", "/file.html", true, 2),
-    manner("a small file on a new connection", "/file.html", false, 2),
-    manner("1 MB on a kept connection", "/large.bin", true, 20),
+const CLIENTS: [Client; 3] = [
+    Client("a small file on a kept connection", "/file.html", true, 2),
+    Client("a small file on a new connection", "/file.html", false, 2),
+    Client("1 MB on a kept connection", "/large.bin", true, 20),
 ];
 
 /// How long the slowest response took, in ms, and its client's name.
@@ -76,10 +61,10 @@ impl Honest {
     pub fn start(at: SocketAddr, site: PathBuf) -> Result<Honest> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
-        for manner in MANNERS {
-            let wanted = fs::read(site.join(&manner.path[1..]))?;
+        for client in CLIENTS {
+            let wanted = fs::read(site.join(&client.1[1..]))?;
             let stop = Arc::clone(&stop);
-            threads.push(thread::spawn(move || manner.ask(at, &wanted, &stop)));
+            threads.push(thread::spawn(move || client.ask(at, &wanted, &stop)));
         }
         Ok(Honest { stop, threads })
     }
@@ -98,9 +83,10 @@ impl Honest {
     }
 }
 
-impl Manner {
+impl Client {
     /// Asks until `stop`.
     fn ask(self, at: SocketAddr, wanted: &[u8], stop: &AtomicBool) -> Seen {
+        let Client(name, _, _, pause_ms) = self;
         let mut seen = Seen::default();
         let mut connection = None;
         let mut body = Vec::with_capacity(wanted.len());
@@ -110,15 +96,14 @@ impl Manner {
                 Ok(()) => {
                     let time = begun.elapsed().as_secs_f64() * 1e3;
                     seen.times.push(time);
-                    seen.slowest = slower(seen.slowest, Some((time, self.name)));
+                    seen.slowest = slower(seen.slowest, Some((time, name)));
                 }
                 Err(error) => {
                     connection = None;
-                    seen.failures.push(format!("{}: {error:#}", self.name));
+                    seen.failures.push(format!("{name}: {error:#}"));
                 }
             }
-            // The pause is part of how this client is.
-            thread::sleep(self.pause);
+            thread::sleep(Duration::from_millis(pause_ms)); // part of how this client is
         }
         seen
     }
@@ -131,15 +116,13 @@ impl Manner {
         kept: &mut Option<TcpStream>,
         body: &mut Vec<u8>,
     ) -> Result<()> {
-        let mut connection = match kept.take() {
-            Some(connection) => connection,
-            None => connect(at)?,
-        };
+        let Client(_, path, stays, _) = self;
+        let mut connection = kept.take().map_or_else(|| connect(at), Ok)?;
         body.clear();
-        fetch(&mut connection, at, self.path, !self.stays, body)
-            .context("the answer is not complete")?;
+        let fetched = fetch(&mut connection, at, path, !stays, body);
+        fetched.context("the answer is not complete")?;
         ensure!(body == wanted, "the answer is not the file");
-        *kept = self.stays.then_some(connection);
+        *kept = stays.then_some(connection);
         Ok(())
     }
 }
@@ -171,7 +154,7 @@ mod tests {
             let _ = connection.read(&mut [0; 1024]);
             connection.write_all(answer.as_bytes()).unwrap();
         });
-        let result = MANNERS[1].once(at, wanted, &mut None, &mut Vec::new());
+        let result = CLIENTS[1].once(at, wanted, &mut None, &mut Vec::new());
         serving.join().unwrap();
         result
     }

@@ -36,6 +36,17 @@ pub struct Report {
     pub ending: String,
 }
 
+impl Report {
+    /// One of so many connections, without figures of their own.
+    pub fn ended(attackers: u32, ending: &str) -> Report {
+        Report {
+            attackers: attackers.into(),
+            ending: ending.to_owned(),
+            ..Report::default()
+        }
+    }
+}
+
 /// Checks that slowhttptest is installed.
 ///
 /// # Errors
@@ -57,7 +68,7 @@ pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Repo
     let folder = setup.folder.display().to_string();
     let mut command = ["env", "-C", &folder, PROGRAM].map(str::to_owned).to_vec();
     command.extend(arguments(setup, at, path, mode));
-    let limit = Duration::from_secs(setup.seconds.into()) + LATE;
+    let limit = setup.length() + LATE;
     let ended = to_end(&command, &words, limit, LOOK, || Ok(()))?;
     ended.with_context(|| format!("{PROGRAM} did not end"))?;
     let text = String::from_utf8_lossy(&fs::read(&words)?).into_owned();
@@ -68,11 +79,7 @@ pub fn run(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Result<Repo
 }
 
 fn arguments(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Vec<String> {
-    let Setup {
-        connections,
-        seconds,
-        ..
-    } = setup;
+    let (connections, seconds) = (setup.connections, setup.seconds);
     let interval = (seconds / 10).max(1);
     let rate = connections.div_ceil(RAMP);
     let line = format!(
@@ -85,9 +92,8 @@ fn arguments(setup: &Setup, at: SocketAddr, path: &str, mode: &str) -> Vec<Strin
 fn report(attackers: u64, table: &str, text: &str) -> Option<Report> {
     let text = plain(text);
     let mut lines = text.lines().map(str::trim);
-    let ending = lines
-        .find_map(|line| line.strip_prefix("Exit status:"))?
-        .trim();
+    let ending = lines.find_map(|line| line.strip_prefix("Exit status:"));
+    let ending = ending?.trim();
     // Seconds, Closed, Pending, Connected, Service Available; the last is 0 for no and else anything.
     let row = |line: &str| -> Option<[u64; 5]> {
         let fields = line.split(',').map(|field| field.trim().parse().ok());
@@ -150,7 +156,6 @@ mod tests {
         let setup = Setup {
             connections: 1000,
             seconds: 40,
-            client: "/c".into(),
             folder: "/f".into(),
         };
         let at = "127.0.0.1:80".parse().unwrap();

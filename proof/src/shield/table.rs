@@ -12,12 +12,10 @@ pub fn rows(outcomes: &[Outcome]) -> String {
 }
 
 fn row(outcome: &Outcome) -> Vec<String> {
-    let Outcome { seen, report, .. } = outcome;
+    let (seen, report) = (&outcome.seen, &outcome.report);
     let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
     let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.2}"));
-    let pss = outcome
-        .pss_kb
-        .map(|kb| format!("{:.1}", kb as f64 * 1.024e-3));
+    let pss = |kb: u64| format!("{:.1}", kb as f64 * 1.024e-3);
     vec![
         outcome.name.to_owned(),
         seen.times.len().to_string(),
@@ -27,7 +25,7 @@ fn row(outcome: &Outcome) -> Vec<String> {
         report.attackers.to_string(),
         count(report.closed),
         count(report.left),
-        pss.unwrap_or_else(|| "-".to_owned()),
+        outcome.pss_kb.map_or("-".to_owned(), pss),
     ]
 }
 
@@ -36,12 +34,11 @@ pub fn rest(outcomes: &[Outcome], goal: Nanos) -> String {
     let mut lines = Vec::new();
     for outcome in outcomes {
         let (name, report) = (outcome.name, &outcome.report);
-        let counts = outcome
-            .counts
-            .iter()
-            .map(|(name, more)| format!("{name} {more}"));
-        let counts = counts.collect::<Vec<_>>().join(", ");
-        lines.push(format!("counts   {name}: {counts}"));
+        let counts = outcome.counts.iter();
+        let counts: Vec<String> = counts
+            .map(|(name, more)| format!("{name} {more}"))
+            .collect();
+        lines.push(format!("counts   {name}: {}", counts.join(", ")));
         lines.push(format!(
             "end      {name}: {}, {} s without a response to their own probe",
             report.ending, report.unavailable

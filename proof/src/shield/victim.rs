@@ -109,16 +109,11 @@ impl Victim {
     /// It had to be killed, or says that something was wrong.
     pub fn stop(mut self) -> Result<()> {
         let ending = self.child.stop(GRACE);
-        ensure!(
-            ending == Ending::Asked,
-            "the server did not end when asked to"
-        );
+        let is_asked = ending == Ending::Asked;
+        ensure!(is_asked, "the server did not end when asked to");
         let status = self.child.exited().context("how it ended is not known")?;
-        ensure!(
-            status.success(),
-            "the server ended with {status}: {}",
-            last_words(&self.words)
-        );
+        let last = last_words(&self.words);
+        ensure!(status.success(), "the server ended with {status}: {last}");
         Ok(())
     }
 }
@@ -131,20 +126,14 @@ fn descriptors(child: &Child) -> usize {
 
 /// The numbers of a JSON object, those of objects in it by both names.
 fn counts(text: &str) -> Option<Counts> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let of = |(name, value): (&String, &serde_json::Value)| match value.as_object() {
-        None => vec![(name.clone(), value.as_u64())],
-        Some(inner) => {
-            let inner = inner.iter();
-            inner
-                .map(|(key, it)| (format!("{name}_{key}"), it.as_u64()))
-                .collect()
-        }
-    };
-    let all = value.as_object()?.iter().flat_map(of);
-    let counts: Counts = all
-        .filter_map(|(name, count)| Some((name, count?)))
-        .collect();
+    let value: BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let mut counts = Counts::new();
+    for (name, value) in value {
+        let inner = value.as_object().into_iter().flatten();
+        let inner = inner.map(|(key, value)| (format!("{name}_{key}"), value.as_u64()));
+        let all = inner.chain([(name.clone(), value.as_u64())]);
+        counts.extend(all.filter_map(|(name, count)| Some((name, count?))));
+    }
     (!counts.is_empty()).then_some(counts)
 }
 
