@@ -42,18 +42,12 @@ impl Machine {
     /// The machine in one line.
     pub fn sentence(&self) -> String {
         let found = &self.found;
-        let virtualised = match found.virtualised {
-            Some(_) => ", virtualised",
-            None => "",
-        };
-        let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "?".to_owned());
-        format!(
-            "{}, {} CPUs{virtualised}, Linux {}, load {} before",
-            known(&found.cpu_model),
-            found.cpus_allowed.len(),
-            known(&found.kernel),
-            known(&found.load_average.map(|load| format!("{load:.2}"))),
-        )
+        let virtualised = found.virtualised.as_ref().map_or("", |_| ", virtualised");
+        let load = found.load_average.map(|load| format!("{load:.2}"));
+        let [cpu, kernel, load] =
+            [&found.cpu_model, &found.kernel, &load].map(|fact| fact.as_deref().unwrap_or("?"));
+        let cpus = found.cpus_allowed.len();
+        format!("{cpu}, {cpus} CPUs{virtualised}, Linux {kernel}, load {load} before")
     }
 
     /// What was built, as git names it.
@@ -63,16 +57,14 @@ impl Machine {
 
     /// For people: the machine, the versions of what is not ours (`kind`: tools or servers), and what is not installed.
     pub fn text(&self, kind: &str, versions: &Versions, missing: &[&'static str]) -> String {
-        let cpus = match self.client() == self.responder() {
-            true => "one for client and server, so that they take turns: compare with nothing else"
-                .into(),
-            false => format!(
-                "client on {}, server on {}",
-                self.client(),
-                self.responder()
-            ),
-        };
         let (sentence, commit) = (self.sentence(), &self.commit);
+        let cpus = match (self.client(), self.responder()) {
+            (client, server) if client == server => {
+                "one for client and server, so that they take turns: compare with nothing else"
+                    .into()
+            }
+            (client, server) => format!("client on {client}, server on {server}"),
+        };
         let mut text = format!("machine    {sentence}\nsource     {commit}\nCPUs       {cpus}\n");
         for (name, version) in versions {
             text += &format!("{kind:<10} {name}: {version}\n");
@@ -103,10 +95,9 @@ impl Machine {
 /// What was built, as git names it.
 fn commit() -> String {
     let mut git = Command::new("git");
-    let described = git
-        .current_dir(root())
-        .args(["describe", "--always", "--dirty"])
-        .output();
+    git.current_dir(root())
+        .args(["describe", "--always", "--dirty"]);
+    let described = git.output();
     let described = described.ok().filter(|output| output.status.success());
     described.map_or("not under git".to_owned(), |output| {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()

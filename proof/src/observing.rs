@@ -93,6 +93,7 @@ impl Observing {
 fn text(pairs: &[Pair]) -> String {
     let of = |rps: fn(&Pair) -> f64| median(pairs.iter().map(rps).collect());
     let processes = pairs.iter().map(|pair| pair.on.processes).max();
+    let shares = shares(pairs);
     format!(
         "{} pairs, {} processes looked at\nrequests/s {:.0} looking, {:.0} not looking: ratio {}\nlooking    {:.3} % of \
          a CPU (median), {:.3} % (most); {} % may be",
@@ -101,26 +102,25 @@ fn text(pairs: &[Pair]) -> String {
         of(|pair| pair.on.rps),
         of(|pair| pair.off.rps),
         shown(&ratios(pairs)),
-        median(shares(pairs)) * 100.0,
-        shares(pairs).into_iter().fold(0.0, f64::max) * 100.0,
+        median(shares.clone()) * 100.0,
+        shares.into_iter().fold(0.0, f64::max) * 100.0,
         MOST * 100.0,
     )
 }
 
 /// Whether looking changes nothing.
 fn verdict(pairs: &[Pair]) -> Result<()> {
-    let interval = stats::median_interval(&ratios(pairs)).context("too few pairs")?;
+    let ratios = ratios(pairs);
+    let interval = stats::median_interval(&ratios).context("too few pairs")?;
     ensure!(
-        interval.low <= 1.0 && interval.high >= 1.0,
+        (interval.low..=interval.high).contains(&1.0),
         "looking at the server changed its requests/s: {}",
-        shown(&ratios(pairs))
+        shown(&ratios)
     );
-    let share = median(shares(pairs));
+    let (share, most) = (median(shares(pairs)) * 100.0, MOST * 100.0);
     ensure!(
-        share < MOST,
-        "looking took {:.3} % of a CPU; {} % may be",
-        share * 100.0,
-        MOST * 100.0
+        share < most,
+        "looking took {share:.3} % of a CPU; {most} % may be"
     );
     Ok(())
 }

@@ -213,9 +213,8 @@ fn oha(text: &str) -> Option<Percentiles> {
 /// wrk's text, in whatever unit fits; it has no p99.9.
 fn wrk(text: &str) -> Option<Percentiles> {
     let after = |mark: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix(mark))?;
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.trim().strip_prefix(mark))?;
         Some(line.split_whitespace())
     };
     let at = |mark| span(after(mark)?.next()?);
@@ -225,35 +224,34 @@ fn wrk(text: &str) -> Option<Percentiles> {
 
 /// h2load's log: when it began, status (-1: it failed), and microseconds, of each request.
 fn h2load(log: &str) -> Option<Percentiles> {
-    sorted(log.lines().filter_map(|line| {
-        let mut fields = line.split('\t').skip(1);
-        let status: i32 = fields.next()?.parse().ok()?;
-        let micros: f64 = fields.next()?.trim().parse().ok()?;
-        nanos(micros, 1e3).filter(|_| status >= 0)
-    }))
+    requests(log, '\t', (1, 0), (2, 1e3))
 }
 
 /// hey's CSV: seconds first, the status in the column of that name.
 fn hey(text: &str) -> Option<Percentiles> {
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("response-time,"));
-    let place = |wanted| move |head: &str| head.split(',').position(|name| name == wanted);
-    let status = place("status-code")(lines.next()?)?;
-    sorted(lines.filter_map(|line| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let answered = fields.get(status)?.parse::<u32>().ok()? > 0;
-        nanos(fields.first()?.parse().ok()?, 1e9).filter(|_| answered)
-    }))
+    let rows = &text[text.find("response-time,")?..];
+    let mut head = rows.lines().next()?.split(',');
+    let status = head.position(|name| name == "status-code")?;
+    requests(rows, ',', (status, 1), (0, 1e9))
 }
 
 /// vegeta's CSV: when it was sent, status (0: it failed), and nanoseconds, of each request.
 fn vegeta(text: &str) -> Option<Percentiles> {
+    requests(text, ',', (1, 1), (2, 1.0))
+}
+
+/// A line for each request: in one column its status, at least so much if it succeeded, in another its time in units of so
+/// many nanoseconds.
+fn requests(
+    text: &str,
+    separator: char,
+    (status, least): (usize, i32),
+    (time, unit): (usize, f64),
+) -> Option<Percentiles> {
     sorted(text.lines().filter_map(|line| {
-        let mut fields = line.split(',').skip(1);
-        let status: u32 = fields.next()?.parse().ok()?;
-        let took: u64 = fields.next()?.parse().ok()?;
-        (status > 0).then(|| Nanos::from_nanos(took))
+        let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
+        let is_ok = fields.get(status)?.parse::<i32>().ok()? >= least;
+        nanos(fields.get(time)?.parse().ok()?, unit).filter(|_| is_ok)
     }))
 }
 
@@ -275,14 +273,14 @@ fn nanos(number: f64, unit: f64) -> Option<Nanos> {
 fn span(text: &str) -> Option<Nanos> {
     let end = text.find(|of: char| of.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(end);
-    let unit = match unit {
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
-    };
+    let units = [
+        ("us", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("m", 60e9),
+        ("h", 3600e9),
+    ];
+    let (_, unit) = units.into_iter().find(|(name, _)| *name == unit)?;
     nanos(number.parse().ok()?, unit)
 }
 

@@ -10,11 +10,12 @@
 
 use super::setup::Setup;
 use crate::columns::markdown;
-use crate::cost::series::in_turn;
+use crate::cost::series::{in_turn, median};
 use crate::machine::Machine;
 use crate::programs;
 use crate::serving::{Bare, pinned};
 use anyhow::{Context, Result, ensure};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use units::Percentile;
 
@@ -81,18 +82,16 @@ impl Baseline {
         );
         let row = |line: Line| {
             let mark = if line.is_within() { "" } else { " **✗**" };
-            let [weigh, bare] = [line.weigh, line.bare].map(|nanos| format!("{:.1}", nanos / 1e3));
             let ratio = format!("{:.2}{mark}", line.ratio());
-            vec![
-                line.wait.to_owned(),
-                line.name.to_owned(),
-                weigh,
-                bare,
-                ratio,
-            ]
+            let [weigh, bare] = [line.weigh, line.bare].map(|nanos| format!("{:.1}", nanos / 1e3));
+            [line.wait, line.name, &weigh, &bare, &ratio]
+                .map(str::to_owned)
+                .into()
         };
-        let rows = self.lines().into_iter().map(row);
-        text + &markdown(&["", "", "weigh", "bare client", "ratio"], rows)
+        text + &markdown(
+            &["", "", "weigh", "bare client", "ratio"],
+            self.lines().map(row),
+        )
     }
 
     /// Fails where a figure is above its bound.
@@ -100,30 +99,30 @@ impl Baseline {
     /// # Errors
     /// One is, with a sentence for each.
     pub fn verdict(&self) -> Result<()> {
-        let above = self.lines().into_iter().filter(|line| !line.is_within());
-        let sentence = |line: Line| {
+        let above = self.lines().filter(|line| !line.is_within()).map(|line| {
             let (name, wait, ratio) = (line.name, line.wait, line.ratio());
             format!(
                 "the floor's {name}, {wait}, is {ratio:.2} times a bare client's; {MOST} may be"
             )
-        };
-        let wrongs: Vec<String> = above.map(sentence).collect();
+        });
+        let wrongs: Vec<String> = above.collect();
         ensure!(wrongs.is_empty(), "{}", wrongs.join("; "));
         Ok(())
     }
 
-    fn lines(&self) -> Vec<Line> {
-        let line = |wait, place: usize| {
-            let pairs = || self.pairs.iter().filter(move |pair| pair.wait == wait);
+    fn lines(&self) -> impl Iterator<Item = Line> {
+        let lines = WAITS
+            .iter()
+            .flat_map(|wait| (0..2).map(move |place| (*wait, place)));
+        lines.map(|(wait, place)| {
+            let pairs = || self.pairs.iter().filter(|pair| pair.wait == wait);
             Line {
                 wait,
                 name: NAMES[place],
                 weigh: median(pairs().map(|pair| pair.weigh[place]).collect()),
                 bare: median(pairs().map(|pair| pair.bare[place]).collect()),
             }
-        };
-        let of_wait = |wait| (0..NAMES.len()).map(move |place| line(wait, place));
-        WAITS.into_iter().flat_map(of_wait).collect()
+        })
     }
 }
 
@@ -144,13 +143,6 @@ impl Line {
     fn is_within(&self) -> bool {
         self.ratio() <= MOST
     }
-}
-
-/// The lower one of two in the middle: no figure that was not measured. Not a number of none.
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len().saturating_sub(1) / 2;
-    figures.get(middle).copied().unwrap_or(f64::NAN)
 }
 
 /// Where both run: CPUs, and the server.
@@ -179,16 +171,14 @@ impl Place<'_> {
     }
 
     fn bare(&self, wait: &str) -> Result<Figures> {
+        let (client, at) = (programs::path("bare_client")?, self.at);
         let skip = RATE * WARM_UP_MS / 1000;
         let all = RATE * WINDOW_MS / 1000 + skip;
         let spin = if wait == WAITS[1] { " --spin" } else { "" };
-        let client = programs::path("bare_client")?;
-        let words = format!(
-            "{} {} -c {CONNECTIONS} -n {all} --rate {RATE} --skip {skip}{spin}",
-            client.display(),
-            self.at
-        );
-        let text = pinned(self.setup.priority, self.client_cpu, words.split(' '))?.text;
+        let words = format!("{at} -c {CONNECTIONS} -n {all} --rate {RATE} --skip {skip}{spin}");
+        let words = words.split(' ').map(OsString::from);
+        let words = std::iter::once(client.into_os_string()).chain(words);
+        let text = pinned(self.setup.priority, self.client_cpu, words)?.text;
         printed(&text).with_context(|| format!("the bare client prints no figures: {text}"))
     }
 
@@ -202,11 +192,8 @@ impl Place<'_> {
                 self.at
             ),
         )?;
-        let latency = run
-            .summary
-            .context("weigh has measured nothing")?
-            .latency_us;
-        let nanos = |percentile| latency.at(percentile).map(|micros| micros * 1e3);
+        let summary = run.summary.context("weigh has measured nothing")?;
+        let nanos = |percentile| Some(summary.latency_us.at(percentile)? * 1e3);
         let figures = nanos(Percentile::P50).zip(nanos(Percentile::P99));
         figures
             .map(<[f64; 2]>::from)
@@ -217,11 +204,10 @@ impl Place<'_> {
 /// p50 and p99 as the bare client prints them.
 fn printed(text: &str) -> Option<Figures> {
     let line = text.lines().find(|line| line.starts_with("p50 "))?;
-    let figure = |wanted: &str| {
-        let words = line.split(", ").map(|part| part.split(' '));
-        let mut parts = words.filter_map(|mut words| Some((words.next()?, words.next()?)));
-        let (_, nanos) = parts.find(|(name, _)| *name == wanted)?;
-        nanos.parse::<f64>().ok()
+    let figure = |name: &str| {
+        let mut parts = line.split(", ");
+        let figure = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix(' '))?;
+        figure.strip_suffix(" ns")?.parse::<f64>().ok()
     };
     Some([figure(NAMES[0])?, figure(NAMES[1])?])
 }
@@ -265,9 +251,6 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_no_success() {
-        assert!(median(Vec::new()).is_nan());
-        assert_eq!(median(vec![3.0, 1.0]), 1.0);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         let error = Baseline { pairs: Vec::new() }.verdict().unwrap_err();
         assert_eq!(error.to_string().matches("is NaN times").count(), 4);
     }

@@ -46,39 +46,31 @@ impl Queue {
             early += u64::from(record.departure < last);
         }
         let late: Samples = records.iter().map(|it| it.departure - it.due).collect();
-        let spent: Samples = records
-            .iter()
-            .map(|it| it.departure - it.arrival())
-            .collect();
+        let spent = records.iter().map(|it| it.departure - it.arrival());
+        let spent = spent.collect::<Samples>().mean().unwrap_or(f64::NAN) / 1e3;
         Ok(Queue {
             count: records.len() as u64,
             differing,
             early,
             late: late.percentiles()[0],
-            mean_us: (
-                spent.mean().unwrap_or(f64::NAN) / 1e3,
-                mean_us(case.rate as f64, capacity.1, law),
-            ),
+            mean_us: (spent, mean_us(case.rate as f64, capacity.1, law)),
         })
     }
 
     /// What is wrong with it.
     pub fn wrongs(&self) -> Vec<String> {
-        let mut wrongs = Vec::new();
-        if self.differing > 0 {
-            let (count, of) = (self.differing, self.count);
-            wrongs.push(format!("{count} of {of} differ from Lindley's recursion"));
-        }
-        if self.early > 0 {
-            wrongs.push(format!("{} left before they were served", self.early));
-        }
-        if let Some(late) = self.late.filter(|late| *late > LATE) {
-            wrongs.push(format!(
-                "half of the answers left {:.0} µs after they were served, or later",
-                late.as_micros_f64()
-            ));
-        }
-        wrongs
+        let (count, differing, early) = (self.count, self.differing, self.early);
+        let late = self.late.unwrap_or_default();
+        let late_us = late.as_micros_f64();
+        let wrongs = [
+            (differing > 0)
+                .then(|| format!("{differing} of {count} differ from Lindley's recursion")),
+            (early > 0).then(|| format!("{early} left before they were served")),
+            (late > LATE).then(|| {
+                format!("half of the answers left {late_us:.0} µs after they were served, or later")
+            }),
+        ];
+        wrongs.into_iter().flatten().collect()
     }
 
     /// For people.
@@ -96,10 +88,9 @@ impl Queue {
 
 /// The queue that the case's flags set up: its capacity, as the server has it and as a number, and its law.
 fn setup(case: &Case) -> Result<((Capacity, f64), Service)> {
-    let flags: Vec<&str> = case.server.split_whitespace().collect();
     let behind = |flag: &str| {
-        let place = flags.iter().position(|word| *word == flag)?;
-        flags.get(place + 1).copied()
+        let mut flags = case.server.split_whitespace();
+        flags.find(|word| *word == flag).and_then(|_| flags.next())
     };
     let text = behind("--capacity").context("the case has no queue")?;
     let number: units::Rate = text.parse()?;

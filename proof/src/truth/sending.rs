@@ -53,8 +53,8 @@ impl Sending {
             sent: sent.len() as u64,
             rate: rate(&sent)
                 .filter(|_| !is_random)
-                .map(|rate| rate / case.rate as f64),
-            dispersion: is_random.then(|| dispersion(&sent)).flatten(),
+                .map(|rate| rate * mean / 1e9),
+            dispersion: dispersion(&sent).filter(|_| is_random),
             anderson_darling: is_random.then(|| anderson_darling(&gaps(tried), mean)),
         }
     }
@@ -119,10 +119,8 @@ fn dispersion(sorted: &[Instant]) -> Option<f64> {
 
 /// The first gaps, in nanoseconds.
 fn gaps(sorted: &[Instant]) -> Vec<f64> {
-    let pairs = sorted.windows(2).take(GAPS);
-    pairs
-        .map(|pair| (pair[1] - pair[0]).as_nanos() as f64)
-        .collect()
+    let gap = |pair: &[Instant]| (pair[1] - pair[0]).as_nanos() as f64;
+    sorted.windows(2).take(GAPS).map(gap).collect()
 }
 
 /// A² of `gaps` against the exponential law of that mean, fully known: -n - 1/n Σ (2i-1) (ln z_i + ln(1 - z_(n+1-i)))
@@ -134,13 +132,12 @@ fn anderson_darling(gaps: &[f64], mean: f64) -> f64 {
     let number = sorted.len();
     // A gap of nothing would have the logarithm of nothing; a nanosecond is the least that clocks can tell.
     let scaled = |place: usize| sorted[place].max(1.0) / mean;
-    let sum: f64 = (0..number)
-        .map(|place| {
-            let below = (-(-scaled(place)).exp_m1()).ln();
-            let above = -scaled(number - 1 - place);
-            (2 * place + 1) as f64 * (below + above)
-        })
-        .sum();
+    let term = |place: usize| {
+        let below = (-(-scaled(place)).exp_m1()).ln();
+        let above = -scaled(number - 1 - place);
+        (2 * place + 1) as f64 * (below + above)
+    };
+    let sum: f64 = (0..number).map(term).sum();
     -(number as f64) - sum / number as f64
 }
 

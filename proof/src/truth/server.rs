@@ -78,15 +78,16 @@ impl Server {
     /// # Errors
     /// It has not ended well, or has not written all of the log.
     pub fn stop(mut self) -> Result<Log> {
-        ensure!(
-            self.child.stop(GRACE) == Ending::Asked,
-            "the truth server had to be killed"
-        );
+        let is_asked = self.child.stop(GRACE) == Ending::Asked;
+        ensure!(is_asked, "the truth server had to be killed");
         let text = std::fs::read_to_string(&self.words)?;
-        ensure!(
+        let (is_whole, last) = (
             text.lines().any(|line| line == "log_lost 0"),
-            "the truth server has not written all of its log: {}",
-            last_words(&self.words)
+            last_words(&self.words),
+        );
+        ensure!(
+            is_whole,
+            "the truth server has not written all of its log: {last}"
         );
         let records = read(&self.log)?;
         let header = *records.header();
@@ -101,10 +102,11 @@ impl Server {
 /// late by is in the truth anyway, since departures are written down as they happened, and a server that always spins
 /// would keep a CPU from all the others.
 fn arguments(case: &Case, seed: u64) -> Vec<String> {
-    let words = "serve --truth --listen 127.0.0.1:0 --seed".split(' ');
-    let words = words.map(str::to_owned).chain([seed.to_string()]);
-    let own = case.server.split_whitespace().map(str::to_owned);
-    words.chain(own).collect()
+    let line = format!(
+        "serve --truth --listen 127.0.0.1:0 --seed {seed} {}",
+        case.server
+    );
+    line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A command as one would type it from the project's root, without the folder of the program.
