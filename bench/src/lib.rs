@@ -30,9 +30,10 @@
     reason = "system calls are unsafe, and these must not be those of the room that is measured"
 )]
 
+use socket2::{Domain, Socket, Type};
 use std::io::{Error, Result};
 use std::mem::{size_of, zeroed};
-use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -43,7 +44,7 @@ use std::time::{Duration, Instant};
 const EVENTS: usize = 1024;
 
 /// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
-const BACKLOG: libc::c_int = 4096;
+const BACKLOG: i32 = 4096;
 
 /// Something can be received.
 pub const IN: u32 = libc::EPOLLIN as u32;
@@ -156,14 +157,12 @@ impl Epoll {
 /// # Errors
 /// What socket, bind or listen said.
 pub fn listen(at: SocketAddr) -> Result<(RawFd, SocketAddr)> {
-    // The standard library sets SO_REUSEADDR; its backlog is short of a thousand connections at once.
-    let listener = TcpListener::bind(at)?;
-    listener.set_nonblocking(true)?;
-    let at = listener.local_addr()?;
-    let fd = listener.into_raw_fd();
-    // SAFETY: takes no memory of ours.
-    check(unsafe { libc::listen(fd, BACKLOG) })?;
-    Ok((fd, at))
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    let at = socket.local_addr()?.as_socket();
+    Ok((socket.into_raw_fd(), at.expect("it is an internet socket")))
 }
 
 /// One waiting connection, if there is one.
@@ -188,20 +187,11 @@ pub fn accept(listener: RawFd) -> Result<Option<RawFd>> {
 /// What socket or connect said, other than EINPROGRESS.
 #[inline]
 pub fn connect(to: SocketAddrV4) -> Result<RawFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: takes no memory of ours.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-    // SAFETY: the address is plain old data, and all zeroes is one.
-    let mut address: libc::sockaddr_in = unsafe { zeroed() };
-    address.sin_family = libc::AF_INET as libc::sa_family_t;
-    address.sin_port = to.port().to_be();
-    address.sin_addr.s_addr = u32::from_ne_bytes(to.ip().octets());
-    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    // SAFETY: the address outlives the call, and the size is its own.
-    match check(unsafe { libc::connect(fd, ptr::from_ref(&address).cast(), size) }) {
-        Ok(_) => Ok(fd),
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(fd),
-        Err(error) => Err(error),
+    // Both flags are part of the one call.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(socket.into_raw_fd()),
     }
 }
 

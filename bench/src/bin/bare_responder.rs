@@ -30,33 +30,33 @@ struct Ask {
 
 impl Ask {
     fn read(mut arguments: impl Iterator<Item = String>) -> Option<Ask> {
-        let mut ask = Ask {
-            at: arguments.next()?.parse().ok()?,
-            body: 100,
-            close: false,
-            cpu: None,
-        };
+        let at = arguments.next()?.parse().ok()?;
+        let (mut body, mut close, mut cpu) = (100, false, None);
         while let Some(word) = arguments.next() {
             match word.as_str() {
-                "--body" => ask.body = arguments.next()?.parse().ok()?,
-                "--close" => ask.close = true,
-                "--cpu" => ask.cpu = Some(arguments.next()?.parse().ok()?),
+                "--body" => body = arguments.next()?.parse().ok()?,
+                "--close" => close = true,
+                "--cpu" => cpu = Some(arguments.next()?.parse().ok()?),
                 _ => return None,
             }
         }
-        (ask.body <= BODY_MAX).then_some(ask)
+        let ask = Ask {
+            at,
+            body,
+            close,
+            cpu,
+        };
+        (body <= BODY_MAX).then_some(ask)
     }
 
     /// `Connection: keep-alive` is for clients that speak HTTP/1.0, and goes to all, so that all get the same bytes.
     fn response(&self) -> Vec<u8> {
         let connection = if self.close { "close" } else { "keep-alive" };
-        let mut response = format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: {connection}\r\n\r\n",
-            self.body
-        )
-        .into_bytes();
-        response.resize(response.len() + self.body, b'x');
-        response
+        let length = self.body;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: {connection}\r\n\r\n"
+        );
+        [head.into_bytes(), vec![b'x'; length]].concat()
     }
 }
 

@@ -5,7 +5,6 @@
 //!
 //! What the program prints passes through; the last line of standard output is the cost, as JSON.
 
-use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 /// Longer than anything that is measured; a program that hangs is killed by then.
@@ -17,7 +16,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let cpu = arguments
         .next()
-        .and_then(|word: OsString| word.to_str()?.parse().ok());
+        .and_then(|word| word.to_str()?.parse().ok());
     let (Some(cpu), Some(program)) = (cpu, arguments.next()) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
@@ -26,7 +25,11 @@ fn main() -> ExitCode {
     command.args(arguments);
     match bench::pin(cpu).and_then(|()| bench::weigh_process(&mut command, SECONDS_MAX)) {
         Ok(cost) => {
-            show(&cost);
+            let [wall, user, system] = [cost.wall, cost.user, cost.system].map(|it| it.as_micros());
+            let (peak_kb, status) = (cost.peak_kb, cost.status);
+            println!(
+                "\n{{\"wall_us\": {wall}, \"user_us\": {user}, \"system_us\": {system}, \"peak_kb\": {peak_kb}, \"status\": {status}}}"
+            );
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -34,15 +37,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn show(cost: &bench::Cost) {
-    println!(
-        "\n{{\"wall_us\": {}, \"user_us\": {}, \"system_us\": {}, \"peak_kb\": {}, \"status\": {}}}",
-        cost.wall.as_micros(),
-        cost.user.as_micros(),
-        cost.system.as_micros(),
-        cost.peak_kb,
-        cost.status
-    );
 }

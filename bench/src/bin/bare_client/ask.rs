@@ -58,57 +58,48 @@ pub enum Hold {
 
 impl Ask {
     pub fn read(mut arguments: impl Iterator<Item = String>) -> Option<Ask> {
-        let to = arguments.next()?.parse().ok()?;
-        let (mut connections, mut exchanges, mut close) = (None, None, false);
-        let (mut response, mut depth, mut drop, mut hold) = (None, None, false, None);
-        let (mut per_second, mut spin, mut skip) = (None, false, None);
-        let mut path = "/".to_owned();
+        let mut ask = Ask {
+            to: arguments.next()?.parse().ok()?,
+            connections: 0,
+            exchanges: 0,
+            close: false,
+            sized: None,
+            paced: None,
+            path: "/".to_owned(),
+        };
+        let (mut size, mut rate) = (Size::NONE, Rate::NONE);
         while let Some(word) = arguments.next() {
             match word.as_str() {
-                "-c" => connections = arguments.next()?.parse().ok(),
-                "-n" => exchanges = arguments.next()?.parse().ok(),
-                "--path" => path = arguments.next()?,
-                "--close" => close = true,
-                "--size" => response = Some(arguments.next()?.parse().ok()?),
-                "--depth" => depth = Some(arguments.next()?.parse().ok()?),
-                "--drop" => drop = true,
-                "--rate" => per_second = Some(arguments.next()?.parse().ok()?),
-                "--spin" => spin = true,
-                "--skip" => skip = Some(arguments.next()?.parse().ok()?),
-                "--hold" => hold = Some(Hold::read(&arguments.next()?)?),
-                _ => return None,
+                "--close" => ask.close = true,
+                "--drop" => size.drop = true,
+                "--spin" => rate.spin = true,
+                option => {
+                    let value = arguments.next()?;
+                    let number = value.parse().ok().filter(|number| *number > 0);
+                    match option {
+                        "-c" => ask.connections = number?,
+                        "-n" => ask.exchanges = number?,
+                        "--path" => ask.path = value,
+                        "--size" => size.response = number? as usize,
+                        "--depth" => size.depth = number?,
+                        "--rate" => rate.per_second = number?,
+                        "--skip" => rate.skip = number?,
+                        "--hold" => size.hold = Some(Hold::read(&value)?),
+                        _ => return None,
+                    }
+                }
             }
         }
-        let (connections, exchanges): (u64, u64) = (connections?, exchanges?);
-        let sized = response.map(|response| Size {
-            response,
-            depth: depth.unwrap_or(1),
-            drop,
-            hold,
-        });
-        let paced = per_second.map(|per_second| Rate {
-            per_second,
-            spin,
-            skip: skip.unwrap_or(0),
-        });
-        let needless = sized.is_none() && (depth.is_some() || drop || hold.is_some());
-        let needless = needless || (paced.is_none() && (spin || skip.is_some()));
-        let sound = connections > 0 && exchanges > 0 && !needless;
-        let ask = Ask {
-            to,
-            connections: exchanges.min(connections),
-            exchanges,
-            close,
-            sized,
-            paced,
-            path,
-        };
-        let sound = sound && sized.is_none_or(|size| size.is_sound(close));
-        (sound && paced.is_none_or(|rate| rate.is_sound(&ask))).then_some(ask)
+        ask.connections = ask.exchanges.min(ask.connections);
+        ask.sized = (size != Size::NONE).then_some(size);
+        ask.paced = (rate != Rate::NONE).then_some(rate);
+        let is_sized = ask.sized.is_none_or(|size| size.is_sound(ask.close));
+        let is_paced = ask.paced.is_none_or(|rate| rate.is_sound(&ask));
+        (ask.connections > 0 && is_sized && is_paced).then_some(ask)
     }
 
     pub fn request(&self) -> Vec<u8> {
-        let connection = if self.close {
+        let close = if self.close {
             "Connection: close\r\n"
         } else {
             ""
@@ -116,11 +107,19 @@ impl Ask {
         // As long as weigh's, so that the kernel has as much to carry.
         let agent = "User-Agent: bare-client\r\nAccept: */*";
         let Ask { path, to, .. } = self;
-        format!("GET {path} HTTP/1.1\r\nHost: {to}\r\n{agent}\r\n{connection}\r\n").into_bytes()
+        format!("GET {path} HTTP/1.1\r\nHost: {to}\r\n{agent}\r\n{close}\r\n").into_bytes()
     }
 }
 
 impl Size {
+    /// Nothing is known.
+    const NONE: Size = Size {
+        response: 0,
+        depth: 1,
+        drop: false,
+        hold: None,
+    };
+
     fn is_sound(&self, close: bool) -> bool {
         let one_each = self.depth == 1 && self.hold.is_none();
         self.response > 0 && (1..=DEPTH_MAX).contains(&self.depth) && (!close || one_each)
@@ -128,6 +127,13 @@ impl Size {
 }
 
 impl Rate {
+    /// As fast as responses come.
+    const NONE: Rate = Rate {
+        per_second: 0,
+        spin: false,
+        skip: 0,
+    };
+
     fn is_sound(&self, ask: &Ask) -> bool {
         let alone = !ask.close && ask.sized.is_none();
         (1..=RATE_MAX).contains(&self.per_second) && self.skip < ask.exchanges && alone

@@ -32,14 +32,13 @@ const BUFFER: usize = 64 * 1024;
 /// Connections that are up.
 fn connect_all(to: SocketAddrV4, connections: u64) -> std::io::Result<Vec<RawFd>> {
     let mut epoll = Epoll::new()?;
-    (0..connections)
-        .map(|name| {
-            let fd = bench::connect(to)?;
-            epoll.add(fd, name, OUT | EDGE)?;
-            epoll.wait()?;
-            Ok(fd)
-        })
-        .collect()
+    let connect = |name| {
+        let fd = bench::connect(to)?;
+        epoll.add(fd, name, OUT | EDGE)?;
+        epoll.wait()?;
+        Ok(fd)
+    };
+    (0..connections).map(connect).collect()
 }
 
 /// Carries it out, and returns when the requests began.
@@ -56,20 +55,17 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let begun = match carry_out(&ask) {
-        Ok(begun) => begun,
+    match carry_out(&ask) {
+        Ok(begun) => {
+            let (user, system) = bench::processor_time();
+            let times = [user, system, begun.elapsed()].map(|time| time.as_micros());
+            let ([user, system, wall], exchanges) = (times, ask.exchanges);
+            println!("{exchanges} exchanges, {user} us user, {system} us system, {wall} us wall");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("bare_client: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
-    };
-    let (user, system) = bench::processor_time();
-    println!(
-        "{} exchanges, {} us user, {} us system, {} us wall",
-        ask.exchanges,
-        user.as_micros(),
-        system.as_micros(),
-        begun.elapsed().as_micros()
-    );
-    ExitCode::SUCCESS
+    }
 }

@@ -92,15 +92,11 @@ impl PacedClient {
     }
 
     fn show(&mut self) {
-        let skip = self.rate.skip as usize;
-        let took = &mut self.took[skip..];
+        let took = &mut self.took[self.rate.skip as usize..];
         took.sort_unstable();
         let names = ["p50", "p90", "p99", "p99.9", "max"];
-        let ranks = [500, 900, 990, 999, 1000].map(|per_mille| ranked(took, per_mille));
-        let figures = names
-            .iter()
-            .zip(ranks)
-            .map(|(name, rank)| format!("{name} {rank} ns"));
+        let figures = names.iter().zip([500, 900, 990, 999, 1000]);
+        let figures = figures.map(|(name, mille)| format!("{name} {} ns", ranked(took, mille)));
         println!("{}", figures.collect::<Vec<_>>().join(", "));
     }
 }
