@@ -1,8 +1,8 @@
 //! What a campaign is carried out on: a generator, and a server under test.
 //!
-//! The campaign decides what is measured next, and keeps what came of it; a bench measures. There are two: the
-//! [`LocalBench`](crate::local_bench::LocalBench), with sockets, processes and clocks, and in tests one that says what it is told to say. So
-//! the order of things, resuming, searching and breaking off are tested without a socket, in milliseconds.
+//! The campaign decides what is measured next, and keeps the results; a bench measures. There are two: the
+//! [`LocalBench`](crate::local_bench::LocalBench), with sockets, processes and clocks, and in tests a scripted one. So order,
+//! resuming, searching and breaking off are tested without a socket, in milliseconds.
 
 use crate::error::CampaignError;
 use crate::planned_rounds::PlannedRound;
@@ -19,7 +19,7 @@ pub(crate) trait Bench {
     /// Returns what the machine is.
     fn machine(&self) -> Machine;
 
-    /// Measures the instrument's own floor for `plan`.
+    /// Measures the baseline for `plan`.
     fn baseline(&mut self, plan: &Plan, view: &mut dyn View) -> Result<Baseline, SelfTestError>;
 
     /// Makes ready for the rounds of `plan`, if what is there cannot go on with it: starts its server, and probes with

@@ -85,7 +85,7 @@ impl EarlyStop {
     }
 }
 
-/// A condition on all errors that can be told to hold while a round goes on: more of them never make it false.
+/// A condition on all errors that is decided while a round goes on: further errors never make it false.
 fn live(condition: &Requirement) -> Option<&Comparison> {
     match condition {
         Requirement::Figure(compared) if compared.counts_errors() => {

@@ -21,7 +21,7 @@ pub enum CampaignError {
     /// The generator cannot offer the rate.
     #[error(transparent)]
     BeyondReach(#[from] BeyondReach),
-    /// It was interrupted before anything was asked.
+    /// It was interrupted before any request was sent.
     #[error("interrupted before the load began")]
     Interrupted,
     /// The record could not be written, which is found before the load.

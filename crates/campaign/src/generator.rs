@@ -1,4 +1,4 @@
-//! One of two generator processes: told by the campaign what to do, it measures its half of a round and hands it over.
+//! One of two generator processes: it takes commands from the campaign, measures its half of a round and hands it over.
 //!
 //! ```text
 //!   campaign                          generator
@@ -41,7 +41,7 @@ pub(crate) struct Assignment {
     pub(crate) part: Part,
 }
 
-/// What a generator is told after its assignment.
+/// A command to a generator, after its assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
     /// The point opens at that instant.
@@ -70,7 +70,7 @@ pub(crate) enum Event {
 /// Why a generator could do nothing.
 #[derive(Debug, Error)]
 pub enum GenerateError {
-    /// It was not told anything that it understands.
+    /// The input holds no assignment.
     #[error("this command is for weigh itself, which tells it what to do: {0}")]
     NoAssignment(io::Error),
     /// No thread to listen with.
@@ -78,16 +78,16 @@ pub enum GenerateError {
     NoThread(io::Error),
 }
 
-/// Does what a campaign says on `input`, and says on `output` what came of it. `stop` ends the round early; `forsaken` is
-/// called, from another thread, when the campaign is not there any more.
+/// Carries out the commands of a campaign on `input`, and writes events to `output`. `stop` ends the round early;
+/// `abandoned` is called, from another thread, when the campaign is gone.
 ///
 /// # Errors
-/// There was no assignment. Whatever happens after that is told to the campaign.
+/// There was no assignment. Later errors are events for the campaign.
 pub fn generate(
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
     stop: &'static AtomicBool,
-    forsaken: impl FnOnce() + Send + 'static,
+    abandoned: impl FnOnce() + Send + 'static,
 ) -> Result<(), GenerateError> {
     let mut input = BufReader::new(input);
     let assignment: Assignment = next(&mut input).map_err(GenerateError::NoAssignment)?;
@@ -100,7 +100,7 @@ pub fn generate(
                 Command::Stop => stop.store(true, Ordering::Relaxed),
             }
         }
-        forsaken();
+        abandoned();
     };
     let thread = std::thread::Builder::new().name("weigh-ears".to_owned());
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
@@ -145,7 +145,7 @@ fn measure(
 struct EventWriter<'a>(&'a mut dyn Write);
 
 impl EventWriter<'_> {
-    /// A campaign that has gone does not hear it; that is found out by listening.
+    /// A campaign that is gone does not read it; the listening thread finds that out.
     fn write(&mut self, event: &Event) {
         let mut line = serde_json::to_vec(event).expect("an event is plain JSON");
         line.push(b'\n');

@@ -1,5 +1,5 @@
-//! Walks the rounds of a campaign: finds out what the instrument itself takes, starts the server if that is asked, finds out whether it answers, measures round
-//! after round, and has every round on disk as soon as it is over.
+//! Carries out a campaign: measures the baseline, starts the server if the plan has one, probes it, measures round after
+//! round, and has every round on disk as soon as it is over.
 //!
 //! In scope: the order of things, what must be known before the load, what is kept when something goes wrong. Out of
 //! scope: which verb asked for it (`cli`), how a round is measured (`engine`), what it is worth (`audit`).
@@ -20,12 +20,12 @@
 // What is measured, in which order:
 mod planned_rounds;
 mod schedule;
-// what must hold before, what is told meanwhile, and what ends it early;
+// checks before the load, events during it, and conditions that end it early;
 mod early;
 mod preflight;
 mod selftest;
 mod view;
-// the server, and who looks at it;
+// the server, and its observer;
 mod observer;
 mod server;
 // generators that are processes of their own;

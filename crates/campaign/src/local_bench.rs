@@ -20,7 +20,7 @@ pub(crate) struct LocalBench<'a> {
     generator: &'a [OsString],
     /// When it becomes true the campaign ends.
     stop: &'a AtomicBool,
-    /// A server that was started, until it is known who is observed.
+    /// A server that was started, until it is known which one is observed.
     started: Option<Running>,
     prepared: Option<Prepared>,
 }
@@ -42,7 +42,7 @@ impl<'a> LocalBench<'a> {
         }
     }
 
-    /// The server's response to the probe, once it is started if that is asked.
+    /// Returns the server's response to the probe, after starting it where the plan has a command.
     fn probe(
         &mut self,
         plan: &Plan,
@@ -134,7 +134,7 @@ impl Bench for LocalBench<'_> {
         };
         let lost = observer.lost();
         let measured = measured.map(|(mut round, next)| {
-            observer.tell(&mut round);
+            observer.add_costs(&mut round);
             if planned.by == Generators::Two {
                 charge_generators(&mut round);
             }

@@ -1,8 +1,8 @@
-//! Whose footprint is taken, and who takes it while the engine measures.
+//! Observation of the server and the machine while the engine measures.
 //!
-//! A server that `--server` names has to be there, or nothing is measured. Where none is named, a server that we started
-//! is known, and otherwise the process that listens where the target is; if that cannot be told, the measurement stands
-//! without it, and the record says why.
+//! A server that `--server` names has to be there, or nothing is measured. Where none is named, the server that was started
+//! is observed, and otherwise the process that listens at the target; if it cannot be found, the measurement stands without
+//! it, and the record says why.
 
 use crate::error::CampaignError;
 use crate::planned_rounds::PlannedRound;
@@ -14,20 +14,20 @@ use plan::{Endpoint, Observe, Plan};
 use record::{During, Known, Observed, Round};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The server of some rounds, and whose footprint is taken.
+/// The server of some rounds, and the processes whose footprint is taken.
 #[derive(Debug)]
 pub(crate) struct ObservedServer {
     running: Option<Running>,
     /// A server that we did not start.
     found: Option<Found>,
-    /// None is monitored, though we may have started a server.
+    /// Whether no server is observed, even one that was started.
     is_left_alone: bool,
-    /// What it held before the load, in bytes.
+    /// Its memory before the load, in bytes.
     rest: Option<u64>,
 }
 
 impl ObservedServer {
-    /// Whose footprint is taken under `plan`, where the target is at `endpoint`; with what the record says of it.
+    /// Returns the server to observe under `plan`, with the target at `endpoint`, and its entry in the record.
     pub(crate) fn of(
         plan: &Plan,
         running: Option<Running>,
@@ -62,8 +62,8 @@ impl ObservedServer {
         Ok((server, observed.unwrap_or_default()))
     }
 
-    /// Why nothing more can be measured in the round of `planned`, or after it: the server that we started has ended, or
-    /// would live on if we were killed.
+    /// Returns why nothing more can be measured in the round of `planned` or after it: the server that was started has
+    /// ended, or would outlive this process if that were killed.
     pub(crate) fn lost(&mut self, planned: &PlannedRound, during: During) -> Option<CampaignError> {
         let running = self.running.as_mut()?;
         if let Some(end) = running.end(planned, during) {
@@ -72,7 +72,7 @@ impl ObservedServer {
         (!running.child().is_guarded()).then_some(CampaignError::Unguarded)
     }
 
-    /// Whose footprint is taken, if anybody's.
+    /// Returns the processes whose footprint is taken; none where no server is observed.
     fn monitored(&mut self) -> Option<Server<'_>> {
         match (&mut self.found, &mut self.running) {
             _ if self.is_left_alone => None,
@@ -94,7 +94,7 @@ fn find(named: &Observe) -> Result<Found, CampaignError> {
     found.map_err(|why| CampaignError::NoServer(format!("{named} {why}")))
 }
 
-/// The process that listens where the target is, or why that is not known: a sentence without its subject, `the server`.
+/// The process that listens at the target, or why it is not known: a sentence without its subject, `the server`.
 fn listener(endpoint: &Endpoint) -> Result<Found, String> {
     if !endpoint.is_local() {
         return Err(format!(
@@ -104,7 +104,7 @@ fn listener(endpoint: &Endpoint) -> Result<Found, String> {
     Found::by_listener(endpoint).map_err(|why| format!("{endpoint} {why}"))
 }
 
-/// Looks on for the engine: at the server's processes and the machine, and for the view.
+/// Observer of one round: samples the server's processes and the machine, and passes progress to the view.
 pub(crate) struct RoundObserver<'a, 'f> {
     server: &'a mut ObservedServer,
     follower: &'a mut Follower<'f>,
@@ -118,7 +118,7 @@ pub(crate) struct RoundObserver<'a, 'f> {
 }
 
 impl<'a, 'f> RoundObserver<'a, 'f> {
-    /// Looks on at the round of the follower's planned, which has not begun. The round is cut short by `cut`: when `stop`
+    /// Returns the observer of the follower's round, which has not begun. It cuts the round short by `cut` when `stop`
     /// becomes true, and when nothing more can or is to be measured.
     pub(crate) fn of(
         server: &'a mut ObservedServer,
@@ -139,7 +139,7 @@ impl<'a, 'f> RoundObserver<'a, 'f> {
     }
 
     /// Cuts the round short if it is time to. A server that ends when we are interrupted may have got the same signal.
-    fn look(&mut self) {
+    fn check(&mut self) {
         if self.cut.load(Ordering::Relaxed) {
             return;
         }
@@ -151,13 +151,13 @@ impl<'a, 'f> RoundObserver<'a, 'f> {
         self.cut.store(is_cut, Ordering::Relaxed);
     }
 
-    /// Why the campaign cannot go on after the round, if it cannot.
+    /// Returns why the campaign cannot go on after the round, if it cannot.
     pub(crate) fn lost(&mut self) -> Option<CampaignError> {
         self.lost.take()
     }
 
-    /// Adds what the round cost to it.
-    pub(crate) fn tell(self, round: &mut Round) {
+    /// Adds the costs to the round.
+    pub(crate) fn add_costs(self, round: &mut Round) {
         let costs = self.watch.costs();
         round.footprint = costs.footprint;
         round.budget = costs.budget;
@@ -168,14 +168,14 @@ impl<'a, 'f> RoundObserver<'a, 'f> {
 
 impl Observer for RoundObserver<'_, '_> {
     fn opened(&mut self) {
-        self.look();
+        self.check();
         self.during = During::Window;
         self.watch.opened(self.server.monitored());
     }
 
     fn closed(&mut self) {
         self.watch.closed(self.server.monitored());
-        self.look();
+        self.check();
         self.during = During::Drain;
     }
 
@@ -188,7 +188,7 @@ impl Observer for RoundObserver<'_, '_> {
     }
 
     fn tick(&mut self, progress: Progress) {
-        self.look();
+        self.check();
         self.watch.tick(self.server.monitored());
         let early = self.follower.progress(progress);
         if !self.cut.load(Ordering::Relaxed) {

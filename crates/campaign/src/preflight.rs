@@ -1,5 +1,5 @@
-//! What can be known before the load: whether there are descriptors and ports for what is asked, and whether what a
-//! search asks can be told at all.
+//! Preflight checks: whether there are descriptors and ports for the planned load, and whether a search can be decided
+//! with the planned rounds.
 //!
 //! Running out of them in the middle of a round would be our own fault, counted as such, and the round worthless. So it
 //! is refused beforehand, with the largest number that would work.
@@ -27,11 +27,11 @@ pub struct AvailableResources {
 #[error("{sentence}")]
 pub struct ResourceLimit {
     sentence: String,
-    /// The largest number that would work in place of what was asked for; 0 where none would.
+    /// The largest number that would work in place of the requested one; 0 where none would.
     pub most: u64,
 }
 
-/// Whether the rates that a search begins with can be told to hold or to fail.
+/// Whether it can be decided if the first rates of a search hold or fail.
 ///
 /// # Errors
 /// Fewer requests of a rate than what the search asks of it rests on.
@@ -69,9 +69,9 @@ pub fn check_resources(
     endpoint: &Endpoint,
     there_is: AvailableResources,
 ) -> Result<(), ResourceLimit> {
-    let asked = u64::from(plan.connections());
+    let requested = u64::from(plan.connections());
     let aside = DESCRIPTORS_ASIDE + 2 * u64::from(plan.threads());
-    let needed = asked + aside;
+    let needed = requested + aside;
     if needed > there_is.open_files {
         let most = there_is.open_files.saturating_sub(aside);
         let lower = match most {
@@ -79,7 +79,7 @@ pub fn check_resources(
             most => format!("use --connections {most}, or "),
         };
         let sentence = format!(
-            "--connections {asked} needs {needed} open files, and this process may have {}; {lower}raise the limit with \
+            "--connections {requested} needs {needed} open files, and this process may have {}; {lower}raise the limit with \
              `ulimit -Hn`",
             there_is.open_files
         );
@@ -95,13 +95,13 @@ pub fn check_resources(
         Endpoint::Ip(_) => 1,
     };
     let most = there_is.ports * addresses;
-    if asked > most {
+    if requested > most {
         let have = match addresses {
             1 => "1 local address has".into(),
             several => format!("{several} local addresses have"),
         };
         let sentence = format!(
-            "--connections {asked} needs as many local ports, and {have} {most}; use --connections {most}, more addresses \
+            "--connections {requested} needs as many local ports, and {have} {most}; use --connections {most}, more addresses \
              with --source, or a wider net.ipv4.ip_local_port_range"
         );
         return Err(ResourceLimit { sentence, most });
@@ -138,7 +138,7 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), ResourceLim
     let needed = rate.as_f64() / each * span.min(PORT_RESTS.as_secs_f64());
     if needed > ports as f64 {
         let most = (ports as f64 / PORT_RESTS.as_secs_f64() * each) as u64;
-        let (flag, asked) = (of.flag(), rate.as_f64());
+        let (flag, requested) = (of.flag(), rate.as_f64());
         let (few, keep) = match (of, most) {
             (Arriving::Exchanges, _) => (" with so few requests a connection", "keep-alive, or "),
             (Arriving::Connections, 0) => ("", ""),
@@ -149,7 +149,7 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), ResourceLim
             most => format!("{flag} {most}, "),
         };
         let sentence = format!(
-            "{flag} {asked}{few} takes more local ports than come free again after {}; use {lower}{keep}more addresses with \
+            "{flag} {requested}{few} takes more local ports than come free again after {}; use {lower}{keep}more addresses with \
              --source ({addresses} now)",
             units::span(PORT_RESTS)
         );
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn ports_count_for_each_local_address_and_not_on_ipv4_loopback() {
-        let short = |most, addresses: &str, asked| {
+        let short = |most, addresses: &str, requested| {
             let sentence = format!(
-                "--connections {asked} needs as many local ports, and {addresses} {most}; use --connections {most}, more \
+                "--connections {requested} needs as many local ports, and {addresses} {most}; use --connections {most}, more \
                  addresses with --source, or a wider net.ipv4.ip_local_port_range"
             );
             Err(ResourceLimit { sentence, most })

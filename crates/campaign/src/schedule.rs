@@ -1,4 +1,4 @@
-//! What is measured next: the next planned of a list, or what a search for the capacity needs to know.
+//! The next round: of a list, or the one that a search for the capacity needs.
 //!
 //! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
 
@@ -7,11 +7,11 @@ use plan::{Arrivals, Axis, Level, Load, Plan, Stop};
 use record::{Capacity, Point, Run, Verdict};
 use units::Rate;
 
-/// Two rates this close are told apart no further.
+/// A search does not distinguish rates that are this close, as a share.
 const PRECISION: f64 = 0.05;
-/// Nor two that are so many standard deviations apart, by what chance makes of the number that arrives.
+/// Nor rates that are closer than so many standard deviations of the number of arrivals.
 const DEVIATIONS: f64 = 2.0;
-/// The most rates of one search beside those of the axis: by halving, some twenty tell any rate from any other.
+/// The most rates of one search beside those of the axis: by halving, some twenty find any rate.
 const MOST_RATES: usize = 64;
 /// How far below the first rate a search goes where that does not hold.
 const LOWEST: f64 = 1.0 / 64.0;
@@ -66,7 +66,7 @@ fn is_measured(run: &Run, planned: &PlannedRound) -> bool {
 
 /// What a search measures next. A rate that its rounds do not agree on, until they do. Then the rates of the axis in
 /// turn, until one fails; then between the highest that held and the lowest that failed, until they are close; then both
-/// ends again, until each has as many rounds as were asked for. A verdict that changes with a further round only moves
+/// ends again, until each has as many rounds as planned. A verdict that changes with a further round only moves
 /// the ends.
 fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
     let is_open = |point: &&Point| Verdict::of(point, plan) == Some(Verdict::Open);
@@ -89,8 +89,8 @@ fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
             let lower = Rate::of_f64(high.as_f64() / 2.0)?;
             let is_worth = lower.as_f64() >= first * LOWEST && lower < high;
             let rounds = Capacity::rounds_a_vote(&plan.load.with_rate(lower), plan);
-            let is_told = rounds <= Capacity::MOST_ROUNDS_A_VOTE;
-            (is_worth && is_told)
+            let can_tell = rounds <= Capacity::MOST_ROUNDS_A_VOTE;
+            (is_worth && can_tell)
                 .then(|| round_at(plan, run, lower))
                 .flatten()
         }
@@ -105,8 +105,8 @@ fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
     }
 }
 
-/// How close two rates near `rate` may be to be told apart, as a share: of what arrives at random in one round only the
-/// mean is what was asked for.
+/// The smallest difference between rates near `rate` that a search distinguishes, as a share: the number of random
+/// arrivals in one round varies around the planned mean.
 fn precision(plan: &Plan, rate: Rate) -> f64 {
     let load = plan.load.with_rate(rate);
     let arrivals = match plan.stop {
@@ -138,13 +138,13 @@ fn next_listed(plan: &Plan, low: Option<Rate>) -> Option<Rate> {
     rates.find(|rate| low.is_none_or(|low| *rate > low))
 }
 
-/// Three digits are enough for a rate that is told to five per cent.
+/// Three digits are enough for a rate that is known to five per cent.
 fn rounded(rate: f64) -> Option<Rate> {
     let unit = 10f64.powf(rate.log10().floor() - 2.0);
     Rate::of_f64((rate / unit).round() * unit)
 }
 
-/// The next round of the first of these points that has fewer than were asked for.
+/// The next round of the first of these points that has fewer than planned.
 fn again(plan: &Plan, run: &Run, ends: &[usize]) -> Option<PlannedRound> {
     let mut ends = ends.iter().filter_map(|place| {
         let rate = rate_of(&run.points[*place])?;

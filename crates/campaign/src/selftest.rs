@@ -1,7 +1,7 @@
-//! The self-test: what the instrument itself takes at the planned rate, found before anything is asked of anybody.
+//! The self-test: the baseline latency of the planned rate, measured before the load.
 //!
 //! A short round of the very loop that will carry the load, on the same schedule, threads and ring, against our own small
-//! server in a thread of this process. What comes out is the floor of everything that is ours, with the kernel's loopback
+//! server in a thread of this process. The result is the baseline of everything that is ours, with the kernel's loopback
 //! path: a server's response times near it say little of the server. (Timing empty events would be simpler, and would leave
 //! out nearly all that an exchange costs.)
 //!
@@ -24,7 +24,7 @@ use std::thread;
 use thiserror::Error;
 use units::{Nanos, Rate};
 
-/// At lower rates than this half a second would hold too few exchanges for a median. The floor hardly depends on so low a
+/// At lower rates than this half a second would hold too few exchanges for a median. The baseline hardly depends on so low a
 /// rate: at each of them the threads sleep before nearly every exchange.
 const RATE_LEAST: Rate = Rate::per_second(200);
 /// Of fewer connections a second, half a second might see none arrive.
@@ -59,7 +59,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 /// How often the generator may try before a rate is refused: a disturbance that lasts as long is not one.
 const TRIES: u32 = 3;
 
-/// Why there is no floor.
+/// Why there is no baseline.
 #[derive(Debug, Error)]
 pub enum SelfTestError {
     /// The generator cannot offer such a rate.
@@ -81,7 +81,7 @@ fn unavailable(error: impl std::fmt::Display) -> SelfTestError {
     SelfTestError::Unavailable(error.to_string())
 }
 
-/// Measures the floor for `plan`, which has an open loop. When `stop` becomes true it ends at once.
+/// Measures the baseline for `plan`, which has an open loop. When `stop` becomes true it ends at once.
 ///
 /// # Errors
 /// [`SelfTestError`]; only [`SelfTestError::BeyondReach`] says something of the plan.
@@ -114,7 +114,7 @@ pub(crate) fn baseline(
 }
 
 /// What asks our own server at `at`. Its threads wait as the load's will: where that loads another machine a CPU may be
-/// free for them that our server then takes its part of, but asleep they would have another floor than the load.
+/// free for them that our server then takes its part of, but asleep they would have another baseline than the load.
 fn job(plan: &Plan, at: Endpoint) -> Result<Job, JobError> {
     let load = plan.target.endpoints.first();
     let busy_poll = load.map_or(BusyPoll::Never, |load| engine::busy_poll(plan, load));
@@ -156,7 +156,7 @@ fn config(plan: &Plan, cpus: f64, listen: Address) -> Config {
 }
 
 /// The user's plan, changed only as far as it must be to be carried out against our own server at `at` and soon be over:
-/// whatever else it says, now or later, is said of the generator, and so of its floor.
+/// whatever else it says, now or later, applies to the generator, and so to its baseline.
 fn plan_of(plan: &Plan, at: Endpoint) -> Plan {
     let rate = rate(plan);
     let threads = plan.threads();
@@ -200,7 +200,7 @@ fn each(plan: &Plan) -> f64 {
     plan.load.exchanges_per_arrival(&plan.protocol) as f64
 }
 
-/// The rate at which the floor is measured: of arrivals, whose exchanges are what is held against its limits.
+/// The rate at which the baseline is measured: of arrivals, whose requests are compared with its limits.
 fn rate(plan: &Plan) -> Rate {
     let each = each(plan);
     let of = |exchanges: f64| Rate::of_f64(exchanges / each).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A round by two generators: two processes of this program, half the load each, that open their windows together.
 //!
 //! Processes and not only more threads, because what a process's threads share (its address space, its descriptors, the
-//! allocator, a mistake of ours) may be the limit too. What became of them is told in lines, see `generator`.
+//! allocator, a mistake of ours) may be the limit too. Both talk with the campaign in lines, see `generator`.
 
 use crate::generator::{Assignment, Command, Event, LONGEST};
 use engine::{Job, Observer, Part, Progress, Rep};
@@ -15,12 +15,12 @@ use units::{Instant, Nanos};
 
 /// How many generators there are.
 const GENERATORS: usize = 2;
-/// How far ahead a common start lies: enough for a line to be written, read, and seen by threads that look once a
-/// millisecond, on a machine that is busy.
+/// How far ahead a common start lies: enough for a line to be written, read, and noticed by threads that check once a
+/// millisecond, on a busy machine.
 const LEAD: Nanos = Nanos::from_millis(50);
-/// How often the user's wish to stop is looked at.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long a generator, which says ten times a second how far it is, may say nothing.
+/// How often an interrupt is checked for.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a generator, which reports its progress ten times a second, may be silent.
 const SILENCE: Nanos = Nanos::from_secs(20);
 /// How long a generator may take to end once it has handed over its round.
 const GRACE: Nanos = Nanos::from_secs(1);
@@ -37,10 +37,10 @@ pub(crate) fn round(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(Round, u64), String> {
-    let (tell, heard) = channel();
+    let (sender, messages) = channel();
     let mut helpers = Vec::new();
     for part in 0..GENERATORS {
-        let helper = Piped::start(command, LONGEST, part, tell.clone());
+        let helper = Piped::start(command, LONGEST, part, sender.clone());
         let failed = |error| format!("a generator process could not be started: {error}");
         helpers.push(helper.map_err(failed)?);
     }
@@ -57,7 +57,7 @@ pub(crate) fn round(
             },
         }));
     }
-    Pair::new(helpers, heard).follow(stop, observer)
+    Pair::new(helpers, messages).follow(stop, observer)
 }
 
 fn line(message: &impl serde::Serialize) -> Vec<u8> {
@@ -67,9 +67,9 @@ fn line(message: &impl serde::Serialize) -> Vec<u8> {
 /// Two generators at work on one round.
 struct Pair {
     helpers: Vec<Piped>,
-    heard: Receiver<(usize, Message)>,
+    messages: Receiver<(usize, Message)>,
     each: [Half; GENERATORS],
-    is_told_to_stop: bool,
+    is_stopping: bool,
     /// How often one of them has come to a point, has opened its window, and has closed it.
     arrived: usize,
     opened: usize,
@@ -79,23 +79,23 @@ struct Pair {
 /// What is known of one of them.
 #[derive(Debug, Default)]
 struct Half {
-    heard_at: Instant,
+    last_message: Instant,
     progress: Progress,
     done: Option<(Box<Round>, u64)>,
 }
 
 impl Pair {
-    fn new(helpers: Vec<Piped>, heard: Receiver<(usize, Message)>) -> Pair {
+    fn new(helpers: Vec<Piped>, messages: Receiver<(usize, Message)>) -> Pair {
         let now = kernel::clock::now();
         let half = || Half {
-            heard_at: now,
+            last_message: now,
             ..Half::default()
         };
         Pair {
             helpers,
-            heard,
+            messages,
             each: [half(), half()],
-            is_told_to_stop: false,
+            is_stopping: false,
             arrived: 0,
             opened: 0,
             closed: 0,
@@ -109,17 +109,17 @@ impl Pair {
         observer: &mut dyn Observer,
     ) -> Result<(Round, u64), String> {
         while self.each.iter().any(|half| half.done.is_none()) {
-            if stop.load(Ordering::Relaxed) && !self.is_told_to_stop {
-                self.is_told_to_stop = true;
-                self.tell(&Command::Stop);
+            if stop.load(Ordering::Relaxed) && !self.is_stopping {
+                self.is_stopping = true;
+                self.send_all(&Command::Stop);
             }
-            match self.heard.recv_timeout(LOOK) {
-                Ok((part, Message::Line(line))) => self.hear(part, &line, observer)?,
+            match self.messages.recv_timeout(POLL) {
+                Ok((part, Message::Line(line))) => self.handle(part, &line, observer)?,
                 Ok((part, Message::End)) => self.ended(part)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let now = kernel::clock::now();
-            let is_silent = |half: &Half| half.done.is_none() && now - half.heard_at > SILENCE;
+            let is_silent = |half: &Half| half.done.is_none() && now - half.last_message > SILENCE;
             if self.each.iter().any(is_silent) {
                 let silence = units::span(SILENCE);
                 return Err(format!("a generator process said nothing for {silence}"));
@@ -137,7 +137,7 @@ impl Pair {
         Ok((*round, seq))
     }
 
-    fn tell(&self, command: &Command) {
+    fn send_all(&self, command: &Command) {
         self.helpers
             .iter()
             .for_each(|helper| helper.send(line(command)));
@@ -157,7 +157,7 @@ impl Pair {
         ))
     }
 
-    fn hear(
+    fn handle(
         &mut self,
         part: usize,
         line: &[u8],
@@ -166,13 +166,13 @@ impl Pair {
         let unknown = |error| format!("a generator process sent an unknown message: {error}");
         let event: Event = serde_json::from_slice(line).map_err(unknown)?;
         let half = &mut self.each[part];
-        half.heard_at = kernel::clock::now();
+        half.last_message = kernel::clock::now();
         match event {
             // Each says so once, and goes on only when the point has opened for both.
             Event::Arrived(point) => {
                 self.arrived += 1;
                 if self.arrived.is_multiple_of(GENERATORS) {
-                    self.tell(&Command::Open(point, kernel::clock::now() + LEAD));
+                    self.send_all(&Command::Open(point, kernel::clock::now() + LEAD));
                 }
             }
             Event::Opened => {

@@ -1,4 +1,4 @@
-//! What a campaign tells while it goes on.
+//! Events of a campaign that a view shows while it goes on.
 
 use crate::early::EarlyStop;
 use crate::planned_rounds::PlannedRound;
@@ -8,11 +8,11 @@ use record::{Finding, Round, Run, SaveError};
 
 /// Looks on while a campaign is carried out.
 pub trait View {
-    /// The instrument's own floor is being measured: when that begins, and ten times a second.
+    /// The baseline is being measured: at the beginning, and ten times a second.
     fn self_test(&mut self) {}
-    /// The floor could not be measured; the load is carried out without.
+    /// The baseline could not be measured; the load is carried out without.
     fn without_baseline(&mut self, _error: &SelfTestError) {}
-    /// The server that was asked for is being started.
+    /// The server of the plan is being started.
     fn starting(&mut self, _command: &str) {}
     /// The target answered; the load begins.
     fn begins(&mut self, _run: &Run) {}
@@ -20,7 +20,7 @@ pub trait View {
     fn round(&mut self, _cell: &PlannedRound) {}
     /// Ten times a second.
     fn progress(&mut self, _cell: &PlannedRound, _progress: Progress) {}
-    /// Returns whether progress is to tell the percentiles of the last second.
+    /// Returns whether progress includes the percentiles of the last second.
     fn wants_latency(&self) -> bool {
         false
     }
@@ -36,7 +36,7 @@ pub trait View {
     fn ends(&mut self) {}
 }
 
-/// A view that does not look.
+/// A view that shows nothing.
 #[derive(Debug)]
 pub struct Quiet;
 

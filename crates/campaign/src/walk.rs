@@ -118,7 +118,7 @@ struct Campaign<'a> {
     view: &'a mut dyn View,
     /// All that was measured.
     run: Run,
-    /// The instrument's own floor at each point that was begun, by the point's place in the record.
+    /// The baseline at each point that was begun, by the point's place in the record.
     baselines: BTreeMap<usize, Option<Baseline>>,
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
@@ -232,7 +232,7 @@ impl<'a> Campaign<'a> {
         }
         let mut journal = journal.begin(&mut self.run)?;
         self.view.begins(&self.run);
-        (0..self.run.points.len()).for_each(|point| self.tell_point(point));
+        (0..self.run.points.len()).for_each(|point| self.show_point(point));
         while let Some(planned) = next.filter(|_| !self.is_stopped()) {
             if let Err(error) = self.step(&planned, &mut journal) {
                 match error {
@@ -290,7 +290,7 @@ impl<'a> Campaign<'a> {
             Generators::One => self.early.after(&self.run, planned.point),
             Generators::Two => None,
         };
-        self.tell_point(planned.point);
+        self.show_point(planned.point);
         let lost = lost.or(early.map(CampaignError::Aborted));
         lost.map_or(Ok(()), Err)
     }
@@ -302,9 +302,9 @@ impl<'a> Campaign<'a> {
         split.is_some_and(|split| split.failed.is_some())
     }
 
-    /// Returns the floor at the point of `planned`, whose plan is `plan`: measured before its first round, unless an earlier
-    /// run has begun the point. None where the load is no open loop, or the floor cannot be had, which is no reason not to
-    /// measure.
+    /// Returns the baseline at the point of `planned`, whose plan is `plan`: measured before its first round, unless an
+    /// earlier run has begun the point. None in a closed loop, and where the baseline cannot be measured: the load is
+    /// measured without it.
     ///
     /// A rate beyond reach is refused as long as nothing is measured. Later, what there is shall not be lost for it: the
     /// load is tried, and judged by what comes of it.
@@ -397,8 +397,8 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// A point whose rounds are all measured is told at once, judged by itself; of a search each round is news.
-    fn tell_point(&mut self, index: usize) {
+    /// Shows a point as soon as all its rounds are measured, judged by itself; in a search after each round.
+    fn show_point(&mut self, index: usize) {
         let run = &mut self.run;
         let point = &mut run.points[index];
         let rounds = point.rounds.len();

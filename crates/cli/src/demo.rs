@@ -11,11 +11,11 @@ use units::Nanos;
 
 /// Measures the built-in server for about fifteen seconds.
 pub fn demo() -> Result<Exit> {
-    output::remark("Measuring the built-in server for about fifteen seconds.\n");
+    output::message("Measuring the built-in server for about fifteen seconds.\n");
     let plan = plan(free_port()?)?;
     let outcome = run::carry_out(plan, None, &mut Bar::new(false))?;
     let shown = run::show(&outcome, "text", &Output::default());
-    output::remark(
+    output::message(
         "\nThis was weigh's own server. To measure yours:\n\
          \x20 weigh http://127.0.0.1:8080/           a server that is running\n\
          \x20 weigh localhost:8080/ -- COMMAND...    one that weigh starts and stops\n\

@@ -13,7 +13,7 @@ const NEWEST: usize = 20;
 pub fn list(all: bool) -> Result<Exit> {
     let saved = Library::of_user().saved();
     if saved.is_empty() {
-        output::remark("no record is saved yet; make one with `weigh URL`");
+        output::message("no record is saved yet; make one with `weigh URL`");
         return Ok(Exit::YES);
     }
     let from = if all {
@@ -26,7 +26,7 @@ pub fn list(all: bool) -> Result<Exit> {
     let page = report::page::saved_records(&saved[from..], look.width, is_there);
     output::print(&report::page_text(&page, &look))?;
     if from > 0 {
-        output::remark(&format!("{from} older ones: weigh list --all"));
+        output::message(&format!("{from} older ones: weigh list --all"));
     }
     Ok(Exit::YES)
 }

@@ -20,14 +20,14 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Prints a remark to standard error.
-pub fn remark(text: &str) {
+pub fn message(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}"); // there is no other place to write
 }
 
 /// Prints why nothing was done: one sentence.
 pub fn complain(error: &anyhow::Error) {
     let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    remark(&format!("{style}weigh:{style:#} {error:#}"));
+    message(&format!("{style}weigh:{style:#} {error:#}"));
 }
 
 /// Returns how results that tell `detail` are to look: in colour and as wide as the terminal, where there is one; else

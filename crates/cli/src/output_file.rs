@@ -135,7 +135,7 @@ impl OutputFile {
         for file in files {
             match file.write(run) {
                 Ok(()) if !quiet => {
-                    output::remark(&format!("{:<7} {}", file.option, file.path.display()));
+                    output::message(&format!("{:<7} {}", file.option, file.path.display()));
                 }
                 Ok(()) => {}
                 Err(error) => {

@@ -72,8 +72,8 @@ impl Bar {
     }
 
     /// Prints a message while the bar is out of sight.
-    fn remark(&mut self, text: &str) {
-        self.bar.suspend(|| output::remark(text));
+    fn message(&mut self, text: &str) {
+        self.bar.suspend(|| output::message(text));
         self.table.iter_mut().for_each(Table::interrupt);
     }
 
@@ -125,7 +125,7 @@ impl View for Bar {
     }
 
     fn without_baseline(&mut self, error: &SelfTestError) {
-        self.remark(&format!(
+        self.message(&format!(
             "weigh: the baseline could not be measured: {error}; the load goes on without it"
         ));
     }
@@ -139,13 +139,13 @@ impl View for Bar {
         self.plan = run.plan.clone();
         self.points = run.plan.levels().len();
         self.after = campaign::left(&run.plan, run) as u64;
-        let remarks = run
+        let messages = run
             .plan
             .idle_connections()
             .into_iter()
             .chain(unexpected(run));
-        for remark in remarks.filter(|_| !self.is_quiet).collect::<Vec<_>>() {
-            self.remark(&remark);
+        for message in messages.filter(|_| !self.is_quiet).collect::<Vec<_>>() {
+            self.message(&message);
         }
         if let Some(table) = &mut self.table {
             table.begin(&self.bar, run);
@@ -197,13 +197,13 @@ impl View for Bar {
     }
 
     fn split_failed(&mut self, why: &str) {
-        self.remark(&format!(
+        self.message(&format!(
             "weigh: no further round with two generators: {why}"
         ));
     }
 
     fn unjournaled(&mut self, error: &SaveError) {
-        self.remark(&format!("weigh: {error}"));
+        self.message(&format!("weigh: {error}"));
     }
 
     fn ends(&mut self) {

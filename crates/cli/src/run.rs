@@ -70,10 +70,10 @@ pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
             let number = Library::of_user().add(&outcome.run, path, how.name.as_ref());
             let number = number.ok();
             if !how.quiet {
-                output::remark(&saved(number, path, how));
+                output::message(&saved(number, path, how));
             }
             if let Some(resume) = resume(&outcome.run, number, path) {
-                output::remark(&resume);
+                output::message(&resume);
             }
         }
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),

@@ -122,10 +122,12 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     let config = config(flags, defaults)?;
     let server = Server::bind(&config)?;
     if user::is_root() {
-        output::remark("This server runs as root. Use --user NAME to have it run as another user.");
+        output::message(
+            "This server runs as root. Use --user NAME to have it run as another user.",
+        );
     }
     if config.limits.connections > most {
-        output::remark(&format!(
+        output::message(&format!(
             "There are descriptors for about {most} connections; more will wait (see `ulimit -n`)."
         ));
     }
@@ -139,7 +141,7 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     let counts = server.run_by(&Control {
         stop: asked.stop.flag(),
         reopen: &asked.reopen,
-        complain: |sentence| output::remark(&format!("weigh: {sentence}")),
+        complain: |sentence| output::message(&format!("weigh: {sentence}")),
     });
     output::print(&format!("{counts}\n"))?;
     Ok(Exit::YES)

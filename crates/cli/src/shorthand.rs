@@ -43,7 +43,7 @@ impl Meaningless {
     pub fn report(self) -> ExitCode {
         match self {
             Meaningless::Empty => {
-                output::remark(USAGE.trim_end());
+                output::message(USAGE.trim_end());
                 Exit::COULD_NOT.report()
             }
             Meaningless::Unknown(why) => {

@@ -118,6 +118,6 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
         },
         busy_poll: flags.spin,
         log: flags.truth_log.clone(),
-        complain: |sentence| output::remark(&format!("weigh: {sentence}")),
+        complain: |sentence| output::message(&format!("weigh: {sentence}")),
     }
 }

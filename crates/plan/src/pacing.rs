@@ -1,12 +1,12 @@
-//! When the exchanges of an open loop are due.
+//! Arrival processes: when the requests of an open loop are scheduled.
 //!
-//! A law is an iterator of due instants, as offsets from the start of the load, and nothing else: it knows no sockets, no
-//! clock and no backlog, so that what was *intended* can be held afterwards against what was *done*. (A token bucket
-//! would be shorter, but it forgets what it intended.)
+//! A process is an iterator of scheduled instants, as offsets from the start of the load. It knows no sockets, no clock and
+//! no backlog, so that the *intended* start can be compared with the *actual* one. (A token bucket would be shorter, but it
+//! forgets the intended start.)
 //!
-//! Arrival `k` of the whole load is due at the same instant whatever the number of threads, and belongs to thread
-//! `k mod threads`: each thread computes the schedule for itself, and takes its own. What became due and waits needs no
-//! memory, since it can be computed again from its number; so a backlog cannot overflow.
+//! Arrival `k` of the whole load is scheduled at the same instant whatever the number of threads, and belongs to thread
+//! `k mod threads`: each thread computes the whole schedule and takes its own arrivals. A scheduled arrival that waits needs
+//! no memory, since it can be computed again from its number; so a backlog cannot overflow.
 //!
 //! ```
 //! use plan::{Arrivals, Pacing};
@@ -25,35 +25,34 @@ use constant::Constant;
 use poisson::Poisson;
 use units::{Nanos, Rate};
 
-/// One thread's share of a schedule: the offsets at which its exchanges are due, never falling, without an end.
+/// One thread's share of a schedule: the offsets at which its requests are scheduled, ascending, without an end.
 #[derive(Debug, Clone)]
 pub struct Pacing {
-    law: Law,
+    process: Process,
     /// Arrivals of other threads before the next of this one's.
     skip: usize,
     /// Arrivals of other threads between two of this one's.
     stride: usize,
 }
 
-/// The laws: a closed set, so that nothing is dispatched per exchange.
+/// The processes: a closed set, so that nothing is dispatched per request.
 #[derive(Debug, Clone)]
-enum Law {
+enum Process {
     Constant(Constant),
     Poisson(Poisson),
 }
 
 impl Pacing {
-    /// The share of thread `thread` of `threads` in the arrivals of `rate`, which a law with chance in it draws from
-    /// `seed`.
+    /// Returns the share of thread `thread` of `threads` in the arrivals of `rate`; a random process draws from `seed`.
     ///
     /// # Panics
     /// There are no threads.
     pub fn new(arrivals: Arrivals, rate: Rate, seed: u64, thread: u32, threads: u32) -> Pacing {
         assert!(threads > 0, "there is at least one thread");
         Pacing {
-            law: match arrivals {
-                Arrivals::Constant => Law::Constant(Constant::new(rate)),
-                Arrivals::Poisson => Law::Poisson(Poisson::new(rate, seed)),
+            process: match arrivals {
+                Arrivals::Constant => Process::Constant(Constant::new(rate)),
+                Arrivals::Poisson => Process::Poisson(Poisson::new(rate, seed)),
             },
             skip: thread as usize,
             stride: threads as usize - 1,
@@ -66,9 +65,9 @@ impl Iterator for Pacing {
 
     fn next(&mut self) -> Option<Nanos> {
         let skip = std::mem::replace(&mut self.skip, self.stride);
-        match &mut self.law {
-            Law::Constant(law) => law.nth(skip),
-            Law::Poisson(law) => law.nth(skip),
+        match &mut self.process {
+            Process::Constant(process) => process.nth(skip),
+            Process::Poisson(process) => process.nth(skip),
         }
     }
 }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LAWS: [Arrivals; 2] = [Arrivals::Constant, Arrivals::Poisson];
+    const PROCESSES: [Arrivals; 2] = [Arrivals::Constant, Arrivals::Poisson];
 
     fn rate(millionths: u64) -> Rate {
         let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
@@ -110,9 +109,9 @@ mod tests {
 
         #[test]
         fn no_arrival_is_due_before_the_one_before_it(parts in 1u64..1_000_000_000_000_000, seed: u64) {
-            for law in LAWS {
-                let due: Vec<Nanos> = whole(law, rate(parts), seed).take(2_000).collect();
-                prop_assert!(due.is_sorted(), "{law}");
+            for process in PROCESSES {
+                let due: Vec<Nanos> = whole(process, rate(parts), seed).take(2_000).collect();
+                prop_assert!(due.is_sorted(), "{process}");
             }
         }
 
@@ -122,23 +121,23 @@ mod tests {
             seed: u64,
             threads in 2u32..17,
         ) {
-            for law in LAWS {
-                let due: Vec<Nanos> = whole(law, rate(parts), seed).take(1_000).collect();
+            for process in PROCESSES {
+                let due: Vec<Nanos> = whole(process, rate(parts), seed).take(1_000).collect();
                 let mut shares: Vec<Pacing> = (0..threads)
-                    .map(|thread| Pacing::new(law, rate(parts), seed, thread, threads))
+                    .map(|thread| Pacing::new(process, rate(parts), seed, thread, threads))
                     .collect();
                 let many = shares.len();
                 for (number, due) in due.iter().enumerate() {
-                    prop_assert_eq!(shares[number % many].next(), Some(*due), "{} {}", law, number);
+                    prop_assert_eq!(shares[number % many].next(), Some(*due), "{} {}", process, number);
                 }
             }
         }
 
         #[test]
         fn the_same_seed_gives_the_same_schedule_again(parts in 1u64..1_000_000_000_000, seed: u64) {
-            for law in LAWS {
-                let once: Vec<Nanos> = whole(law, rate(parts), seed).take(500).collect();
-                let again: Vec<Nanos> = whole(law, rate(parts), seed).take(500).collect();
+            for process in PROCESSES {
+                let once: Vec<Nanos> = whole(process, rate(parts), seed).take(500).collect();
+                let again: Vec<Nanos> = whole(process, rate(parts), seed).take(500).collect();
                 prop_assert_eq!(once, again);
             }
         }
@@ -150,10 +149,10 @@ mod tests {
             seed: u64,
         ) {
             const NUMBER: usize = 40_000;
-            for (law, chance) in LAWS.into_iter().zip([1.0 / NUMBER as f64, 4.0 / (NUMBER as f64).sqrt()]) {
-                let last = whole(law, rate(parts), seed).nth(NUMBER - 1).unwrap();
+            for (process, chance) in PROCESSES.into_iter().zip([1.0 / NUMBER as f64, 4.0 / (NUMBER as f64).sqrt()]) {
+                let last = whole(process, rate(parts), seed).nth(NUMBER - 1).unwrap();
                 let ratio = NUMBER as f64 / rate(parts).number_in(last);
-                prop_assert!((ratio - 1.0).abs() <= 1.01 * chance, "{} {}", law, ratio);
+                prop_assert!((ratio - 1.0).abs() <= 1.01 * chance, "{} {}", process, ratio);
             }
         }
     }

@@ -17,7 +17,7 @@ use units::{Nanos, Rate};
     remedy = remedy(self)
 )]
 pub struct BeyondReach {
-    /// The rate that was asked for.
+    /// The planned rate.
     pub rate: Rate,
     /// Of what.
     pub of: Arriving,

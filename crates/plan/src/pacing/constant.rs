@@ -1,4 +1,4 @@
-//! Evenly spaced: arrival `k` is due at `k / rate`, to the nanosecond below.
+//! Evenly spaced: arrival `k` is scheduled at `k / rate`, to the nanosecond below.
 //!
 //! Every instant is computed from its number and not from the one before it, so that no rounding adds up. Even spacing
 //! flatters a server (nothing ever comes in a bunch) and can fall into step with its timers; it is for questions that ask

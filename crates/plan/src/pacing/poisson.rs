@@ -1,5 +1,4 @@
-//! At random: gaps are exponential and independent (a Poisson process), as when many people who know nothing of each
-//! other ask.
+//! A Poisson process: times between arrivals are exponential and independent, as with many independent users.
 //!
 //! Gap `k` is `-ln(u) / rate` with a uniform `u` that is drawn for the number `k` alone, so that a schedule follows from
 //! its seed. Gaps are added in parts of 2^-32 ns: what is lost by rounding is nothing in the mean, and no sum of floats
@@ -57,7 +56,7 @@ impl Iterator for Poisson {
 mod tests {
     use super::*;
 
-    /// Seeds that the laws of chance are tried on; fixed, so that what holds once holds always.
+    /// Seeds that the distribution is tried on; fixed, so that what holds once holds always.
     const SEEDS: [u64; 5] = [0, 1, 42, 1_000_003, u64::MAX];
 
     fn due(rate: &str, seed: u64) -> Poisson {
@@ -89,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Anderson and Darling's statistic of gaps against the exponential law with a known mean, which exceeds 3.86 once in
+    /// Anderson and Darling's statistic of gaps against the exponential distribution with a known mean, which exceeds 3.86 once in
     /// a hundred times (Stephens 1974).
     fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
         gaps.sort_by(f64::total_cmp);
