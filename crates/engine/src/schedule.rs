@@ -160,21 +160,9 @@ impl Schedule {
         !self.sessions.is_empty()
     }
 
-    /// A session begins on this slot.
-    pub(crate) fn receive(&mut self, slot: u32, session: Session) {
-        if let Some(place) = self.sessions.get_mut(slot as usize) {
-            *place = Some(session);
-        }
-    }
-
-    /// The session on this slot, if there is one.
-    pub(crate) fn session(&mut self, slot: u32) -> Option<&mut Session> {
-        self.sessions.get_mut(slot as usize)?.as_mut()
-    }
-
-    /// The session on this slot is over.
-    pub(crate) fn dismiss(&mut self, slot: u32) -> Option<Session> {
-        self.sessions.get_mut(slot as usize)?.take()
+    /// Place of the session on this slot; none where requests arrive.
+    pub(crate) fn session(&mut self, slot: u32) -> Option<&mut Option<Session>> {
+        self.sessions.get_mut(slot as usize)
     }
 
     /// The slot has become free, or usable, at `at`, its connection after `connecting`.

@@ -6,6 +6,15 @@ use kernel::process::span_of;
 use record::{Budget, KernelCounters};
 use units::{Instant, Nanos};
 
+/// What this machine did since boot: its CPU time, divided, and nothing of processes. None where Linux does not say.
+pub fn cpu_time() -> Option<Budget> {
+    read_cpu_time(&Root::machine())
+}
+
+fn read_cpu_time(root: &Root) -> Option<Budget> {
+    since_boot(&root.text("/proc/stat")?)
+}
+
 /// The first line of /proc/stat: what the machine did since boot (proc_stat(5)). None where it cannot be read.
 fn since_boot(text: &str) -> Option<Budget> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -30,8 +39,8 @@ fn since_boot(text: &str) -> Option<Budget> {
     })
 }
 
-/// What the machine did from `first` to `last`. The clocks of processes are left to the caller.
-fn between(first: &Budget, last: &Budget) -> Budget {
+/// What the machine did from `first` to `last`, both by [`cpu_time`]. The clocks of processes are left to the caller.
+pub fn between(first: &Budget, last: &Budget) -> Budget {
     // A CPU that was taken away takes its ticks with it.
     let part = |of: fn(&Budget) -> Nanos| of(last).saturating_sub(of(first));
     Budget {
@@ -153,7 +162,7 @@ impl Span {
         Span {
             at: kernel::clock::now(),
             generator: own_cpu(),
-            machine: since_boot(&root.text("/proc/stat").unwrap_or_default()),
+            machine: read_cpu_time(root),
             net: Net::read(root),
         }
     }
@@ -166,8 +175,7 @@ impl Span {
     ) -> (Option<Budget>, KernelCounters) {
         let wall = kernel::clock::now() - self.at;
         let generator = own_cpu().saturating_sub(self.generator);
-        let last = since_boot(&root.text("/proc/stat").unwrap_or_default());
-        let both = self.machine.as_ref().zip(last);
+        let both = self.machine.as_ref().zip(read_cpu_time(root));
         let budget = both.map(|(first, last)| Budget {
             wall,
             generator,

@@ -28,6 +28,7 @@ mod memory;
 mod observer;
 mod quotas;
 
+pub use counters::{between, cpu_time};
 pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};

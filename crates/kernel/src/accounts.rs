@@ -20,10 +20,6 @@ pub struct ThreadAccounts {
     pub system: Nanos,
     /// Time ready to run and not running, because others had the CPU. None where the kernel does not tell.
     pub run_queue_wait: Option<Nanos>,
-    /// Times it gave up the CPU, to wait.
-    pub switches_voluntary: u64,
-    /// Times the CPU was taken from it.
-    pub switches_forced: u64,
 }
 
 impl ThreadAccounts {
@@ -35,10 +31,6 @@ impl ThreadAccounts {
             user: self.user.saturating_sub(earlier.user),
             system: self.system.saturating_sub(earlier.system),
             run_queue_wait: waits.map(|(now, then)| now.saturating_sub(then)),
-            switches_voluntary: self
-                .switches_voluntary
-                .saturating_sub(earlier.switches_voluntary),
-            switches_forced: self.switches_forced.saturating_sub(earlier.switches_forced),
         }
     }
 }
@@ -68,8 +60,6 @@ impl ThreadMeter {
             user: span(usage.ru_utime),
             system: span(usage.ru_stime),
             run_queue_wait: self.run_queue_wait(),
-            switches_voluntary: usage.ru_nvcsw as u64,
-            switches_forced: usage.ru_nivcsw as u64,
         }
     }
 
@@ -173,7 +163,6 @@ mod tests {
             .unwrap();
         let idle = meter.read().minus(&before);
         assert!(idle.cpu < Nanos::from_millis(30), "{idle:?}");
-        assert!(idle.switches_voluntary > 0, "{idle:?}");
 
         let before = meter.read();
         burn(Nanos::from_millis(20));

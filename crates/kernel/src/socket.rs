@@ -25,40 +25,32 @@ const COPIED: usize = 64 * 1024;
 /// Connections that were gone before they were accepted, skipped in one call.
 const ABORTED: usize = 64;
 
-/// What a call on a socket does when it cannot go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    /// It says EAGAIN: the socket is non-blocking.
-    Never,
-    /// The ring waits, in its own way; a plain call would block.
-    ByRing,
-}
-
 /// A new socket that has begun to connect.
 pub(crate) fn connect(to: &Address, options: &ConnectOptions) -> Result<RawFd, Errno> {
-    let (socket, raw) = prepared(to, options, Waiting::Never)?;
+    let (socket, raw) = prepared(to, options, Type::STREAM.nonblocking())?;
     match socket.connect(&raw).map_err(Errno::from) {
         Ok(()) | Err(Errno::EINPROGRESS | Errno::EINTR) => Ok(socket.into_raw_fd()),
         Err(error) => Err(error),
     }
 }
 
-/// A new socket that has everything but a connection, for io_uring to connect it to the address beside it.
+/// A new socket that has everything but a connection, for io_uring to connect it to the address beside it. It would block:
+/// the ring waits, in its own way.
 pub(crate) fn unconnected(
     to: &Address,
     options: &ConnectOptions,
 ) -> Result<(RawFd, SockAddr), Errno> {
-    let (socket, raw) = prepared(to, options, Waiting::ByRing)?;
+    let (socket, raw) = prepared(to, options, Type::STREAM)?;
     Ok((socket.into_raw_fd(), raw))
 }
 
 fn prepared(
     to: &Address,
     options: &ConnectOptions,
-    waiting: Waiting,
+    kind: Type,
 ) -> Result<(Socket, SockAddr), Errno> {
     let raw = address::raw(to)?;
-    let socket = open(&raw, waiting)?;
+    let socket = Socket::new(raw.domain(), kind, None)?; // closed on exec
     if let Address::Ip(_) = to {
         if options.nodelay {
             socket.set_tcp_nodelay(true)?;
@@ -86,7 +78,7 @@ pub(crate) fn listen(at: &Address, options: &ListenOptions) -> Result<(RawFd, Ad
         // Should this fail, bind says EADDRINUSE, which is the better message.
         let _ = std::fs::remove_file(path);
     }
-    let socket = open(&raw, Waiting::Never)?;
+    let socket = open(&raw)?;
     if let Address::Ip(_) = at {
         socket.set_reuse_address(true)?;
         socket.set_reuse_port(true)?;
@@ -129,7 +121,7 @@ fn bind_with_mode(socket: &Socket, raw: &SockAddr, path: &Path, mode: u32) -> Re
 /// Whether `path` is what a dead server left: a socket without a listener.
 fn is_stale(path: &Path, raw: &SockAddr) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let Ok(probe) = open(raw, Waiting::Never) else {
+    let Ok(probe) = open(raw) else {
         return false;
     };
     is_socket && probe.connect(raw).map_err(Errno::from) == Err(Errno::ECONNREFUSED)
@@ -150,7 +142,7 @@ pub fn is_free(at: &Address) -> Result<(), Errno> {
             false => Ok(()),
         };
     }
-    let socket = open(&raw, Waiting::Never)?;
+    let socket = open(&raw)?;
     // With it, connections that are still under way from an earlier listener do not count.
     socket.set_reuse_address(true)?;
     Ok(socket.bind(&raw)?)
@@ -379,12 +371,8 @@ pub(crate) fn pending_error(fd: RawFd) -> Option<Errno> {
     }
 }
 
-fn open(at: &SockAddr, waiting: Waiting) -> Result<Socket, Errno> {
-    let kind = match waiting {
-        Waiting::Never => Type::STREAM.nonblocking(),
-        Waiting::ByRing => Type::STREAM,
-    };
-    Ok(Socket::new(at.domain(), kind, None)?) // closed on exec
+fn open(at: &SockAddr) -> Result<Socket, Errno> {
+    Ok(Socket::new(at.domain(), Type::STREAM.nonblocking(), None)?)
 }
 
 fn set(fd: RawFd, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {

@@ -129,11 +129,6 @@ impl<T> InlineDeque<T> {
         first.into_iter().chain(behind.into_iter().flatten())
     }
 
-    /// Forgets all but the oldest `keep`.
-    pub fn truncate(&mut self, keep: usize) {
-        drop(self.drain_behind(keep));
-    }
-
     /// All, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let behind = self.behind.iter().flat_map(|behind| behind.iter());
@@ -194,7 +189,7 @@ mod tests {
                         prop_assert_eq!(behind, plain.split_off(keep));
                     }
                     Operation::Truncate(keep) => {
-                        front.truncate(keep);
+                        drop(front.drain_behind(keep));
                         plain.truncate(keep);
                     }
                     Operation::Change => {

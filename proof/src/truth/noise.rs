@@ -1,18 +1,11 @@
 //! What else went on while something was measured, so that a reader can tell a disturbed run; nothing is done about it.
 
-use std::fs;
+use record::Budget;
+use units::Nanos;
 
-/// CPU time of the whole machine so far, in ticks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Ticks {
-    all: u64,
-    idle: u64,
-    steal: u64,
-}
-
-/// A look at the machine before a run.
+/// CPU time of the whole machine before a run.
 #[derive(Debug)]
-pub struct Before(Option<Ticks>);
+pub struct Before(Option<Budget>);
 
 /// What the machine did during a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -23,50 +16,31 @@ pub struct Noise {
     pub steal: Option<f64>,
 }
 
-/// Looks before a run.
+/// Reads the machine's CPU time before a run.
 pub fn before() -> Before {
-    Before(now())
+    Before(host::cpu_time())
 }
 
 impl Before {
     /// What went on since.
     pub fn since(&self) -> Noise {
-        match (self.0, now()) {
-            (Some(before), Some(after)) => between(before, after),
-            _ => Noise::default(),
+        let both = self.0.as_ref().zip(host::cpu_time());
+        both.map_or(Noise::default(), |(first, last)| {
+            Noise::of(&host::between(first, &last))
+        })
+    }
+}
+
+impl Noise {
+    fn of(spent: &Budget) -> Noise {
+        let busy = spent.user + spent.system + spent.softirq + spent.irq + spent.steal;
+        let all = (busy + spent.idle).as_secs_f64();
+        let share = |part: Nanos| (all > 0.0).then(|| part.as_secs_f64() / all);
+        Noise {
+            busy: share(busy),
+            steal: share(spent.steal),
         }
     }
-}
-
-fn between(before: Ticks, after: Ticks) -> Noise {
-    let all = after.all.saturating_sub(before.all);
-    let share = |part: u64| (all > 0).then(|| part as f64 / all as f64);
-    Noise {
-        busy: share(all.saturating_sub(after.idle.saturating_sub(before.idle))),
-        steal: share(after.steal.saturating_sub(before.steal)),
-    }
-}
-
-fn now() -> Option<Ticks> {
-    ticks(&fs::read_to_string("/proc/stat").ok()?)
-}
-
-/// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)).
-fn ticks(text: &str) -> Option<Ticks> {
-    let line = text.lines().next()?.strip_prefix("cpu ")?;
-    let all: Vec<u64> = line
-        .split_whitespace()
-        .take(8)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let [_, _, _, idle, iowait, _, _, steal] = all[..] else {
-        return None;
-    };
-    Some(Ticks {
-        all: all.iter().sum(),
-        idle: idle + iowait,
-        steal,
-    })
 }
 
 #[cfg(test)]
@@ -75,12 +49,19 @@ mod tests {
 
     #[test]
     fn shares_are_of_what_passed_between_two_looks() {
-        let before = ticks("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3\n").unwrap();
-        let after = ticks("cpu  130 0 60 830 60 0 10 10 5 0\n").unwrap();
-        let noise = between(before, after);
+        let budget = |[user, system, idle, softirq, steal]: [u64; 5]| Budget {
+            user: Nanos::from_millis(user),
+            system: Nanos::from_millis(system),
+            idle: Nanos::from_millis(idle),
+            softirq: Nanos::from_millis(softirq),
+            steal: Nanos::from_millis(steal),
+            ..Budget::default()
+        };
+        let before = budget([100, 50, 850, 0, 0]);
+        let after = budget([130, 60, 890, 10, 10]);
+        let noise = Noise::of(&host::between(&before, &after));
         assert_eq!((noise.busy, noise.steal), (Some(0.6), Some(0.1)));
-        assert_eq!(between(before, before), Noise::default());
-        assert_eq!(ticks("cpu0 1 2 3\n"), None);
-        assert_eq!(ticks("cpu  1 2 3\n"), None);
+        let nothing = Noise::of(&host::between(&before, &before));
+        assert_eq!(nothing, Noise::default());
     }
 }

@@ -157,14 +157,13 @@ impl<'p, R: Ring> Thread<'p, R> {
                     schedule.note_assigned();
                     let queued = schedule.full.within(scheduled, self.clock);
                     schedule.assign(index, queued);
-                    schedule.receive(
-                        index,
-                        Session {
+                    if let Some(session) = schedule.session(index) {
+                        *session = Some(Session {
                             scheduled,
                             belongs,
                             left,
-                        },
-                    );
+                        });
+                    }
                     schedule.pass();
                     self.recorder.note_arrival(belongs);
                     return Some(self.begun(scheduled, belongs));
@@ -181,7 +180,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     fn take_promised(&mut self, index: u32) -> Option<Pending> {
         let schedule = self.schedule.as_mut()?;
         let scheduled = schedule.free_since(index);
-        let session = schedule.session(index).filter(|session| session.left > 0)?;
+        let session = schedule.session(index)?.as_mut();
+        let session = session.filter(|session| session.left > 0)?;
         let belongs = self.quota.take_promised(scheduled)?;
         session.left -= 1;
         schedule.assign(index, Nanos::ZERO);
@@ -198,7 +198,8 @@ impl<'p, R: Ring> Thread<'p, R> {
     /// it did not ask is for others.
     #[inline(never)] // a closed loop is to carry nothing of it
     pub(super) fn end_session(&mut self, index: u32, cut: Option<Cut>) {
-        let session = self.schedule.as_mut().and_then(|each| each.dismiss(index));
+        let schedule = self.schedule.as_mut();
+        let session = schedule.and_then(|schedule| schedule.session(index)?.take());
         let Some(session) = session else { return };
         self.quota.release(session.left);
         let ended = matches!(cut, Some(Cut::Behind | Cut::Dead(_) | Cut::Timeout));

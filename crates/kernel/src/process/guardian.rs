@@ -9,6 +9,7 @@
 //! It is in a session of its own, so that neither a terminal nor a signal to our process group reaches it, and blocks
 //! every signal. It waits in one system call, so it costs no CPU time.
 
+use super::KILL_PATIENCE;
 use super::family::{self, Process, Sampling, Stat};
 use super::tree::{Tree, end};
 use rustix::process::{Signal, chdir, setsid};
@@ -25,8 +26,6 @@ const NAME: &std::ffi::CStr = c"weigh-guardian";
 
 /// How long the server's processes may take to end after SIGTERM.
 const GRACE: Nanos = Nanos::from_secs(2);
-/// How long killed processes may take to be gone.
-const KILL_PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// The guardian of one server, seen from the process that it guards against. Dropping it ends it.
 #[derive(Debug)]
@@ -135,14 +134,11 @@ fn guard(mark: u64, reader: PipeReader, mut held: PipeWriter) -> ! {
     let _ = pipe.read_to_end(&mut leader_bytes); // whatever ends it is the end
     let born = Stat::read(std::process::id()).map_or(0, |stat| stat.process.start_ticks);
     let mut tree = Tree::new(leader(&leader_bytes), mark, born);
-    let ended = |stat: &Stat| stat.zombie;
-    if !end(|| tree.sample(Sampling::Full), ended, Signal::TERM, GRACE).is_empty() {
-        end(
-            || tree.sample(Sampling::Full),
-            ended,
-            Signal::KILL,
-            KILL_PATIENCE,
-        );
+    for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILL_PATIENCE)] {
+        let ended = |stat: &Stat| stat.zombie;
+        if end(|| tree.sample(Sampling::Full), ended, signal, patience).is_empty() {
+            break;
+        }
     }
     // SAFETY: ends this process; nothing of ours is to be run at its exit.
     unsafe { libc::_exit(0) }

@@ -23,8 +23,8 @@
 //! closes the connection. It may not come before the request's first byte.
 //!
 //! Cost: a response that comes whole is neither copied nor buffered. One exchange, opened, sent and answered
-//! with 100 bytes under nginx's head of 237, is 321 instructions when the head is the last one again, 640 when
-//! its Date has changed, 2,414 when it must be read (callgrind's counts; `examples/cost.rs` repeats them). Only
+//! with 100 bytes under nginx's head of 237, is 262 instructions when the head is the last one again, 580 when
+//! its Date has changed, 2,620 when it must be read (callgrind's counts; `examples/cost.rs` repeats them). Only
 //! a head that comes in pieces is buffered and, with each piece, parsed again from its start: with a limit of
 //! 64 KiB that is cheaper than a resumable parser in the case that matters.
 

@@ -170,7 +170,7 @@ impl<'p> Outbox<'p> {
 
     /// Forgets all but the first `keep` messages.
     pub(crate) fn truncate(&mut self, keep: usize) {
-        self.queue.truncate(keep);
+        drop(self.queue.drain_behind(keep));
         if keep == 0 {
             self.offset = 0;
         }

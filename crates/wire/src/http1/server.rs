@@ -14,9 +14,9 @@
 //! Memory: 40 bytes a connection, and the head where one has come in part. A head that comes whole is read where it
 //! lies; the limits and the memory of heads are the worker's.
 //!
-//! Cost: a request without a body, with a head of 91 bytes, is 158 instructions when the head is the last one again, 255
-//! when it is one of the last eight, 972 when only its target is new, 1,786 when its header lines are new, too; 235,
-//! 1,127 and 4,254 with a browser's head of 601 (callgrind's counts; `examples/serving.rs` repeats them).
+//! Cost: a request without a body, with a head of 91 bytes, is 145 instructions when the head is the last one again, 248
+//! when it is one of the last eight, 965 when only its target is new, 1,741 when its header lines are new, too; 222,
+//! 1,116 and 4,173 with a browser's head of 601 (callgrind's counts; `examples/cost.rs` repeats them).
 
 use super::chunked::{Chunked, Decoded, front};
 use super::head;
