@@ -1,6 +1,6 @@
 //! How a check builds its findings. The check's row adds name and cause.
 
-use record::{Cause, Effect, Effects, Figure, Finding};
+use record::{Effect, Figure, Finding};
 
 /// Every figure, for findings about the counts themselves.
 pub(crate) const ALL: &[Figure] = &[
@@ -16,16 +16,8 @@ pub(crate) const SPEED: &[Figure] = &[Figure::Rps, Figure::Latency];
 /// Returns a finding that affects no figure.
 pub(crate) fn note(sentence: impl Into<String>) -> Finding {
     Finding {
-        check: String::new(),
-        cause: Cause::Other,
-        point: None,
-        level: None,
-        effects: Effects::default(),
         sentence: sentence.into(),
-        headline: String::new(),
-        remedy: None,
-        options: String::new(),
-        evidence: Vec::new(),
+        ..Finding::default()
     }
 }
 
@@ -67,48 +59,6 @@ fn graded(effect: Effect, figures: &[Figure], headline: String, sentence: String
     finding.and(effect, figures)
 }
 
-/// Additions to a finding.
-pub(crate) trait Substantiate {
-    /// Adds an effect on more figures.
-    fn and(self, effect: Effect, figures: &[Figure]) -> Self;
-    /// Replaces the root cause that the check's row names.
-    fn because(self, cause: Cause) -> Self;
-    /// Adds the options of the best next command.
-    fn options(self, options: impl Into<String>) -> Self;
-    /// Replaces the remedy of the check's row.
-    fn remedy(self, remedy: impl Into<String>) -> Self;
-    /// Adds the numbers it rests on.
-    fn evidence<const N: usize>(self, evidence: [(&str, f64); N]) -> Self;
-}
-
-impl Substantiate for Finding {
-    fn and(mut self, effect: Effect, figures: &[Figure]) -> Self {
-        self.effects.add(effect, figures);
-        self
-    }
-
-    fn because(mut self, cause: Cause) -> Self {
-        self.cause = cause;
-        self
-    }
-
-    fn options(mut self, options: impl Into<String>) -> Self {
-        self.options = options.into();
-        self
-    }
-
-    fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
-        self
-    }
-
-    fn evidence<const N: usize>(mut self, evidence: [(&str, f64); N]) -> Self {
-        self.evidence
-            .extend(evidence.map(|(name, value)| (name.to_owned(), value)));
-        self
-    }
-}
-
 /// Returns words joined by commas, the last by "and".
 pub(crate) fn list(words: &[String]) -> String {
     match words {
@@ -116,13 +66,4 @@ pub(crate) fn list(words: &[String]) -> String {
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// Returns `1 request`, `2 requests`.
-pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        units::count(count),
-        if count == 1 { one } else { many }
-    )
 }

@@ -7,21 +7,14 @@ use units::count;
 
 /// The kinds that satisfy `wanted` with their numbers of requests, over all steps and blames; the largest first.
 pub(crate) fn by_kind(tally: &Tally, wanted: impl Fn(Kind) -> bool) -> Vec<(Kind, u64)> {
-    let mut kinds: Vec<(Kind, u64)> = Vec::new();
-    for each in tally.faults.sorted() {
-        match kinds.iter_mut().find(|(kind, _)| *kind == each.fault.kind) {
-            Some((_, count)) => *count = count.saturating_add(each.count),
-            None if wanted(each.fault.kind) => kinds.push((each.fault.kind, each.count)),
-            None => {}
-        }
-    }
-    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut kinds = tally.faults.by_kind();
+    kinds.retain(|(kind, _)| wanted(*kind));
     kinds
 }
 
 /// The kind with the most requests.
 pub(crate) fn most(tally: &Tally) -> Option<Kind> {
-    by_kind(tally, |_| true).first().map(|(kind, _)| *kind)
+    tally.faults.by_kind().first().map(|(kind, _)| *kind)
 }
 
 /// Returns what follows "requests failed because ...".

@@ -4,7 +4,7 @@
 //! contains the bound decides nothing. Where there is no interval the figure itself decides, and the sentence says so. A
 //! figure that is void or missing decides nothing, and one that is a lower bound only what a lower bound can.
 
-use crate::known::{Basis, Known, UnknownFigure, figure, is_of_requests};
+use crate::known::{Basis, Known, figure, is_of_requests};
 use figures::{Selected, Unit};
 use plan::{Comparison, Operator, Requirement};
 use record::{Compliance, Grade, Judged, Point, Run};
@@ -13,19 +13,11 @@ use std::borrow::Cow;
 use thiserror::Error;
 use units::Nanos;
 
-/// Why a requirement can never be judged.
+/// Why a requirement can never be judged: its figure is unknown, its bound has another unit, or it wants a figure that is
+/// measured to equal a number.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RequirementError {
-    /// No figure has the name.
-    #[error("`{0}`: {1}")]
-    Unknown(Requirement, UnknownFigure),
-    /// The bound has another unit than the figure.
-    #[error("`{0}`: write {1}")]
-    Unit(Requirement, &'static str),
-    /// A figure that is measured is required to equal a number.
-    #[error("`{0}`: only counts can be required to equal a number; write < or >")]
-    Equal(Requirement),
-}
+#[error("`{0}`: {1}")]
+pub struct RequirementError(Requirement, String);
 
 /// Returns whether `requirement` can be judged: its figure exists, and its bound has the figure's unit.
 ///
@@ -35,16 +27,16 @@ pub fn check(requirement: &Requirement) -> Result<(), RequirementError> {
     let Requirement::Figure(compared) = requirement else {
         return Ok(());
     };
-    let figure = figure(&compared.figure)
-        .map_err(|error| RequirementError::Unknown(requirement.clone(), error))?;
+    let error = |why: String| RequirementError(requirement.clone(), why);
+    let figure = figure(&compared.figure).map_err(|unknown| error(unknown.to_string()))?;
     if bound(compared, &figure, 1.0).is_none() {
-        let wanted = example(&figure);
-        return Err(RequirementError::Unit(requirement.clone(), wanted));
+        return Err(error(format!("write {}", example(&figure))));
     }
-    match compared.operator == Operator::Equal && figure.figure.unit != Unit::Count {
-        true => Err(RequirementError::Equal(requirement.clone())),
-        false => Ok(()),
+    if compared.operator == Operator::Equal && figure.figure.unit != Unit::Count {
+        let why = "only counts can be required to equal a number; write < or >";
+        return Err(error(why.to_owned()));
     }
+    Ok(())
 }
 
 /// Judges `required` at each point of `run`, whose findings must have been judged; of a search at the point that is its

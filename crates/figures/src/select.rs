@@ -95,13 +95,9 @@ fn part(pattern: &str, name: &str) -> Option<Part> {
         return Some(Part::Whole);
     }
     if let Some(statistic) = within("{p}") {
-        return Some(Part::Statistic(match statistic {
-            "min" => Statistic::Min,
-            "mean" => Statistic::Mean,
-            "max" => Statistic::Max,
-            p if p.starts_with(['p', 'P']) => Statistic::At(p.parse().ok()?),
-            _ => return None,
-        }));
+        let is_named = statistic.starts_with(['p', 'P', 'm']); // `99` alone is no name
+        let known = Statistic::try_from(statistic.to_owned()).ok();
+        return known.filter(|_| is_named).map(Part::Statistic);
     }
     if let Some(name) = within("{kind}") {
         let mut kinds = Kind::ALL.iter();
@@ -189,8 +185,7 @@ impl Selected {
     /// Returns the min and max of the point's complete rounds.
     pub fn extremes(&self, of: &Figures<'_>) -> Option<(f64, f64)> {
         let rounds = complete_rounds(of).filter_map(|round| self.number(&round));
-        let ends = stats::min_max(&rounds.collect::<Vec<f64>>())?;
-        Some((ends.min, ends.max))
+        stats::min_max(&rounds.collect::<Vec<f64>>())
     }
 
     /// Returns the 95 % interval of repeated rounds: Student's t on the logarithms of their values. None of a figure of

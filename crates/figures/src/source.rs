@@ -79,13 +79,8 @@ impl<'a> Figures<'a> {
 
     /// Returns each round of the point by itself; at last those that two generators measured.
     pub fn each_round(&self) -> impl Iterator<Item = Figures<'_>> {
-        let pairs = self
-            .point
-            .split_generators
-            .iter()
-            .flat_map(|twin| &twin.rounds);
         let singles = self.point.rounds.iter().map(|round| (round, 1));
-        let all = singles.chain(pairs.map(|round| (round, 2)));
+        let all = singles.chain(self.point.split_rounds().map(|round| (round, 2)));
         all.filter_map(|(round, generators)| {
             let rounds = std::slice::from_ref(round);
             let all = self.part(rounds, Summary::of(rounds)?);
@@ -181,8 +176,7 @@ impl<'a> Figures<'a> {
 
     /// Returns a statistic of latency in microseconds; none where too few samples carry it.
     pub(crate) fn latency(&self, of: Statistic) -> Option<f64> {
-        let computed = || statistic(Some(self.tally().latency()), of);
-        self.recorded(of).unwrap_or_else(computed)
+        statistic(Some(self.tally().latency()), of)
     }
 
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
@@ -193,17 +187,8 @@ impl<'a> Figures<'a> {
 
     /// Returns whether a censored request bounds a statistic of latency from below.
     pub(crate) fn is_bound(&self, of: Statistic) -> bool {
-        if self.recorded(of).is_some() {
-            return self.summary.latency_us.is_at_least(of);
-        }
         let value = self.latency(of).zip(self.tally().latency_censored_from());
-        value.is_some_and(|(value, from)| value >= from.as_micros_f64())
-    }
-
-    /// The statistic as the summary has it; none where it is not among those.
-    fn recorded(&self, of: Statistic) -> Option<Option<f64>> {
-        let mut named = self.summary.latency_us.named();
-        named.find_map(|(known, value)| (known == of).then_some(value))
+        value.is_some_and(|(value, from)| of == Statistic::Mean || value >= from.as_micros_f64())
     }
 
     /// Returns what only an open loop has.

@@ -78,7 +78,7 @@ impl Unit {
         match self {
             Unit::PerSecond if number == 0.0 => "0".to_owned(),
             Unit::PerSecond => units::rate(number),
-            Unit::Micros => units::span(Nanos::from_nanos((number * 1e3).round() as u64)),
+            Unit::Micros => units::micros(number),
             Unit::Seconds => units::span(Nanos::from_nanos((number * 1e9) as u64)),
             Unit::Share => units::percent(number),
             Unit::Bytes => units::bytes(number as u64),

@@ -29,8 +29,7 @@ pub struct Baseline {
     pub generator_late_us: BaselineTimes,
     /// CPU time of all generator threads for each exchange that ended in the window, deliberate spinning excluded; null
     /// where they hardly did anything but spin.
-    #[serde(default)]
-    #[serde(alias = "cpu_per_exchange")]
+    #[serde(default, alias = "cpu_per_exchange")]
     pub cpu_per_request: Option<Nanos>,
     /// The busiest generator thread's share of the window; null where it was too short for shares of time.
     pub generator_busy: Option<f64>,

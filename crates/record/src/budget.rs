@@ -1,5 +1,6 @@
 //! Where the machine's CPU time went during a window, and what its network had to say.
 
+use crate::summary::share;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -52,11 +53,7 @@ impl Budget {
     /// `part` as a share of all CPU time that there was; 0 over no time.
     pub fn share(&self, part: Nanos) -> f64 {
         let there_was = self.wall.as_secs_f64() * f64::from(self.cpus);
-        if there_was > 0.0 {
-            part.as_secs_f64() / there_was
-        } else {
-            0.0
-        }
+        share(part.as_secs_f64(), there_was)
     }
 }
 

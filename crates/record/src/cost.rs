@@ -162,12 +162,12 @@ impl Spread {
     /// a round in which nothing ended well) leaves no spread.
     pub fn of(mean: f64, values: &[f64]) -> Spread {
         let interval = stats::log_t_interval(values);
-        let extremes = stats::min_max(values);
+        let (min, max) = stats::min_max(values).unzip();
         Spread {
             mean,
-            min: extremes.map(|extremes| extremes.min),
+            min,
             median: stats::median(values),
-            max: extremes.map(|extremes| extremes.max),
+            max,
             geometric_mean: interval.map(|interval| interval.centre),
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),

@@ -7,7 +7,7 @@ use plan::{Axis, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::CurvePoint;
-use stats::scalability::{self, Model};
+use stats::scalability::{self, Scaling};
 
 /// The figures of a whole sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,30 +43,6 @@ pub struct Kneedle {
     pub point: usize,
     /// Whether it stays there when the highest load is left away.
     pub steady: bool,
-}
-
-/// The universal scalability law `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` as fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Scaling {
-    /// Requests/s of one worker or thread.
-    pub gamma: f64,
-    /// Contention.
-    pub alpha: f64,
-    /// Its 95 % interval.
-    pub alpha_interval: (f64, f64),
-    /// Coherence.
-    pub beta: f64,
-    /// Its 95 % interval.
-    pub beta_interval: (f64, f64),
-    /// Where requests/s are highest by the law; none where its interval of beta reaches 0, so that nothing shows that
-    /// they ever fall.
-    pub peak_at: Option<f64>,
-    /// Whether that lies beyond what was measured, above or below.
-    pub extrapolated: bool,
-    /// The model that explains the levels best for its number of parameters.
-    pub best: Model,
-    /// Whether what the law leaves over looks like chance.
-    pub patternless: bool,
 }
 
 /// The highest point of a curve.
@@ -136,27 +112,13 @@ fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
     }
     let level = |point: &Point| {
         let rounds = point.rounds.iter().filter(|round| !round.partial);
-        Some(scalability::Scaling {
+        Some(scalability::Level {
             n: axis.value_at(&point.level)?,
             rates: rounds.map(Round::rps).collect(),
         })
     };
-    let levels: Vec<scalability::Scaling> = points.iter().filter_map(level).collect();
-    let fit = scalability::fit(&levels, seed)?;
-    let most = levels.iter().map(|level| level.n).fold(0.0, f64::max);
-    let least = levels.iter().map(|level| level.n).fold(most, f64::min);
-    let peak_at = fit.peak();
-    Some(Scaling {
-        gamma: fit.law.gamma,
-        alpha: fit.law.alpha,
-        alpha_interval: fit.alpha,
-        beta: fit.law.beta,
-        beta_interval: fit.beta,
-        peak_at,
-        extrapolated: peak_at.is_some_and(|peak| peak > most || peak < least),
-        best: fit.best,
-        patternless: fit.is_patternless,
-    })
+    let levels: Vec<scalability::Level> = points.iter().filter_map(level).collect();
+    scalability::fit(&levels, seed)
 }
 
 fn peak(points: &[Point]) -> Option<Peak> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The answer of one check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The name of the check that found it.
     pub check: String,
@@ -75,6 +75,36 @@ impl Finding {
     /// Returns whether it is about the point with index `point`, alone or among others.
     pub fn concerns(&self, point: usize) -> bool {
         self.point.is_none_or(|at| at == point)
+    }
+
+    /// Adds an effect on more figures.
+    pub fn and(mut self, effect: Effect, figures: &[Figure]) -> Finding {
+        self.effects.add(effect, figures);
+        self
+    }
+
+    /// Replaces the root cause.
+    pub fn because(self, cause: Cause) -> Finding {
+        Finding { cause, ..self }
+    }
+
+    /// Sets the options of the best next command.
+    pub fn options(mut self, options: impl Into<String>) -> Finding {
+        self.options = options.into();
+        self
+    }
+
+    /// Sets what to do about it.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Finding {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Adds numbers it rests on.
+    pub fn evidence<const N: usize>(mut self, evidence: [(&str, f64); N]) -> Finding {
+        let named = evidence.map(|(name, value)| (name.to_owned(), value));
+        self.evidence.extend(named);
+        self
     }
 
     /// Returns whether `other` has the same root cause, so that one sentence can stand for both.

@@ -1,5 +1,7 @@
 //! What the server's processes cost meanwhile.
 
+use crate::round::is_default;
+use crate::summary::share;
 use crate::{Quota, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ pub struct Footprint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
     /// Whose clocks `cpu` was read from.
-    #[serde(default, skip_serializing_if = "CpuClock::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub clock: CpuClock,
     /// Processes of the tree at the end of the window.
     pub processes: u32,
@@ -93,13 +95,6 @@ pub enum CpuClock {
     Cgroup,
 }
 
-impl CpuClock {
-    /// Whether it is the one that records need not name.
-    fn is_default(&self) -> bool {
-        *self == CpuClock::default()
-    }
-}
-
 /// Times that threads stopped running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Switches {
@@ -150,11 +145,7 @@ impl Footprint {
     /// CPU time as a share of all CPUs the server may use; 0 over no time.
     pub fn busy(&self) -> f64 {
         let there_was = self.wall.as_secs_f64() * self.cpus_allowed;
-        if there_was > 0.0 {
-            self.cpu.as_secs_f64() / there_was
-        } else {
-            0.0
-        }
+        share(self.cpu.as_secs_f64(), there_was)
     }
 }
 

@@ -1,5 +1,7 @@
 //! How the generator accounts for itself.
 
+use crate::round::is_default;
+use crate::summary::share;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -23,17 +25,15 @@ pub struct ThreadAccounts {
     pub run_queue_wait: Option<Nanos>,
     /// Time in which it asked the kernel again and again for nothing, instead of sleeping, because it busy-polled:
     /// part of `cpu` and `run_queue_wait`.
-    #[serde(default, skip_serializing_if = "is_none")]
-    #[serde(alias = "spun")]
+    #[serde(default, skip_serializing_if = "is_default", alias = "spun")]
     pub busy_polled: Nanos,
     /// When it busy-polls.
-    #[serde(default, skip_serializing_if = "BusyPoll::is_never")]
-    #[serde(alias = "awake")]
+    #[serde(default, skip_serializing_if = "is_default", alias = "awake")]
     pub busy_poll: BusyPoll,
     /// Turns of its loop.
     pub turns: Turns,
     /// When it did not run though it could have.
-    #[serde(default, skip_serializing_if = "Paused::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub paused: Paused,
 }
 
@@ -86,11 +86,6 @@ impl BusyPoll {
     }
 }
 
-/// Whether a span is none: spans that are rare stand in a record only where there are any.
-pub(crate) fn is_none(span: &Nanos) -> bool {
-    *span == Nanos::ZERO
-}
-
 /// Turns of a thread's loop, without those that only found nothing because it busy-polled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Turns {
@@ -109,11 +104,7 @@ impl ThreadAccounts {
     pub fn busy(&self) -> f64 {
         let ran = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
         let wanted = ran.saturating_sub(self.busy_polled);
-        if self.wall > Nanos::ZERO {
-            wanted.as_secs_f64() / self.wall.as_secs_f64()
-        } else {
-            0.0
-        }
+        share(wanted.as_secs_f64(), self.wall.as_secs_f64())
     }
 
     /// CPU time without busy-polling; none where hardly anything else is left of it.

@@ -95,16 +95,12 @@ impl Journal {
             file,
             length: 0,
         };
-        match journal
-            .begin(&mut run.clone())
-            .and_then(|()| journal.sync_name())
-        {
-            Ok(()) => Ok(journal),
-            Err(error) => {
-                journal.discard(); // it holds nothing yet
-                Err(error)
-            }
+        let begun = journal.begin(&mut run.clone());
+        if let Err(error) = begun.and_then(|()| journal.sync_name()) {
+            journal.discard(); // it holds nothing yet
+            return Err(error);
         }
+        Ok(journal)
     }
 
     /// Goes on with what was measured of the record at `path`: a journal of all rounds of `run` takes the place of the one
@@ -121,9 +117,7 @@ impl Journal {
             refuse_foreign(&journal)?;
         }
         let begin = |error| SaveError::Begin(journal.clone(), error);
-        let mut next = journal.as_os_str().to_owned();
-        next.push(".next");
-        let next = PathBuf::from(next);
+        let next = with_ending(&journal, ".next");
         let _ = fs::remove_file(&next); // of an attempt that was cut off
         let mut resumed = Journal {
             destination: Destination::File(record),
@@ -136,11 +130,7 @@ impl Journal {
             for round in &point.rounds {
                 resumed.append_round(place, &point.level, point.baseline.as_ref(), round)?;
             }
-            for round in point
-                .split_generators
-                .iter()
-                .flat_map(|split| &split.rounds)
-            {
+            for round in point.split_rounds() {
                 resumed.append_split(place, &point.level, Ok(round))?;
             }
         }
@@ -264,8 +254,12 @@ impl Journal {
 
 /// Where the journal of a record at `path` lies: beside it, with `.journal` behind its name.
 pub fn journal_path(path: &Path) -> PathBuf {
+    with_ending(path, ".journal")
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".journal");
+    name.push(ending);
     name.into()
 }
 

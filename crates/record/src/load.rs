@@ -4,7 +4,7 @@
 //! arithmetic relies on, and every refusal says what is wrong with which file.
 
 use crate::journal::{self, Entry, Header, SplitEntry};
-use crate::{Point, Run, SCHEMA_VERSION};
+use crate::{Growth, Point, Round, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
 use std::fs::File;
@@ -188,80 +188,52 @@ fn few_points(plan: &Plan) -> Result<(), Flaw> {
     }
 }
 
+/// What is wrong with a line that has neither a round nor what there is of two generators.
+const NO_ROUND: &str = "a line of the journal holds no round";
+
 /// Adds a round to its point. The points of a sweep are known beforehand, and rounds come in any order; others are
 /// found one after the other.
 fn add(run: &mut Run, entry: Entry) -> Result<(), Flaw> {
     if entry.point == run.points.len() && (run.plan.sweep.is_none() || run.plan.is_search()) {
         run.points.push(Point::new(entry.level));
     }
-    match run.points.get_mut(entry.point) {
-        Some(point) if point.level == entry.level => {
-            point.baseline = point.baseline.take().or(entry.baseline);
-            match (entry.round, entry.split_generators) {
-                (Some(round), None) => point.rounds.push(round),
-                (None, Some(SplitEntry::Round(round))) => point.split_mut().rounds.push(round),
-                (None, Some(SplitEntry::Failed(why))) => point.split_mut().failed = Some(why),
-                _ => {
-                    return Err(Flaw::NotARecord(
-                        "a line of the journal holds no round".into(),
-                    ));
-                }
-            }
-        }
-        Some(_) => {
-            return Err(Flaw::NotARecord(format!(
-                "point {} has two loads",
-                entry.point
-            )));
-        }
-        None => {
-            return Err(Flaw::NotARecord(format!(
-                "point {} comes before earlier ones",
-                entry.point
-            )));
-        }
+    let refused = |why: &str| Err(Flaw::NotARecord(format!("point {} {why}", entry.point)));
+    let Some(point) = run.points.get_mut(entry.point) else {
+        return refused("comes before earlier ones");
+    };
+    if point.level != entry.level {
+        return refused("has two loads");
+    }
+    point.baseline = point.baseline.take().or(entry.baseline);
+    match (entry.round, entry.split_generators) {
+        (Some(round), None) => point.rounds.push(round),
+        (None, Some(SplitEntry::Round(round))) => point.split_mut().rounds.push(round),
+        (None, Some(SplitEntry::Failed(why))) => point.split_mut().failed = Some(why),
+        _ => return Err(Flaw::NotARecord(NO_ROUND.into())),
     }
     Ok(())
 }
 
 /// Refuses what would upset arithmetic later. Whether the counts add up is another question, and audit's.
 fn sound(run: &Run) -> Result<(), Flaw> {
-    let rounds = || {
-        run.points.iter().flat_map(|point| {
-            let splits = point
-                .split_generators
-                .iter()
-                .flat_map(|split| &split.rounds);
-            point.rounds.iter().chain(splits)
-        })
+    let rounds = || run.points.iter().flat_map(Point::all_rounds);
+    let flaw = |round: &Round| {
+        let tally = &round.tally;
+        let growth = tally.open.as_ref().map(|open| &open.growth);
+        if round.window.start > round.window.end {
+            Some("a window ends before it starts")
+        } else if !tally.series.is_sound() {
+            Some("a series has impossible bins")
+        } else if !growth.is_none_or(Growth::is_sound) {
+            Some("response times over the run have impossible bins")
+        } else {
+            (!tally.bodies.is_sound()).then_some("response counts are impossible")
+        }
     };
-    let checks = [
-        (
-            rounds().count() <= MOST_ROUNDS,
-            "it has more rounds than can be read",
-        ),
-        (
-            rounds().all(|round| round.window.start <= round.window.end),
-            "a window ends before it starts",
-        ),
-        (
-            rounds().all(|round| round.tally.series.is_sound()),
-            "a series has impossible bins",
-        ),
-        (
-            rounds().all(|round| {
-                let open = round.tally.open.as_ref();
-                open.is_none_or(|open| open.growth.is_sound())
-            }),
-            "response times over the run have impossible bins",
-        ),
-        (
-            rounds().all(|round| round.tally.bodies.is_sound()),
-            "response counts are impossible",
-        ),
-    ];
-    match checks.into_iter().find(|(holds, _)| !holds) {
-        Some((_, reason)) => Err(Flaw::NotARecord(reason.into())),
+    let too_many = rounds().count() > MOST_ROUNDS;
+    let too_many = too_many.then_some("it has more rounds than can be read");
+    match too_many.or_else(|| rounds().find_map(flaw)) {
+        Some(reason) => Err(Flaw::NotARecord(reason.into())),
         None => Ok(()),
     }
 }

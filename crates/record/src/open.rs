@@ -23,8 +23,7 @@ pub struct OpenTimes {
     /// Response times by when exchanges were scheduled.
     pub growth: Growth,
     /// What became of the connections, where those arrive by the schedule, and not exchanges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "visits")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "visits")]
     pub sessions: Option<Sessions>,
 }
 

@@ -184,6 +184,19 @@ impl Faults {
         self.0.iter()
     }
 
+    /// Returns the kinds that occurred with their counts, over all steps and blames; the most frequent first.
+    pub fn by_kind(&self) -> Vec<(Kind, u64)> {
+        let mut kinds: Vec<(Kind, u64)> = Vec::new();
+        for each in self.sorted() {
+            match kinds.iter_mut().find(|(kind, _)| *kind == each.fault.kind) {
+                Some((_, count)) => *count = count.saturating_add(each.count),
+                None => kinds.push((each.fault.kind, each.count)),
+            }
+        }
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        kinds
+    }
+
     /// All faults together.
     pub fn total(&self) -> u64 {
         self.count(|_| true)

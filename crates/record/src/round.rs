@@ -1,6 +1,5 @@
 //! Points and their rounds.
 
-use crate::generator::is_none;
 use crate::{
     Baseline, Budget, Cost, Footprint, KernelCounters, Paused, Quota, SplitGenerators, Summary,
     Tally, ThreadAccounts,
@@ -55,10 +54,10 @@ pub struct Round {
     pub partial: bool,
     /// How long the machine was suspended between the round's beginning and its end: what the clock that goes on
     /// meanwhile gained over the one that stamps are read from.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub suspended: Nanos,
     /// How long all of it took, from before its connections were opened until after they were closed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub took: Nanos,
 }
 
@@ -68,6 +67,11 @@ impl Round {
 
     /// Up to here it was no sleep of a machine, which takes longer to fall asleep alone; readings differ by far less.
     pub const SLEPT_OVER: Nanos = Nanos::from_millis(1);
+
+    /// Returns its number as people count, from 1.
+    pub fn number(&self) -> String {
+        units::count(u64::from(self.index) + 1)
+    }
 
     /// Whether the machine slept through a part of it, and its clock with it, so that none of its figures stand.
     pub fn was_suspended(&self) -> bool {
@@ -121,6 +125,18 @@ impl Round {
         each.max_by_key(|paused| paused.total).unwrap_or_default()
     }
 
+    /// Returns the share of all threads' time in which they could have run and had to wait for a CPU; none where Linux does not
+    /// tell, or the window was too short.
+    pub fn waited(&self) -> Option<f64> {
+        let is_long = |thread: &&ThreadAccounts| thread.wall >= Self::SHARES_FROM;
+        let (mut waited, mut wall) = (Nanos::ZERO, Nanos::ZERO);
+        for thread in self.threads.iter().filter(is_long) {
+            waited += thread.run_queue_wait?;
+            wall += thread.wall;
+        }
+        (wall > Nanos::ZERO).then(|| waited.as_secs_f64() / wall.as_secs_f64())
+    }
+
     /// The server's share of its CPUs; none where it was not observed, or the window was too short.
     pub fn server_busy(&self) -> Option<f64> {
         self.priced()
@@ -154,17 +170,16 @@ pub struct SentTotal {
     /// Due in the window.
     pub measure: u64,
     /// By rounds that were cut off before their window opened, of which nothing else is kept.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unopened: u64,
     /// By the rounds with two generators, in all of their phases; 0 in a round's own counts.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    #[serde(alias = "twin")]
+    #[serde(default, skip_serializing_if = "is_default", alias = "twin")]
     pub split_generators: u64,
 }
 
-/// Whether there is nothing to write down: counts that are rare stand in a record only where there are any.
-pub(crate) fn is_zero(count: &u64) -> bool {
-    *count == 0
+/// Whether there is nothing to write down: what is rare stands in a record only where there is any.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl SentTotal {
@@ -198,15 +213,13 @@ pub struct Point {
     /// What follows from them.
     pub summary: Option<Summary>,
     /// In an open loop: the instrument's own baseline, measured before the first round; none where it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "floor")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "floor")]
     pub baseline: Option<Baseline>,
     /// What the server cost over these rounds, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Cost>,
     /// The same load by two generators, where that was asked for; never mixed into the point's own figures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "twin")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "twin")]
     pub split_generators: Option<Box<SplitGenerators>>,
 }
 
@@ -221,6 +234,16 @@ impl Point {
             footprint: None,
             split_generators: None,
         }
+    }
+
+    /// Returns the rounds with two generators.
+    pub fn split_rounds(&self) -> impl Iterator<Item = &Round> {
+        self.split_generators.iter().flat_map(|split| &split.rounds)
+    }
+
+    /// Returns all rounds, those with two generators last.
+    pub fn all_rounds(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().chain(self.split_rounds())
     }
 
     /// What is known of the same load by two generators, to be added to.

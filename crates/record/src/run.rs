@@ -85,7 +85,7 @@ pub struct Probe {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub requests: u64,
     /// How many of them got no response that the plan expects.
-    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub errors: u64,
     /// What the first of those got instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,11 +95,16 @@ pub struct Probe {
 impl Probe {
     /// Returns what the server calls itself in its response.
     pub fn server_name(&self) -> Option<&str> {
+        self.header("server")
+    }
+
+    /// Returns the value of a header of its response; none where it is missing or empty.
+    pub fn header(&self, wanted: &str) -> Option<&str> {
         let head = self.response_head.as_deref()?;
         head.lines().skip(1).find_map(|line| {
             let (name, value) = line.split_once(':')?;
             let value = value.trim();
-            (name.eq_ignore_ascii_case("server") && !value.is_empty()).then_some(value)
+            (name.eq_ignore_ascii_case(wanted) && !value.is_empty()).then_some(value)
         })
     }
 }
@@ -179,13 +184,7 @@ impl Run {
     /// A `{seq}` that neither a probe nor a round has used: each exchange took one at most, and each thread left a gap of fewer than there
     /// are threads.
     pub fn unused_seq(&self) -> u64 {
-        let splits = self
-            .points
-            .iter()
-            .filter_map(|point| point.split_generators.as_ref());
-        let splits = splits.flat_map(|split| &split.rounds);
-        let rounds = self.points.iter().flat_map(|point| &point.rounds);
-        let rounds = rounds.chain(splits);
+        let rounds = self.points.iter().flat_map(Point::all_rounds);
         let used = rounds.map(|round| {
             let threads = round.threads.len() as u64;
             let sent = round.sent_total.sum().saturating_add(round.tally.scheduled);
@@ -245,24 +244,18 @@ impl Run {
             .sweep
             .is_some()
             .then(|| Curve::of(&self.points, &self.plan));
-        let SentTotal {
-            probe, unopened, ..
-        } = self.sent_total;
-        let rounds = self.points.iter().flat_map(|point| &point.rounds);
-        let mut sent = rounds.fold(SentTotal::default(), |mut sum, round| {
-            sum.merge(&round.sent_total);
-            sum
-        });
-        (sent.probe, sent.unopened) = (probe, unopened); // so that summarising twice counts them once
-        let splits = self
-            .points
-            .iter()
-            .filter_map(|point| point.split_generators.as_ref());
-        sent.split_generators = splits
-            .flat_map(|split| &split.rounds)
-            .fold(0, |sum, round| {
-                u64::saturating_add(sum, round.sent_total.sum())
-            });
-        self.sent_total = sent;
+        let splits = self.points.iter().flat_map(Point::split_rounds);
+        let splits = splits.map(|round| round.sent_total.sum());
+        let mut sent = SentTotal::default();
+        for round in self.points.iter().flat_map(|point| &point.rounds) {
+            sent.merge(&round.sent_total);
+        }
+        self.sent_total = SentTotal {
+            // Neither is in the rounds, so that summarising twice counts them once.
+            probe: self.sent_total.probe,
+            unopened: self.sent_total.unopened,
+            split_generators: splits.fold(0, u64::saturating_add),
+            ..sent
+        };
     }
 }

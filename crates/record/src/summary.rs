@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use units::Percentile;
+use units::{Nanos, Percentile};
 
 /// The figures of one point over all its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,8 +31,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenFigures>,
     /// Stalls that a closed loop did not see, and the percentiles that they make too small.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "omission")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "omission")]
     pub coordinated_omission: Option<CoordinatedOmission>,
     /// What a request cost the server, where it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,8 +60,7 @@ pub struct OpenFigures {
     /// What the generator itself took until it sent, likewise.
     pub generator_late_us: Latency,
     /// The connections, where those arrive by the schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "visits")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "visits")]
     pub sessions: Option<SessionFigures>,
 }
 
@@ -100,7 +98,7 @@ pub(crate) fn offered_load(
 
 impl SessionFigures {
     fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<SessionFigures> {
-        let sessions = tally.open.as_ref()?.sessions.as_ref()?;
+        let sessions = tally.sessions()?;
         let opened = tally.connects.in_window;
         Some(SessionFigures {
             scheduled: sessions.scheduled,
@@ -124,17 +122,6 @@ impl OpenFigures {
             generator_late_us: Latency::from(&open.generator_late, None, list),
             sessions: SessionFigures::of(tally, duration_s, list),
         })
-    }
-
-    /// The distributions by name, in the order in which they are shown.
-    pub fn named(&self) -> [(&'static str, &Latency); 5] {
-        [
-            ("service", &self.service_us),
-            ("send_delay", &self.send_delay_us),
-            ("queued", &self.queued_us),
-            ("connecting", &self.connecting_us),
-            ("generator late", &self.generator_late_us),
-        ]
     }
 }
 
@@ -179,7 +166,12 @@ pub struct Errors {
 }
 
 fn per_second(count: u64, secs: f64) -> f64 {
-    if secs > 0.0 { count as f64 / secs } else { 0.0 }
+    share(count as f64, secs)
+}
+
+/// `part` of `whole`; 0 of nothing.
+pub(crate) fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 impl Round {
@@ -218,25 +210,19 @@ impl Summary {
 
     /// Returns the figures of `rounds`, of which `tally` is the sum, with these percentiles of latency.
     pub fn with(rounds: &[Round], tally: &Tally, list: &[Percentile]) -> Summary {
-        let duration_s = rounds
-            .iter()
-            .map(|round| round.window.span().as_secs_f64())
-            .sum::<f64>();
+        let spans = rounds.iter().map(|round| round.window.span());
+        let duration_s: f64 = spans.map(Nanos::as_secs_f64).sum();
         let complete = rounds.iter().filter(|round| !round.partial);
         let rates: Vec<f64> = complete.map(Round::rps).collect();
-        let mut by_kind = BTreeMap::new();
-        for each in tally.faults.iter() {
-            let count: &mut u64 = by_kind
-                .entry(each.fault.kind.name().to_owned())
-                .or_default();
-            *count = count.saturating_add(each.count);
-        }
+        let by_kind = tally.faults.by_kind().into_iter();
         Summary {
             requests: tally.requests(),
             ok: tally.ok,
             errors: Errors {
                 total: tally.errors(),
-                by_kind,
+                by_kind: by_kind
+                    .map(|(kind, n)| (kind.name().to_owned(), n))
+                    .collect(),
             },
             censored: tally.censored(),
             duration_s,

@@ -2,8 +2,8 @@
 
 use crate::summary::offered_load;
 use crate::{
-    Blame, Bodies, Exchange, Fault, Faults, Kind, OpenTimes, Outcome, Requested, Series, Stalls,
-    Step,
+    Blame, Bodies, Exchange, Fault, Faults, Kind, OpenTimes, Outcome, Requested, Series, Sessions,
+    Stalls, Step,
 };
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
@@ -25,14 +25,14 @@ pub struct Tally {
     pub never_sent: u64,
     /// Those of `started` that were sent once more, on a new connection, because they were pipelined behind a response that
     /// closed theirs. Each counts once, from its first sending.
-    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub resent: u64,
     /// Those of `scheduled` that were sent, or failed before: while their connection was being opened, when the send was
     /// refused, or because their connection ended before their turn came.
     pub started: u64,
     /// Exchanges that were sent before the window's start, had not ended at its end, and did not end ok in the drain.
     /// They are not in `scheduled`; they are in `faults` as [`Kind::CarriedOver`], and in the latencies at their age.
-    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub carried_over: u64,
     /// Those of `started` that ended well.
     pub ok: u64,
@@ -73,8 +73,7 @@ pub struct Tally {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenTimes>>,
     /// Spans of the window in which nothing ended; of a closed loop only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "gaps")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "gaps")]
     pub stalls: Option<Box<Stalls>>,
     /// Each request by itself, where several different ones are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,13 +84,13 @@ impl Tally {
     /// Exchanges that were asked for in the window: all that connections which arrive in it stand for, also those that
     /// a connection did not live to ask; else the same as `scheduled`.
     pub fn offered_load(&self, load: &Load, protocol: &Protocol) -> u64 {
-        let sessions = self.open.as_ref().and_then(|open| open.sessions.as_ref());
-        offered_load(
-            self.scheduled,
-            sessions.map(|sessions| sessions.scheduled),
-            load,
-            protocol,
-        )
+        let arrived = self.sessions().map(|sessions| sessions.scheduled);
+        offered_load(self.scheduled, arrived, load, protocol)
+    }
+
+    /// Returns what became of connections that arrive by the schedule; none where exchanges do.
+    pub fn sessions(&self) -> Option<&Sessions> {
+        self.open.as_ref()?.sessions.as_ref()
     }
 
     /// Counts one ended exchange that was scheduled in the window: `started`, its outcome, and what distributions it enters.
@@ -378,7 +377,7 @@ pub struct Connects {
     /// From the start of the connect to the connection usable.
     pub time: Histogram,
     /// Those of `established` that the peer ended while nothing was under way on them.
-    #[serde(default, skip_serializing_if = "crate::round::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub lost_idle: u64,
     /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,

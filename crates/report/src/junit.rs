@@ -98,17 +98,14 @@ fn requirement(run: &Run, judged: &Judged) -> Case {
 
 /// Text for an attribute.
 fn escaped(text: &str) -> String {
-    let mut shown = String::new();
-    for letter in clean(text, LONGEST).chars() {
-        match letter {
-            '&' => shown.push_str("&amp;"),
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '"' => shown.push_str("&quot;"),
-            other => shown.push(other),
-        }
-    }
-    shown
+    let letters = [
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("\"", "&quot;"),
+    ];
+    let replace = |shown: String, (letter, entity)| shown.replace(letter, entity);
+    letters.into_iter().fold(clean(text, LONGEST), replace)
 }
 
 #[cfg(test)]

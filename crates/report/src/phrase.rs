@@ -1,7 +1,5 @@
 //! Words and numbers as they are printed, where `units` alone does not suffice.
 
-use units::Nanos;
-
 /// Text that came from outside (a header, a path, a command) made fit for a terminal: no control characters, no marks
 /// that reverse the direction of writing, and not longer than `most` characters.
 pub(crate) fn clean(text: &str, most: usize) -> String {
@@ -27,11 +25,6 @@ pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Microseconds as a span with its unit.
-pub(crate) fn micros(value: f64) -> String {
-    units::span(Nanos::from_nanos((value * 1e3).round() as u64))
-}
-
 /// A rate per second; none at all is a plain 0.
 pub(crate) fn rate(per_second: f64) -> String {
     if per_second == 0.0 {
@@ -39,15 +32,6 @@ pub(crate) fn rate(per_second: f64) -> String {
     } else {
         units::rate(per_second)
     }
-}
-
-/// `1 round`, `2 rounds`.
-pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        units::count(count),
-        if count == 1 { one } else { many }
-    )
 }
 
 #[cfg(test)]

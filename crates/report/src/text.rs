@@ -6,11 +6,12 @@
 use crate::Look;
 use crate::page;
 use crate::page::{Block, Column, Item, Page, Role, Row, Span, Table};
-use crate::phrase::{self, columns, number};
+use crate::phrase::{self, columns};
 use anstyle::{AnsiColor, Style};
 use plan::Plan;
 use record::{Grade, Run};
 use std::cmp::Reverse;
+use units::number;
 
 /// Between a label, an item, or a table's column, and what follows.
 const GAP: usize = 2;
@@ -148,7 +149,7 @@ impl Paper<'_> {
             self.table_line(&table.columns, &widths, cells, &kept);
         }
         let dropped = (widths.len() - kept.len()) as u64;
-        let columns = number(dropped, "more column", "more columns");
+        let columns = number(dropped, "more column");
         let dropped = (dropped > 0).then(|| format!("{columns} with --wide"));
         for rest in table.rest.iter().chain(&dropped) {
             self.line(&[Span::new(Role::Dim, format!("... {rest}"))]);

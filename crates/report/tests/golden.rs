@@ -161,7 +161,7 @@ fn only_percentiles_near_the_baseline_carry_its_mark() {
     }];
     let page = shown(&run);
     assert!(
-        page.contains("p50 918 us*  p90 2.37 ms  p95 2.84 ms  p99 3.78 ms  p99.9"),
+        page.contains("p50 918 us*   p90 2.37 ms   p95 2.84 ms   p99 3.78 ms   p99.9"),
         "{page}"
     );
     run.findings.push(caveat);

@@ -9,14 +9,14 @@ use crate::Histogram;
 use crate::hdr::HdrError;
 use crate::histogram::Exact;
 use crate::layout;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
 use thiserror::Error;
 
 /// Samples counted by value. Values are whole numbers (nanoseconds, where they are times), to 0.1
 /// %; `min`, `max`, `count` and `sum` are exact.
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
 pub(crate) struct Form {
     /// The buckets: HdrHistogram V2, compressed, base64; lowest value 1, three significant digits.
     hdr: String,
@@ -148,27 +148,6 @@ fn sum_is_possible(held: &Histogram, exact: Exact) -> bool {
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Form::from(self).serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Histogram {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = Form::deserialize(deserializer)?;
-        Histogram::try_from(form).map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Histogram {
-    fn schema_name() -> Cow<'static, str> {
-        "Histogram".into()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        concat!(module_path!(), "::Histogram").into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Form::json_schema(generator)
     }
 }
 

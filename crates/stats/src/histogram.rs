@@ -5,9 +5,12 @@
 //! asked. (Our own rather than the `hdrhistogram` crate, which the tests hold it against: that one
 //! can fail on a value, and keeps neither the sum nor the exact extremes.)
 
+use crate::form::Form;
 use crate::layout::{self, LAST, SLOTS, TOP};
 use crate::packed::Packed;
 use crate::rank;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::fmt;
 
 /// A count stops here: the largest that HdrHistogram's V2 form can carry.
@@ -36,7 +39,13 @@ const COUNT_TOP: u64 = i64::MAX as u64;
 /// assert_eq!(latency.quantile(0.5), Some(50));
 /// assert_eq!(latency.quantile_if_carried(0.99), None); // 100 samples do not carry a p99
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "Form")]
+#[schemars(
+    with = "Form",
+    description = "Samples counted by value. Values are whole numbers (nanoseconds, where they are times), to 0.1\n%; `min`, \
+                   `max`, `count` and `sum` are exact."
+)]
 pub struct Histogram {
     /// Dense: one count a slot of [`layout`]. Empty before the first sample, and in a packed one; then the bounds check
     /// of recording is the test for that.

@@ -42,4 +42,4 @@ pub use interval::{Interval, log_t_interval, median_interval, student_t};
 pub use knee::{CurvePoint, kneedle, near_peak, steady_kneedle};
 pub use line::{Line, fit_line};
 pub use rank::{carried_from, carries};
-pub use summary::{MinMax, mean, median, min_max};
+pub use summary::{mean, median, min_max};

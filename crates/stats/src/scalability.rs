@@ -26,7 +26,7 @@ const LEAST_SCATTER: f64 = 1e-3;
 
 /// What was measured at one number of workers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scaling {
+pub struct Level {
     /// Workers.
     pub n: f64,
     /// Throughput of each round.
@@ -35,28 +35,34 @@ pub struct Scaling {
 
 /// A fitted law.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Law {
-    /// Throughput of one worker.
+struct Law {
+    gamma: f64,
+    alpha: f64,
+    beta: f64,
+}
+
+/// The universal scalability law `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` as fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scaling {
+    /// Requests/s of one worker or thread.
     pub gamma: f64,
     /// Contention.
     pub alpha: f64,
+    /// Its 95 % interval.
+    pub alpha_interval: (f64, f64),
     /// Coherence.
     pub beta: f64,
-}
-
-/// A fitted law and what may be said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
-    /// The law.
-    pub law: Law,
-    /// 95 % interval of contention.
-    pub alpha: (f64, f64),
-    /// 95 % interval of coherence.
-    pub beta: (f64, f64),
+    /// Its 95 % interval.
+    pub beta_interval: (f64, f64),
+    /// Where requests/s are highest by the law; none where its interval of beta reaches 0, so that nothing shows that
+    /// they ever fall.
+    pub peak_at: Option<f64>,
+    /// Whether that lies beyond what was measured, above or below.
+    pub extrapolated: bool,
     /// The model that explains the levels best for its number of parameters.
     pub best: Model,
-    /// Whether what is left over changes its sign as often as chance would have it.
-    pub is_patternless: bool,
+    /// Whether what the law leaves over looks like chance.
+    pub patternless: bool,
 }
 
 /// What throughput may follow, by Akaike's criterion.
@@ -73,27 +79,20 @@ pub enum Model {
 
 impl Law {
     /// Throughput at `n` workers.
-    pub fn at(&self, n: f64) -> f64 {
+    fn at(&self, n: f64) -> f64 {
         self.gamma * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
     }
 
     /// Where throughput is highest; none without coherence, where it never falls.
-    pub fn peak(&self) -> Option<f64> {
+    fn peak(&self) -> Option<f64> {
         (self.beta > 0.0 && self.alpha < 1.0).then(|| ((1.0 - self.alpha) / self.beta).sqrt())
-    }
-}
-
-impl Fit {
-    /// Where throughput is highest, if the levels carry that it falls at all: coherence is above zero.
-    pub fn peak(&self) -> Option<f64> {
-        self.law.peak().filter(|_| self.beta.0 > 0.0)
     }
 }
 
 /// Fits the law to `levels`; `seed` is that of the draws. None for fewer levels than [`LEVELS_LEAST`], and where a level has
 /// under two rounds, or one without throughput.
-pub fn fit(levels: &[Scaling], seed: u64) -> Option<Fit> {
-    let sound = |level: &Scaling| level.rates.len() > 1 && level.rates.iter().all(|x| *x > 0.0);
+pub fn fit(levels: &[Level], seed: u64) -> Option<Scaling> {
+    let sound = |level: &Level| level.rates.len() > 1 && level.rates.iter().all(|x| *x > 0.0);
     if levels.len() < LEVELS_LEAST || !levels.iter().all(sound) {
         return None;
     }
@@ -111,12 +110,20 @@ pub fn fit(levels: &[Scaling], seed: u64) -> Option<Fit> {
         let end = DRAWS as usize / 40;
         (of(&draws[end]), of(&draws[draws.len() - 1 - end]))
     };
-    Some(Fit {
-        law,
-        alpha: interval(|law| law.alpha),
-        beta: interval(|law| law.beta),
+    let beta_interval = interval(|law| law.beta);
+    let peak_at = law.peak().filter(|_| beta_interval.0 > 0.0);
+    let numbers: Vec<f64> = levels.iter().map(|level| level.n).collect();
+    let (least, most) = crate::min_max(&numbers)?;
+    Some(Scaling {
+        gamma: law.gamma,
+        alpha: law.alpha,
+        alpha_interval: interval(|law| law.alpha),
+        beta: law.beta,
+        beta_interval,
+        peak_at,
+        extrapolated: peak_at.is_some_and(|peak| !(least..=most).contains(&peak)),
         best: model(&points, &law),
-        is_patternless: is_patternless(&points, &law),
+        patternless: is_patternless(&points, &law),
     })
 }
 
@@ -138,8 +145,8 @@ struct Scatter {
 }
 
 impl Scatter {
-    fn of(levels: &[Scaling]) -> Scatter {
-        let of_level = |level: &Scaling| {
+    fn of(levels: &[Level]) -> Scatter {
+        let of_level = |level: &Level| {
             let number = level.rates.len() as f64;
             let mean = level.mean();
             let scale = (number / (number - 1.0)).sqrt();
@@ -164,14 +171,14 @@ impl Scatter {
     }
 }
 
-impl Scaling {
+impl Level {
     fn mean(&self) -> f64 {
         self.rates.iter().sum::<f64>() / self.rates.len() as f64
     }
 }
 
 impl Point {
-    fn of(level: &Scaling, scatter: &Scatter) -> Point {
+    fn of(level: &Level, scatter: &Scatter) -> Point {
         let x = level.mean();
         Point {
             n: level.n,
@@ -183,7 +190,7 @@ impl Point {
 
 /// The levels, each with as many rounds as it had drawn around its mean from what all rounds left over.
 fn again(
-    levels: &[Scaling],
+    levels: &[Level],
     points: &[Point],
     scatter: &Scatter,
     seed: u64,
@@ -361,12 +368,12 @@ mod tests {
     use super::*;
 
     /// Rounds around the law, with the same small scatter at each level.
-    fn levels(law: Law, numbers: &[f64]) -> Vec<Scaling> {
+    fn levels(law: Law, numbers: &[f64]) -> Vec<Level> {
         let level = |(place, n): (usize, &f64)| {
             let x = law.at(*n);
             let wobble = [0.004, -0.003, 0.001, -0.002];
             let rates = (0..4).map(|round| x * (1.0 + wobble[(place + round) % 4]));
-            Scaling {
+            Level {
                 n: *n,
                 rates: rates.collect(),
             }
@@ -385,19 +392,23 @@ mod tests {
         };
         let fit = fit(&levels(law, &NUMBERS), 1).unwrap();
         for (found, wanted) in [
-            (fit.law.gamma, law.gamma),
-            (fit.law.alpha, law.alpha),
-            (fit.law.beta, law.beta),
+            (fit.gamma, law.gamma),
+            (fit.alpha, law.alpha),
+            (fit.beta, law.beta),
         ] {
             assert!((found / wanted - 1.0).abs() < 0.05, "{fit:?}");
         }
         assert!(
-            fit.alpha.0 <= law.alpha && law.alpha <= fit.alpha.1,
+            fit.alpha_interval.0 <= law.alpha && law.alpha <= fit.alpha_interval.1,
             "{fit:?}"
         );
-        assert!(fit.beta.0 > 0.0 && fit.beta.0 <= law.beta && law.beta <= fit.beta.1);
+        assert!(
+            fit.beta_interval.0 > 0.0
+                && fit.beta_interval.0 <= law.beta
+                && law.beta <= fit.beta_interval.1
+        );
         assert_eq!(fit.best, Model::Universal);
-        let peak = fit.peak().unwrap();
+        let peak = fit.peak_at.unwrap();
         assert!((peak / 31.1 - 1.0).abs() < 0.05, "{peak}");
     }
 
@@ -418,15 +429,16 @@ mod tests {
                 let round = |round| {
                     law.at(*n) * (1.0 + 0.03 * normal(campaign * 100 + place as u64 * 3 + round))
                 };
-                Scaling {
+                Level {
                     n: *n,
                     rates: (0..3).map(round).collect(),
                 }
             };
-            let levels: Vec<Scaling> = NUMBERS[..6].iter().enumerate().map(level).collect();
+            let levels: Vec<Level> = NUMBERS[..6].iter().enumerate().map(level).collect();
             let fit = fit(&levels, 1).unwrap();
-            alpha += u32::from(fit.alpha.0 <= law.alpha && law.alpha <= fit.alpha.1);
-            beta += u32::from(fit.beta.0 <= law.beta && law.beta <= fit.beta.1);
+            alpha +=
+                u32::from(fit.alpha_interval.0 <= law.alpha && law.alpha <= fit.alpha_interval.1);
+            beta += u32::from(fit.beta_interval.0 <= law.beta && law.beta <= fit.beta_interval.1);
         }
         assert!(
             (72..=80).contains(&alpha) && (72..=80).contains(&beta),
@@ -443,16 +455,16 @@ mod tests {
         };
         let fit = fit(&levels(law, &NUMBERS), 1).unwrap();
         assert_eq!(fit.best, Model::Amdahl, "{fit:?}");
-        assert!(fit.beta.0 <= 0.0, "{fit:?}");
-        assert_eq!(fit.peak(), None);
+        assert!(fit.beta_interval.0 <= 0.0, "{fit:?}");
+        assert_eq!(fit.peak_at, None);
     }
 
     #[test]
     fn a_ceiling_is_told_from_contention() {
         let rates = |n: f64| (1000.0 * n).min(8000.0);
-        let levels: Vec<Scaling> = NUMBERS
+        let levels: Vec<Level> = NUMBERS
             .iter()
-            .map(|n| Scaling {
+            .map(|n| Level {
                 n: *n,
                 rates: vec![rates(*n) * 1.001, rates(*n) * 0.999],
             })

@@ -4,15 +4,6 @@
 //! summarise. A figure that is not finite therefore gives none rather than a number that looks like
 //! one.
 
-/// The smallest and the largest of some figures; `min` is not above `max`, and both are finite.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MinMax {
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-}
-
 /// The arithmetic mean; none for no values, or when one or their sum is not finite.
 pub fn mean(values: &[f64]) -> Option<f64> {
     finite(values)?;
@@ -31,12 +22,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(sorted[lower].midpoint(sorted[upper]))
 }
 
-/// The extremes; none for no values, or when one is not finite.
-pub fn min_max(values: &[f64]) -> Option<MinMax> {
+/// The smallest and the largest of some figures; none for no values, or when one is not finite.
+pub fn min_max(values: &[f64]) -> Option<(f64, f64)> {
     finite(values)?;
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some(MinMax { min, max })
+    Some((min, max))
 }
 
 /// The sample standard deviation, in two passes; none for fewer than two values.
@@ -80,13 +71,7 @@ mod tests {
     fn mean_and_extremes_are_those_computed_by_hand() {
         let values = [4.0, -1.0, 3.0];
         assert_eq!(mean(&values), Some(2.0));
-        assert_eq!(
-            min_max(&values),
-            Some(MinMax {
-                min: -1.0,
-                max: 4.0
-            })
-        );
+        assert_eq!(min_max(&values), Some((-1.0, 4.0)));
         assert_eq!((mean(&[]), min_max(&[])), (None, None));
         assert_eq!((mean(&[f64::NAN]), min_max(&[f64::NAN])), (None, None));
         assert_eq!(mean(&[f64::MAX, f64::MAX]), None);

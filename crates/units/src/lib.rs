@@ -27,5 +27,5 @@ pub use parse::{ParseError, parse_count};
 pub use percentile::Percentile;
 pub use rate::Rate;
 pub use series::Series;
-pub use show::{bytes, count, exact, percent, rate, span};
+pub use show::{bytes, count, counted, exact, micros, number, percent, rate, span};
 pub use time::{Instant, Nanos};

@@ -53,6 +53,23 @@ pub fn count(count: u64) -> String {
     shown
 }
 
+/// A count with its noun, which takes an ending where there are none or several: `1 request`, `2 requests`, `0 processes`.
+pub fn number(count: u64, noun: &str) -> String {
+    let ending = if noun.ends_with('s') { "es" } else { "s" };
+    counted(count, noun, &format!("{noun}{ending}"))
+}
+
+/// A count with the words for one or for several: `1 error was`, `2 errors were`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    let words = if number == 1 { one } else { many };
+    format!("{} {words}", count(number))
+}
+
+/// Microseconds as a span with its unit: `940 us`.
+pub fn micros(micros: f64) -> String {
+    span(Nanos::from_nanos((micros * 1e3).round() as u64))
+}
+
 /// A rate per second, grouped like a count, with as much fraction as keeps three significant digits.
 pub fn rate(per_second: f64) -> String {
     if per_second >= 100.0 {

@@ -1,13 +1,9 @@
 //! Did the server send the page that was meant, or something else?
 
 use super::connections;
-use super::{Check, Judge, guess, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, list, note, number};
-use crate::reasons;
+use super::prelude::*;
 use plan::{Expect, Plan};
-use record::{Cause, Finding, Kind, Tally};
-use units::percent;
+use record::Kind;
 
 pub(super) const CHECK: Check = Check {
     name: "answers",
@@ -30,7 +26,7 @@ pub(super) const CHECK: Check = Check {
              --expect; --show-exchange prints request and response. Where the server closes connections with \
              requests still in the pipeline, give --requests-per-connection below its limit.",
     cause: Cause::UnexpectedResponses,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// From this share of the complete responses on, that is what was weighed.
@@ -83,7 +79,7 @@ fn redirected(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Fin
 }
 
 fn follow(evidence: &Evidence<'_>, plan: &Plan) -> String {
-    match location(evidence) {
+    match evidence.probe.and_then(|probe| probe.header("location")) {
         Some(path) if path.starts_with('/') && !path.starts_with("//") => {
             let target = &plan.target;
             format!(
@@ -94,16 +90,6 @@ fn follow(evidence: &Evidence<'_>, plan: &Plan) -> String {
         Some(url) => format!("Load the final URL: {url}"),
         None => "Load the final URL (--show-exchange prints the redirect)".into(),
     }
-}
-
-/// The location in the server's first response.
-fn location<'a>(evidence: &Evidence<'a>) -> Option<&'a str> {
-    let head = evidence.probe?.response_head.as_deref()?;
-    head.lines().skip(1).find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let value = value.trim();
-        (name.eq_ignore_ascii_case("location") && !value.is_empty()).then_some(value)
-    })
 }
 
 /// Unexpected responses to (nearly) everything.
@@ -149,8 +135,8 @@ fn failed(evidence: &Evidence<'_>, plan: &Plan, tally: &Tally) -> Option<Finding
         let share = percent(errors as f64 / requests as f64);
         let sentence = format!(
             "{} of {} failed ({share}), mostly because {}; a failed request may cost the server less than a response",
-            units::count(errors),
-            number(requests, "request", "requests"),
+            count(errors),
+            number(requests, "request"),
             reasons::because(most),
         );
         caveat(
@@ -172,7 +158,7 @@ fn close_first(evidence: &Evidence<'_>) -> String {
     match connections::served_by_each(evidence).filter(|served| *served > 1) {
         Some(served) => format!(
             "Give --requests-per-connection below {}, about where the server closes a connection",
-            units::count(served)
+            count(served)
         ),
         None => {
             "Give --requests-per-connection below the server's limit, or no --pipeline".to_owned()
@@ -192,7 +178,7 @@ fn mixed(tally: &Tally) -> Option<Finding> {
         .map(|(status, count)| format!("{status} ({})", units::count(*count)))
         .collect();
     if rest > 0 {
-        words.push(number(rest, "other", "others"));
+        words.push(number(rest, "other"));
     }
     let finding = note(format!(
         "responses had different statuses: {}",

@@ -1,10 +1,8 @@
 //! Is a latency the server's, or the generator's own?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list, note};
-use record::{Baseline, Cause, Figure, Finding};
-use units::{Nanos, Percentile, span};
+use super::prelude::*;
+use record::Baseline;
+use units::micros;
 
 pub(super) const CHECK: Check = Check {
     name: "floor",
@@ -21,7 +19,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Compare such servers by CPU time per request, or by the rate they sustain. For latency, request \
              something that takes more work.",
     cause: Cause::Baseline,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -72,15 +70,12 @@ fn near(near: Vec<(Percentile, f64, f64)>) -> Option<Finding> {
     Some(found)
 }
 
-fn micros(micros: f64) -> String {
-    span(Nanos::from_nanos((micros * 1e3).round() as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{healthy, open_loop};
     use record::{BaselineTimes, Grade, Run};
+    use units::Nanos;
 
     /// The open loop (p50 150 us, p99 199 us) over a floor with these percentiles.
     fn run(p50: f64, p99: f64) -> Run {

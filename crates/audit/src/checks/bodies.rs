@@ -1,10 +1,8 @@
 //! Did the same request always get the same body?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list, note, number};
+use super::prelude::*;
 use plan::{Plan, Requests};
-use record::{Cause, Figure, Finding, RequestBodies};
+use record::RequestBodies;
 
 pub(super) const CHECK: Check = Check {
     name: "bodies",
@@ -15,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     thresholds: &[
         guess(
             "share of equal checksums up to which a page is dynamic",
-            || units::percent(ALIKE_MAX),
+            || percent(ALIKE_MAX),
         ),
         guess("checksums that are needed to call it dynamic", || {
             SAMPLES_MIN.to_string()
@@ -25,7 +23,7 @@ pub(super) const CHECK: Check = Check {
              reasons. Where nearly all differ from one another, the page is dynamic: a note.",
     remedy: "Name the expected body with --expect @FILE, unless the page varies by design.",
     cause: Cause::VaryingResponses,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// The most requests that are named.
@@ -62,7 +60,7 @@ fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
         .map(|(place, answer)| describe(plan, *place, answer))
         .collect();
     if let Some(rest) = places.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
-        words.push(number(rest as u64, "other request", "other requests"));
+        words.push(number(rest as u64, "other request"));
     }
     list(&words)
 }
@@ -99,16 +97,16 @@ fn describe(plan: Option<&Plan>, place: usize, answer: &RequestBodies) -> String
         let usual = answer.lengths.usual().map_or(0, |(length, _)| length);
         format!(
             "{} of {} responses differ in length from most ({} bytes)",
-            units::count(answer.length_differs()),
-            units::count(answer.count()),
-            units::count(usual)
+            count(answer.length_differs()),
+            count(answer.count()),
+            count(usual)
         )
     });
     let crc = (answer.crc_differs() > 0).then(|| {
         format!(
             "{} of {} sampled response bodies differ",
-            units::count(answer.crc_differs()),
-            units::count(answer.crc_taken())
+            count(answer.crc_differs()),
+            count(answer.crc_taken())
         )
     });
     let words: Vec<String> = length.into_iter().chain(crc).collect();

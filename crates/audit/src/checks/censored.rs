@@ -1,10 +1,7 @@
 //! Were requests cut off before their end was known?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list, note, number};
-use crate::reasons;
-use record::{Cause, Figure, Finding, Kind, Latency, Statistic, Tally};
+use super::prelude::*;
+use record::{Kind, Latency, Statistic};
 
 pub(super) const CHECK: Check = Check {
     name: "censored",
@@ -23,7 +20,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Wait longer with --timeout, or lower the load. Where requests were never sent, find out why connections \
              failed.",
     cause: Cause::Censored,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -40,17 +37,17 @@ fn cut_off(tally: &Tally, latency: &Latency) -> Finding {
         .iter()
         .map(|&(kind, count)| reasons::cut_off(kind, count))
         .collect();
-    let from = tally.latency_censored_from().map_or(String::new(), |age| {
-        format!(" at {} or later", units::span(age))
-    });
+    let from = tally
+        .latency_censored_from()
+        .map_or(String::new(), |age| format!(" at {} or later", span(age)));
     let censored = tally.censored();
     let headline = format!(
         "{} cut off",
-        number(censored, "request was", "requests were")
+        counted(censored, "request was", "requests were")
     );
     let sentence = format!(
         "{headline}{from}, of {} ({}): {}",
-        units::count(tally.requests()),
+        count(tally.requests()),
         list(&words),
         bounds(latency),
     );
@@ -100,7 +97,7 @@ fn saturated(tally: &Tally) -> Option<Finding> {
     (beyond > 0).then(|| {
         note(format!(
             "{} longer than 69 s, beyond which only the max is exact",
-            number(beyond, "request took", "requests took")
+            counted(beyond, "request took", "requests took")
         ))
         .evidence([("samples beyond 69 s", beyond as f64)])
     })

@@ -1,10 +1,6 @@
 //! Is the clock cheap enough to be read twice a request?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat};
-use record::{Cause, Finding};
-use units::Nanos;
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "clock",
@@ -14,13 +10,13 @@ pub(super) const CHECK: Check = Check {
                a system call.",
     thresholds: &[threshold(
         "time of one reading, more than",
-        || units::span(MOST),
+        || span(MOST),
         "ten times a reading through the vDSO; what takes longer is a system call",
     )],
     effect: "Requests/s and latency get a caveat: the generator spends on its time stamps what a request costs.",
     remedy: "Use the clock source tsc if it is stable on this machine, or another machine.",
     cause: Cause::Other,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// Above this a reading is a system call.
@@ -30,7 +26,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let machine = evidence.machine?;
     let cost = Nanos::from_nanos(machine.clock_reading_ns);
     let source = machine.clocksource.as_deref().unwrap_or("unknown");
-    let headline = format!("reading the clock takes {}", units::span(cost));
+    let headline = format!("reading the clock takes {}", span(cost));
     let sentence = format!("{headline} (clock source {source}), twice for each request");
     let finding = caveat(SPEED, headline, sentence);
     (cost > MOST).then(|| finding.evidence([("clock reading, ns", cost.as_nanos() as f64)]))

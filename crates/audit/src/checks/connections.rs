@@ -1,12 +1,8 @@
 //! Was the concurrency the planned one?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, note, number};
-use crate::reasons;
+use super::prelude::*;
 use plan::{Connect, Plan};
-use record::{Cause, Effects, Finding, Round};
-use units::count;
+use record::Effects;
 
 pub(super) const CHECK: Check = Check {
     name: "connections",
@@ -25,7 +21,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Look for connect errors, and at the server's limits: connections, workers, open files, listen backlog, \
              requests per connection.",
     cause: Cause::Other,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -51,8 +47,8 @@ fn never_busy(planned: u32, busy: u32) -> Finding {
     note(format!(
         "only {} of {} were opened, because a round has {}",
         count(busy.into()),
-        number(planned.into(), "connection", "connections"),
-        number(busy.into(), "request", "requests")
+        number(planned.into(), "connection"),
+        number(busy.into(), "request")
     ))
     .because(Cause::FewConnections)
     .evidence([
@@ -98,7 +94,7 @@ fn at_peak(plan: &Plan, rounds: &[&Round], planned: u32) -> Option<Finding> {
 }
 
 fn shortfall(when: &str, planned: u32, open: u64) -> Finding {
-    let all = number(planned.into(), "connection", "connections");
+    let all = number(planned.into(), "connection");
     let headline = format!("only {} of {all} were open", count(open));
     let sentence = format!("{headline} {when}, in the round with the fewest");
     caveat(SPEED, headline, sentence)
@@ -116,10 +112,7 @@ fn shortfall(when: &str, planned: u32, open: u64) -> Finding {
 fn lost_idle(evidence: &Evidence<'_>) -> Option<Finding> {
     let connects = &evidence.tally.as_ref()?.connects;
     let lost = Some(connects.lost_idle).filter(|lost| *lost > 0)?;
-    let sentence = format!(
-        "the server closed {}",
-        number(lost, "idle connection", "idle connections")
-    );
+    let sentence = format!("the server closed {}", number(lost, "idle connection"));
     let remedy =
         "Look at its limits: connections in all and per address, and the keep-alive timeout";
     let finding = note(sentence).because(Cause::ConnectionsClosed);
@@ -146,11 +139,11 @@ fn silent(plan: &Plan, rounds: &[&Round]) -> Option<Finding> {
             count(others)
         ),
     };
-    let of = number(open, "connection", "connections");
+    let of = number(open, "connection");
     let headline = format!("{least}{} of {of} got no response", count(silent));
     let sentence = format!(
         "{headline} during a whole window (round {}){others}",
-        count(u64::from(worst.index) + 1),
+        worst.number(),
     );
     let remedy = "Look for a limit of connections that the server serves at a time (workers, threads), and for \
                   requests that hang";

@@ -1,14 +1,9 @@
 //! Does every request end once, and do the figures follow from the rounds?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{ALL, Substantiate, list, void};
-use crate::reasons;
-use record::{
-    Cause, Curve, Finding, Kind, Latency, OpenFigures, OpenTimes, Round, Run, SentTotal,
-    SessionFigures, Statistic, Summary, Tally,
-};
-use units::count;
+use super::prelude::*;
+use record::{Curve, Kind, OpenTimes, Run, SentTotal, Summary};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
     name: "conservation",
@@ -27,7 +22,7 @@ pub(super) const CHECK: Check = Check {
              was written.",
     remedy: "Measure again. If it happens again, report it as an error of weigh, with the record.",
     cause: Cause::Contradiction,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// What to do with a record whose parts contradict each other.
@@ -63,10 +58,7 @@ fn is_conserved(round: &Round) -> bool {
 fn unaccounted(round: &Round) -> Finding {
     let tally = &round.tally;
     let ended = tally.ok.saturating_add(tally.errors());
-    let headline = format!(
-        "round {} does not add up",
-        count(u64::from(round.index) + 1)
-    );
+    let headline = format!("round {} does not add up", round.number());
     let sentence = format!(
         "{headline}: {} scheduled, {} started, {} never sent, {} carried over; {} ok, {} errors",
         count(tally.scheduled),
@@ -101,7 +93,7 @@ fn complete(tally: &Tally) -> u64 {
 fn too_many_statuses(round: &Round) -> Option<Finding> {
     let (statuses, complete) = (round.tally.statuses.total(), complete(&round.tally));
     (statuses > complete).then(|| {
-        let number = count(u64::from(round.index) + 1);
+        let number = round.number();
         let sentence = format!(
             "round {number} has {} statuses but {} complete responses",
             count(statuses),
@@ -141,7 +133,7 @@ fn torn(round: &Round) -> Option<Finding> {
     let names = rows.iter().filter(|(_, holds)| !holds);
     let names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
     (!names.is_empty()).then(|| {
-        let number = count(u64::from(round.index) + 1);
+        let number = round.number();
         let headline = format!("round {number} contradicts itself");
         let sentence = format!("{headline}: its counts differ from {}", list(&names));
         let evidence = [("distributions that differ", names.len() as f64)];
@@ -158,11 +150,11 @@ pub(crate) fn stored(run: &Run, sent: SentTotal, curve: Option<&Curve>) -> Optio
         names.push("sent_total".to_owned());
     }
     if let (Some(stored), Some(computed)) = (curve, &run.curve) {
-        let counts = |curve: &Curve| [curve.requests, curve.ok, curve.errors];
-        let peak = |curve: &Curve| curve.peak.map(|peak| peak.rps);
-        let same = counts(stored) == counts(computed)
-            && alike(stored.rps, computed.rps)
-            && alike(peak(stored), peak(computed));
+        let figures = |curve: &Curve| {
+            let peak = curve.peak.map(|peak| peak.rps);
+            json!([curve.requests, curve.ok, curve.errors, curve.rps, peak])
+        };
+        let same = alike(&figures(stored), &figures(computed), false);
         names.extend((!same).then(|| "curve".to_owned()));
     }
     (!names.is_empty()).then(|| CHECK.claim(contradiction(&names)))
@@ -191,124 +183,74 @@ fn contradiction(names: &[String]) -> Finding {
         .evidence(evidence)
 }
 
-/// The figures of `stated` that are others in `computed`. Of a `foreign` version only what both have is compared.
+/// The figures of `stated` that are others in `computed`, by their names in the record. Of a `foreign` version only what
+/// both have is compared.
 fn differences(stated: &Summary, computed: &Summary, foreign: bool) -> Vec<String> {
-    let counts = counts(stated).into_iter().zip(counts(computed));
-    let rates = rates(stated).into_iter().zip(rates(computed));
-    let differ = |one: Option<f64>, other: Option<f64>| {
-        !alike(one, other) && (!foreign || one.is_some() && other.is_some())
-    };
-    let mut names: Vec<String> = counts
-        .filter(|(one, other)| one != other)
-        .map(|((name, _), _)| name.to_owned())
-        .collect();
-    let rates = rates.filter(|(one, other)| differ(one.1, other.1));
-    names.extend(rates.map(|((name, _), _)| name.to_owned()));
-    let times = both(&stated.latency_us, &computed.latency_us);
-    let times = times.filter(|(_, one, other)| differ(*one, *other));
-    names.extend(times.map(|(figure, ..)| format!("latency {figure}")));
-    if stated.errors.by_kind != computed.errors.by_kind {
-        names.push("errors by kind".to_owned());
-    }
-    let each = |summary: &Summary| -> Vec<(u64, u64)> {
-        let all = summary.by_request.iter();
-        all.map(|one| (one.ok, one.errors)).collect()
-    };
-    if each(stated) != each(computed) {
-        names.push("by_request".to_owned());
-    }
-    if foreign {
-        return names;
-    }
-    if !are_bounds_alike(&stated.latency_us, &computed.latency_us) {
-        names.push("at_least".to_owned());
-    }
-    let open = open_differences(stated.open.as_ref(), computed.open.as_ref());
-    names.extend(open.into_iter().map(str::to_owned));
+    let value = |summary: &Summary| serde_json::to_value(summary).unwrap_or_default();
+    let mut names = Vec::new();
+    compare("", &value(stated), &value(computed), foreign, &mut names);
     names
 }
 
-/// The figures that both have with their values; of percentiles those that both list.
-fn both<'a>(
-    one: &'a Latency,
-    other: &'a Latency,
-) -> impl Iterator<Item = (Statistic, Option<f64>, Option<f64>)> {
-    one.named().filter_map(|(figure, value)| {
-        let (_, same) = other.named().find(|(known, _)| *known == figure)?;
-        Some((figure, value, same))
-    })
-}
+/// Parts that rest on rules of judgement, and those that other versions compute by rules of their own.
+const APART: [&str; 4] = ["coordinated_omission", "per_request", "open", "at_least"];
 
-/// Whether the figures that both have are lower bounds in both or in none.
-fn are_bounds_alike(one: &Latency, other: &Latency) -> bool {
-    both(one, other).all(|(figure, ..)| one.is_at_least(figure) == other.is_at_least(figure))
-}
-
-/// The distributions of an open loop that differ.
-fn open_differences(
-    stated: Option<&OpenFigures>,
-    computed: Option<&OpenFigures>,
-) -> Vec<&'static str> {
-    let (Some(stated), Some(computed)) = (stated, computed) else {
-        return match stated.is_some() || computed.is_some() {
-            true => vec!["open loop"],
-            false => Vec::new(),
-        };
-    };
-    let differ = |one: &Latency, other: &Latency| {
-        one.count != other.count
-            || !are_bounds_alike(one, other)
-            || both(one, other).any(|(_, one, other)| !alike(one, other))
-    };
-    let pairs = stated.named().into_iter().zip(computed.named());
-    let times = pairs
-        .filter(|((_, one), (_, other))| differ(one, other))
-        .map(|((name, _), _)| name);
-    let sessions = match (&stated.sessions, &computed.sessions) {
-        (None, None) => false,
-        (Some(one), Some(other)) => {
-            let counts =
-                |each: &SessionFigures| [each.scheduled, each.opened, each.aborted, each.skipped];
-            counts(one) != counts(other)
-                || !alike(Some(one.per_second), Some(other.per_second))
-                || differ(&one.time_us, &other.time_us)
+/// Adds the names at which two values differ, of which `at` is the name. Percentiles that only one of them lists are not
+/// compared.
+fn compare(at: &str, stated: &Value, computed: &Value, foreign: bool, names: &mut Vec<String>) {
+    let (Value::Object(one), Value::Object(other)) = (stated, computed) else {
+        let is_known = !foreign || !(stated.is_null() || computed.is_null());
+        if is_known && !alike(stated, computed, foreign) {
+            names.push(at.trim_start_matches('.').to_owned());
         }
-        _ => true,
+        return;
     };
-    times.chain(sessions.then_some("connections")).collect()
+    let bounds = |list: &Value| -> Vec<Value> {
+        let listed = list.as_array().into_iter().flatten().cloned();
+        let is_in_both = |name: &str| one.contains_key(name) && other.contains_key(name);
+        let both = listed.filter(|name| name.as_str().is_some_and(is_in_both));
+        both.collect()
+    };
+    let apart = if foreign { &APART[..] } else { &APART[..2] };
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    for key in keys
+        .into_iter()
+        .filter(|key| !apart.contains(&key.as_str()))
+    {
+        let name = format!("{at}.{key}");
+        match (one.get(key), other.get(key)) {
+            (Some(one), Some(other)) if key == "at_least" => {
+                let (one, other) = (bounds(one).into(), bounds(other).into());
+                compare(&name, &one, &other, foreign, names);
+            }
+            (Some(one), Some(other)) => compare(&name, one, other, foreign, names),
+            _ if key.parse::<Percentile>().is_ok() => {}
+            _ => names.push(name.trim_start_matches('.').to_owned()),
+        }
+    }
 }
 
-fn counts(summary: &Summary) -> [(&'static str, u64); 8] {
-    [
-        ("requests", summary.requests),
-        ("ok", summary.ok),
-        ("errors", summary.errors.total),
-        ("censored", summary.censored),
-        ("latency count", summary.latency_us.count),
-        ("rounds", summary.rps.rounds.into()),
-        ("bytes_received", summary.bytes_received),
-        ("bytes_sent", summary.bytes_sent),
-    ]
-}
-
-fn rates(summary: &Summary) -> [(&'static str, Option<f64>); 8] {
-    let rps = &summary.rps;
-    [
-        ("duration_s", Some(summary.duration_s)),
-        ("rps mean", Some(rps.mean)),
-        ("rps min", rps.min),
-        ("rps median", rps.median),
-        ("rps max", rps.max),
-        ("rps geometric mean", rps.geometric_mean),
-        ("rps low", rps.low),
-        ("rps high", rps.high),
-    ]
-}
-
-fn alike(one: Option<f64>, other: Option<f64>) -> bool {
+/// Whether two values are the same: numbers that are not counts to the last digits of a sum.
+fn alike(one: &Value, other: &Value, foreign: bool) -> bool {
     match (one, other) {
-        (Some(one), Some(other)) => (one - other).abs() <= TOLERANCE * one.abs().max(other.abs()),
-        (one, other) => one.is_none() && other.is_none(),
+        (Value::Number(count), _) if !count.is_f64() => one == other,
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64(), other.as_f64());
+            let is_near = |(one, other): (f64, f64)| {
+                (one - other).abs() <= TOLERANCE * one.abs().max(other.abs())
+            };
+            one.zip(other).is_some_and(is_near)
+        }
+        (Value::Array(ones), Value::Array(others)) => {
+            let mut pairs = ones.iter().zip(others);
+            let is_same = |(one, other): (&Value, &Value)| {
+                let mut names = Vec::new();
+                compare("", one, other, foreign, &mut names);
+                names.is_empty()
+            };
+            ones.len() == others.len() && pairs.all(is_same)
+        }
+        _ => one == other,
     }
 }
 
@@ -316,7 +258,7 @@ fn alike(one: Option<f64>, other: Option<f64>) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::{carry_over, fail, healthy};
-    use record::{Grade, Kind, Run};
+    use record::{Grade, Kind, Run, Statistic};
 
     fn found(run: &Run) -> Vec<Finding> {
         judge(&Evidence::of(run, &run.points[0]))
@@ -388,15 +330,15 @@ mod tests {
         let cases: &[(&str, Spoil)] = &[
             ("requests", |summary| summary.requests += 1),
             ("ok", |summary| summary.ok -= 1),
-            ("rps mean", |summary| summary.rps.mean *= 1.000_001),
-            ("rps low", |summary| summary.rps.low = None),
-            ("latency p99", |summary| {
+            ("rps.mean", |summary| summary.rps.mean *= 1.000_001),
+            ("rps.low", |summary| summary.rps.low = None),
+            ("latency_us.p99", |summary| {
                 summary.latency_us.percentiles.0[3].1 = Some(1.0)
             }),
-            ("at_least", |summary| {
+            ("latency_us.at_least", |summary| {
                 summary.latency_us.at_least.push(Statistic::Max)
             }),
-            ("errors by kind", |summary| {
+            ("errors.reset", |summary| {
                 summary.errors.by_kind.insert("reset".into(), 1);
             }),
         ];

@@ -1,9 +1,7 @@
 //! Do two generator processes get more requests/s than one?
 
-use super::{Check, Judge, guess, threshold};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, lower_bound, note, number};
-use record::{Cause, Figure, Finding, Ratio, SplitGenerators};
+use super::prelude::*;
+use record::{Ratio, SplitGenerators};
 
 pub(super) const CHECK: Check = Check {
     name: "generators",
@@ -13,15 +11,15 @@ pub(super) const CHECK: Check = Check {
     thresholds: &[
         guess(
             "more requests/s with two, and the whole interval above 1",
-            || units::percent(MOVED),
+            || percent(MOVED),
         ),
         guess(
             "room in the interval above 1 for \"one was not the bottleneck\"",
-            || units::percent(UNSURE),
+            || percent(UNSURE),
         ),
         threshold(
             "lower p99 with two, and the whole interval under 1",
-            || units::percent(LOWER),
+            || percent(LOWER),
             "a guess; p99 varies more than a rate",
         ),
     ],
@@ -30,7 +28,7 @@ pub(super) const CHECK: Check = Check {
              nothing follows.",
     remedy: "Give the generator more --threads or CPUs, or load from several machines.",
     cause: Cause::Other,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// Requests per second that differ by no more than this are the same.
@@ -83,7 +81,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 /// `1.31 times the requests/s of one (95 % interval 1.28 .. 1.35, 5 pairs of rounds)`
 fn times(ratio: &Ratio, of: &str) -> String {
-    let pairs = number(ratio.pairs.into(), "pair of rounds", "pairs of rounds");
+    let pairs = counted(ratio.pairs.into(), "pair of rounds", "pairs of rounds");
     let centre = ratio.centre;
     match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => {
@@ -147,7 +145,7 @@ fn failed(split: &SplitGenerators) -> Option<Finding> {
     let why = split.failed.as_ref()?;
     Some(note(format!(
         "only {} could be measured with two generators: {why}; requests of the failed round are not counted",
-        number(split.rounds.len() as u64, "round", "rounds")
+        number(split.rounds.len() as u64, "round")
     )))
 }
 

@@ -1,10 +1,7 @@
 //! Did the network lose connections, or did something else use the CPUs?
 
-use super::{Check, Judge, guess, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, note, number};
-use record::{Budget, Cause, Finding, KernelCounters, Round};
-use units::percent;
+use super::prelude::*;
+use record::{Budget, KernelCounters};
 
 pub(super) const CHECK: Check = Check {
     name: "kernel",
@@ -29,7 +26,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Raise the server's backlog and net.core.somaxconn. Measure on a machine of your own, and stop other \
              programs.",
     cause: Cause::Network,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// Share of the machine's CPU time from which steal and other programs are reported.
@@ -56,7 +53,7 @@ fn overflows(rounds: &[Round]) -> Option<Finding> {
     let overflows = total(rounds, |kernel| kernel.listen_overflows);
     let headline = format!(
         "{} a full listen queue",
-        number(overflows, "connection met", "connections met")
+        counted(overflows, "connection met", "connections met")
     );
     let sentence = format!("{headline}, which delays each by a second or more");
     let finding = caveat(SPEED, headline, sentence)
@@ -76,8 +73,8 @@ fn resent(rounds: &[Round]) -> Option<Finding> {
     let handshakes = total(rounds, |kernel| kernel.syn_retransmits);
     let sentence = format!(
         "{} ({} SYN): each can delay a request by 200 ms (SYN: 1 s)",
-        number(segments, "TCP retransmit", "TCP retransmits"),
-        units::count(handshakes)
+        number(segments, "TCP retransmit"),
+        count(handshakes)
     );
     let finding = note(sentence).evidence([
         ("retransmits", segments as f64),
@@ -87,7 +84,7 @@ fn resent(rounds: &[Round]) -> Option<Finding> {
 }
 
 /// The median over rounds of what `part` is of the machine's CPU time, where it is too much.
-fn too_much(rounds: &[Round], part: impl Fn(&Budget) -> Option<units::Nanos>) -> Option<f64> {
+fn too_much(rounds: &[Round], part: impl Fn(&Budget) -> Option<Nanos>) -> Option<f64> {
     let share = |round: &Round| {
         let budget = round
             .budget

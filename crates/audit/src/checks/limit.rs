@@ -1,15 +1,12 @@
 //! What was the bottleneck: generator, server, or neither?
 
+use super::prelude::*;
 use super::quota::{self, Throttled};
 use super::short::{
     GENERATOR_MOST, NEARLY_WHOLE, SERVER_MOST, Server, Short, all_workers, full_workers, server,
     shared_cpu, short,
 };
-use super::{Check, Judge, guess, overload, threshold, waiting};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, lower_bound, note, number};
-use record::{Cause, Effect, Figure, Finding, Round};
-use units::percent;
+use super::{overload, waiting};
 
 pub(super) const CHECK: Check = Check {
     name: "limit",
@@ -33,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         }),
         guess(
             "rounds that say nothing about busy shares, shorter than",
-            || units::span(Round::SHARES_FROM),
+            || span(Round::SHARES_FROM),
         ),
     ],
     effect: "Only the generator saturated: requests/s is a lower bound and latency gets a caveat; where an open loop \
@@ -44,7 +41,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Give the generator more --threads or CPUs of its own, or load from another machine. Let weigh start the \
              server, or name it with --server.",
     cause: Cause::Other,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -173,8 +170,8 @@ fn relief(evidence: &Evidence<'_>) -> String {
     match spare_cpus(evidence) {
         Some((threads, cpus)) => format!(
             "Give the generator more than {} of the {} CPUs with --threads, or load from another machine",
-            units::count(threads as u64),
-            units::count(cpus as u64)
+            count(threads as u64),
+            count(cpus as u64)
         ),
         // It is short of CPUs that others use: more threads would only wait for them too.
         None if must_wait(evidence) => waiting::relief(evidence),
@@ -216,8 +213,8 @@ fn server_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Find
 /// `workers`: the workers that the server kept busy, where they are fewer than the CPUs that it may use.
 fn both(generator: f64, server: Server, workers: Option<u64>) -> Finding {
     let all = workers.map_or(String::new(), |workers| {
-        let whole = number(workers, "whole CPU", "whole CPUs");
-        let busy_ones = number(workers, "worker", "workers");
+        let whole = number(workers, "whole CPU");
+        let busy_ones = number(workers, "worker");
         format!(" of its CPUs: {whole}, all that {busy_ones} can use")
     });
     let sentence = format!(
@@ -242,8 +239,8 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
         .remedy(waiting::relief(evidence));
     }
     if let Some(workers) = full_workers(evidence) {
-        let whole = number(workers, "whole CPU", "whole CPUs");
-        let busy_ones = number(workers, "worker", "workers");
+        let whole = number(workers, "whole CPU");
+        let busy_ones = number(workers, "worker");
         return note(format!(
             "the server kept {whole} busy, all that {busy_ones} can use (generator {busy}): it was the bottleneck, \
              unless it has more workers"
@@ -314,7 +311,7 @@ fn unknown(rounds: &[Round]) -> Finding {
             Cause::ShortWindow,
             format!(
                 "windows under {} are too short to tell how busy each side was",
-                units::span(Round::SHARES_FROM)
+                span(Round::SHARES_FROM)
             ),
         ),
     };

@@ -26,8 +26,17 @@ mod suspended;
 mod waiting;
 mod window;
 
-use crate::Evidence;
-use record::{Cause, Finding, Grade};
+use prelude::*;
+use record::Grade;
+
+/// The words in which checks are written.
+mod prelude {
+    pub(super) use super::{Check, guess, threshold};
+    pub(super) use crate::builders::{ALL, SPEED, caveat, list, lower_bound, note, void};
+    pub(super) use crate::{Evidence, reasons};
+    pub(super) use record::{Cause, Effect, Figure, Finding, Round, Tally};
+    pub(super) use units::{Nanos, Percentile, count, counted, number, percent, span};
+}
 
 /// A validity check of every measurement: a row of the table, and a section of `docs/checks.md`.
 #[derive(Debug, Clone, Copy)]
@@ -46,17 +55,9 @@ pub struct Check {
     pub remedy: &'static str,
     /// Root cause of its findings that name none.
     pub cause: Cause,
-    /// Judges the evidence.
-    pub judge: Judge,
-}
-
-/// How a check judges evidence; it finds nothing where facts are missing. [`Check::findings`] adds name, cause and remedy.
-#[derive(Debug, Clone, Copy)]
-pub enum Judge {
-    /// Returns the only finding that it can have.
-    One(fn(&Evidence<'_>) -> Option<Finding>),
-    /// Returns all of its findings.
-    Many(fn(&Evidence<'_>) -> Vec<Finding>),
+    /// Judges the evidence; finds nothing where facts are missing.
+    /// [`Check::findings`] adds name, cause and remedy.
+    pub judge: fn(&Evidence<'_>) -> Vec<Finding>,
 }
 
 /// A value that a check compares with.
@@ -82,12 +83,8 @@ const fn threshold(of: &'static str, value: fn() -> String, source: &'static str
 impl Check {
     /// Returns the findings, under the check's name.
     pub fn findings(&self, evidence: &Evidence<'_>) -> Vec<Finding> {
-        let found = match self.judge {
-            Judge::One(judge) => judge(evidence).into_iter().collect(),
-            Judge::Many(judge) => judge(evidence),
-        };
-        let claimed = found.into_iter().map(|finding| self.claim(finding));
-        claimed.collect()
+        let found = (self.judge)(evidence).into_iter();
+        found.map(|finding| self.claim(finding)).collect()
     }
 
     /// Puts the check's name on `finding`, and its cause and remedy where the finding has none of its own.

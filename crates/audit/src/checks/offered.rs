@@ -1,11 +1,10 @@
 //! Open loop: was everything sent that was scheduled, and on time?
 
-use super::{Check, Judge, conservation, guess, threshold};
-use crate::Evidence;
-use crate::builders::{ALL, SPEED, Substantiate, caveat, number, void};
+use super::conservation;
+use super::prelude::*;
 use plan::{Arrivals, Load, Stop};
-use record::{Blame, Cause, Figure, Finding, Kind, Round, Tally};
-use units::{Rate, percent};
+use record::{Blame, Kind};
+use units::Rate;
 
 pub(super) const CHECK: Check = Check {
     name: "offered",
@@ -47,7 +46,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Lower the rate, leave the generator a CPU of its own, or load from another machine. Raise --connections \
              where all were open.",
     cause: Cause::Other,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// The largest share of the scheduled requests that the generator may fail to send.
@@ -90,7 +89,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 /// A round whose schedule was not the one that the plan has, or that sent what was not in it.
 fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Option<Finding> {
     let sent = round.sent_total.measure;
-    let (due, of) = match (stop, sessions(&round.tally)) {
+    let (due, of) = match (stop, round.tally.sessions()) {
         (Stop::Duration(_), Some(sessions)) => (sessions.scheduled, "connection"),
         _ => (round.tally.scheduled, "request"),
     };
@@ -104,12 +103,12 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
     };
     let is_off = (due as f64 - wanted).abs() > off;
     (is_off || sent > round.tally.scheduled).then(|| {
-        let number_of_round = u64::from(round.index) + 1;
+        let number_of_round = round.number();
         let sentence = format!(
             "in round {number_of_round}, {} scheduled where the rate gives about {}, and {} sent",
-            number(due, &format!("{of} was"), &format!("{of}s were")),
-            units::count(wanted.round() as u64),
-            units::count(sent)
+            counted(due, &format!("{of} was"), &format!("{of}s were")),
+            count(wanted.round() as u64),
+            count(sent)
         );
         let headline = format!("round {number_of_round} did not keep its schedule");
         void(ALL, headline, sentence)
@@ -120,11 +119,6 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
                 ("sent", sent as f64),
             ])
     })
-}
-
-/// The connections, where those arrive.
-fn sessions(tally: &Tally) -> Option<&record::Sessions> {
-    tally.open.as_ref()?.sessions.as_ref()
 }
 
 /// Requests that the generator never sent.
@@ -142,8 +136,8 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
     (ours as f64 > MISSING_MOST * due as f64).then(|| {
         let sentence = format!(
             "the load generator never sent {} of {}",
-            units::count(ours),
-            number(due, "scheduled request", "scheduled requests")
+            count(ours),
+            number(due, "scheduled request")
         );
         let headline = "the load generator could not offer the rate";
         void(SPEED, headline, sentence)
@@ -158,15 +152,15 @@ fn missing(rounds: &[&Round]) -> Option<Finding> {
 
 /// Connections that ended before all their requests were scheduled, so that fewer were offered.
 fn skipped(tally: &Tally) -> Option<Finding> {
-    let sessions = sessions(tally)?;
+    let sessions = tally.sessions()?;
     let share =
         sessions.skipped as f64 / tally.scheduled.saturating_add(sessions.skipped).max(1) as f64;
     (share > SKIPPED_MOST).then(|| {
         let skipped = percent(share);
         let sentence = format!(
             "{skipped} of the requests were skipped, because {} of {} ended early",
-            units::count(sessions.aborted),
-            number(sessions.scheduled, "connection", "connections"),
+            count(sessions.aborted),
+            number(sessions.scheduled, "connection"),
         );
         let headline = format!("{skipped} of the requests were skipped");
         caveat(&[Figure::Rps], headline, sentence)
@@ -186,11 +180,11 @@ fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     let due = round.tally.scheduled;
     match stop {
         Stop::Requests(planned) if due < planned => {
-            let headline = format!("round {} was aborted", u64::from(round.index) + 1);
+            let headline = format!("round {} was aborted", round.number());
             let sentence = format!(
                 "{headline} after {} of {} requests, because the server no longer responded",
-                units::count(due),
-                units::count(planned)
+                count(due),
+                count(planned)
             );
             let finding = caveat(SPEED, headline, sentence);
             Some(
@@ -226,10 +220,7 @@ fn late(tally: &Tally) -> Option<Finding> {
         "generator send delay is {} of response time",
         percent(share)
     );
-    let sentence = format!(
-        "{headline} (p50 {})",
-        units::span(units::Nanos::from_nanos(typical))
-    );
+    let sentence = format!("{headline} (p50 {})", span(Nanos::from_nanos(typical)));
     Some(
         caveat(&[Figure::Latency], headline, sentence)
             .because(Cause::GeneratorLate)
@@ -245,7 +236,7 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
     let queued = &tally.open.as_ref()?.queued;
     let share = share(tally, queued).filter(|share| *share > SHARE_MOST)?;
     let open = tally.connects.open_peak;
-    let all = number(connections.into(), "connection", "connections");
+    let all = number(connections.into(), "connection");
     let (which, remedy) = if open >= connections.into() {
         (
             format!(", and all of {all} were in use"),
@@ -253,7 +244,7 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
         )
     } else {
         (
-            format!(", although only {} of {all} were open", units::count(open)),
+            format!(", although only {} of {all} were open", count(open)),
             "Find out why connections open slowly or fail: the error table, the server's listen backlog",
         )
     };

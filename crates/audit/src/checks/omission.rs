@@ -1,10 +1,7 @@
 //! Does a closed loop hide stalls (coordinated omission)?
 
-use super::{Check, Judge, guess, threshold};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, list};
-use record::{Cause, CoordinatedOmission, Figure, Finding, Stalls, Summary};
-use units::{Nanos, Percentile, count, percent};
+use super::prelude::*;
+use record::{CoordinatedOmission, Stalls, Summary};
 
 pub(super) const CHECK: Check = Check {
     name: "omission",
@@ -16,7 +13,7 @@ pub(super) const CHECK: Check = Check {
                told from one slow response. An open loop needs no such check: what was scheduled during a stall is \
                in its percentiles.",
     thresholds: &[
-        guess("a stall is longer than", || units::span(Stalls::SHORTEST)),
+        guess("a stall is longer than", || span(Stalls::SHORTEST)),
         guess("and than the median service time, times", || {
             CoordinatedOmission::USUAL.to_string()
         }),
@@ -34,7 +31,7 @@ pub(super) const CHECK: Check = Check {
              threshold is printed, latency gets a caveat.",
     remedy: "Load at a rate (--rate), which does not wait for the server. Where there is only one connection, use more.",
     cause: Cause::CoordinatedOmission,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// Above this share of the time a p99.9 would have to show the gaps.
@@ -66,7 +63,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let too_low = too_low(omission).map_or(String::new(), |names| format!("; {names} too low"));
     let left_out = own_wait(evidence).map_or(String::new(), |wait| {
-        let wait = units::span(wait);
+        let wait = span(wait);
         format!(" ({wait} in which the generator itself did not run are excluded)")
     });
     let sentence = format!("{reason}{too_low}{left_out}");
@@ -89,7 +86,7 @@ fn is_single(evidence: &Evidence<'_>) -> bool {
 }
 
 fn stalls(stalls: u64, longest: Nanos) -> String {
-    let longest = units::span(longest);
+    let longest = span(longest);
     match stalls {
         1 => format!("1 stall of {longest}"),
         _ => format!("{} stalls of up to {longest}", count(stalls)),

@@ -1,13 +1,11 @@
 //! Open loop: did the server keep up with the schedule?
 
 use super::offered::share;
+use super::paused;
+use super::prelude::*;
 use super::short::{Short, short};
-use super::{Check, Judge, guess, paused, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, number, void};
 use plan::{Arrivals, Load, Stop};
-use record::{Blame, Cause, Figure, Finding, Kind, Round, Summary, Tally};
-use units::percent;
+use record::{Blame, Kind, Summary};
 
 pub(super) const CHECK: Check = Check {
     name: "overload",
@@ -60,7 +58,7 @@ pub(super) const CHECK: Check = Check {
              unsent; or both sides, where both were saturated.",
     remedy: "For latency, use a lower rate than was sustained. Raise --connections where they were the bottleneck.",
     cause: Cause::Overload,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// Under this share of what was due the rate was not sustained.
@@ -202,7 +200,7 @@ fn fell_behind(evidence: &Evidence<'_>) -> Option<Shortfall> {
     let how = match (grows, is_left) {
         (true, _) => format!(
             "response time grew by {} each second",
-            units::span(units::Nanos::from_nanos((slope * 1e9) as u64))
+            span(Nanos::from_nanos((slope * 1e9) as u64))
         ),
         (false, true) => format!("{} was never sent", percent(left)),
         (false, false) => return None,
@@ -234,10 +232,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
             format!("Lower {flag}, or load from another machine"),
         ),
         _ if few => (
-            format!(
-                "over {}",
-                number(connections.into(), "connection", "connections")
-            ),
+            format!("over {}", number(connections.into(), "connection")),
             format!("Raise --connections, or lower {flag}"),
         ),
         _ => (
@@ -278,14 +273,13 @@ fn is_for_connections(evidence: &Evidence<'_>, connections: u32) -> bool {
 
 /// What arrived in the windows: connections or exchanges.
 fn arrived(tally: &Tally) -> u64 {
-    let sessions = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
+    let sessions = tally.sessions();
     sessions.map_or(tally.scheduled, |sessions| sessions.scheduled)
 }
 
 /// Exchanges that an arrival stood for, of `each` that it might have: a connection that ended early for fewer.
 fn brought(tally: &Tally, each: u64) -> f64 {
-    let sessions = tally.open.as_ref().and_then(|open| open.sessions.as_ref());
-    let skipped = sessions.map_or(0.0, |sessions| {
+    let skipped = tally.sessions().map_or(0.0, |sessions| {
         sessions.skipped as f64 / sessions.scheduled.max(1) as f64
     });
     (each as f64 - skipped).max(1.0)

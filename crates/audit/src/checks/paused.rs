@@ -1,11 +1,8 @@
 //! Did weigh itself run all the time?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, number, void};
+use super::prelude::*;
 use plan::Load;
-use record::{Cause, Effect, Figure, Finding, Paused, Quota, Round};
-use units::{Nanos, count, percent, span};
+use record::{Paused, Quota};
 
 pub(super) const CHECK: Check = Check {
     name: "paused",
@@ -30,7 +27,7 @@ pub(super) const CHECK: Check = Check {
              many requests were sent, or their responses read, late.",
     remedy: "Measure again without the interruption.",
     cause: Cause::Paused,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// The share of the windows in which the generator may be paused in an open loop: a p99 would show no more of it.
@@ -68,7 +65,7 @@ fn finding(evidence: &Evidence<'_>, all: Paused, longest: u32, share: f64) -> Fi
         1 => format!("for at least {} in round {round}", span(all.total)),
         _ => format!(
             "{}, for at least {} in all, the longest {} in round {round}",
-            number(all.count, "time", "times"),
+            number(all.count, "time"),
             span(all.total),
             span(all.longest)
         ),

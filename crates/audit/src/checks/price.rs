@@ -1,10 +1,6 @@
 //! Is the server's CPU time that of the measured requests?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{Substantiate, note, number};
-use record::{Cause, Finding, Round};
-use units::percent;
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "price",
@@ -21,7 +17,7 @@ pub(super) const CHECK: Check = Check {
              is a lower bound. Where no round is left, both are withheld.",
     remedy: "Measure longer, with --duration or more --requests, or leave weigh a CPU of its own.",
     cause: Cause::ServerUnobserved,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -39,8 +35,8 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let sentence = format!(
         "in {} of {} the server's CPU time was not read at the edges of the window (the readings span {} of it or \
          more), so {consequence}",
-        units::count(missed.len() as u64),
-        number(all as u64, "round", "rounds"),
+        count(missed.len() as u64),
+        number(all as u64, "round"),
         percent(least)
     );
     let finding = note(sentence).remedy(CHECK.remedy);

@@ -1,10 +1,7 @@
 //! Did a CPU quota stop the generator or the server?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, note};
-use record::{Cause, Figure, Finding, Quota, Round};
-use units::{Nanos, count, span};
+use super::prelude::*;
+use record::Quota;
 
 pub(super) const CHECK: Check = Check {
     name: "quota",
@@ -15,7 +12,7 @@ pub(super) const CHECK: Check = Check {
     thresholds: &[
         guess(
             "share of the windows that weigh was throttled, over",
-            || units::percent(STOPPED_MOST),
+            || percent(STOPPED_MOST),
         ),
         guess(
             "share of its periods in which a throttled server is saturated, over",
@@ -27,7 +24,7 @@ pub(super) const CHECK: Check = Check {
              is part of the server under test.",
     remedy: "Raise the quota, or run weigh outside of that group.",
     cause: Cause::GeneratorQuota,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// A generator that was stopped for more than this share of the time could not offer the load.
@@ -242,7 +239,7 @@ mod tests {
             };
             let wanted = format!(
                 "the server's CPU quota of 0.2 CPUs (/web) was the bottleneck: it used {} of its CPUs",
-                units::percent(busy)
+                percent(busy)
             );
             assert!(limit.sentence.starts_with(&wanted), "{}", limit.sentence);
             assert!(note.sentence.ends_with("of 50 periods, for 4.00 s"));

@@ -1,10 +1,6 @@
 //! Did requests end ok in every round?
 
-use super::{Check, Judge};
-use crate::Evidence;
-use crate::builders::{Substantiate, list, number, void};
-use crate::reasons;
-use record::{Cause, Figure, Finding, Round, Tally};
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "rounds",
@@ -17,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "See whether the server still runs, and what its log says. Where responses came only after the window, \
              measure longer than a response takes.",
     cause: Cause::Errors,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// The most rounds that are named.
@@ -75,7 +71,7 @@ fn too_late(late: &[&Round], complete: usize) -> Finding {
     let sentence = match afterwards {
         0 => format!("{headline}: none began in it"),
         _ => {
-            let after = number(afterwards, "request", "requests");
+            let after = number(afterwards, "request");
             format!("{headline}; {after} succeeded after it")
         }
     };
@@ -96,17 +92,15 @@ fn counts(rounds: &[&Round], complete: usize) -> [(&'static str, f64); 2] {
 /// `round 2`, `rounds 2 and 4`, `any of the 5 rounds`.
 fn named(rounds: &[&Round], complete: usize) -> String {
     match rounds {
-        [only] => format!("round {}", u64::from(only.index) + 1),
+        [only] => format!("round {}", only.number()),
         all if all.len() == complete => {
-            format!("any of the {} rounds", units::count(complete as u64))
+            format!("any of the {} rounds", count(complete as u64))
         }
         some => {
             let listed = some.iter().take(LISTED);
-            let mut words: Vec<String> = listed
-                .map(|round| units::count(u64::from(round.index) + 1))
-                .collect();
+            let mut words: Vec<String> = listed.map(|round| round.number()).collect();
             let rest = some.len().saturating_sub(LISTED) as u64;
-            words.extend((rest > 0).then(|| number(rest, "other", "others")));
+            words.extend((rest > 0).then(|| number(rest, "other")));
             format!("rounds {}", list(&words))
         }
     }

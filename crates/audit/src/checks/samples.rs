@@ -1,10 +1,7 @@
 //! Were there enough samples, and enough rounds?
 
-use super::{Check, Judge, guess, threshold};
-use crate::Evidence;
-use crate::builders::{ALL, Substantiate, caveat, list, note, number, void};
-use record::{Cause, Figure, Finding, Latency, Round};
-use units::Percentile;
+use super::prelude::*;
+use record::Latency;
 
 pub(super) const CHECK: Check = Check {
     name: "samples",
@@ -33,7 +30,7 @@ pub(super) const CHECK: Check = Check {
              early gives counts and interval a caveat. Where no round was measured, every figure is void.",
     remedy: "Measure longer with --duration, or more with --requests; give --rounds 5 or more.",
     cause: Cause::FewSamples,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 /// Under this many samples latencies are indicative.
@@ -95,13 +92,13 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
         0 => String::new(),
         _ => format!(
             ", {} cut short (in the counts, not in the interval)",
-            units::count(partial as u64)
+            count(partial as u64)
         ),
     };
-    let rounds = number(planned as u64, "round", "rounds");
+    let rounds = number(planned as u64, "round");
     let headline = format!(
         "stopped early: {} of {rounds} complete",
-        units::count(complete as u64)
+        count(complete as u64)
     );
     let sentence = format!("{headline}{cut}");
     let finding = caveat(&[Figure::Counts, Figure::Interval], headline, sentence);
@@ -126,10 +123,7 @@ fn too_few(latency: &Latency) -> Option<Finding> {
         ),
         count if count < SAMPLES_ENOUGH => (
             Cause::FewSamples,
-            format!(
-                "only {}",
-                number(count, "latency sample", "latency samples")
-            ),
+            format!("only {}", number(count, "latency sample")),
             MORE,
         ),
         _ => return None,
@@ -173,7 +167,7 @@ fn withheld(latency: &Latency) -> Option<Finding> {
 }
 
 fn repeated(complete: usize) -> Option<Finding> {
-    let rounds = number(complete as u64, "complete round", "complete rounds");
+    let rounds = number(complete as u64, "complete round");
     let gives = if complete == 1 { "gives" } else { "give" };
     let finding = if complete < ROUNDS_LEAST {
         note(format!(

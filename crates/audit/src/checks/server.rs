@@ -1,9 +1,6 @@
 //! Did the server run as long as its load?
 
-use super::{Check, Judge};
-use crate::Evidence;
-use crate::builders::{ALL, Substantiate, caveat};
-use record::{Cause, Finding};
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "server",
@@ -15,7 +12,7 @@ pub(super) const CHECK: Check = Check {
              the server ended is cut short, up to 0.1 s later: every figure gets a caveat.",
     remedy: "Find the reason in what the server printed and in its log. Start it in the foreground.",
     cause: Cause::ServerEnded,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// How common servers are kept in the foreground.

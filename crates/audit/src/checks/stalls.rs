@@ -1,11 +1,9 @@
 //! Did the server stop responding in the middle of a round?
 
-use super::{Check, Judge, overload, threshold};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat, number};
+use super::overload;
+use super::prelude::*;
 use plan::{Load, Stop};
-use record::{Cause, Figure, Finding, Round, Series, Summary};
-use units::Nanos;
+use record::{Series, Summary};
 
 pub(super) const CHECK: Check = Check {
     name: "stalls",
@@ -23,7 +21,7 @@ pub(super) const CHECK: Check = Check {
         ),
         threshold(
             "the gap is longer than this share of the round's requests took",
-            || units::percent(SHOWN),
+            || percent(SHOWN),
             "the percentiles show what more requests met",
         ),
     ],
@@ -31,7 +29,7 @@ pub(super) const CHECK: Check = Check {
     remedy: "Look for the cause in the server, or in its machine. In an open loop, measure longer to see whether it \
              recovers.",
     cause: Cause::CoordinatedOmission,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// Under this many endings in the mean bin that has any, an empty bin is no wonder.
@@ -78,19 +76,13 @@ fn finding(longest: &Stall, others: u64) -> Finding {
     let gap = longest.gap.as_nanos() / 1_000_000;
     let also = match others {
         0 => String::new(),
-        _ => format!(
-            " (also in {})",
-            number(others, "other round", "other rounds")
-        ),
+        _ => format!(" (also in {})", number(others, "other round")),
     };
-    let headline = format!(
-        "1 stall of {} ms; a closed loop hides it",
-        units::count(gap)
-    );
+    let headline = format!("1 stall of {} ms; a closed loop hides it", count(gap));
     let sentence = format!(
         "a stall of at least {} ms in round {}{also}: a closed loop sends nothing during a stall (coordinated \
          omission), so the percentiles hardly show it",
-        units::count(gap),
+        count(gap),
         u64::from(longest.round) + 1,
     );
     caveat(&[Figure::Latency], headline, sentence)

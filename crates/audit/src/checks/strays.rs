@@ -1,9 +1,6 @@
 //! Did the server send bytes that belong to no response?
 
-use super::{Check, Judge, threshold};
-use crate::Evidence;
-use crate::builders::{SPEED, Substantiate, caveat, number};
-use record::{Cause, Finding};
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "strays",
@@ -19,16 +16,13 @@ pub(super) const CHECK: Check = Check {
     effect: "Requests/s and latency get a caveat.",
     remedy: "Look at a response with --show-exchange: the server breaks HTTP.",
     cause: Cause::Other,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let strays = evidence.tally.as_ref()?.strays.total();
     let headline = "the server sent bytes that belong to no response";
-    let sentence = format!(
-        "{headline}, which ended {}",
-        number(strays, "connection", "connections")
-    );
+    let sentence = format!("{headline}, which ended {}", number(strays, "connection"));
     let finding = caveat(SPEED, headline, sentence);
     (strays > 0).then(|| finding.evidence([("connections ended", strays as f64)]))
 }

@@ -1,10 +1,6 @@
 //! Was the machine awake all the time?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{ALL, Substantiate, void};
-use record::{Cause, Finding, Round};
-use units::{count, span};
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "suspended",
@@ -19,7 +15,7 @@ pub(super) const CHECK: Check = Check {
     effect: "Every figure is void: latencies, rates and timeouts of such a round mean nothing.",
     remedy: "Measure again, and keep the machine awake: systemd-inhibit weigh run ...",
     cause: Cause::Paused,
-    judge: Judge::Many(judge),
+    judge,
 };
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -32,7 +28,7 @@ fn found(round: &Round) -> Finding {
     let headline = format!("the machine was suspended for {}", span(round.suspended));
     let sentence = format!(
         "{headline} during round {}, and its clock stopped",
-        count(u64::from(round.index) + 1)
+        round.number()
     );
     let evidence = [("suspended, s", round.suspended.as_secs_f64())];
     void(ALL, headline, sentence).evidence(evidence)

@@ -1,10 +1,7 @@
 //! Did the generator's threads get a CPU when they needed one?
 
-use super::{Check, Judge, guess, quota};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat};
-use record::{Cause, Figure, Finding, Round};
-use units::{Nanos, percent};
+use super::prelude::*;
+use super::quota;
 
 pub(super) const CHECK: Check = Check {
     name: "waiting",
@@ -16,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     effect: "Latency gets a caveat.",
     remedy: "Use fewer --threads or another machine, or give generator and server CPUs of their own.",
     cause: Cause::GeneratorStarved,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// More waiting than this share of the threads' time is in the latencies.
@@ -53,21 +50,7 @@ pub(super) fn relief(evidence: &Evidence<'_>) -> String {
 
 /// The share of all threads' time that they waited for a CPU, in the typical round.
 fn share(rounds: &[Round]) -> Option<f64> {
-    Round::typical(rounds, share_of)
-}
-
-fn share_of(round: &Round) -> Option<f64> {
-    let threads = round
-        .threads
-        .iter()
-        .filter(|thread| thread.wall >= Round::SHARES_FROM);
-    let times: Option<Vec<(Nanos, Nanos)>> = threads
-        .map(|thread| Some((thread.run_queue_wait?, thread.wall)))
-        .collect();
-    let times = times.filter(|times| !times.is_empty())?;
-    let waited: Nanos = times.iter().map(|(waited, _)| *waited).sum();
-    let wall: Nanos = times.iter().map(|(_, wall)| *wall).sum();
-    Some(waited.as_secs_f64() / wall.as_secs_f64())
+    Round::typical(rounds, Round::waited)
 }
 
 #[cfg(test)]

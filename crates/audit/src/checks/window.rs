@@ -1,10 +1,6 @@
 //! Were the windows long enough for a rate?
 
-use super::{Check, Judge, guess};
-use crate::Evidence;
-use crate::builders::{Substantiate, caveat};
-use record::{Cause, Figure, Finding, Round};
-use units::Nanos;
+use super::prelude::*;
 
 pub(super) const CHECK: Check = Check {
     name: "window",
@@ -12,11 +8,11 @@ pub(super) const CHECK: Check = Check {
     looks_at: "The length of the complete rounds' windows. A window opens with every connection sending at once and, \
                with a number of requests, closes with the last of them alone. In a short window these edges are too \
                large a part.",
-    thresholds: &[guess("length, under", || units::span(LONG_ENOUGH))],
+    thresholds: &[guess("length, under", || span(LONG_ENOUGH))],
     effect: "Requests/s and its interval get a caveat.",
     remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
-    judge: Judge::One(judge),
+    judge: |evidence| judge(evidence).into_iter().collect(),
 };
 
 /// A window of at least this length is mostly not edges.
@@ -28,7 +24,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let mut short: Vec<Nanos> = spans.filter(|span| *span < LONG_ENOUGH).collect();
     short.sort_unstable();
     let (least, most) = (short.first()?, short.last()?);
-    let length = match (units::span(*least), units::span(*most)) {
+    let length = match (span(*least), span(*most)) {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}"),
     };

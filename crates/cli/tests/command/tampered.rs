@@ -64,7 +64,7 @@ fn a_record_edited_by_hand_is_invalid_and_no_success() {
         ("contradict the rounds, in ok", |record| {
             add(record, "/summary/ok", 5);
         }),
-        ("in rps mean", |record| {
+        ("in rps.mean", |record| {
             let mean = record.pointer_mut("/points/0/summary/rps/mean").unwrap();
             *mean = json!(mean.as_f64().unwrap() * 2.0);
         }),

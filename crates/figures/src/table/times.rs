@@ -63,7 +63,7 @@ pub(super) const OPEN: &[Figure] = &[
         |f, _| count(f.sessions().map(|sessions| sessions.aborted))).class(Counts).csv("connections_aborted"),
     Figure::new("connection_time_us.{p}", Unit::Micros,
         "{p} of the time of whole sessions, from scheduled arrival to close, likewise",
-        |f, part| time(part, f.tally().open.as_ref().and_then(|open| Some(&open.sessions.as_ref()?.time))))
+        |f, part| time(part, f.tally().sessions().map(|sessions| &sessions.time)))
         .class(Latency).repeats().csv_of("connection_time_{p}_us", ENDS),
     Figure::new("baseline_us.{p}", Unit::Micros,
         "{p} of response time against the built-in reference server, before the load; empty in a closed loop",

@@ -105,8 +105,7 @@ impl Extent {
 fn ends(scale: Scale, values: &[f64]) -> (f64, f64) {
     let has_place = |value: &&f64| value.is_finite() && (scale == Scale::Linear || **value > 0.0);
     let placed = values.iter().filter(has_place);
-    let ends = stats::min_max(&placed.copied().collect::<Vec<f64>>());
-    ends.map_or((1.0, 1.0), |ends| (ends.min, ends.max))
+    stats::min_max(&placed.copied().collect::<Vec<f64>>()).unwrap_or((1.0, 1.0))
 }
 
 /// A round distance between values that is not under `least`.

@@ -183,6 +183,6 @@ fn source(run: &Run) -> String {
     let model = machine.cpu_model.as_deref();
     facts.extend(model.map(|model| phrase::clean(model, LONGEST)));
     let cpus = machine.cpus_allowed.len() as u64;
-    facts.push(phrase::number(cpus, "CPU", "CPUs"));
+    facts.push(units::number(cpus, "CPU"));
     facts.join(", ")
 }

@@ -4,10 +4,11 @@ use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke};
 use crate::page::curve::has_void_rate;
 use crate::page::tables::select;
-use crate::phrase::{number, rate};
+use crate::phrase::rate;
 use figures::{Figures, Selected, Unit};
 use plan::Load;
 use record::{Effect, Figure, Run, effect_on};
+use units::number;
 
 /// How far above the highest point the line of the offered load is followed.
 const DEMANDED_OVER: f64 = 1.1;
@@ -119,7 +120,7 @@ impl Sight<'_> {
             series.extend(self.remarkable());
         }
         let rest = self.groups.len().saturating_sub(MOST_LINES) as u64;
-        let note = || format!("{} not drawn", number(rest, "more value", "more values"));
+        let note = || format!("{} not drawn", number(rest, "more value"));
         Panel {
             title: kind.title.into(),
             x: self.x(),
@@ -199,8 +200,7 @@ impl Sight<'_> {
     fn demanded(&self, lines: &[Line]) -> Option<Series> {
         let readings = || lines.iter().flat_map(|line| line.readings.iter().flatten());
         let highest = readings().map(|at| at.y).fold(0.0, f64::max) * DEMANDED_OVER;
-        let ends = stats::min_max(&self.places().collect::<Vec<f64>>())?;
-        let (low, high) = (ends.min, ends.max);
+        let (low, high) = stats::min_max(&self.places().collect::<Vec<f64>>())?;
         let load = self.run.plan.load;
         let each = load.exchanges_per_arrival(&self.run.plan.protocol) as f64;
         let points = match (self.axis, load) {

@@ -2,9 +2,10 @@
 
 use super::reading::{Line, Reading, series};
 use super::{Axis, MOST_LINES, Mark, Panel, Scale, Shape, Stroke};
-use crate::phrase::number;
+
 use figures::Unit;
 use record::{Round, Run};
+use units::number;
 
 /// A last bin shorter than this share of the others says too little.
 const LAST_BIN: f64 = 0.5;
@@ -27,7 +28,7 @@ pub(super) fn panel(run: &Run) -> Option<Panel> {
         return None;
     }
     let rest = rounds.len().saturating_sub(MOST_LINES) as u64;
-    let note = || format!("{} not drawn", number(rest, "round", "rounds"));
+    let note = || format!("{} not drawn", number(rest, "round"));
     let mut series = series(&lines);
     if lines.iter().any(|line| line.readings.len() > MARKED) {
         series.retain(|series| !matches!(series.shape, Shape::Marks(..)));

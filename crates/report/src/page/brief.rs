@@ -4,12 +4,12 @@
 //! marked only where a reader would decide otherwise with the reason in mind.
 
 use super::{Block, Item, Page, Role, Row, Span, curve, load, requirements, tables};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use figures::{Figures, find};
 use plan::{Arrivals, Load, Plan, Version};
 use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
 use std::cmp::Reverse;
-use units::{Percentile, count, percent};
+use units::{Percentile, count, number, percent};
 
 /// The longest text from outside that is shown whole.
 const LONGEST: usize = 60;
@@ -74,7 +74,7 @@ fn response(plan: &Plan, probe: &Probe) -> Item {
         Version::Http11 => "HTTP/1.1",
     };
     let status = probe.status.map(|status| status.to_string());
-    let length = number(probe.body_length, "byte", "bytes");
+    let length = number(probe.body_length, "byte");
     let parts = [name, Some(version.to_owned()), status, Some(length)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     Item::plain(parts.join(", "))
@@ -227,7 +227,7 @@ fn near_baseline(figures: &Figures<'_>) -> Vec<Percentile> {
 fn errors(figures: &Figures<'_>) -> Option<Row> {
     let summary = &figures.summary;
     let total = summary.errors.total;
-    let requests = number(summary.requests, "request", "requests");
+    let requests = number(summary.requests, "request");
     if effect(figures, Figure::Counts) == Some(Effect::Void) {
         return Some(Row::new("errors", vec![Item::wrong("INVALID")]));
     }
@@ -238,20 +238,14 @@ fn errors(figures: &Figures<'_>) -> Option<Row> {
     let share = percent(total as f64 / summary.requests.max(1) as f64);
     let total = count(total);
     let mut items = vec![Item::wrong(format!("{total} of {requests} ({share})"))];
-    let mut kinds: Vec<(&str, u64)> = Vec::new(); // whichever step they failed in
-    for each in figures.tally().faults.sorted() {
-        let name = each.fault.kind.name();
-        match kinds.iter_mut().find(|(kind, _)| *kind == name) {
-            Some((_, sum)) => *sum = sum.saturating_add(each.count),
-            None => kinds.push((name, each.count)),
-        }
-    }
+    let kinds = figures.tally().faults.by_kind();
     let named = kinds.iter().take(KINDS_MOST);
-    let named = named.map(|(kind, sum)| format!("{} {}", count(*sum), kind.replace('_', " ")));
+    let named =
+        named.map(|(kind, sum)| format!("{} {}", count(*sum), kind.name().replace('_', " ")));
     items.extend(named.map(Item::plain));
     if kinds.len() > KINDS_MOST {
         let others = (kinds.len() - KINDS_MOST) as u64;
-        items.push(Item::dim(number(others, "other kind", "other kinds")));
+        items.push(Item::dim(number(others, "other kind")));
     }
     Some(Row::new("errors", items))
 }
@@ -275,7 +269,7 @@ fn server(figures: &Figures<'_>) -> Option<Row> {
 fn cpus(figures: &Figures<'_>) -> Option<String> {
     let used = find("server.cpus")?.number(figures)?;
     let share = find("server.busy")?.number(figures)?;
-    let all = number((used / share).round() as u64, "CPU", "CPUs");
+    let all = number((used / share).round() as u64, "CPU");
     (share > 0.0).then(|| format!("{used:.2} of {all}"))
 }
 
@@ -350,7 +344,7 @@ fn reliability(run: &Run) -> Vec<Row> {
     let mut item = Item(vec![Span::new(role, grade)]).and(Role::Plain, format!("  * {headline}"));
     let others = caveats.len() as u64 - 1;
     if others > 0 {
-        let others = number(others, "other caveat", "other caveats");
+        let others = number(others, "other caveat");
         item = item.and(Role::Dim, format!(" ({others})"));
     }
     let next = main.next(&run.plan).map(|next| {

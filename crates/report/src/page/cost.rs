@@ -2,10 +2,10 @@
 
 use super::results::{ROUNDS_ENOUGH, listed};
 use super::{Item, Role, Row};
-use crate::phrase::{micros, number, rate as per_second};
+use crate::phrase::rate as per_second;
 use figures::Figures;
 use record::{Budget, KernelCounters, Round};
-use units::{Nanos, count, percent};
+use units::{Nanos, count, micros, number, percent};
 
 /// Every row that has something to say; none where the server was not observed.
 pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
@@ -57,12 +57,8 @@ fn memory(of: &Figures<'_>) -> Option<Row> {
     if items.is_empty() {
         return None;
     }
-    let threads = last
-        .threads
-        .map(|threads| number(threads.into(), "thread", "threads"));
-    let files = last
-        .descriptors
-        .map(|files| number(files, "descriptor", "descriptors"));
+    let threads = last.threads.map(|threads| number(threads.into(), "thread"));
+    let files = last.descriptors.map(|files| number(files, "descriptor"));
     items.extend(threads.into_iter().chain(files).map(Item::plain));
     Some(Row::new("memory", items))
 }

@@ -2,14 +2,14 @@
 
 use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
-use crate::phrase::{number, rate};
+use crate::phrase::rate;
 use figures::Figures;
 use plan::{Axis, Level, Plan, Requirement};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
     Verdict, effect_on,
 };
-use units::{Nanos, Percentile, percent};
+use units::{Nanos, Percentile, number, percent};
 
 /// Width of the longest remark, `generator-bound`,
 const REMARK_LEAST: usize = 15;
@@ -151,13 +151,13 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         return Vec::new();
     };
     let mut whole = vec![
-        Item::plain(number(curve.requests, "request", "requests")),
+        Item::plain(number(curve.requests, "request")),
         Item::named("in", Role::Plain, span_of(curve.measured_s)),
     ];
     let over_all = |rps| Item::plain(format!("{} requests/s over all of it", rate(rps)));
     whole.extend(curve.rps.map(over_all));
     if curve.errors > 0 {
-        whole.push(Item::wrong(number(curve.errors, "error", "errors")));
+        whole.push(Item::wrong(number(curve.errors, "error")));
     }
     let mut rows = vec![Row::new("whole sweep", whole)];
     if let Some(elapsed) = run.elapsed {
@@ -232,14 +232,7 @@ fn memory(run: &Run) -> Option<Row> {
 /// Shares of the time that a campaign took: what went into neither warm-up nor windows, and what went into no round, such
 /// as self-tests, starting the server and writing; none of that where a round does not say how long it took.
 fn aside(run: &Run, elapsed: Nanos) -> Option<(f64, Option<f64>)> {
-    let both = run.points.iter().flat_map(|point| {
-        let split = point.split_generators.iter();
-        point
-            .rounds
-            .iter()
-            .chain(split.flat_map(|split| &split.rounds))
-    });
-    let rounds: Vec<&Round> = both.collect();
+    let rounds: Vec<&Round> = run.points.iter().flat_map(Point::all_rounds).collect();
     let loaded = |round: &&Round| round.window.span() + run.plan.warmup;
     let loaded: Nanos = rounds.iter().map(loaded).sum();
     let took: Nanos = rounds.iter().map(|round| round.took).sum();
@@ -253,7 +246,7 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     let objective = run.plan.slo.as_ref()?.to_string();
     let point = |place: Option<usize>| place.and_then(|place| run.points.get(place));
     let at = |point: &Point| {
-        let rounds = number(point.rounds.len() as u64, "round", "rounds");
+        let rounds = number(point.rounds.len() as u64, "round");
         format!("{} ({rounds})", run.plan.name(&point.level))
     };
     // A rate that the generator could not offer says nothing of the server but that it can do what held.

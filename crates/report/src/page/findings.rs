@@ -1,9 +1,10 @@
 //! The caveats of the figures, and what they do to them.
 
 use super::{Item, Role, Row, Span};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use record::{Cause, Effect, Figure, Finding, Grade, Run, effect_on};
 use std::collections::BTreeSet;
+use units::number;
 
 /// The longest sentence or remedy that is shown whole; a record read from a file may hold anything.
 const LONGEST: usize = 1000;
@@ -68,7 +69,7 @@ impl Group<'_> {
         let grade = self.main.grade();
         let mut sentence = sentence(self.main, &self.main.located(&run.plan));
         if self.points.len() > 1 {
-            let others = number(self.points.len() as u64 - 1, "other point", "other points");
+            let others = number(self.points.len() as u64 - 1, "other point");
             sentence = sentence.and(Role::Dim, format!(" (also at {others})"));
         }
         let mark = Some(grade).filter(|grade| *grade > Grade::Note);

@@ -1,14 +1,14 @@
 //! The first lines of a page: target and load.
 
 use super::{Item, Role};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use plan::secrets::WITHHELD;
 use plan::{
     Arrivals, Arriving, Axis, Body, Connect, Load, Nesting, Order, Plan, Requests, RingKind, Spin,
     Stop, Sweep, Version,
 };
 use record::{Point, Run};
-use units::Rate;
+use units::{Rate, number};
 
 /// The longest URL, command or header that is shown whole.
 pub(super) const LONGEST: usize = 160;
@@ -51,7 +51,7 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
         ))]);
     }
     if let Some(last) = run.resumed_unix.last() {
-        let times = number(run.resumed_unix.len() as u64, "time", "times");
+        let times = number(run.resumed_unix.len() as u64, "time");
         let when = units::date::iso(*last);
         lines.push(vec![Item::dim(format!("resumed {times}, last at {when}"))]);
     }
@@ -83,7 +83,7 @@ fn latency(load: Load) -> &'static str {
 /// The load level of one of several points.
 pub(super) fn level(point: &Point) -> Vec<Item> {
     vec![Item::strong(match point.level.load {
-        Load::Closed { connections } => number(connections.into(), "connection", "connections"),
+        Load::Closed { connections } => number(connections.into(), "connection"),
         Load::Open { rate, of, .. } => per_second(rate, of),
     })]
 }
@@ -132,7 +132,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     } else {
         ""
     };
-    let rounds = number(asked as u64, "round", "rounds");
+    let rounds = number(asked as u64, "round");
     let complete = units::count(complete as u64);
     let partial = Item::wrong(format!("PARTIAL, {why}: {complete} of {rounds}{tail}"));
     let aborted = run.aborted.as_deref().map(Item::plain);
@@ -200,11 +200,8 @@ pub(super) fn sentence(plan: &Plan) -> String {
 
 fn load(plan: &Plan) -> String {
     let connections = connections(plan);
-    let (one, many) = match plan.pin {
-        true => ("pinned thread", "pinned threads"),
-        false => ("thread", "threads"),
-    };
-    let threads = swept(plan, "threads", plan.threads(), one, many);
+    let noun = if plan.pin { "pinned thread" } else { "thread" };
+    let threads = swept(plan, "threads", plan.threads(), noun);
     match plan.load {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
         Load::Open { of, arrivals, .. } => {
@@ -216,7 +213,7 @@ fn load(plan: &Plan) -> String {
             let each = match of {
                 Arriving::Exchanges => String::new(),
                 Arriving::Connections => {
-                    format!(" of {} each", number(each, "request", "requests"))
+                    format!(" of {} each", number(each, "request"))
                 }
             };
             let rate = offered(plan);
@@ -227,23 +224,16 @@ fn load(plan: &Plan) -> String {
 
 /// `50 connections`, in a sweep `1 to 1,000 connections`.
 pub(super) fn connections(plan: &Plan) -> String {
-    let connections = plan.load.connections();
-    swept(
-        plan,
-        "connections",
-        connections,
-        "connection",
-        "connections",
-    )
+    swept(plan, "connections", plan.load.connections(), "connection")
 }
 
 /// A setting that a sweep may vary: its first and last value, or the only one.
-fn swept(plan: &Plan, name: &str, only: u32, one: &str, many: &str) -> String {
+fn swept(plan: &Plan, name: &str, only: u32, noun: &str) -> String {
     let axis = axes(plan).find(|axis| axis.name() == name);
     match axis.map(Axis::shown).as_deref() {
-        Some([first, .., last]) => format!("{first} to {last} {many}"),
-        Some([value]) => format!("{value} {many}"),
-        _ => number(only.into(), one, many),
+        Some([first, .., last]) => format!("{first} to {last} {noun}s"),
+        Some([value]) => format!("{value} {noun}s"),
+        _ => number(only.into(), noun),
     }
 }
 
@@ -289,10 +279,7 @@ fn protocol(plan: &Plan) -> Vec<String> {
             // The number on each stands beside the rate.
             _ if plan.load.is_of_connections() => "never used again".to_owned(),
             (false, _) => "a new connection for each request".to_owned(),
-            (true, Some(most)) => format!(
-                "at most {} a connection",
-                number(most, "request", "requests")
-            ),
+            (true, Some(most)) => format!("at most {} a connection", number(most, "request")),
             (true, None) => "keep-alive".to_owned(),
         },
     );
@@ -315,7 +302,7 @@ fn sent_along(plan: &Plan) -> Vec<String> {
     }));
     let headers = request.map_or(0, |request| request.headers.len() as u64);
     if headers > 0 {
-        words.push(number(headers, "custom header", "custom headers"));
+        words.push(number(headers, "custom header"));
     }
     words
 }
@@ -323,11 +310,11 @@ fn sent_along(plan: &Plan) -> Vec<String> {
 pub(super) fn rounds(plan: &Plan) -> String {
     let each = match plan.stop {
         Stop::Duration(span) => units::exact(span),
-        Stop::Requests(requests) => number(requests, "request", "requests"),
+        Stop::Requests(requests) => number(requests, "request"),
     };
-    let mut rounds = number(plan.rounds.into(), "round", "rounds");
+    let mut rounds = number(plan.rounds.into(), "round");
     if let Some(sweep) = &plan.sweep {
-        let points = number(sweep.points() as u64, "point", "points");
+        let points = number(sweep.points() as u64, "point");
         let nesting = match sweep.rounds {
             Nesting::Nested => "",
             Nesting::Interleaved => "interleaved ",

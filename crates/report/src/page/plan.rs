@@ -2,10 +2,10 @@
 
 use super::load::{LONGEST, sentence, what};
 use super::{Block, Item, Page, Row};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use plan::settings::settings;
 use plan::{Group, Load, Plan, Setting, Stop};
-use units::Nanos;
+use units::{Nanos, number};
 
 /// The page of a plan: a line of summary, the settings group by group, and the totals.
 pub(crate) fn page(plan: &Plan) -> Page {
@@ -46,9 +46,9 @@ fn total(plan: &Plan) -> Vec<Item> {
     };
     let at_most = if plan.is_search() { "at most " } else { "" };
     let requests = match (all(requests), plan.stop) {
-        (Some(sum), Stop::Requests(_)) => number(sum as u64, "request", "requests"),
+        (Some(sum), Stop::Requests(_)) => number(sum as u64, "request"),
         (Some(sum), Stop::Duration(_)) => {
-            let sum = number(sum.round() as u64, "request", "requests");
+            let sum = number(sum.round() as u64, "request");
             format!("about {sum} and those of the warm-up")
         }
         (None, _) => "as many requests as the server responds to".to_owned(),
@@ -60,7 +60,7 @@ fn total(plan: &Plan) -> Vec<Item> {
         }
         None => "as long as the responses take".to_owned(),
     };
-    let rounds = format!("{at_most}{}", number(rounds, "round", "rounds"));
+    let rounds = format!("{at_most}{}", number(rounds, "round"));
     [rounds, requests, time].map(Item::plain).into()
 }
 

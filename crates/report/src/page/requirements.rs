@@ -1,8 +1,9 @@
 //! What was required of the result, and whether it is met.
 
 use super::{Column, Role, Span, Table};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use record::{Compliance, Judged, Run};
+use units::number;
 
 /// The most requirements that are listed; a sweep has each at every point.
 const MOST: usize = 12;
@@ -35,7 +36,7 @@ pub(super) fn table(run: &Run) -> Table {
     Table {
         columns: ["required", "verdict", "why"].map(Column::text).to_vec(),
         rows: shown.into_iter().map(row).collect(),
-        rest: (more > 0).then(|| format!("and {}", number(more as u64, "other", "others"))),
+        rest: (more > 0).then(|| format!("and {}", number(more as u64, "other"))),
     }
 }
 

@@ -3,12 +3,12 @@
 use super::findings::{grade, is_bound, is_overloaded, is_void};
 use super::tables::select;
 use super::{Item, Role, Row, Span, cost as costs};
-use crate::phrase::{number, rate as per_second};
+use crate::phrase::rate as per_second;
 use figures::Figures;
 use plan::{Connect, Load};
 use record::{BusyPoll, Effect, Figure, Grade, Round, Run, Tally, ThreadAccounts};
 use stats::Histogram;
-use units::{Nanos, Percentile, percent};
+use units::{Nanos, Percentile, number, percent};
 
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
@@ -187,7 +187,7 @@ fn sessions(of: &Figures<'_>) -> Vec<Row> {
         Item::named("opened", Role::Plain, units::count(sessions.opened)),
     ];
     items.extend((sessions.aborted > 0).then(|| {
-        let forgone = number(sessions.skipped, "request", "requests");
+        let forgone = number(sessions.skipped, "request");
         Item::wrong(format!("{} ended early", units::count(sessions.aborted)))
             .and(Role::Plain, format!(" ({forgone} skipped)"))
     }));
@@ -208,7 +208,7 @@ fn spread(of: &Figures<'_>) -> Option<Row> {
         return None;
     }
     let mut items = listed(of, [("min", "latency_us.min"), ("mean", "latency_us.mean")]);
-    let mut rests = Item::dim(format!("of {}", number(count, "request", "requests")));
+    let mut rests = Item::dim(format!("of {}", number(count, "request")));
     if count < SAMPLES_ENOUGH {
         rests = rests.and(Role::Warning, ", indicative");
     }
@@ -283,7 +283,7 @@ fn exchanges(of: &Figures<'_>) -> Row {
         0 => Item::plain("0 errors"),
         _ => {
             let share = percent(errors as f64 / summary.requests.max(1) as f64);
-            Item::wrong(format!("{} ({share})", number(errors, "error", "errors")))
+            Item::wrong(format!("{} ({share})", number(errors, "error")))
         }
     });
     items.extend(statuses(tally));
@@ -304,7 +304,7 @@ fn statuses(tally: &Tally) -> Option<Item> {
     let named = statuses.iter().take(STATUSES_MOST);
     let named = named.map(|(status, count)| format!("{status}: {}", units::count(*count)));
     let others = statuses.len().saturating_sub(STATUSES_MOST) as u64;
-    let others = (others > 0).then(|| number(others, "other", "others"));
+    let others = (others > 0).then(|| number(others, "other"));
     let words: Vec<String> = named.chain(others).collect();
     (!words.is_empty()).then(|| Item::dim(format!("status {}", words.join(", "))))
 }
@@ -362,24 +362,15 @@ fn generator(of: &Figures<'_>) -> Option<Row> {
     let mut items = vec![Item::plain(match (most, busiest) {
         (1, Some(busiest)) => format!("1 thread, {busiest} busy"),
         (_, Some(busiest)) => format!("busiest of {many} threads {busiest} busy"),
-        (_, None) => number(most as u64, "thread", "threads"),
+        (_, None) => number(most as u64, "thread"),
     })];
     items.extend(
-        Round::typical(rounds, waited)
+        Round::typical(rounds, Round::waited)
             .map(|share| Item::plain(format!("run-queue wait {}", percent(share)))),
     );
     items.extend(Round::typical(rounds, spun).map(|share| spinning(&threads, share)));
     items.extend(shown(of, "generator.cpu_us").map(|each| cost(&threads, &each)));
     Some(Row::new("generator", items))
-}
-
-/// The share of all threads' time in which they could have run and had to wait for a CPU.
-fn waited(round: &Round) -> Option<f64> {
-    let long = |thread: &&ThreadAccounts| thread.wall >= Round::SHARES_FROM;
-    let threads: Vec<&ThreadAccounts> = round.threads.iter().filter(long).collect();
-    let waits: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.run_queue_wait).collect();
-    let waited: Nanos = waits.filter(|waits| !waits.is_empty())?.into_iter().sum();
-    Some(waited.as_secs_f64() / sum(&threads, |thread| thread.wall).as_secs_f64())
 }
 
 /// The share of all threads' time that they spun on purpose; none where they slept whenever they waited.
@@ -444,11 +435,7 @@ fn server(of: &Figures<'_>) -> Option<Row> {
     })];
     let each = shown(of, "cpu_us_per_request");
     items.extend(each.map(|each| Item::plain(format!("{each} CPU per request"))));
-    items.push(Item::plain(number(
-        last.processes.into(),
-        "process",
-        "processes",
-    )));
+    items.push(Item::plain(number(last.processes.into(), "process")));
     Some(Row::new("server", items))
 }
 

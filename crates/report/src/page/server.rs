@@ -1,8 +1,9 @@
 //! The server before its load: its processes with their memory, its program and limits, and the first answer's head.
 
 use super::{Item, Role, Row};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use record::{Observed, Process, Run};
+use units::number;
 
 /// The most processes and header lines that are listed.
 const LISTED: usize = 12;
@@ -22,10 +23,10 @@ fn processes(observed: &Observed) -> Vec<Row> {
     let is_whole = observed.processes.len() == observed.count as usize;
     if rows.len() > 1 || observed.count as usize > rows.len() {
         let threads: u32 = observed.processes.iter().map(|each| each.threads).sum();
-        let count = number(observed.count.into(), "process", "processes");
+        let count = number(observed.count.into(), "process");
         let mut items = vec![Item::plain(count)];
         if is_whole {
-            items.push(Item::plain(number(threads.into(), "thread", "threads")));
+            items.push(Item::plain(number(threads.into(), "thread")));
             items.extend(known.map(memory));
         }
         rows.insert(0, Row::new("server", items));
@@ -39,13 +40,13 @@ fn process(process: &Process) -> Row {
     let name = clean(&process.name, LONGEST);
     let mut items = vec![
         Item::plain(name).and(Role::Dim, format!(" {}", process.pid)),
-        Item::plain(number(process.threads.into(), "thread", "threads")),
+        Item::plain(number(process.threads.into(), "thread")),
     ];
     items.extend(process.pss_bytes.map(memory));
     let program = process.program.as_ref();
     items.extend(program.map(|program| Item::dim(clean(program, LONGEST))));
     items.extend(process.open_files.map(|most| {
-        let most = number(most, "open file", "open files");
+        let most = number(most, "open file");
         Item::dim(format!("at most {most}"))
     }));
     Row::new("", items)

@@ -1,9 +1,9 @@
 //! Split-generator check: results of two generator processes with the same load, beside those of one.
 
 use super::{Item, Role, Row};
-use crate::phrase::{clean, micros, number, rate};
+use crate::phrase::{clean, rate};
 use record::{Point, Ratio};
-use units::Percentile;
+use units::{Percentile, micros, number};
 
 /// Under this many pairs of rounds a comparison is indicative.
 const PAIRS_ENOUGH: u32 = 3;
@@ -26,7 +26,7 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
             items.extend(split.latency_p99_ratio.iter().flat_map(beside));
             Row::new("", items)
         }));
-        let errors = number(summary.errors.total, "error", "errors");
+        let errors = number(summary.errors.total, "error");
         let counted = format!("{} ok, {errors}", units::count(summary.ok));
         if let Some(last) = rows.last_mut() {
             last.items.push(Item::dim(counted));

@@ -2,10 +2,11 @@
 
 use super::findings::is_void;
 use super::{Column, Role, Span, Table};
-use crate::phrase::{clean, number};
+use crate::phrase::clean;
 use figures::{Figures, Selected, Weight};
 use record::{Blame, Effect, FaultCount, Figure, Finding, Step};
 use std::cmp::Ordering;
+use units::{counted, number};
 
 /// The most kinds of errors that are listed.
 const ERRORS_MOST: usize = 20;
@@ -28,7 +29,7 @@ pub(super) fn errors(of: &Figures<'_>) -> Option<Table> {
             .chain(["kind", "step", "blame", ""].map(Column::text))
             .collect(),
         rows: faults.iter().take(ERRORS_MOST).map(error).collect(),
-        rest: (rest > 0).then(|| number(rest, "kind more", "kinds more")),
+        rest: (rest > 0).then(|| counted(rest, "kind more", "kinds more")),
     })
 }
 
@@ -103,8 +104,8 @@ pub(super) fn requests(of: &Figures<'_>, most: usize) -> Option<Table> {
     let requested = of.tally().requested.as_ref();
     let unsent = requested.map_or(0, |requested| requested.unsent);
     let (better, never) = (
-        number(rest, "request", "requests"),
-        number(unsent, "error was", "errors were"),
+        number(rest, "request"),
+        counted(unsent, "error was", "errors were"),
     );
     let notes = [
         (rest > 0).then(|| format!("{better} with fewer errors or a lower p99: -v")),
@@ -157,7 +158,7 @@ pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
     let titles = shown.iter().map(|(title, ..)| Column::number(title));
     let rest = of.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
     let columns = [Column::number("round")].into_iter().chain(titles);
-    let more = number(rest, "round more", "rounds more");
+    let more = counted(rest, "round more", "rounds more");
     Some(Table {
         columns: columns.chain([Column::text("")]).collect(),
         rows: rows.map(row).collect(),
