@@ -54,6 +54,6 @@ mod library;
 #[cfg(test)]
 mod invariants;
 
+pub(crate) use cache::Library;
 pub(crate) use cached_file::{FilePart, LibraryOptions};
 pub(crate) use chosen::{Appended, Chosen, What};
-pub(crate) use library::Library;

@@ -30,24 +30,16 @@ use wire::http1::RequestHead;
 const FIELD: usize = 2048;
 
 /// The file that all workers append to, by name. Each worker opens it for itself, as each has its own descriptors.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
     /// It belongs to the user that the server runs as, so nothing is opened that a link leads to.
     pub(crate) is_given: bool,
     /// How often it was to be opened anew.
-    generation: AtomicU32,
+    pub(crate) generation: AtomicU32,
 }
 
 impl LogFile {
-    pub(crate) fn new(path: PathBuf, is_given: bool) -> LogFile {
-        LogFile {
-            path,
-            is_given,
-            generation: AtomicU32::new(0),
-        }
-    }
-
     /// Has every worker open the file anew, which they do within a turn of their loops: what a rotation has put at its
     /// name, or a new one.
     ///
@@ -74,8 +66,9 @@ impl LogFile {
 /// Where one worker's lines go.
 pub(crate) struct Log {
     lines: Appender,
-    /// What is appended to, and which of its generations it is.
-    file: Option<(Arc<LogFile>, u32)>,
+    /// What is appended to, and which of its generations this is.
+    file: Arc<LogFile>,
+    generation: u32,
     /// The time of day as it stands in lines.
     pub(crate) stamp: String,
 }
@@ -126,7 +119,8 @@ impl Log {
     pub(crate) fn new(to: impl Write + Send + 'static) -> Log {
         Log {
             lines: Appender::new(Box::new(to), Instant::ZERO),
-            file: None,
+            file: Arc::default(),
+            generation: 0,
             stamp: String::new(),
         }
     }
@@ -139,7 +133,8 @@ impl Log {
         let generation = file.generation.load(Ordering::Relaxed);
         Ok(Log {
             lines: Appender::new(Box::new(file.open()?), Instant::ZERO),
-            file: Some((Arc::clone(file), generation)),
+            file: Arc::clone(file),
+            generation,
             stamp: String::new(),
         })
     }
@@ -180,22 +175,20 @@ impl Log {
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
         let _ = self.lines.tick(now); // what is not written is kept
-        if let Some((file, generation)) = &self.file
-            && file.generation.load(Ordering::Relaxed) != *generation
-        {
-            self.renew(&Arc::clone(file));
+        if self.file.generation.load(Ordering::Relaxed) != self.generation {
+            self.renew();
         }
     }
 
     /// Writes what there is, and goes on in the file that has the log's name now. Should it be gone again, the old one is
     /// written on until the next turn tries anew.
     #[cold]
-    fn renew(&mut self, file: &Arc<LogFile>) {
+    fn renew(&mut self) {
         self.flush();
-        let generation = file.generation.load(Ordering::Relaxed);
-        if let Ok(opened) = file.open() {
+        let generation = self.file.generation.load(Ordering::Relaxed);
+        if let Ok(opened) = self.file.open() {
             self.lines.redirect(Box::new(opened));
-            self.file = Some((Arc::clone(file), generation));
+            self.generation = generation;
         }
     }
 

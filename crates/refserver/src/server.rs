@@ -251,7 +251,13 @@ impl Shared {
         let limits = &config.limits;
         let per_address = limits.connections_per_address;
         let limiter = Arc::new(ConnectionLimiter::new(limits.connections, per_address));
-        let log = |path| Arc::new(LogFile::new(path, config.user.is_some()));
+        let log = |path| {
+            Arc::new(LogFile {
+                path,
+                is_given: config.user.is_some(),
+                ..LogFile::default()
+            })
+        };
         let mut config = config.clone();
         if config
             .listen

@@ -29,9 +29,9 @@ pub(crate) const MISSING_NAME_LIMIT: usize = 256;
 
 /// What one worker knows of a folder.
 #[derive(Debug)]
-pub(crate) struct FileCache {
+pub(crate) struct Library {
     root: Root,
-    options: LibraryOptions,
+    pub(super) options: LibraryOptions,
     /// The time of day since 1970-01-01 UTC.
     wall: fn() -> Duration,
     known: Table<Entry>,
@@ -70,17 +70,17 @@ impl Entry {
     }
 }
 
-impl FileCache {
-    /// Of the folder at `root`; `wall` is the time of day.
+impl Library {
+    /// Serves what is below `root`; `wall` is the time of day.
     ///
     /// # Errors
-    /// As [`Root::open`].
+    /// The folder cannot be opened, or the kernel cannot ensure that nothing outside of it is reached.
     pub(crate) fn open(
         root: &Path,
         options: &LibraryOptions,
         wall: fn() -> Duration,
-    ) -> Result<FileCache, Errno> {
-        Ok(FileCache {
+    ) -> Result<Library, Errno> {
+        Ok(Library {
             root: Root::open(root)?,
             options: options.clone(),
             wall,
@@ -97,7 +97,7 @@ impl FileCache {
         (self.files, self.bytes)
     }
 
-    /// Forgets all files.
+    /// Forgets all files. Those that are being sent stay open.
     pub(crate) fn close_files(&mut self) {
         for gone in self.known.clear() {
             if let Entry::File(cached) = gone {
@@ -145,7 +145,7 @@ impl FileCache {
         Ok(entry)
     }
 
-    /// As [`FileCache::look`], for what was a file when it was last looked at.
+    /// As [`Library::look`], for what was a file when it was last looked at.
     pub(crate) fn file(
         &mut self,
         path: &[u8],

@@ -14,51 +14,24 @@
 //! head says of it behind the reading (small bodies), before the head is sent (large ones) and before a condition is
 //! judged. A file that is no longer the same is opened again by its name, and answered as it is now.
 
-use super::cache::{Entry, FileCache};
-use super::cached_file::{CachedFile, LibraryOptions};
+use super::cache::{Entry, Library};
+use super::cached_file::CachedFile;
 use super::chosen::{Appended, Chosen, Part, What};
 use super::conditional::{self, ConditionalHeader as Header, ConditionalHeaders};
 use super::conditions::{self, Verdict};
 use super::encodings;
 use super::paths::{self, BadPath, Name};
 use super::ranges::{self, Wanted};
-use crate::headers::Headers;
 use crate::prebuilt::PrebuiltResponses;
 use crate::resources::{FixedResponse, OTHER_METHODS};
-use kernel::Errno;
-use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 use units::Instant;
 use wire::http1::RequestHead;
 
 /// How often a file that changes while it is read is opened again for one answer.
 const LOOKS: u32 = 3;
 
-/// What one worker serves of a folder.
-#[derive(Debug)]
-pub(crate) struct Library {
-    cache: FileCache,
-    /// The operator's header lines.
-    headers: Headers,
-}
-
 impl Library {
-    /// Serves what is below `root`; `wall` is the time of day.
-    ///
-    /// # Errors
-    /// The folder cannot be opened, or the kernel cannot ensure that nothing outside of it is reached.
-    pub(crate) fn open(
-        root: &Path,
-        options: &LibraryOptions,
-        wall: fn() -> Duration,
-    ) -> Result<Library, Errno> {
-        Ok(Library {
-            cache: FileCache::open(root, options, wall)?,
-            headers: options.headers.clone(),
-        })
-    }
-
     /// Chooses the response to a request; none where no file has this name, so that something built in may have.
     #[inline]
     pub(crate) fn find(&mut self, head: &RequestHead<'_>, now: Instant) -> Option<What> {
@@ -76,7 +49,7 @@ impl Library {
             return Err(other_method(head.method, head.path));
         }
         let name = paths::resolve(head.path).map_err(refusal)?;
-        match self.cache.entry(&name.path, now)? {
+        match self.entry(&name.path, now)? {
             Entry::File(cached) => self.choose_content(cached, head, is_head, now),
             Entry::Folder { .. } if !name.is_folder => Ok(self.redirect(&name)),
             Entry::Folder { .. } => Err(FixedResponse::Missing),
@@ -121,12 +94,6 @@ impl Library {
         appended.expect("a fixed response is always there")
     }
 
-    /// Forgets all files. Those that are being sent stay open.
-    #[cfg(test)]
-    pub(crate) fn close_files(&mut self) {
-        self.cache.close_files();
-    }
-
     /// The same response from the file as it is now, if it is the same; if it is not, all of it to a request without
     /// conditions.
     fn look_once_more(&mut self, what: &What) -> Result<What, FixedResponse> {
@@ -140,7 +107,7 @@ impl Library {
             return Err(FixedResponse::Busy);
         };
         cached.set_fresh(Instant::ZERO);
-        let fresh = self.cache.file(&cached.path, Instant::ZERO)?;
+        let fresh = self.file(&cached.path, Instant::ZERO)?;
         let part = part.as_ref().map(|part| (part.first, part.length));
         match fresh.same(cached.variant(*place)) {
             Some(place) => Ok(content(fresh, place, part, *is_plain)),
@@ -152,7 +119,7 @@ impl Library {
     /// A folder that was asked for without the slash at its end: its relative links would lead elsewhere.
     fn redirect(&self, name: &Name<'_>) -> What {
         let location = paths::location(name);
-        let headers = self.headers.with(301, &[("Location", &location)]);
+        let headers = self.options.headers.with(301, &[("Location", &location)]);
         What::made(301, &headers, String::new())
     }
 
@@ -170,7 +137,7 @@ impl Library {
         }
         // A bare request's file is looked at when it is read. The others are answered by what the file is.
         if !is_bare && !cached.is_current() {
-            cached = self.cache.file(&cached.path, now)?;
+            cached = self.file(&cached.path, now)?;
         }
         let conditional = ConditionalHeaders::of(head.headers());
         let is_there = |coding| cached.place(coding).is_some();

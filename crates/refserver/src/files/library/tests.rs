@@ -1,13 +1,15 @@
 //! The library on a real folder, asked through the wire's own server role.
 
 use super::*;
-use crate::files::cached_file::SMALL;
+use crate::files::cached_file::{LibraryOptions, SMALL};
 use crate::prebuilt::Form;
+use kernel::Errno;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
+use std::time::Duration;
 use std::time::SystemTime;
 use tempfile::TempDir;
 use units::Nanos;
@@ -123,12 +125,12 @@ impl Bench {
 
     /// Descriptors that are held.
     fn files(&self) -> usize {
-        self.library.cache.holds().0
+        self.library.holds().0
     }
 
     /// Bytes of contents that are held.
     fn held(&self) -> u64 {
-        self.library.cache.holds().1
+        self.library.holds().1
     }
 
     /// What is known of its file is still believed.
