@@ -6,17 +6,6 @@
 use std::fmt::{self, Write};
 use std::ops::AddAssign;
 
-/// One count as it is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// What scripts call it.
-    pub name: &'static str,
-    /// What it has come to.
-    pub count: u64,
-    /// What it counts, for people.
-    pub says: &'static str,
-}
-
 /// Every count in the order in which it is shown, with the sentence that documents it everywhere.
 macro_rules! counts {
     ($($name:ident $says:literal),* $(,)?) => {
@@ -34,10 +23,10 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Every count, in the order in which they are shown.
-            pub fn rows(&self) -> impl Iterator<Item = Row> + use<> {
+            /// Every count with its name and its sentence, in the order in which they are shown.
+            fn rows(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> + use<> {
                 let Counts { $($name),* } = *self;
-                [$(Row { name: stringify!($name), count: $name, says: $says }),*].into_iter()
+                [$((stringify!($name), $name, $says)),*].into_iter()
             }
         }
     };
@@ -90,7 +79,7 @@ impl Counts {
     /// As one JSON object: names and numbers, with `open`, the connections that are there now.
     pub(crate) fn json(&self, open: u64) -> String {
         let mut text = format!("{{\n  \"open\": {open}");
-        for Row { name, count, .. } in self.rows() {
+        for (name, count, _) in self.rows() {
             let _ = write!(text, ",\n  \"{name}\": {count}"); // strings take everything
         }
         text + "\n}\n"
@@ -102,7 +91,7 @@ impl Counts {
             "# HELP weigh_connections_open Connections that are there now.\n\
              # TYPE weigh_connections_open gauge\nweigh_connections_open {open}\n"
         );
-        for Row { name, count, says } in self.rows() {
+        for (name, count, says) in self.rows() {
             let _ = write!(
                 text,
                 "# HELP weigh_{name}_total {says}\n# TYPE weigh_{name}_total counter\nweigh_{name}_total {count}\n"
@@ -115,11 +104,10 @@ impl Counts {
 impl fmt::Display for Counts {
     /// One count a line, `name number`, for people and for scripts; no line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, Row { name, count, .. }) in self.rows().enumerate() {
-            let end = if index == 0 { "" } else { "\n" };
-            write!(f, "{end}{name} {count}")?;
-        }
-        Ok(())
+        let lines = self
+            .rows()
+            .map(|(name, count, _)| format!("{name} {count}"));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -156,7 +144,7 @@ mod tests {
     }
 
     fn numbers(counts: &Counts) -> Vec<u64> {
-        counts.rows().map(|row| row.count).collect()
+        counts.rows().map(|row| row.1).collect()
     }
 
     #[test]
@@ -191,7 +179,7 @@ mod tests {
         assert!(json.ends_with("\"log_lines_lost\": 22\n}\n"));
         assert!(text.contains("\n# TYPE weigh_requests_total counter\nweigh_requests_total 4\n"));
         assert!(text.contains("\nweigh_connections_open 99\n"));
-        for Row { name, count, .. } in one.rows() {
+        for (name, count, _) in one.rows() {
             assert!(json.contains(&format!("\"{name}\": {count}")), "{name}");
             assert!(
                 text.contains(&format!("\nweigh_{name}_total {count}\n")),

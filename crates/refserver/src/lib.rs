@@ -79,7 +79,7 @@ pub mod parts {
 }
 
 pub use config::Config;
-pub use counts::{Counts, Row};
+pub use counts::Counts;
 pub use errors::ServeError;
 pub use limits::{Limits, Pace};
 pub use server::{Control, Server};

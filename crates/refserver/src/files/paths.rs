@@ -9,6 +9,7 @@
 //! 3986 §5.2), so a client that sends one is probing. Percent signs are decoded once, and segments are cut before that, so
 //! that an encoded slash cannot make two of one. A backslash is a byte like others.
 
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
 use std::borrow::Cow;
 
 /// What is served of a folder.
@@ -125,44 +126,24 @@ fn hex(digit: u8) -> Result<u8, BadPath> {
     Ok(value as u8)
 }
 
-/// Where a folder is that was asked for without a slash: for Location. It begins with one slash and a letter, digit,
+/// What is escaped in a path: all but what RFC 3986 §2.3 calls unreserved, and the slash.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+/// What a browser escapes in a query (WHATWG URL, query percent-encode set).
+const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+
+/// Where a folder is that was requested without a slash: for Location. It begins with one slash and a letter, digit,
 /// dot or `%`, so that no browser takes it for the address of another host, whatever the folder is called.
 pub(crate) fn location(name: &Name<'_>) -> String {
-    let mut location = String::with_capacity(name.path.len() + 2);
-    location.push('/');
-    for &byte in &*name.path {
-        escape(byte, is_unreserved(byte) || byte == b'/', &mut location);
+    let path = percent_encode(&name.path, PATH);
+    match name.query {
+        Some(query) => format!("/{path}/?{}", percent_encode(query, QUERY)),
+        None => format!("/{path}/"),
     }
-    location.push('/');
-    if let Some(query) = name.query {
-        location.push('?');
-        for &byte in query {
-            escape(byte, is_plain_in_query(byte), &mut location);
-        }
-    }
-    location
-}
-
-fn escape(byte: u8, is_plain: bool, out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    if is_plain {
-        out.push(char::from(byte));
-    } else {
-        out.push('%');
-        for digit in [byte >> 4, byte & 15] {
-            out.push(char::from(DIGITS[usize::from(digit)]));
-        }
-    }
-}
-
-/// Whether a browser leaves `byte` as it is in a query (WHATWG URL, query percent-encode set).
-fn is_plain_in_query(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !b"\"#<>".contains(&byte)
-}
-
-/// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 #[cfg(test)]

@@ -62,16 +62,15 @@ impl fmt::Display for Log {
             ("refused", self.refused),
             ("cut", self.cut),
             ("bytes_received", self.bytes_received),
+            ("bytes_sent", self.bytes_sent),
         ];
-        for (name, count) in rows {
-            writeln!(f, "{name} {count}")?;
-        }
-        write!(f, "bytes_sent {}", self.bytes_sent)?;
-        for each in Misbehaviour::ALL {
-            if self.count(*each) > 0 {
-                write!(f, "\n{} {}", each.name(), self.count(*each))?;
-            }
-        }
-        Ok(())
+        let misbehaved = Misbehaviour::ALL
+            .iter()
+            .map(|each| (each.name(), self.count(*each)));
+        let rows = rows
+            .into_iter()
+            .chain(misbehaved.filter(|(_, count)| *count > 0));
+        let lines = rows.map(|(name, count)| format!("{name} {count}"));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }

@@ -19,16 +19,11 @@ pub enum Service {
     Exponential,
 }
 
-/// How many requests a second can be served at most, in whole ones and parts of one.
+/// How many requests a second can be served at most, in whole ones and parts of one: more than 0, at most 10^9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity(f64);
 
 impl Capacity {
-    /// Requests a second; more than 0, at most 10^9.
-    pub fn per_second(rate: f64) -> Option<Capacity> {
-        (rate > 0.0 && rate <= 1e9).then_some(Capacity(rate))
-    }
-
     fn mean(self) -> f64 {
         1e9 / self.0
     }
@@ -44,7 +39,8 @@ impl FromStr for Capacity {
             Ok(count) => Some(count as f64),
             Err(_) => number.parse().ok(),
         };
-        rate.and_then(Capacity::per_second).ok_or_else(|| {
+        let rate = rate.filter(|rate| *rate > 0.0 && *rate <= 1e9);
+        rate.map(Capacity).ok_or_else(|| {
             QueryError::text(
                 text,
                 "a capacity",

@@ -15,12 +15,6 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// A stall of `length` in every `period`; none unless it is over before the next one begins.
-    pub fn new(length: Nanos, period: Nanos) -> Option<Stall> {
-        let is_sound = length > Nanos::ZERO && length < period;
-        is_sound.then_some(Stall { length, period })
-    }
-
     /// When the stall ends that there is at `now`; none: there is none. `start` is when the first one began.
     pub fn end(self, start: Instant, now: Instant) -> Option<Instant> {
         let since = now.since(start).as_nanos() % self.period.as_nanos();
@@ -36,7 +30,10 @@ impl FromStr for Stall {
     fn from_str(text: &str) -> Result<Stall, QueryError> {
         let read = || {
             let (length, period) = text.split_once('/')?;
-            Stall::new(length.parse().ok()?, period.parse().ok()?)
+            let (length, period) = (length.parse().ok()?, period.parse().ok()?);
+            // It is over before the next one begins.
+            let is_sound = length > Nanos::ZERO && length < period;
+            is_sound.then_some(Stall { length, period })
         };
         read().ok_or_else(|| {
             let remedy = "its length and a longer period, such as 100ms/1s";
