@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use wire::http1::RequestHead;
 
-/// How long workers are waited for; they answer within 50 ms, unless a disk or a stopped machine holds them.
+/// How long workers are waited for; they publish within 50 ms, unless a disk or a stopped machine holds them.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The body of `/`: the paths of the other pages.
@@ -24,7 +24,7 @@ pub(crate) const INDEX: &str = "/counters.json\n/metrics\n";
 pub(crate) struct SharedCounters {
     /// The number of the last query.
     requested: AtomicU64,
-    /// By worker: the query that it answered last, and its counts then.
+    /// By worker: the query that it has seen last, and its counts then.
     published: Mutex<Vec<(u64, Counts)>>,
     changed: Condvar,
     limiter: Arc<ConnectionLimiter>,
@@ -34,7 +34,8 @@ pub(crate) struct SharedCounters {
 pub(crate) struct CounterSlot {
     counters: Arc<SharedCounters>,
     worker: usize,
-    answered: u64,
+    /// The query that it has published last.
+    seen: u64,
 }
 
 /// A page of the admin listener: its path, its content type, and its text, which may wait for the workers.
@@ -83,15 +84,15 @@ impl SharedCounters {
         u64::from(self.limiter.open())
     }
 
-    /// The counts of all workers, as they are after now; of one that does not answer, as they were.
+    /// The counts of all workers, as they are after now; of one that does not publish them, as they were.
     fn collect(&self) -> Counts {
-        let question = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
+        let requested = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
         let published = self
             .published
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let is_missing = |published: &mut Vec<(u64, Counts)>| {
-            published.iter().any(|(answer, _)| *answer < question)
+            published.iter().any(|(seen, _)| *seen < requested)
         };
         let (published, _) = self
             .changed
@@ -108,7 +109,7 @@ impl CounterSlot {
         CounterSlot {
             counters: Arc::clone(counters),
             worker,
-            answered: 0,
+            seen: 0,
         }
     }
 
@@ -116,19 +117,19 @@ impl CounterSlot {
     #[inline]
     pub(crate) fn publish(&mut self, counts: &Counts) {
         let requested = self.counters.requested.load(Ordering::Relaxed);
-        if requested != self.answered {
-            self.answer(requested, counts);
+        if requested != self.seen {
+            self.write(requested, counts);
         }
     }
 
     /// Publishes the final `counts`: nothing more will be counted.
     pub(crate) fn finish(&mut self, counts: &Counts) {
-        self.answer(u64::MAX, counts);
+        self.write(u64::MAX, counts);
     }
 
     #[cold]
-    fn answer(&mut self, requested: u64, counts: &Counts) {
-        self.answered = requested;
+    fn write(&mut self, requested: u64, counts: &Counts) {
+        self.seen = requested;
         let mut published = self
             .counters
             .published

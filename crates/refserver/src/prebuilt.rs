@@ -146,18 +146,18 @@ impl PrebuiltResponses {
         wall.as_secs()
     }
 
-    /// The bytes of an answer.
+    /// The bytes of a response.
     #[inline]
-    pub fn bytes(&self, answer: ResponseKey) -> &[u8] {
-        let prepared = &self.prepared[answer.resource * FORMS.len() + answer.form as usize];
-        if answer.is_head {
+    pub fn bytes(&self, key: ResponseKey) -> &[u8] {
+        let prepared = &self.prepared[key.resource * FORMS.len() + key.form as usize];
+        if key.is_head {
             &prepared.bytes[..prepared.head]
         } else {
             &prepared.bytes
         }
     }
 
-    /// Appends the answer to a request that is refused.
+    /// Appends the response to a request that is refused.
     pub(crate) fn refuse(&self, refusal: Refusal, out: &mut Vec<u8>) {
         refusal.encode(&self.date, out);
     }
@@ -186,12 +186,12 @@ mod tests {
     }
 
     fn date(prebuilt: &PrebuiltResponses, resource: usize) -> String {
-        let answer = ResponseKey {
+        let key = ResponseKey {
             resource,
             form: Form::Kept,
             is_head: true,
         };
-        let head = String::from_utf8(prebuilt.bytes(answer).to_vec()).unwrap();
+        let head = String::from_utf8(prebuilt.bytes(key).to_vec()).unwrap();
         let line = head.lines().find_map(|line| line.strip_prefix("Date: "));
         line.unwrap().to_owned()
     }

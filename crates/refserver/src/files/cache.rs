@@ -130,7 +130,7 @@ impl Library {
             Ok(copies) => copies,
             Err(error) => return self.fail(path, refusal(error), until),
         };
-        let entry = match copies[0].file.facts().kind {
+        let entry = match copies[0].1.facts().kind {
             Kind::Regular => match self.unchanged(path, &copies) {
                 Some(cached) => {
                     cached.set_fresh(until);
@@ -195,8 +195,7 @@ impl Library {
     fn open_copies(&self, path: &[u8]) -> Result<Vec<Copy>, Errno> {
         let file = self.root.file(path)?;
         let facts = file.facts();
-        let coding = None;
-        let mut copies = vec![Copy { coding, file }];
+        let mut copies = vec![(None, file)];
         if facts.kind != Kind::Regular || types::of(path).is_packed {
             return Ok(copies);
         }
@@ -208,8 +207,7 @@ impl Library {
             };
             let copy = file.facts();
             if copy.kind == Kind::Regular && copy.modified >= facts.modified {
-                let coding = Some(coding);
-                copies.push(Copy { coding, file });
+                copies.push((Some(coding), file));
             }
         }
         Ok(copies)

@@ -72,13 +72,8 @@ enum Body {
     Closed,
 }
 
-/// An open file from which a variant is made.
-#[derive(Debug)]
-pub(crate) struct Copy {
-    /// None: the file itself.
-    pub(crate) coding: Option<Coding>,
-    pub(crate) file: File,
-}
+/// An open file from which a variant is made, and how it is compressed: the file itself is not.
+pub(crate) type Copy = (Option<Coding>, File);
 
 /// How a library is kept. All is for one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,9 +120,9 @@ impl CachedFile {
     /// Whether it would be the same if it were made of these now.
     pub(crate) fn is_made_of(&self, copies: &[Copy], wall: Duration) -> bool {
         let is_same = |variant: &Variant, copy: &Copy| {
-            let (facts, about) = (copy.file.facts(), &variant.about);
+            let (facts, about) = (copy.1.facts(), &variant.about);
             (about.coding, about.facts, about.is_strong)
-                == (copy.coding, facts, is_settled(&facts, wall))
+                == (copy.0, facts, is_settled(&facts, wall))
         };
         let mut pairs = self.variants.iter().zip(copies);
         self.variants.len() == copies.len() && pairs.all(|(variant, copy)| is_same(variant, copy))
@@ -140,11 +135,13 @@ impl CachedFile {
 
     /// Where the copy with this coding is.
     pub(crate) fn place(&self, coding: Coding) -> Option<u8> {
-        let is_it = |variant: &Variant| variant.about.coding == Some(coding);
-        self.variants
-            .iter()
-            .position(is_it)
-            .map(|place| place as u8)
+        self.position(|about| about.coding == Some(coding))
+    }
+
+    fn position(&self, is_it: impl Fn(&About) -> bool) -> Option<u8> {
+        let mut variants = self.variants.iter();
+        let place = variants.position(|variant| is_it(&variant.about));
+        place.map(|place| place as u8)
     }
 
     /// There is more than one way in which it lies there.
@@ -185,15 +182,11 @@ impl CachedFile {
 
     /// Where the variant is that has the same bytes as this one.
     pub(crate) fn same(&self, variant: &Variant) -> Option<u8> {
-        let is_it = |ours: &Variant| {
-            let (ours, theirs) = (&ours.about, &variant.about);
-            let file = |about: &About| (about.coding, about.facts.device, about.facts.inode);
+        let theirs = &variant.about;
+        let file = |about: &About| (about.coding, about.facts.device, about.facts.inode);
+        self.position(|ours| {
             file(ours) == file(theirs) && theirs.facts.has_same_contents(&ours.facts)
-        };
-        self.variants
-            .iter()
-            .position(is_it)
-            .map(|place| place as u8)
+        })
     }
 
     /// Whether its contents are still what its heads describe: one system call for each variant that is not in memory.
@@ -204,19 +197,19 @@ impl CachedFile {
 
 impl Variant {
     fn new(
-        copy: Copy,
+        (coding, file): Copy,
         kind: Cow<'static, str>,
         varies: bool,
         options: &LibraryOptions,
         wall: Duration,
     ) -> Variant {
-        let facts = copy.file.facts();
+        let facts = file.facts();
         let is_settled = is_settled(&facts, wall);
         let keep = if is_settled { options.cache } else { 0 };
         let about = About {
-            coding: copy.coding,
+            coding,
             facts,
-            tag: tag(&facts, copy.coding),
+            tag: tag(&facts, coding),
             is_strong: is_settled,
             // A date in the future must not be told (RFC 9110 §8.8.2.1).
             modified: facts.modified.min(wall).as_secs(),
@@ -227,7 +220,7 @@ impl Variant {
         Variant {
             whole: about.head(200, facts.size, &[("Accept-Ranges", "bytes")]),
             unchanged: about.unchanged(),
-            body: RefCell::new(Body::new(copy.file, keep.min(SMALL))),
+            body: RefCell::new(Body::new(file, keep.min(SMALL))),
             about,
         }
     }

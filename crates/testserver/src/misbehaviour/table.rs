@@ -68,9 +68,9 @@ const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
 
 /// The answer as it should be.
 pub(crate) fn expected(is_head: bool, keepalive: bool) -> &'static [u8] {
-    let answer = if keepalive { KEPT } else { LAST };
+    let response = if keepalive { KEPT } else { LAST };
     let body = if is_head { body!().len() } else { 0 };
-    &answer[..answer.len() - body]
+    &response[..response.len() - body]
 }
 
 /// What a request that cannot be read is told.
