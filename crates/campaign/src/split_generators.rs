@@ -114,8 +114,8 @@ impl Pair {
                 self.send_all(&Command::Stop);
             }
             match self.messages.recv_timeout(POLL) {
-                Ok((part, Message::Line(line))) => self.handle(part, &line, observer)?,
-                Ok((part, Message::End)) => self.ended(part)?,
+                Ok((part, Some(line))) => self.handle(part, &line, observer)?,
+                Ok((part, None)) => self.ended(part)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let now = kernel::clock::now();

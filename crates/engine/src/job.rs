@@ -165,8 +165,14 @@ fn prepared(plan: &Plan, listed: &[(Request, u32)]) -> Result<Vec<Prepared>, Job
             Some(last) if listed[place - 1].0.body == request.body => Arc::clone(&last.body),
             _ => body_bytes(request)?.into(),
         };
-        let request_index = RequestIndex::new(place, listed.len() > 1, request.is_template());
-        each.push(Prepared::new(request, plan, bytes, request_index));
+        let length = request.body.as_ref().map(|_| bytes.len() as u64);
+        each.push(Prepared {
+            head: encode(request, plan, length),
+            body: bytes,
+            is_head: request.method == "HEAD",
+            template: request.is_template().then(|| Template::new(request, plan)),
+            request_index: RequestIndex::new(place, listed.len() > 1, request.is_template()),
+        });
     }
     let weights: Vec<u32> = listed.iter().map(|(_, weight)| *weight).collect();
     Ok(turns(&weights)
@@ -196,22 +202,6 @@ pub(crate) struct Template {
 }
 
 impl Prepared {
-    fn new(
-        request: &Request,
-        plan: &Plan,
-        body: Arc<[u8]>,
-        request_index: RequestIndex,
-    ) -> Prepared {
-        let length = request.body.as_ref().map(|_| body.len() as u64);
-        Prepared {
-            head: encode(request, plan, length),
-            body,
-            is_head: request.method == "HEAD",
-            template: request.is_template().then(|| Template::new(request, plan)),
-            request_index,
-        }
-    }
-
     /// The request, to be sent as it is.
     #[inline]
     pub(crate) fn opening(&self) -> Opening<'_> {

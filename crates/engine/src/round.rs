@@ -179,7 +179,7 @@ fn live<R: Ring>(
     })?;
     let pinned = job.plan.pin.then(|| pin(thread)).flatten();
     let thread = Thread::new(ring, job, barrier, thread, rep.seq);
-    let mut result = thread.in_round(rep.index).busy_poll(job.busy_poll).run();
+    let mut result = thread.in_round(rep.index, job.busy_poll).run();
     result.accounts.cpu_pinned = pinned;
     barrier.end();
     Ok(result)

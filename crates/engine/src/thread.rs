@@ -175,14 +175,10 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// The same thread in round `round`: each round has arrivals of its own.
-    pub fn in_round(mut self, round: u32) -> Self {
+    /// The same thread in round `round`, which has arrivals of its own; it waits awake when `busy_poll` says so. Without this
+    /// it is the first round, and the thread sleeps whenever it waits.
+    pub fn in_round(mut self, round: u32, busy_poll: BusyPoll) -> Self {
         self.round = round;
-        self
-    }
-
-    /// The same thread, which waits awake when `awake` says so; otherwise it sleeps whenever it waits.
-    pub fn busy_poll(mut self, busy_poll: BusyPoll) -> Self {
         self.accounts.busy_poll = busy_poll;
         self
     }

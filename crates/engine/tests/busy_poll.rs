@@ -63,7 +63,7 @@ fn bottle(plan: &Plan, busy_poll: BusyPoll) -> Round {
         ..Options::default()
     };
     let ring = Sim::with(1, Server, options);
-    let thread = Thread::new(ring, &job, &barrier, 0, 0).busy_poll(busy_poll);
+    let thread = Thread::new(ring, &job, &barrier, 0, 0).in_round(0, busy_poll);
     assemble(0, vec![thread.run()])
 }
 
@@ -134,7 +134,7 @@ fn an_answer_that_takes_longer_than_the_stretch_is_not_waited_for_awake() {
         let stop = AtomicBool::new(false);
         let barrier = Barrier::new(1, &stop);
         let ring = Sim::new(1, Silent);
-        let thread = Thread::new(ring, &job, &barrier, 0, 0).busy_poll(busy_poll);
+        let thread = Thread::new(ring, &job, &barrier, 0, 0).in_round(0, busy_poll);
         assemble(0, vec![thread.run()])
     };
     let round = silent(NEAR);

@@ -13,7 +13,7 @@ use crate::ledger::{Ledger, ProcessSample, Taken, TreeSample, sampled_between};
 use crate::memory;
 use crate::quotas::Quotas;
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
-use kernel::process::{Child, Sampling, Stat, newest, pids, ticks_of};
+use kernel::process::{self, Child, Sampling, Stat, newest, pids, ticks_of};
 use record::{
     Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Quota, Switches,
 };
@@ -61,11 +61,7 @@ impl Server<'_> {
 
     /// All living processes.
     fn pids(&mut self) -> Vec<u32> {
-        let stats = self
-            .stats(Sampling::Full)
-            .into_iter()
-            .filter(|stat| !stat.zombie);
-        stats.map(|stat| stat.process.pid).collect()
+        process::living(&self.stats(Sampling::Full))
     }
 
     /// The group whose clock is the server's: the one that was named, or one that holds no other process.

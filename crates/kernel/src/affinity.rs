@@ -4,31 +4,20 @@ use crate::Errno;
 
 /// CPUs that one word of a mask stands for.
 const WORD: usize = u64::BITS as usize;
-/// Words of the largest mask that is tried: 65 536 CPUs.
-const WORDS_MAX: usize = 1024;
-
-fn try_allowed() -> Result<Vec<u32>, Errno> {
-    let mut words = 16;
-    loop {
-        let mut mask = vec![0u64; words];
-        // SAFETY: pointer and size are those of the mask; the kernel fills at most so much.
-        let result = unsafe { libc::sched_getaffinity(0, words * 8, mask.as_mut_ptr().cast()) };
-        match Errno::check(result) {
-            Ok(_) => return Ok(cpus(&mask)),
-            // The kernel's mask is larger than ours.
-            Err(Errno::EINVAL) if words < WORDS_MAX => words *= 2,
-            Err(error) => return Err(error),
-        }
-    }
-}
+/// Words of a mask: 65 536 CPUs, more than Linux can be built for. The kernel refuses masks that are smaller than its own.
+const WORDS: usize = 1024;
 
 /// The CPUs that the calling thread may run on, ascending; where the kernel does not tell, as many as the standard
 /// library sees.
 pub fn allowed() -> Vec<u32> {
-    try_allowed().unwrap_or_else(|_| {
-        let count = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        (0..count).collect()
-    })
+    let mut mask = vec![0u64; WORDS];
+    // SAFETY: pointer and size are those of the mask; the kernel fills at most so much.
+    let result = unsafe { libc::sched_getaffinity(0, WORDS * 8, mask.as_mut_ptr().cast()) };
+    if Errno::check(result).is_ok() {
+        return cpus(&mask);
+    }
+    let count = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    (0..count).collect()
 }
 
 fn cpus(mask: &[u64]) -> Vec<u32> {
@@ -45,13 +34,10 @@ fn cpus(mask: &[u64]) -> Vec<u32> {
 /// EINVAL when there is no such CPU, or it is not allowed.
 pub fn pin(cpu: u32) -> Result<(), Errno> {
     let index = cpu as usize;
-    if index >= WORDS_MAX * WORD {
-        return Err(Errno::EINVAL);
-    }
-    let mut mask = vec![0u64; index / WORD + 1];
-    mask[index / WORD] = 1 << (index % WORD);
+    let mut mask = vec![0u64; WORDS];
+    *mask.get_mut(index / WORD).ok_or(Errno::EINVAL)? = 1 << (index % WORD);
     // SAFETY: pointer and size are those of the mask, which the kernel only reads.
-    let result = unsafe { libc::sched_setaffinity(0, mask.len() * 8, mask.as_ptr().cast()) };
+    let result = unsafe { libc::sched_setaffinity(0, WORDS * 8, mask.as_ptr().cast()) };
     Errno::check(result).map(drop)
 }
 
@@ -61,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_pinned_thread_is_allowed_its_cpu_alone() {
-        let all = try_allowed().unwrap();
+        let all = allowed();
         let last = *all.last().unwrap();
         let seen = std::thread::spawn(move || pin(last).map(|()| allowed()))
             .join()

@@ -35,8 +35,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-pub use tree::belonging;
-use tree::{Tree, living};
+use tree::Tree;
+pub use tree::{belonging, living};
 use units::Nanos;
 
 /// How long killed processes may take to be gone; only what is stuck in the kernel takes longer.

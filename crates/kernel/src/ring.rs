@@ -156,8 +156,8 @@ pub trait Ring {
         options: &ConnectOptions,
     ) -> Result<(), Errno>;
 
-    /// Sends what it can of `slices` without waiting and returns how many bytes were taken. Less than all: the rest
-    /// is the owner's to send again after `Writable`.
+    /// Sends what it can of `slices`, of which there are at most 1024 (UIO_MAXIOV), without waiting and returns how many
+    /// bytes were taken. Less than all: the rest is the owner's to send again after `Writable`.
     ///
     /// # Errors
     /// The socket is dead (ECONNRESET, EPIPE, ...); the owner closes it.

@@ -183,8 +183,7 @@ pub(crate) fn send(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
     match slices {
         [] => Ok(0),
         [one] => send_one(fd, one),
-        several if several.len() <= SLICES => send_several(fd, several),
-        many => send_many(fd, many),
+        several => send_several(fd, several),
     }
 }
 
@@ -196,6 +195,7 @@ fn send_one(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 fn send_several(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    assert!(slices.len() <= SLICES, "more than one call takes");
     // SAFETY: msghdr is plain old data; all zeroes is a valid, empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     // IoSlice is documented to have the layout of iovec; the kernel only reads through it.
@@ -204,22 +204,6 @@ fn send_several(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
     // SAFETY: the message's only pointer is to live slices.
     let send = || unsafe { libc::sendmsg(fd, &message, libc::MSG_NOSIGNAL) };
     taken(uninterrupted(send))
-}
-
-/// More slices than one call takes: as many calls as it needs, until one takes less than it was given. An error
-/// after the first call is left for the next one to say, so that the bytes already taken are not forgotten.
-fn send_many(fd: RawFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-    let mut total = 0;
-    for part in slices.chunks(SLICES) {
-        let given: usize = part.iter().map(|slice| slice.len()).sum();
-        match send_several(fd, part) {
-            Ok(taken) if taken == given => total += taken,
-            Ok(taken) => return Ok(total + taken),
-            Err(error) if total == 0 => return Err(error),
-            Err(_) => return Ok(total),
-        }
-    }
-    Ok(total)
 }
 
 /// Sends what the socket takes of a part of `file`; zero when it takes nothing now, ENODATA when the file ends

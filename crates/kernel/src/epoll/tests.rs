@@ -243,17 +243,6 @@ fn a_token_beyond_the_table_is_refused() {
 }
 
 #[test]
-fn thousands_of_slices_are_sent_as_one_message() {
-    let (mut ring, mut peer) = pair();
-    let bytes: Vec<u8> = (0..5000u32).map(|index| (index % 251) as u8).collect();
-    let slices: Vec<IoSlice<'_>> = bytes.chunks(1).map(IoSlice::new).collect();
-    assert_eq!(ring.send(Token(0), &slices), Ok(5000));
-    let mut got = vec![0; 5000];
-    peer.read_exact(&mut got).unwrap();
-    assert!(got == bytes);
-}
-
-#[test]
 fn an_event_of_an_earlier_owner_is_thrown_away() {
     let (mut ring, mut peer) = pair();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -18,14 +18,9 @@ use crate::clock;
 /// How often it is looked whether a helper that is ending has ended.
 const LOOK: Nanos = Nanos::from_millis(2);
 
-/// What came from a helper.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// A line, without its end.
-    Line(Vec<u8>),
-    /// Nothing more will come: it has ended, or said more in one line than it may.
-    End,
-}
+/// What came from a helper: a line, without its end; or none when nothing more will come, because it has ended or said more
+/// in one line than it may.
+pub type Message = Option<Vec<u8>>;
 
 /// Such a process. Dropping it kills it.
 #[derive(Debug)]
@@ -126,12 +121,7 @@ fn read<T: Copy>(output: ChildStdout, longest: u64, name: T, tell: &Sender<(T, M
             .take(longest + 1)
             .read_until(b'\n', &mut line);
         let is_whole = length.is_ok() && line.pop() == Some(b'\n');
-        let message = if is_whole {
-            Message::Line(line)
-        } else {
-            Message::End
-        };
-        if tell.send((name, message)).is_err() || !is_whole {
+        if tell.send((name, is_whole.then_some(line))).is_err() || !is_whole {
             return;
         }
     }
@@ -163,10 +153,10 @@ mod tests {
         let (mut helper, messages) = shell("while read line; do echo got $line; done; exit 3", 100);
         for line in ["one", "two"] {
             helper.send(line.into());
-            assert_eq!(next(&messages), Message::Line(format!("got {line}").into()));
+            assert_eq!(next(&messages), Some(format!("got {line}").into()));
         }
         let status = helper.end(Nanos::from_secs(60)).unwrap();
-        assert_eq!((status.code(), next(&messages)), (Some(3), Message::End));
+        assert_eq!((status.code(), next(&messages)), (Some(3), None));
     }
 
     #[test]
@@ -178,7 +168,7 @@ mod tests {
         ] {
             let (_helper, messages) = shell(script, longest - 1);
             let first = next(&messages);
-            assert_eq!(first != Message::End, whole, "{script}: {first:?}");
+            assert_eq!(first.is_some(), whole, "{script}: {first:?}");
         }
     }
 

@@ -114,7 +114,7 @@ pub(super) fn end(
 }
 
 /// The numbers of those that have not ended.
-pub(super) fn living(stats: &[Stat]) -> Vec<u32> {
+pub fn living(stats: &[Stat]) -> Vec<u32> {
     let alive = stats.iter().filter(|stat| !stat.zombie);
     alive.map(|stat| stat.process.pid).collect()
 }
