@@ -20,9 +20,9 @@
 //!     let running = scope.spawn(|| server.run(&stop));
 //!     let mut client = std::net::TcpStream::connect(at).unwrap();
 //!     client.write_all(b"GET /hello HTTP/1.0\r\n\r\n").unwrap();
-//!     let mut answer = String::new();
-//!     client.read_to_string(&mut answer).unwrap();
-//!     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+//!     let mut response = String::new();
+//!     client.read_to_string(&mut response).unwrap();
+//!     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"));
 //!     stop.store(true, Ordering::Relaxed);
 //!     running.join().unwrap()
 //! });
@@ -41,7 +41,7 @@ mod headers;
 mod prebuilt;
 // what is served of a folder,
 mod files;
-// how a request finds its answer,
+// how a request finds its response,
 mod responding;
 // and large ones their way out,
 mod sending;

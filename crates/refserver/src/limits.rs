@@ -19,9 +19,9 @@ pub struct Limits {
     pub head: Nanos,
     /// While a body comes.
     pub body: Pace,
-    /// While an answer is taken.
+    /// While a response is taken.
     pub send: Pace,
-    /// Between the end of an answer and the first byte of the next request.
+    /// Between the end of a response and the first byte of the next request.
     pub keepalive: Nanos,
     /// What is under way when the server stops.
     pub drain: Nanos,

@@ -1,8 +1,8 @@
-//! Every answer as ready bytes, head and body in one piece.
+//! Every response as ready bytes, head and body in one piece.
 //!
 //! There are few of them (each resource in the three forms that the connection can ask for), and between two of the
 //! same form only the Date ever differs. So the Date is written into all of them once a second, in place, and an
-//! answer is one copy of a few hundred bytes. (Sending head and body as two slices would save the copy and cost more
+//! response is one copy of a few hundred bytes. (Sending head and body as two slices would save the copy and cost more
 //! in the kernel.)
 
 use crate::date;

@@ -1,11 +1,11 @@
-//! What is served without a folder: the built-in resources, and the answers for everything else.
+//! What is served without a folder: the built-in resources, and the responses for everything else.
 //!
 //! Sizes are what people benchmark with: nothing, 43 bytes, 100 bytes. They are bytes in the program, so that no file
 //! system is measured where the protocol is meant.
 
-/// One thing to answer with.
+/// One built-in response.
 pub(crate) struct Resource {
-    /// Its path, without a query; none for those that answer requests for anything else.
+    /// Its path, without a query; none for the response to requests for anything else.
     path: &'static [u8],
     pub(crate) status: u16,
     pub(crate) headers: &'static [(&'static str, &'static str)],
@@ -77,7 +77,7 @@ pub(crate) enum FixedResponse {
     Busy,
 }
 
-/// Methods that others answer (RFC 9110 §9, RFC 5789) and these resources do not.
+/// Methods that other servers implement (RFC 9110 §9, RFC 5789) and these resources do not.
 pub(crate) const OTHER_METHODS: [&str; 6] = ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"];
 
 /// Returns the place of the response to a request among the built-in ones.

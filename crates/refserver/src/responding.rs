@@ -1,9 +1,9 @@
-//! From requests to the bytes of their answers.
+//! From requests to the bytes of their responses.
 //!
-//! An answer is chosen when a request's head is there and appended when the request is complete, so that the answers
+//! A response is chosen when a request's head is there and appended when the request is complete, so that the responses
 //! of a pipeline stand in its order and go out with one system call. Bodies are skipped.
 //!
-//! Reading breaks off where more would be unfair or unwise: behind an answer whose body is a large file, which has to
+//! Reading breaks off where more would be unfair or unwise: behind a response whose body is a large file, which has to
 //! go out before the next one may, and when so much is to be sent already that the client should take it first.
 
 use crate::admin::SharedCounters;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use units::Instant;
 use wire::http1::{CONTINUE, Refusal, RequestCache, RequestHead, ServerSink};
 
-/// Answers that are made before the client has to take some: two or three dozen large ones, hundreds of small ones.
+/// Responses that are made before the client has to take some: two or three dozen large ones, hundreds of small ones.
 const OUT_LIMIT: usize = 64 * 1024;
 
 /// What a worker serves.
@@ -33,67 +33,60 @@ pub(crate) enum Site {
     Admin(Arc<SharedCounters>),
 }
 
-/// Everything that answers are made of, and what becomes of them: one for all connections of a worker.
+/// Everything that responses are made of, and what becomes of them: one for all connections of a worker.
 pub(crate) struct ResponseContext {
     pub(crate) site: Site,
     pub(crate) prebuilt: PrebuiltResponses,
     pub(crate) counts: Counts,
-    /// Answers of the connection that is being looked at; empty in between.
+    /// Responses of the connection that is being served; empty in between.
     pub(crate) out: Vec<u8>,
     pub(crate) log: Option<Log>,
     /// What the log will say of the request that is being read.
     pub(crate) draft: Draft,
-    /// The server stops: what is answered now is the last on its connection.
+    /// The server stops: the next response is the last on its connection.
     pub(crate) is_draining: bool,
     /// When this turn began.
     pub(crate) now: Instant,
 }
 
-/// Where a connection is in reading and listener.
+/// How far a connection is in reading requests and responding to them.
 #[derive(Default)]
 pub(crate) struct Reading {
-    /// The answer to the request that is being read.
+    /// The response to the request that is being read.
     pub(crate) chosen: Chosen,
     /// What the log will say of it, kept here from one piece of its body to the next.
     pub(crate) draft: Option<Box<Draft>>,
     /// Its body is being read.
     pub(crate) is_in_body: bool,
-    /// It was answered although its body is still being read, which is thrown away.
+    /// It has its response although its body is still being read, which is thrown away.
     pub(crate) is_early: bool,
-    /// It is complete, and not yet answered: only while the server stops.
+    /// It is complete, and has no response yet: only while the server stops.
     is_pending: bool,
-    /// A request was answered since this was last taken down.
+    /// A response was made since this was last reset.
     pub(crate) is_responded: bool,
-    /// The answer that was made last is the last one.
+    /// The response that was made last is the last one.
     pub(crate) is_last: bool,
-    /// The client may be sending still when its last answer goes out.
+    /// The client may be sending still when its last response is sent.
     pub(crate) lingers: bool,
 }
 
 impl Reading {
-    /// Ends reading with a last word that is said already or is about to be.
+    /// Ends reading with a last response that is made already or is about to be.
     pub(crate) fn end(&mut self) {
         (self.is_last, self.lingers, self.is_in_body) = (true, true, false);
     }
 }
 
-/// What came of a piece of input.
-pub(crate) struct Read {
-    /// How much of it was read; the rest is to be given again when all answers have gone out.
-    pub(crate) used: usize,
-    /// What goes out behind the answers that were appended.
-    pub(crate) file: Option<Sending>,
-}
-
-/// Reads what a connection has sent, appends the answers to the context's `out` and counts them. After a refusal or a last
-/// request that does nothing any more.
+/// Reads what a connection has sent, appends the responses to the context's `out` and counts them. After a refusal or a
+/// last request that does nothing any more. Returns how much of `input` was read (the rest is to be given again when all
+/// responses are sent), and what is to be sent behind them.
 #[inline]
 pub(crate) fn read(
     slot: &mut Slot,
     requests: &mut RequestCache,
     context: &mut ResponseContext,
     input: &[u8],
-) -> Read {
+) -> (usize, Option<Sending>) {
     let reading = &mut slot.reading;
     if let Some(draft) = reading.draft.take() {
         context.draft = *draft;
@@ -107,8 +100,7 @@ pub(crate) fn read(
     match slot.http.receive(requests, input, &mut listener) {
         Ok(used) => {
             listener.settle(used == input.len());
-            let file = listener.file;
-            Read { used, file }
+            (used, listener.file)
         }
         Err(refusal) => {
             // A client that was told already that its body is not wanted has had its last response, whatever it sends.
@@ -116,16 +108,13 @@ pub(crate) fn read(
                 context.refuse(refusal, slot.peer);
             }
             reading.end();
-            Read {
-                used: input.len(),
-                file: None,
-            }
+            (input.len(), None)
         }
     }
 }
 
 impl ResponseContext {
-    /// Appends the answer to a request that is not served, and counts it.
+    /// Appends the response to a request that is not served, and counts it.
     pub(crate) fn refuse(&mut self, refusal: Refusal, peer: Option<IpAddr>) {
         self.counts.refused += 1;
         self.turn_away(refusal, peer);
@@ -142,7 +131,7 @@ impl ResponseContext {
         self.note(peer, (refusal.status, length), refusal.reason);
     }
 
-    /// Writes a line of the log, of the request that `draft` tells of.
+    /// Writes a line of the log, of the request that `draft` describes.
     #[inline]
     fn note(&mut self, peer: Option<IpAddr>, outcome: (u16, u64), reason: &str) {
         if let Some(log) = &mut self.log {
@@ -232,8 +221,8 @@ impl Listener<'_> {
         self.reading.is_responded = true;
     }
 
-    /// A request with a body: a client that waits to hear whether the body is wanted is told. If what it asks cannot be
-    /// done, the response says so at once. The body is then read to its end and thrown away, within the usual limits, and
+    /// A request with a body: a client that waits to hear whether the body is wanted is told. If the request cannot be
+    /// served, the response says so at once. The body is then read to its end and thrown away, within the usual limits, and
     /// the connection kept. A client that waited is told instead that the connection ends: whether it sends the body all
     /// the same is its own choice (RFC 9110 §10.1.1).
     #[cold]
@@ -259,7 +248,7 @@ impl Listener<'_> {
         }
     }
 
-    /// A body is complete. Says whether its request was answered before that.
+    /// A body is complete. Says whether its request got a response before that.
     #[cold]
     fn end_body(&mut self) -> bool {
         self.reading.is_in_body = false;

@@ -139,7 +139,7 @@ impl Server {
         }
         // A socket listens until its last copy is closed, which is to be the worker's.
         drop(self.listeners);
-        // Also when one of them has died of a bug: a server with a part missing would answer some and not others.
+        // Also when one of them has died of a bug: a server with a part missing would serve some clients and not others.
         self.shared.stop.store(true, Ordering::Relaxed);
         let mut counts = Counts::default();
         for (thread, _) in self.threads {

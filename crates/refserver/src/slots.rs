@@ -31,7 +31,7 @@ pub(crate) struct Slot {
     pub(crate) is_wide: bool,
 }
 
-/// Answers that the socket did not take, the file behind them, and what was read behind that.
+/// Responses that the socket did not take, the file behind them, and what was read behind that.
 pub(crate) struct Held {
     /// When the socket last took something.
     pub(crate) since: Instant,

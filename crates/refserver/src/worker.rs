@@ -1,20 +1,20 @@
 //! One thread of the server: its ring, its listening sockets, its connections, its counts.
 //!
 //! ```text
-//! accepted --> reading --whole request, answer taken--> reading
-//!                 |  `--answer not taken, or a large file--> holding --all taken--> reading
-//!                 |--last answer taken, or the client ended--> closed
-//!                 |--its time is over: 408 if it has begun to ask, else closed
+//! accepted --> reading --whole request, response taken--> reading
+//!                 |  `--response not taken, or a large file--> holding --all taken--> reading
+//!                 |--last response taken, or the client ended--> closed
+//!                 |--its time is over: 408 if a request has begun, else closed
 //!                 `--refusal taken--> lingering --the client ended, or a second is over--> closed
 //! holding --takes too slowly--> reset
 //! ```
 //!
-//! While a connection holds answers back nothing is read from it, so that a client that asks and does not read costs
-//! what was read of it at once and the answers to a part of that, and then its own memory. The kernel holds no more
+//! While a connection holds responses back nothing is read from it, so that a client that sends and does not read costs
+//! what was read of it at once and the responses to a part of that, and then its own memory. The kernel holds no more
 //! for it than a small buffer, until it has shown that it reads. Large files go out in turns, a piece of each and not
 //! many pieces in one turn of the loop, so that no client waits for others' downloads, however many there are.
 //!
-//! A request that is answered at once costs one receive and one send, no look at the clock and no timer: its deadline
+//! A request whose response is taken at once costs one receive and one send, no look at the clock and no timer: its deadline
 //! follows from a few numbers in the connection's row. Nearly all deadlines move *later*, and those are not set anew: the
 //! old one comes up, the row shows that there is time left, and is armed for the rest of it.
 //!

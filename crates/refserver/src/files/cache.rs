@@ -3,7 +3,7 @@
 //! A file that was looked at is believed for a second; then it is opened again by its name and compared with what is
 //! open. So a file that was replaced is seen after a second, whatever was done to it, and nothing has to be watched.
 //! How many are kept is bounded three times: rows, descriptors, bytes in memory. What has to make room is closed even if
-//! an answer was chosen and not yet made (that one looks again); only what is being sent stays open until it is sent.
+//! a response was chosen and not yet made (that one looks again); only what is being sent stays open until it is sent.
 
 use super::cached_file::{CachedFile, Copy, LibraryOptions};
 use super::encodings::CODINGS;

@@ -1,6 +1,6 @@
-//! A file as it is served: open, with its facts, its compressed copies, and the heads of its usual answers.
+//! A file as it is served: open, with its facts, its compressed copies, and the heads of its usual responses.
 //!
-//! Made when the file is asked for the first time, and again when it has changed. Answers share it, so that what has
+//! Made when the file is asked for the first time, and again when it has changed. Responses share it, so that what has
 //! begun to be sent is sent to its end from the same file, whatever happens to its name meanwhile.
 
 use super::conditions::Validators;
@@ -40,7 +40,7 @@ pub(crate) struct CachedFile {
 pub(crate) struct Variant {
     about: About,
     body: RefCell<Body>,
-    /// Of an answer that sends all of it.
+    /// Of a response that sends all of it.
     pub(crate) whole: Head,
     /// Of one that says that the client has it.
     pub(crate) unchanged: Head,
@@ -238,7 +238,7 @@ impl Variant {
         }
     }
 
-    /// The head of an answer that sends a part of it.
+    /// The head of a response that sends a part of it.
     pub(crate) fn part_head(&self, first: u64, length: u64) -> Head {
         let range = format!("bytes {first}-{}/{}", first + length - 1, self.size());
         self.about.head(206, length, &[("Content-Range", &range)])
@@ -290,7 +290,7 @@ impl Variant {
 }
 
 impl About {
-    /// The head of an answer that sends something of it: what it is, and then `more`.
+    /// The head of a response that sends something of it: what it is, and then `more`.
     fn head(&self, status: u16, length: u64, more: &[(&str, &str)]) -> Head {
         let (tag, modified) = (self.tag_line(), date::text(self.modified));
         let mut headers = vec![("Content-Type", &*self.kind)];

@@ -1,6 +1,6 @@
-//! The head of an answer, made once and sent many times.
+//! The head of a response, made once and sent many times.
 //!
-//! Between two answers with the same head only the Date differs, and what is said about the connection. So a head is
+//! Between two responses with the same head only the Date differs, and what is said about the connection. So a head is
 //! kept as for a connection that goes on; the Date is written over its copy, and the few that close get one line more.
 
 use crate::date;

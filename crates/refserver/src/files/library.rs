@@ -28,7 +28,7 @@ use std::rc::Rc;
 use units::Instant;
 use wire::http1::RequestHead;
 
-/// How often a file that changes while it is read is opened again for one answer.
+/// How often a file that changes while it is read is opened again for one response.
 const LOOKS: u32 = 3;
 
 impl Library {

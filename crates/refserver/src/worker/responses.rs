@@ -9,9 +9,9 @@ use crate::slots::{Held, Waits};
 use kernel::{Closing, Errno, ServerRing, Token};
 use std::io::IoSlice;
 
-/// Input and answers held back for all connections of a worker.
+/// Input and responses held back for all connections of a worker.
 pub(super) const HELD_LIMIT: usize = 64 * 1024 * 1024;
-/// What the buffer for answers keeps of its size from one connection to the next.
+/// What the buffer for responses keeps of its size from one connection to the next.
 const OUT_KEPT: usize = 128 * 1024;
 
 impl<R: ServerRing> Worker<R> {
@@ -76,9 +76,10 @@ impl<R: ServerRing> Worker<R> {
                 let Some(slot) = self.slots.get(token).filter(|slot| !slot.is_over()) else {
                     return;
                 };
-                let read = responding::read(slot, &mut self.requests, &mut self.context, input);
-                is_read = read.used == input.len();
-                (at, held.file) = (at + read.used, read.file);
+                let (requests, context) = (&mut self.requests, &mut self.context);
+                let (used, file) = responding::read(slot, requests, context, input);
+                is_read = used == input.len();
+                (at, held.file) = (at + used, file);
             }
             match self.send_responses(token, &mut held, &mut taken) {
                 Ok(true) => {}

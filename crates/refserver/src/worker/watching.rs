@@ -102,7 +102,7 @@ impl<R: ServerRing> Worker<R> {
             return;
         };
         if slot.reading.is_early {
-            // It has its answer; a second one would be taken for that to its next request.
+            // It has its response; a second one would be taken for that to its next request.
             return self.close(token, Closing::Orderly);
         }
         match slot.reading.draft.take() {

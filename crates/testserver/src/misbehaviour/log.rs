@@ -16,7 +16,7 @@ pub struct Log {
     pub answered: u64,
     /// Requests that were malformed or too large; none of them is in `requests`.
     pub refused: u64,
-    /// Connections reset because their client asked too far ahead of the answers.
+    /// Connections reset because their client sent requests too far ahead of the responses.
     pub cut: u64,
     /// Bytes received.
     pub bytes_received: u64,

@@ -69,7 +69,7 @@ pub struct Script {
     pub rules: Vec<Rule>,
     /// Between the bytes of [`Misbehaviour::Drip`].
     pub interval: Nanos,
-    /// Before [`Misbehaviour::Late`] answers.
+    /// Before [`Misbehaviour::Late`] responds.
     pub delay: Nanos,
     /// How long misbehaviours of the whole server last. Those that concern the listening socket can also be ended by
     /// [`MisbehavingServer::resume`](crate::MisbehavingServer::resume).

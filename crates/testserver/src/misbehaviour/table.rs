@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Bytewise(&'static [u8]),
     /// These bytes, each sent alone, with the script's interval between them.
     Drip(&'static [u8]),
-    /// The answer as it should be.
+    /// The response as it should be.
     Expected,
     /// The script's delay.
     Wait,
@@ -42,7 +42,7 @@ pub(crate) static FILL: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 /// A header value without meaning, longer than any head may be.
 static LONG: [u8; 70_000] = [b'h'; 70_000];
 
-/// A right answer's body.
+/// An expected response's body.
 macro_rules! body {
     () => {
         "Hello, world!\n"
@@ -56,7 +56,7 @@ macro_rules! chunks {
     };
 }
 
-/// An answer of 200 with these further header lines, and this body behind the blank line.
+/// A response of 200 with these further header lines, and this body behind the blank line.
 macro_rules! ok {
     ($headers:literal, $($body:expr),*) => {
         concat!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", $headers, "\r\n", $($body),*).as_bytes()
@@ -66,7 +66,7 @@ macro_rules! ok {
 const KEPT: &[u8] = ok!("Content-Length: 14\r\nConnection: keep-alive\r\n", body!());
 const LAST: &[u8] = ok!("Content-Length: 14\r\nConnection: close\r\n", body!());
 
-/// The answer as it should be.
+/// The response as it should be.
 pub(crate) fn expected(is_head: bool, keepalive: bool) -> &'static [u8] {
     let response = if keepalive { KEPT } else { LAST };
     let body = if is_head { body!().len() } else { 0 };

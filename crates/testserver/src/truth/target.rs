@@ -10,7 +10,7 @@ use crate::misbehaviour::Rule;
 pub(crate) enum Target {
     /// A response after a delay of this distribution.
     Delay(Distribution),
-    /// An answer that meets this rule.
+    /// A response that meets this rule.
     Fault(Rule),
     /// One of the built-in resources, or none.
     Resource,
