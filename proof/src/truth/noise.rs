@@ -34,8 +34,8 @@ impl Before {
 impl Noise {
     fn of(spent: &Budget) -> Noise {
         let busy = spent.user + spent.system + spent.softirq + spent.irq + spent.steal;
-        let all = (busy + spent.idle).as_secs_f64();
-        let share = |part: Nanos| (all > 0.0).then(|| part.as_secs_f64() / all);
+        let all = (busy + spent.idle).as_nanos();
+        let share = |part: Nanos| (all > 0).then(|| part.as_nanos() as f64 / all as f64);
         Noise {
             busy: share(busy),
             steal: share(spent.steal),
