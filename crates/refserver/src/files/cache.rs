@@ -131,13 +131,18 @@ impl Library {
             Err(error) => return self.fail(path, refusal(error), until),
         };
         let entry = match copies[0].1.facts().kind {
-            Kind::Regular => match self.unchanged(path, &copies) {
-                Some(cached) => {
+            Kind::Regular => {
+                let wall = (self.wall)();
+                if let Some(Entry::File(cached)) = self.known.find(path)
+                    && cached.is_made_of(&copies, wall)
+                {
                     cached.set_fresh(until);
-                    return Ok(Entry::File(cached));
+                    return Ok(Entry::File(Rc::clone(cached)));
                 }
-                None => Entry::File(self.cached(path, copies, until)),
-            },
+                let cached = CachedFile::new(path, copies, &self.options, wall);
+                cached.set_fresh(until);
+                Entry::File(Rc::new(cached))
+            }
             Kind::Folder => Entry::Folder { until },
             Kind::Other => return self.fail(path, FixedResponse::Missing, until),
         };
@@ -211,22 +216,6 @@ impl Library {
             }
         }
         Ok(copies)
-    }
-
-    /// The file as it is known, if it is still the same.
-    fn unchanged(&mut self, path: &[u8], copies: &[Copy]) -> Option<Rc<CachedFile>> {
-        match self.known.find(path)? {
-            Entry::File(cached) if cached.is_made_of(copies, (self.wall)()) => {
-                Some(Rc::clone(cached))
-            }
-            _ => None,
-        }
-    }
-
-    fn cached(&self, path: &[u8], copies: Vec<Copy>, until: Instant) -> Rc<CachedFile> {
-        let cached = CachedFile::new(path, copies, &self.options, (self.wall)());
-        cached.set_fresh(until);
-        Rc::new(cached)
     }
 
     fn remember(&mut self, path: &[u8], entry: Entry) {

@@ -100,7 +100,19 @@ impl Chosen {
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
         let (head, length) = match &self.what {
-            What::Ready(resource) => return Some(self.append_ready(*resource, prebuilt, out)),
+            What::Ready(resource) => {
+                let key = ResponseKey {
+                    resource: *resource,
+                    form: self.form,
+                    is_head: self.is_head,
+                };
+                out.extend_from_slice(prebuilt.bytes(key));
+                return Some(Appended {
+                    status: key.status(),
+                    length: key.length(),
+                    part: None,
+                });
+            }
             What::Content {
                 cached,
                 place,
@@ -141,26 +153,5 @@ impl Chosen {
             What::Ready(_) | What::Unchanged(..) => {}
         }
         Some(appended)
-    }
-
-    #[inline]
-    fn append_ready(
-        &self,
-        resource: usize,
-        prebuilt: &PrebuiltResponses,
-        out: &mut Vec<u8>,
-    ) -> Appended {
-        let (form, is_head) = (self.form, self.is_head);
-        let key = ResponseKey {
-            resource,
-            form,
-            is_head,
-        };
-        out.extend_from_slice(prebuilt.bytes(key));
-        Appended {
-            status: key.status(),
-            length: key.length(),
-            part: None,
-        }
     }
 }

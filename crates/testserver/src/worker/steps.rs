@@ -75,7 +75,11 @@ impl<R: PausableRing> Worker<R> {
                 self.frozen = self.now + self.behaviour.config.script.outage;
                 return self.queue(token);
             }
-            Some(Step::Drip(_)) => return self.drip(token),
+            // The next byte has to wait.
+            Some(Step::Drip(_)) if self.send(token) == Pace::On => {
+                return self.rest_until(token, self.now + self.behaviour.config.script.interval);
+            }
+            Some(Step::Drip(_)) => return Pace::Rest,
             Some(Step::Send(_) | Step::Repeat(..) | Step::Bytewise(_) | Step::Expected) => {
                 return self.send(token);
             }
@@ -104,18 +108,13 @@ impl<R: PausableRing> Worker<R> {
                 Activity::new(Some(pending), misbehaviour)
             }
         });
-        self.work();
-        Pace::On
-    }
-
-    /// Burns what a request costs more.
-    fn work(&mut self) {
+        // What a request costs more.
         let work = self.behaviour.config.work;
         if work > Nanos::ZERO {
-            let until = self.ring.now() + work;
-            self.ring.burn_until(until);
+            self.ring.burn_until(self.ring.now() + work);
             self.now = self.ring.now();
         }
+        Pace::On
     }
 
     /// All steps are done: serves on, if the client wants it.
@@ -148,14 +147,6 @@ impl<R: PausableRing> Worker<R> {
             self.timers.insert((due, token));
         }
         Pace::Rest
-    }
-
-    /// Sends a byte; the next one has to wait.
-    fn drip(&mut self, token: Token) -> Pace {
-        match self.send(token) {
-            Pace::Rest => Pace::Rest,
-            Pace::On => self.rest_until(token, self.now + self.behaviour.config.script.interval),
-        }
     }
 
     /// Sends what the kernel takes of what the step says.
