@@ -24,7 +24,6 @@ use crate::config::BusyPoll;
 use crate::connections::{AHEAD_LIMIT, CONNECTIONS_LIMIT, Connection, Listener};
 use crate::misbehaviour::Log;
 use kernel::{Address, Closing, Epoll, Errno, Event, ListenOptions, ServerRing, Token, clock};
-use listening::Listening;
 use refserver::parts::{FIRST, Slots};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +94,8 @@ pub(crate) struct Worker<R> {
     timers: BTreeSet<(Instant, Token)>,
     /// Connections that could go on at once; none twice.
     ready: VecDeque<Token>,
-    listening: Listening,
+    /// It does not listen before `paused`.
+    is_stopped: bool,
     /// Listening sockets at which connections may be waiting; none twice.
     called: Vec<Token>,
     /// No accepting before.
@@ -124,7 +124,7 @@ impl<R: PausableRing> Worker<R> {
             cache: RequestCache::default(),
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
-            listening: Listening::Accepting,
+            is_stopped: false,
             called: Vec::new(),
             paused: Instant::ZERO,
             frozen: Instant::ZERO,

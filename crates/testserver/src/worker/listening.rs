@@ -11,27 +11,14 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 /// Connections taken before those that are there have their turn.
 const ACCEPTS: u32 = 64;
 
-/// Whether connections come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listening {
-    Accepting,
-    /// Listening, but accepting nothing before this moment.
-    Paused(Instant),
-    /// Not listening before this moment.
-    Stopped(Instant),
-}
-
 impl<R: PausableRing> Worker<R> {
     pub(super) fn can_accept(&self) -> bool {
-        self.listening == Listening::Accepting && !self.called.is_empty() && self.now >= self.paused
+        !self.is_stopped && !self.called.is_empty() && self.now >= self.paused
     }
 
     pub(super) fn accept_waiting(&mut self) -> bool {
-        match self.listening {
-            Listening::Paused(until) | Listening::Stopped(until) if until <= self.now => {
-                self.resume_listening()
-            }
-            _ => {}
+        if self.is_stopped && self.now >= self.paused {
+            self.resume_listening();
         }
         let mut accepts = 0;
         while self.can_accept() && accepts < ACCEPTS {
@@ -75,15 +62,14 @@ impl<R: PausableRing> Worker<R> {
 
     /// The outage is over.
     pub(super) fn resume_listening(&mut self) {
-        if let Listening::Stopped(_) = self.listening
-            && self.listen_again().is_err()
-        {
+        self.paused = Instant::ZERO;
+        if self.is_stopped && self.listen_again().is_err() {
             self.close_listeners();
             self.log.accept_errors += 1;
-            self.listening = Listening::Stopped(self.now + PAUSE);
+            self.paused = self.now + PAUSE;
             return;
         }
-        self.listening = Listening::Accepting;
+        self.is_stopped = false;
     }
 
     fn listen_again(&mut self) -> Result<(), Errno> {
@@ -96,7 +82,8 @@ impl<R: PausableRing> Worker<R> {
 
     pub(super) fn stop_listening(&mut self) {
         self.close_listeners();
-        self.listening = Listening::Stopped(self.now + self.behaviour.config.script.outage);
+        self.is_stopped = true;
+        self.paused = self.now + self.behaviour.config.script.outage;
     }
 
     /// Closes what is open of them.

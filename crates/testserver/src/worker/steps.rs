@@ -1,6 +1,5 @@
 //! What is done on a connection, step by step, until it has to wait or the others must have their turn.
 
-use super::listening::Listening;
 use super::{PausableRing, Worker};
 use crate::connections::Activity;
 use crate::misbehaviour::Step;
@@ -64,7 +63,7 @@ impl<R: PausableRing> Worker<R> {
             }
             Some(Step::PauseAccepting) => {
                 activity.next();
-                self.listening = Listening::Paused(self.now + self.behaviour.config.script.outage);
+                self.paused = self.now + self.behaviour.config.script.outage;
             }
             Some(Step::StopListening) => {
                 activity.next();
