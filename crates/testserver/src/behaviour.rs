@@ -56,16 +56,16 @@ pub(crate) struct Behaviour {
     nameless: u64,
     /// Requests so far that could not be understood.
     pub(crate) wrong: u64,
-    writer: Option<Writer>,
+    /// Where every request is written down.
+    pub(crate) writer: Option<Writer>,
 }
 
 impl Behaviour {
-    /// The truth server's behaviour from `start` on; every request is written to `writer`.
-    pub(crate) fn truthful(config: Config, start: Instant, writer: Option<Writer>) -> Behaviour {
+    /// The truth server's behaviour from `start` on, without a log yet.
+    pub(crate) fn truthful(config: Config, start: Instant) -> Behaviour {
         let resources = PrebuiltResponses::new(clock::realtime, &Headers::default());
         Behaviour {
             resources: Some(resources),
-            writer,
             start,
             ..Behaviour::scripted(config)
         }

@@ -48,11 +48,9 @@ impl TruthServer {
     /// The configuration is out of range, an address cannot be had, or the log cannot be made.
     pub fn bind(config: &Config) -> Result<TruthServer, ServeError> {
         let start = clock::now();
-        listening(config, || {
-            let writer = writer(config, start)?;
-            Ok(Behaviour::truthful(config.clone(), start, writer))
-        })
-        .map(TruthServer)
+        let mut worker = listening(Behaviour::truthful(config.clone(), start))?;
+        worker.behaviour.writer = writer(config, start)?;
+        Ok(TruthServer(worker))
     }
 
     /// Where it listens, in the configuration's order, with the ports that were found.
@@ -78,14 +76,12 @@ impl TruthServer {
 }
 
 /// A worker that listens at all addresses.
-fn listening(
-    config: &Config,
-    behaviour: impl FnOnce() -> Result<Behaviour, ServeError>,
-) -> Result<Worker<Epoll>, ServeError> {
-    config.check()?;
+fn listening(behaviour: Behaviour) -> Result<Worker<Epoll>, ServeError> {
+    behaviour.config.check()?;
     let ring = Epoll::new().map_err(ServeError::ring)?;
-    let mut worker = Worker::new(ring, behaviour()?);
-    for address in &config.listen {
+    let addresses = behaviour.config.listen.clone();
+    let mut worker = Worker::new(ring, behaviour);
+    for address in &addresses {
         let listening = worker.listen(address);
         listening.map_err(|error| ServeError::listen(address, error))?;
     }
@@ -164,7 +160,7 @@ impl MisbehavingServer {
             busy_poll: BusyPoll::Never,
             ..Config::default()
         };
-        let worker = listening(&config, || Ok(Behaviour::scripted(config.clone())))?;
+        let worker = listening(Behaviour::scripted(config))?;
         let address = worker.addresses()[0].clone();
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new()

@@ -77,8 +77,8 @@ fn serve_on(
         start: START,
         ..Header::default()
     };
-    let writer = Writer::new(Box::new(paper.clone()), &header, |_| ());
-    let behaviour = Behaviour::truthful(config.clone(), START, Some(writer));
+    let mut behaviour = Behaviour::truthful(config.clone(), START);
+    behaviour.writer = Some(Writer::new(Box::new(paper.clone()), &header, |_| ()));
     let (log, behaviour, received) = run(behaviour, options, lines, until);
     behaviour.finish();
     Came {

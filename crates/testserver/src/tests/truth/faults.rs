@@ -131,7 +131,7 @@ fn each_fault_is_on_the_wire_what_the_misbehaving_server_does() {
             when: When::Only(1),
         };
         let wanted = hears(Behaviour::scripted, vec![rule], "/", is_head);
-        let truthful = |config| Behaviour::truthful(config, START, None);
+        let truthful = |config| Behaviour::truthful(config, START);
         let path = format!("/fault?kind={}&only=1", each.name());
         let received = hears(truthful, Vec::new(), &path, is_head);
         // Of what never ends, one or the other was stopped a little earlier.
