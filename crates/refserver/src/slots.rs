@@ -15,6 +15,7 @@ use wire::http1;
 pub const FIRST: u32 = 64;
 
 /// One connection.
+#[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) http: http1::Server,
     pub(crate) reading: Reading,
@@ -32,6 +33,7 @@ pub(crate) struct Slot {
 }
 
 /// Responses that the socket did not take, the file behind them, and what was read behind that.
+#[derive(Default)]
 pub(crate) struct Held {
     /// When the socket last took something.
     pub(crate) since: Instant,
@@ -47,10 +49,7 @@ impl Held {
     pub(crate) fn new(since: Instant) -> Held {
         Held {
             since,
-            out: Vec::new(),
-            sent: 0,
-            file: None,
-            input: Vec::new(),
+            ..Held::default()
         }
     }
 
@@ -65,9 +64,10 @@ impl Held {
 }
 
 /// What a connection is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// Its first byte.
+    #[default]
     First,
     /// The rest of a head.
     Head,
@@ -82,7 +82,7 @@ pub(crate) enum Waits {
 }
 
 /// Since when it is waited for, and what has moved meanwhile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Watch {
     pub(crate) waits: Waits,
     pub(crate) since: Instant,
@@ -98,12 +98,10 @@ pub(crate) struct Watch {
 impl Watch {
     fn new(now: Instant) -> Watch {
         Watch {
-            waits: Waits::First,
             since: now,
             last: now,
-            bytes: 0,
-            confirmed: 0,
             armed: Instant::NEVER,
+            ..Watch::default()
         }
     }
 
@@ -162,14 +160,10 @@ impl Watch {
 impl Slot {
     pub(crate) fn new(peer: Option<IpAddr>, now: Instant) -> Slot {
         Slot {
-            http: http1::Server::default(),
-            reading: Reading::default(),
-            held: None,
             peer,
             watch: Watch::new(now),
             is_admitted: true,
-            is_queued: false,
-            is_wide: false,
+            ..Slot::default()
         }
     }
 
