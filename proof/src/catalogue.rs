@@ -17,7 +17,7 @@ pub use servers::{Class, Memory, SERVERS, Server, floor, named};
 pub use tools::{TOOLS, Tool, tool};
 pub use values::Values;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,24 +25,38 @@ use std::path::Path;
 /// What installed programs print about their versions, by name.
 pub type Versions = BTreeMap<&'static str, String>;
 
-/// Returns those of `all` that are installed, and the names of those that are not, of the ones named in `only`, or, if
-/// it is empty, of all.
+/// Programs that are measured.
+pub struct Chosen {
+    /// The names of those that are installed.
+    pub names: Vec<&'static str>,
+    /// The names of the others.
+    pub missing: Vec<&'static str>,
+    /// What they print about their versions.
+    pub versions: Versions,
+}
+
+/// Chooses from rows of a table: of each its name, whether it is installed, and its program with what that prints about its
+/// version, where it is not ours. `only` names some of them; none means all.
 ///
 /// # Errors
 /// One that is named in `only` is not installed.
-pub fn present<T>(
-    all: impl Iterator<Item = &'static T>,
+pub fn chosen(
+    rows: impl Iterator<Item = (&'static str, bool, Option<(&'static str, String)>)>,
     only: &[String],
-    of: impl Fn(&T) -> (&'static str, bool),
-) -> Result<(Vec<&'static T>, Vec<&'static str>)> {
-    let (present, missing): (Vec<_>, Vec<_>) = all.partition(|it| of(it).1);
-    let missing: Vec<&'static str> = missing.into_iter().map(|it| of(it).0).collect();
-    ensure!(
-        only.is_empty() || missing.is_empty(),
-        "{} is not installed",
-        missing.join(", ")
-    );
-    Ok((present, missing))
+) -> Result<Chosen> {
+    let (present, missing): (Vec<_>, Vec<_>) = rows.partition(|(_, is_installed, _)| *is_installed);
+    let missing: Vec<&'static str> = missing.into_iter().map(|(name, ..)| name).collect();
+    if !only.is_empty() && !missing.is_empty() {
+        bail!("{} is not installed", missing.join(", "));
+    }
+    Ok(Chosen {
+        names: present.iter().map(|(name, ..)| *name).collect(),
+        missing,
+        versions: present
+            .into_iter()
+            .filter_map(|(.., version)| version)
+            .collect(),
+    })
 }
 
 /// Fails where there are any `names`, with `what` they are.

@@ -30,7 +30,7 @@ mod goals;
 // and all of it for people.
 mod table;
 
-use crate::catalogue::{Versions, write};
+use crate::catalogue::write;
 use crate::machine::Machine;
 use crate::programs;
 use crate::serving::running::Cpus;
@@ -150,16 +150,6 @@ impl Load {
     pub fn is_large(&self) -> bool {
         self.path.is_some()
     }
-}
-
-/// Programs that are measured.
-pub struct Chosen {
-    /// The names of those that are installed.
-    pub names: Vec<&'static str>,
-    /// The names of the others.
-    pub missing: Vec<&'static str>,
-    /// What they print about their versions.
-    pub versions: Versions,
 }
 
 /// Where runs take place.

@@ -92,10 +92,8 @@ fn short(text: &str) -> &str {
 pub fn last_words(path: &Path) -> String {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.collect();
     match lines.len() {
         0 => "it has written nothing".to_owned(),
         count => lines[count.saturating_sub(3)..].join(" / "),

@@ -164,11 +164,8 @@ impl Bare {
     /// It has ended before.
     pub fn holding(client: &mut Command, how: &str) -> Result<Bare> {
         let held = Bare::start(client.args(["--hold", how]))?;
-        ensure!(
-            held.line == "held\n",
-            "the client could not hold: {}",
-            held.line
-        );
+        let line = &held.line;
+        ensure!(line == "held\n", "the client could not hold: {line}");
         Ok(held)
     }
 

@@ -185,10 +185,9 @@ impl Truth {
         Ok(Outcome { case, trials })
     }
 
-    fn peers(&self) -> impl Iterator<Item = &'static Tool> {
-        let is_wanted = !self.alone;
+    fn peers(&self) -> impl Iterator<Item = &'static Tool> + '_ {
         let peers = TOOLS.iter().filter(|tool| tool.has_latency());
-        peers.filter(move |peer| is_wanted && peer.is_installed())
+        peers.filter(|peer| !self.alone && peer.is_installed())
     }
 
     fn rounds(&self) -> u32 {

@@ -8,9 +8,9 @@
 use super::calls::{Calls, read};
 use super::point::{Side, Subject};
 use super::series::Trial;
-use super::{Bench, Chosen, CostChore, Load};
+use super::{Bench, CostChore, Load};
 use crate::catalogue::reports::ToolOutput;
-use crate::catalogue::{self, TOOLS, Tool, Values, tool};
+use crate::catalogue::{Chosen, TOOLS, Tool, Values, chosen, tool};
 use crate::programs;
 use crate::serving::{Bare, pinned};
 use anyhow::{Context, Result, ensure};
@@ -68,14 +68,11 @@ impl Side for Clients {
                 || (only.is_empty() && !tool.by_name)
                 || only.iter().any(|name| name == tool.name)
         });
-        let (present, missing) =
-            catalogue::present(wanted, only, |tool| (tool.name, tool.is_installed()))?;
-        let others = present.iter().filter(|tool| !tool.ours);
-        Ok(Chosen {
-            names: present.iter().map(|tool| tool.name).collect(),
-            missing,
-            versions: others.map(|tool| (tool.name, tool.version())).collect(),
-        })
+        let rows = wanted.map(|tool| {
+            let version = (!tool.ours).then(|| (tool.name, tool.version()));
+            (tool.name, tool.is_installed(), version)
+        });
+        chosen(rows, only)
     }
 
     fn subjects(
@@ -133,10 +130,9 @@ impl Side for Clients {
             exchanges: load.connections,
             ..*load
         };
-        let rounds = if tool(name).timed { 0 } else { STARTS };
-        (0..rounds)
-            .map(|round| self.run(bench, name, &load, round))
-            .collect()
+        let rounds = 0..if tool(name).timed { 0 } else { STARTS };
+        let run = |round| self.run(bench, name, &load, round);
+        rounds.map(run).collect()
     }
 
     /// Two runs with different numbers of requests are subtracted, so that what a start asks of the kernel is not taken
@@ -163,8 +159,7 @@ fn count(
     exchanges: u64,
 ) -> Result<(BTreeMap<String, u64>, u64)> {
     let file = bench.site.borrow_mut().home()?.join("strace");
-    let under = ["strace", "-f", "-c", "-o"].map(str::to_owned).to_vec();
-    let under = [under, vec![file.display().to_string()]].concat();
+    let under = ["strace", "-f", "-c", "-o", &file.display().to_string()].map(str::to_owned);
     let load = Load { exchanges, ..*load };
     let trial = run_under(&under, bench, tool, &load);
     let trial = trial.with_context(|| format!("{} under strace", tool.name))?;
@@ -187,11 +182,8 @@ fn run_under(under: &[String], bench: &Bench, tool: &'static Tool, load: &Load) 
     let ended = pinned(&[], bench.cpus.client, under.iter().chain(&command))?;
     let all = || format!("{}{}", ended.text, ended.complaint);
     ensure!(ended.cost.status == 0, "it failed:\n{}", all());
-    let output = ToolOutput {
-        text: &ended.text,
-        folder: &folder,
-    };
-    let done = load.done(tool, &output);
+    let (text, folder) = (ended.text.as_str(), folder.as_path());
+    let done = load.done(tool, &ToolOutput { text, folder });
     let done = done.with_context(|| format!("something failed:\n{}", all()))?;
     let wanted = load.exchanges;
     ensure!(

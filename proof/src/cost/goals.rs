@@ -69,11 +69,10 @@ pub fn of_memory(needs: &[Need]) -> Vec<String> {
     ];
     let known = goals.into_iter().filter(|(_, value, _)| value.is_finite());
     let sentence = |(what, value, most)| {
-        let (bound, name) = (Bound::AtMost(most), &goal.of);
-        let verdict = bound.verdict(value);
+        let verdict = Bound::AtMost(most).verdict(value);
         format!(
-            "goal     {name}: {} {what}: {value:.1}, {verdict}",
-            bound.text()
+            "goal     {}: at most {most} {what}: {value:.1}, {verdict}",
+            goal.of
         )
     };
     known.map(sentence).collect()
@@ -82,19 +81,14 @@ pub fn of_memory(needs: &[Need]) -> Vec<String> {
 impl Goal {
     fn sentence(&self, series: &Series) -> Option<String> {
         let ratios = self.ratios(series);
-        let value = stats::median(&ratios)?;
-        let Goal {
-            of,
-            to,
-            figure,
-            bound,
-            ..
-        } = self;
+        let verdict = self.bound.verdict(stats::median(&ratios)?);
+        let (of, to, figure, shown) = (&self.of, &self.to, &self.figure, shown(&ratios));
+        let bound = match self.bound {
+            Bound::AtMost(most) => format!("at most {most}"),
+            Bound::AtLeast(least) => format!("at least {least}"),
+        };
         Some(format!(
-            "goal     {of}: {} of the {figure} of {to}: {}, {}",
-            bound.text(),
-            shown(&ratios),
-            bound.verdict(value)
+            "goal     {of}: {bound} of the {figure} of {to}: {shown}, {verdict}"
         ))
     }
 
@@ -107,27 +101,18 @@ impl Goal {
             _ => 1.0 / trial.cpu_us_per_exchange(),
         };
         let own = series.ratios(&self.of, figure, figure);
-        match self.to == series.yardstick {
-            true => own,
-            false => {
-                let others = series.ratios(&self.to, figure, figure);
-                own.iter()
-                    .zip(others)
-                    .map(|(own, other)| own / other)
-                    .collect()
-            }
+        if self.to == series.yardstick {
+            return own;
         }
+        let others = series.ratios(&self.to, figure, figure);
+        own.iter()
+            .zip(others)
+            .map(|(own, other)| own / other)
+            .collect()
     }
 }
 
 impl Bound {
-    fn text(self) -> String {
-        match self {
-            Bound::AtMost(most) => format!("at most {most}"),
-            Bound::AtLeast(least) => format!("at least {least}"),
-        }
-    }
-
     fn verdict(self, value: f64) -> &'static str {
         let is_reached = match self {
             Bound::AtMost(most) => value <= most,

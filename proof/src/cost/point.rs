@@ -2,7 +2,8 @@
 
 use super::calls::Calls;
 use super::series::{Series, Trial};
-use super::{Bench, Chosen, CostChore, Load};
+use super::{Bench, CostChore, Load};
+use crate::catalogue::Chosen;
 use anyhow::Result;
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ use super::calls::{Calls, read};
 use super::clients::{MOST, MOST_CLOSE};
 use super::point::{Side, Subject};
 use super::series::Trial;
-use super::{Bench, Chosen, CostChore, Load};
-use crate::catalogue::{self, Class, SERVERS, Server, floor, named};
+use super::{Bench, CostChore, Load};
+use crate::catalogue::{Chosen, Class, SERVERS, Server, chosen, floor, named};
 use crate::programs;
 use crate::serving::running::Running;
 use crate::serving::{LOOK, pinned, start, until};
@@ -49,13 +49,16 @@ pub fn names() -> Vec<&'static str> {
     SERVERS[1..].iter().map(|server| server.name).collect()
 }
 
-/// Returns the servers that are installed, of those in `only` (of all, if it is empty), and the names of the others.
-fn present(only: &[String]) -> Result<(Vec<&'static Server>, Vec<&'static str>)> {
+/// Chooses the servers of `only` (all, if it is empty), and the floor.
+fn present(only: &[String]) -> Result<Chosen> {
     let wanted = SERVERS.iter().filter(|server| {
         let is_named = only.iter().any(|name| name == server.name);
         only.is_empty() || is_named || server.class == Class::Floor
     });
-    catalogue::present(wanted, only, |it| (it.name, it.is_installed()))
+    chosen(
+        wanted.map(|it| (it.name, it.is_installed(), it.version())),
+        only,
+    )
 }
 
 impl Side for Servers {
@@ -64,15 +67,7 @@ impl Side for Servers {
     }
 
     fn chosen(&self, chore: &CostChore) -> Result<Chosen> {
-        let (present, missing) = present(&chore.of_servers.servers)?;
-        Ok(Chosen {
-            names: present.iter().map(|server| server.name).collect(),
-            missing,
-            versions: present
-                .iter()
-                .filter_map(|server| server.version())
-                .collect(),
-        })
+        present(&chore.of_servers.servers)
     }
 
     fn subjects(
@@ -147,11 +142,8 @@ impl Side for Servers {
 
     fn run(&self, bench: &Bench, name: &'static str, load: &Load, round: u32) -> Result<Trial> {
         let mut running = bench.start(named(name), load, 1)?;
-        let each = if load.is_large() {
-            1
-        } else {
-            WARM_UP.max(load.depth)
-        };
+        let warm_up = WARM_UP.max(load.depth);
+        let each = if load.is_large() { 1 } else { warm_up };
         let warm = bench.load(name, &running, load, load.connections * each);
         warm.with_context(|| running.state())?;
         let before = running.cpu_at_rest();
@@ -211,12 +203,10 @@ fn attached(
     let home = bench.site.borrow_mut().home()?;
     let (words, summary) = (home.join("words"), home.join("summary"));
     let pids = running.child.pids();
-    let mut command: Vec<OsString> = ["strace", "-f", "-c", "-o"].map(OsString::from).to_vec();
-    command.push(summary.clone().into_os_string());
-    for pid in &pids {
-        command.extend(["-p".into(), pid.to_string().into()]);
-    }
-    let mut strace = start(command, &words)?;
+    let shown = summary.display().to_string();
+    let command = ["strace", "-f", "-c", "-o", &shown].map(str::to_owned);
+    let pid_arguments = pids.iter().map(|pid| format!("-p{pid}"));
+    let mut strace = start(command.into_iter().chain(pid_arguments), &words)?;
     wait_for_all(&words, pids.len())?;
     let loaded = bench.load(name, running, load, exchanges);
     running.cpu_at_rest();
@@ -251,11 +241,10 @@ impl Bench {
         let request = (load.path.unwrap_or(server.path), load.close);
         let running = Running::start(server, &mut site, self.cpus, workers, request);
         let running = running.with_context(|| format!("{} cannot serve", server.name))?;
-        let (body, wanted) = (running.response.body as u64, load.body);
+        let (name, body, wanted) = (server.name, running.response.body as u64, load.body);
         ensure!(
             body == wanted,
-            "{} sends {body} bytes instead of {wanted}",
-            server.name
+            "{name} sends {body} bytes instead of {wanted}"
         );
         Ok(running)
     }
@@ -282,10 +271,8 @@ impl Bench {
             if load.is_large() { " --drop" } else { "" },
         );
         let client = programs::path("bare_client")?.into_os_string();
-        Ok([client]
-            .into_iter()
-            .chain(line.split(' ').map(OsString::from))
-            .collect())
+        let words = line.split(' ').map(OsString::from);
+        Ok([client].into_iter().chain(words).collect())
     }
 
     /// Lets the bare client send requests, and returns how long it took, in µs.
@@ -330,9 +317,8 @@ mod tests {
     #[test]
     fn a_server_that_is_named_is_taken_with_the_floor() {
         let only = ["weigh".to_owned()];
-        let (present, missing) = present(&only).unwrap();
-        let names: Vec<&str> = present.iter().map(|server| server.name).collect();
-        assert_eq!(names, [floor().name, "weigh"]);
-        assert!(missing.is_empty());
+        let chosen = present(&only).unwrap();
+        assert_eq!(chosen.names, [floor().name, "weigh"]);
+        assert!(chosen.missing.is_empty());
     }
 }

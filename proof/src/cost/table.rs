@@ -35,16 +35,14 @@ pub fn text(point: &Point) -> String {
     let mut class = None;
     for name in [&[subject.yardstick][..], &subject.names].concat() {
         let server = SERVERS.iter().find(|server| server.name == name);
-        let of_server = server
-            .filter(|_| point.starts.is_empty())
-            .map(|server| server.class);
-        let is_new =
-            of_server.is_some_and(|of| class.replace(of) != Some(of) && of != Class::Floor);
-        rows.extend(
-            of_server
-                .filter(|_| is_new)
-                .map(|class| vec![format!("{class}:")]),
-        );
+        let server = server.filter(|it| point.starts.is_empty() && it.class != Class::Floor);
+        if let Some(new) = server
+            .map(|server| server.class)
+            .filter(|it| class != Some(*it))
+        {
+            class = Some(new);
+            rows.push(vec![format!("{new}:")]);
+        }
         rows.push(row(point, name));
     }
     let mut text = format!("{title}: {exchanges} requests a run, {rounds} rounds\n");

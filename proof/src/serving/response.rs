@@ -32,12 +32,8 @@ pub fn look(at: SocketAddr, path: &str, close: bool) -> Result<Response> {
         connection = connect(at)?;
     }
     let second = fetch(&mut connection, at, path, close, &mut std::io::sink())?;
-    ensure!(
-        first == second,
-        "it sent {} bytes and then {}",
-        first.bytes,
-        second.bytes
-    );
+    let (before, bytes) = (first.bytes, second.bytes);
+    ensure!(first == second, "it sent {before} bytes and then {bytes}");
     Ok(second)
 }
 
@@ -73,9 +69,7 @@ pub fn fetch(
     ensure!(status.starts_with("HTTP/1.1 200"), "it sent {status}");
     let fields = text.lines().filter_map(|line| line.split_once(':'));
     let mut lengths = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let length = lengths
-        .next()
-        .and_then(|(_, length)| length.trim().parse().ok());
+    let length = lengths.next().and_then(|(_, it)| it.trim().parse().ok());
     let body: usize = length.context("it sent no Content-Length")?;
     let left = body.checked_sub(begun.len());
     let left = left.context("more came than Content-Length says")? as u64;

@@ -11,7 +11,7 @@ use super::setup::{SEED, Setup};
 use super::trial::{AWAKE, Order};
 use crate::catalogue::{ensure_none, rows, text};
 use crate::programs::{self, root};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,13 +61,12 @@ pub fn run() -> Result<()> {
     let mut alive = Vec::new();
     for mutant in &*MUTANTS {
         let calm = complaints(&sound, mutant)?;
-        ensure!(
-            !shows(&calm, mutant),
-            "the sound weigh shows in `{}` what is to be `{}`: {}; try on a quieter machine",
-            mutant.case,
-            mutant.name,
-            calm.join("; ")
-        );
+        if shows(&calm, mutant) {
+            let (case, name, calm) = (&mutant.case, mutant.name, calm.join("; "));
+            bail!(
+                "the sound weigh shows in `{case}` what is to be `{name}`: {calm}; try on a quieter machine"
+            );
+        }
         let spoilt = bench.build(mutant)?;
         let found = complaints(&sound.with(spoilt), mutant);
         // One that fails has found itself out: its own counts did not add up.
@@ -168,15 +167,12 @@ impl Bench {
 
 /// All files of the project, as they lie there now.
 fn files() -> Result<Vec<PathBuf>> {
-    let output = Command::new("git")
-        .current_dir(root())
-        .args("ls-files -z --cached --others --exclude-standard".split(' '))
-        .output()
-        .context("git could not be started")?;
-    ensure!(
-        output.status.success(),
-        "git does not say which files there are"
-    );
+    let mut git = Command::new("git");
+    git.current_dir(root());
+    git.args("ls-files -z --cached --others --exclude-standard".split(' '));
+    let output = git.output().context("git could not be started")?;
+    let is_told = output.status.success();
+    ensure!(is_told, "git does not say which files there are");
     let names = String::from_utf8(output.stdout)?;
     let names = names.split_terminator('\0').map(PathBuf::from);
     Ok(names.filter(|name| root().join(name).is_file()).collect())

@@ -46,7 +46,12 @@ impl Server {
     pub fn start(setup: &Setup, case: &Case, seed: u64) -> Result<Server> {
         let log = setup.folder().join("truth.log");
         let words = setup.folder().join("server.words");
-        let mut command = setup.server_command();
+        let mut command: Vec<String> = setup
+            .server_priority
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        command.push(setup.server.display().to_string());
         command.extend(arguments(case, seed));
         let typed = typed(&command);
         command.extend(["--truth-log".to_owned(), log.display().to_string()]);

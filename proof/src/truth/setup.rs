@@ -108,12 +108,15 @@ impl Setup {
 
     /// `program` with priority, as one begins to type it.
     pub fn command(&self, program: &Path) -> Vec<String> {
-        before(self.priority, program)
+        let words = self.priority.iter().map(|word| (*word).to_owned());
+        words.chain([program.display().to_string()]).collect()
     }
 
-    /// The truth server with its priority, likewise.
-    pub fn server_command(&self) -> Vec<String> {
-        before(self.server_priority, &self.server)
+    /// Where weigh is to leave its record. An earlier run's, which must not be taken for this one's, is removed.
+    pub fn new_record(&self) -> PathBuf {
+        let path = self.folder().join("record.json");
+        let _ = fs::remove_file(&path); // usually there is none
+        path
     }
 
     /// Runs weigh on a CPU, with priority, to its end, and returns its record.
@@ -121,8 +124,7 @@ impl Setup {
     /// # Errors
     /// It cannot be started, or leaves no record.
     pub fn record_on(&self, cpu: u32, arguments: &str) -> Result<Run> {
-        let path = self.folder().join("record.json");
-        let _ = fs::remove_file(&path); // an earlier run's must not be taken for this one's
+        let path = self.new_record();
         let mut command = vec![self.weigh.display().to_string()];
         command.extend(arguments.split_whitespace().map(str::to_owned));
         command.extend(["--output".to_owned(), path.display().to_string()]);
@@ -147,11 +149,6 @@ impl Setup {
             shown(self.server_priority)
         )
     }
-}
-
-fn before(words: &[&str], program: &Path) -> Vec<String> {
-    let words = words.iter().map(|word| (*word).to_owned());
-    words.chain([program.display().to_string()]).collect()
 }
 
 fn first_that_works(ways: &'static [&'static [&'static str]]) -> &'static [&'static str] {

@@ -103,17 +103,16 @@ impl Order<'_> {
     /// # Errors
     /// Something could not be started, or has left no record.
     pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
-        let record = self.setup.folder().join("record.json");
-        let _ = std::fs::remove_file(&record); // an earlier run's must not be taken for this one's
+        let record = self.setup.new_record();
         let measured = self.carry_out(case, "weigh", &|ask| {
             let mut words = self.setup.command(&self.setup.weigh);
             words.extend(weigh_arguments(ask, self.seed, self.spin));
             words.extend(["--output".to_owned(), record.display().to_string()]);
             Ok(words)
         })?;
-        let run = record::load(&record).with_context(|| {
-            format!("{}: weigh has left no record: {}", case.name, measured.text)
-        })?;
+        let (name, text) = (case.name, &measured.text);
+        let run = record::load(&record);
+        let run = run.with_context(|| format!("{name}: weigh has left no record: {text}"))?;
         self.judged(case, measured, &run)
     }
 
@@ -128,10 +127,8 @@ impl Order<'_> {
             words.extend_from_slice(&command[1..]);
             Ok(words)
         })?;
-        let reported = peer.percentiles(&ToolOutput {
-            text: &measured.text,
-            folder: self.setup.folder(),
-        });
+        let (text, folder) = (measured.text.as_str(), self.setup.folder());
+        let reported = peer.percentiles(&ToolOutput { text, folder });
         let answered = measured.log.records.iter();
         let answered = answered.filter(|record| record.departure > Instant::ZERO);
         let silent = reported.is_none();
@@ -240,11 +237,11 @@ fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
     let millis = |span: Nanos| span.as_nanos() / 1_000_000;
     let late = match case.nature {
         // The probe may be one that is answered too late.
-        Nature::Timeouts => format!(
+        Nature::Timeouts => &format!(
             "--timeout {}ms --max-errors 100% --keep-going",
             millis(TIMEOUT)
         ),
-        _ => String::new(),
+        _ => "",
     };
     let line = format!(
         "run http://{}{} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
