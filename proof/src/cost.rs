@@ -78,38 +78,23 @@ pub struct CostChore {
     /// Write every run's figures here.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Options that are only for servers.
-    #[command(flatten)]
-    pub of_servers: OfServers,
-}
-
-/// Options that are only for servers.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Servers")]
-pub struct OfServers {
     /// Measure servers instead of clients. Without one of the flags below and --close: with keep-alive, by classes.
-    #[arg(long)]
+    #[arg(long, help_heading = "Servers")]
     server: bool,
     /// Only these beside the floor.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = servers::names(), requires = "server")]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = servers::names(), requires = "server",
+          help_heading = "Servers")]
     pub servers: Vec<String>,
     /// Send so many requests at once.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, default_missing_value = "64", requires = "server",
-          value_parser = clap::value_parser!(u64).range(2..=1024))]
+          value_parser = clap::value_parser!(u64).range(2..=1024), help_heading = "Servers")]
     pub pipeline: Option<u64>,
     /// Request files of 1 MB and 100 MB.
-    #[arg(long, requires = "server")]
+    #[arg(long, requires = "server", help_heading = "Servers")]
     pub large: bool,
     /// Measure memory: after the start, and for each of 10,000 idle connections.
-    #[arg(long, requires = "server")]
+    #[arg(long, requires = "server", help_heading = "Servers")]
     pub memory: bool,
-}
-
-impl OfServers {
-    /// Whether something else is to be measured than requests over kept connections.
-    pub fn is_any(&self) -> bool {
-        self.pipeline.is_some() || self.large || self.memory
-    }
 }
 
 /// The load of one run.
@@ -168,7 +153,7 @@ impl CostChore {
     pub fn run(&self) -> Result<()> {
         programs::build("cli", &["weigh"])?;
         programs::build("bench", &["bare_client", "bare_responder", "pinned"])?;
-        let side: &dyn Side = match self.of_servers.server {
+        let side: &dyn Side = match self.server {
             true => &Servers,
             false => &Clients,
         };
@@ -194,7 +179,7 @@ impl CostChore {
         }
         let mut failed: usize = points.iter().map(|point| point.failed.len()).sum();
         let (mut needs, mut without) = (Vec::new(), Vec::new());
-        if self.of_servers.memory {
+        if self.memory {
             (needs, without) = memory::measure(&bench, &chosen.names, self.quick);
             println!("\n{}", table::memory(&needs, &without));
         }
@@ -208,11 +193,17 @@ impl CostChore {
             });
             write(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
         }
+        let is_whole = failed == 0 || !self.server;
         ensure!(
-            failed == 0 || !self.of_servers.server,
+            is_whole,
             "{failed} servers that are installed could not be measured"
         );
         Ok(())
+    }
+
+    /// Whether something else is to be measured of servers than requests over kept connections.
+    pub fn is_special(&self) -> bool {
+        self.pipeline.is_some() || self.large || self.memory
     }
 
     /// Rounds; every tool, or server, runs once in each.

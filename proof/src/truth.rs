@@ -216,8 +216,8 @@ fn list(case: &Case) {
 fn publish(setting: &Setting, outcomes: &[Outcome]) -> Result<()> {
     let page = published();
     let folder = page.with_extension("");
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("{} could not be made", folder.display()))?;
+    let made = fs::create_dir_all(&folder);
+    made.with_context(|| format!("{} could not be made", folder.display()))?;
     write(&page, &page::text(setting, outcomes))?;
     write(&folder.join("runs.tsv"), &raw::runs(outcomes))?;
     write(&folder.join("samples.tsv"), &raw::samples(outcomes))

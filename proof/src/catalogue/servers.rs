@@ -71,15 +71,12 @@ fn file() -> &'static str {
 }
 
 /// How a program is called and configured, whatever it is set up for.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Program {
-    #[serde(default)]
     ours: bool,
-    #[serde(default)]
     version: Option<String>,
     arguments: String,
-    #[serde(default)]
     config: Option<String>,
 }
 
@@ -167,13 +164,11 @@ impl Server {
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Class::Floor => "floor",
-            Class::Embedded => "embedded",
-            Class::Memory => "memory",
+        let name = match self {
             Class::OpenFile => "open-file reuse",
-            Class::Uncached => "uncached",
-        })
+            _ => &format!("{self:?}").to_lowercase(),
+        };
+        f.write_str(name)
     }
 }
 

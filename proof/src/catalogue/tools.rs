@@ -10,38 +10,28 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// A load generator. The fields are explained in `catalogue/tools.toml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Tool {
     /// Its name in tables and flags.
     #[serde(deserialize_with = "text")]
     pub name: &'static str,
-    #[serde(default)]
     program: Option<String>,
     /// Whether it is built here.
-    #[serde(default)]
     pub ours: bool,
-    #[serde(default)]
     version: Option<String>,
     /// How it paces, and from when on it measures latency.
-    #[serde(default)]
     pub way: String,
     arguments: String,
-    #[serde(default)]
     files: BTreeMap<String, String>,
-    #[serde(default)]
     leaves: Option<String>,
     /// Whether it knows no number of requests, so that the clock ends it.
-    #[serde(default)]
     pub timed: bool,
     /// Why it cannot open a connection for each request.
-    #[serde(default)]
     pub no_close: Option<String>,
     /// Whether it sends HTTP/1.0.
-    #[serde(default)]
     pub http_1_0: bool,
     /// Whether it runs only where it is asked for by name.
-    #[serde(default)]
     pub by_name: bool,
 }
 

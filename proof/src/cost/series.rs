@@ -150,13 +150,11 @@ pub fn in_turn<A, B>(
     one: impl FnOnce() -> Result<A>,
     other: impl FnOnce() -> Result<B>,
 ) -> Result<(A, B)> {
-    match first {
-        true => Ok((one()?, other()?)),
-        false => {
-            let other = other()?;
-            Ok((one()?, other))
-        }
+    if first {
+        return Ok((one()?, other()?));
     }
+    let other = other()?;
+    Ok((one()?, other))
 }
 
 /// All in the order of `round`: each comes first in turn, and every other round runs backwards, so that each follows each
@@ -172,14 +170,13 @@ fn turned<T>(mut all: Vec<T>, round: u32) -> Vec<T> {
 
 /// The rounds' ratios as `1.052 (1.041..1.063)`: their median and its 95 % interval.
 pub fn shown(ratios: &[f64]) -> String {
-    match (stats::median_interval(ratios), stats::median(ratios)) {
-        (Some(interval), _) => format!(
-            "{:.3} ({:.3}..{:.3})",
-            interval.centre, interval.low, interval.high
-        ),
-        (None, Some(median)) => format!("{median:.3} (no interval)"),
-        (None, None) => "-".to_owned(),
+    if let Some(interval) = stats::median_interval(ratios) {
+        let (centre, low, high) = (interval.centre, interval.low, interval.high);
+        return format!("{centre:.3} ({low:.3}..{high:.3})");
     }
+    stats::median(ratios).map_or("-".to_owned(), |median| {
+        format!("{median:.3} (no interval)")
+    })
 }
 
 /// The median; not a number where nothing was measured.

@@ -67,7 +67,7 @@ impl Side for Servers {
     }
 
     fn chosen(&self, chore: &CostChore) -> Result<Chosen> {
-        present(&chore.of_servers.servers)
+        present(&chore.servers)
     }
 
     fn subjects(
@@ -90,10 +90,10 @@ impl Side for Servers {
             bounds: (1, if load.close { MOST_CLOSE } else { MOST }),
             load,
         };
-        let (small, asked) = (Load::of(connections), &chore.of_servers);
-        let (close, depth) = (true, asked.pipeline.unwrap_or(1));
+        let small = Load::of(connections);
+        let (close, depth) = (true, chore.pipeline.unwrap_or(1));
         let mut all = Vec::new();
-        if !chore.close && !asked.is_any() {
+        if !chore.close && !chore.is_special() {
             all.push(subject("keep-alive", "keep-alive", small, &[]));
         }
         if chore.close {
@@ -118,7 +118,7 @@ impl Side for Servers {
                 ..subject(name, &title, Load { depth, ..small }, &[])
             });
         }
-        for (name, path, millions, look) in LARGE.into_iter().filter(|_| asked.large) {
+        for (name, path, millions, look) in LARGE.into_iter().filter(|_| chore.large) {
             bench.site.borrow().add_large(&path[1..], millions)?;
             let load = Load {
                 path: Some(path),

@@ -109,15 +109,13 @@ impl Capture {
         let dropped = dropped(&words).with_context(|| {
             format!("tcpdump does not say whether packets were dropped: {words}")
         })?;
+        let is_whole = dropped == 0;
         ensure!(
-            dropped == 0,
+            is_whole,
             "{dropped} packets were dropped, so the capture is no truth"
         );
-        let length = std::fs::metadata(&self.file)?.len();
-        ensure!(
-            length <= FILE_MAX,
-            "the capture is larger than {FILE_MAX} bytes"
-        );
+        let fits = std::fs::metadata(&self.file)?.len() <= FILE_MAX;
+        ensure!(fits, "the capture is larger than {FILE_MAX} bytes");
         exchanges(&std::fs::read(&self.file)?, self.port)
     }
 
@@ -181,15 +179,16 @@ struct Conversation {
     asked: Option<(Option<u64>, Duration)>,
     /// The latest packet of its answer.
     answered: Option<Duration>,
-    to_server: Stream,
-    to_client: Stream,
+    /// The number after that of the last byte to the server, and to the client.
+    to_server: Option<u32>,
+    to_client: Option<u32>,
 }
 
 impl Conversation {
     /// A packet of a request. If it is the first of one, the exchange before it is over, and returned.
     fn ask(&mut self, segment: &Segment, at: Duration) -> Option<Seen> {
         let goes_on = self.asked.is_some() && self.answered.is_none();
-        if !self.to_server.is_new(segment) || goes_on {
+        if !is_new(&mut self.to_server, segment) || goes_on {
             return None;
         }
         let before = self.end();
@@ -198,7 +197,7 @@ impl Conversation {
     }
 
     fn answer(&mut self, segment: &Segment, at: Duration) {
-        if self.to_client.is_new(segment) && self.asked.is_some() {
+        if is_new(&mut self.to_client, segment) && self.asked.is_some() {
             self.answered = Some(at);
         }
     }
@@ -215,34 +214,22 @@ impl Conversation {
     }
 }
 
-/// One direction of a connection.
-#[derive(Debug, Default)]
-struct Stream {
-    /// The number after that of the last byte.
-    next: Option<u32>,
-}
-
-impl Stream {
-    /// Whether the segment has bytes that were not seen: a device may show a packet twice, and TCP may send it again.
-    fn is_new(&mut self, segment: &Segment) -> bool {
-        let end = segment.sequence.wrapping_add(segment.length);
-        // Numbers go round; what is less than half a round ahead is later.
-        let is_later = |next: u32| end.wrapping_sub(next).cast_signed() > 0;
-        let is_new = self.next.is_none_or(is_later);
-        if is_new {
-            self.next = Some(end);
-        }
-        is_new
+/// Whether the segment has bytes that were not seen on its side, of which `next` is the number after that of the last byte:
+/// a device may show a packet twice, and TCP may send it again.
+fn is_new(next: &mut Option<u32>, segment: &Segment) -> bool {
+    let end = segment.sequence.wrapping_add(segment.length);
+    // Numbers go round; what is less than half a round ahead is later.
+    let is_new = next.is_none_or(|next| end.wrapping_sub(next).cast_signed() > 0);
+    if is_new {
+        *next = Some(end);
     }
+    is_new
 }
 
 /// The id in a request line, if it is all there.
 fn id(request: &[u8]) -> Option<u64> {
-    let line = request.split(|byte| *byte == b'\r').next()?;
-    if line.len() == request.len() {
-        return None;
-    }
-    let line = std::str::from_utf8(line).ok()?;
+    let text = String::from_utf8_lossy(request);
+    let (line, _) = text.split_once('\r')?;
     let query = line.split(' ').nth(1)?.split_once('?')?.1;
     let mut fields = query.split('&');
     fields.find_map(|field| field.strip_prefix("id=")?.parse().ok())
