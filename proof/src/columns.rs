@@ -26,10 +26,7 @@ pub fn markdown(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> S
     let names = line(head.iter().map(|name| (*name).to_owned()).collect());
     let rule = format!("|{}\n", "---|".repeat(head.len()));
     let rows = rows.into_iter().map(line);
-    [names.replace("|  |", "| |"), rule]
-        .into_iter()
-        .chain(rows)
-        .collect()
+    names.replace("|  |", "| |") + &rule + &rows.collect::<String>()
 }
 
 /// Returns the rows of a published page whose first cell is a name in backticks, which must be `wanted`.
@@ -42,18 +39,16 @@ pub fn check_rows<'a>(
     wanted: &[&str],
     again: &str,
 ) -> Result<Vec<&'a str>> {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .collect();
+    let lines = text.lines().filter(|line| line.starts_with("| `"));
+    let lines: Vec<&str> = lines.collect();
     let found = lines.iter().filter_map(|line| line.split('`').nth(1));
     let found: Vec<&str> = found.collect();
     let missing = wanted.iter().filter(|name| !found.contains(name));
     let missing: Vec<&str> = missing.copied().collect();
+    let missing = missing.join(", ");
     ensure!(
         found == wanted,
-        "{page} does not have the rows of the table (missing: {}); {again}",
-        missing.join(", ")
+        "{page} does not have the rows of the table (missing: {missing}); {again}"
     );
     Ok(lines)
 }

@@ -45,12 +45,12 @@ impl Calls {
     /// By name, the most frequent first.
     pub fn text(&self) -> String {
         let mut calls: Vec<(&String, &f64)> = self.by_name.iter().collect();
+        calls.retain(|(_, count)| **count >= WORTH);
         calls.sort_by(|a, b| b.1.total_cmp(a.1));
-        let calls = calls.iter().filter(|(_, count)| **count >= WORTH);
-        calls
-            .map(|(name, count)| format!("{name} {count:.2}"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let calls = calls
+            .iter()
+            .map(|(name, count)| format!("{name} {count:.2}"));
+        calls.collect::<Vec<_>>().join(", ")
     }
 
     /// For programs.

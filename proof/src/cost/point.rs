@@ -136,6 +136,7 @@ impl Point {
     pub fn value(&self) -> Value {
         let Subject { name, load, .. } = &self.subject;
         let failed = self.failed.iter();
+        let failed = failed.map(|(name, why)| json!({ "name": name, "why": why }));
         json!({
             "subject": name,
             "yardstick": self.subject.yardstick,
@@ -147,7 +148,7 @@ impl Point {
             "runs": self.series.trials,
             "starts": self.starts,
             "calls": self.calls.iter().map(Calls::value).collect::<Vec<_>>(),
-            "failed": failed.map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
+            "failed": failed.collect::<Vec<_>>(),
         })
     }
 }

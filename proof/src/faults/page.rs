@@ -52,13 +52,10 @@ impl Line {
             0 => String::new(),
             refused => format!(", {refused} refused"),
         };
+        let (sentence, times) = (misbehaviour.sentence(), log.count(misbehaviour));
+        let (answered, connections, requests) = (log.answered, log.connections, log.requests);
         format!(
-            "{}: {} times; {} more answered right{refused}; {} connections, {} requests",
-            misbehaviour.sentence(),
-            log.count(misbehaviour),
-            log.answered,
-            log.connections,
-            log.requests,
+            "{sentence}: {times} times; {answered} more answered right{refused}; {connections} connections, {requests} requests"
         )
     }
 }
@@ -143,9 +140,11 @@ fn asked() -> String {
 fn totals(names: &[&str], lines: &[Line]) -> Vec<String> {
     let wrong = |name: &&str| {
         let trials = lines.iter().flat_map(|line| &line.trials);
-        let of_tool = trials.filter(|trial| trial.tool == *name && trial.unjudged.is_none());
-        let wrong = of_tool.filter(|trial| !trial.wrongs.is_empty());
-        wrong.count().to_string()
+        let judged = trials.filter(|trial| trial.tool == *name && trial.unjudged.is_none());
+        judged
+            .filter(|trial| !trial.wrongs.is_empty())
+            .count()
+            .to_string()
     };
     let title = ["**wrong cells**".to_owned(), format!("of {}", lines.len())];
     title.into_iter().chain(names.iter().map(wrong)).collect()

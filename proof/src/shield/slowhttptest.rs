@@ -52,10 +52,10 @@ impl Report {
 /// # Errors
 /// It is not; the sentence says how to get it.
 pub fn ensure_installed() -> Result<()> {
-    ensure!(
-        programs::find(PROGRAM).is_some(),
-        "{PROGRAM} is not installed; on Debian: apt-get install {PROGRAM} (or omit its attacks: --only idle,killed)"
-    );
+    let is_there = programs::find(PROGRAM).is_some();
+    let remedy =
+        "on Debian: apt-get install slowhttptest (or omit its attacks: --only idle,killed)";
+    ensure!(is_there, "{PROGRAM} is not installed; {remedy}");
     Ok(())
 }
 

@@ -90,12 +90,13 @@ impl Victim {
             let last = last_words(&self.words);
             return Some(format!("the server has ended with {status}: {last}"));
         }
-        let most = self.descriptors + KEPT_OPEN;
-        let is_tidy = || Ok((descriptors(&self.child) <= most).then_some(()));
-        let tidy = until(TIDY, LOOK, is_tidy).ok().flatten();
-        let now = descriptors(&self.child);
-        let late = || format!("it has {now} descriptors open after it, {most} at most");
-        tidy.is_none().then(late)
+        let (most, mut now) = (self.descriptors + KEPT_OPEN, 0);
+        let tidy = until(TIDY, LOOK, || {
+            now = descriptors(&self.child);
+            Ok((now <= most).then_some(()))
+        });
+        let late = format!("it has {now} descriptors open after it, {most} at most");
+        tidy.ok().flatten().is_none().then_some(late)
     }
 
     /// Its memory.
@@ -139,11 +140,12 @@ fn counts(text: &str) -> Option<Counts> {
 
 /// Returns by how much each count has grown, of those that have.
 pub fn growth(before: &Counts, after: &Counts) -> Counts {
-    let grown = after.iter().map(|(name, now)| {
-        let then = before.get(name).copied().unwrap_or(0);
-        (name.clone(), now.saturating_sub(then))
-    });
-    grown.filter(|(_, more)| *more > 0).collect()
+    let mut grown = after.clone();
+    for (name, count) in &mut grown {
+        *count = count.saturating_sub(before.get(name).copied().unwrap_or(0));
+    }
+    grown.retain(|_, more| *more > 0);
+    grown
 }
 
 #[cfg(test)]
