@@ -79,12 +79,9 @@ pub fn check() -> Result<()> {
 }
 
 fn judge(count: &Count, must_hold: bool) -> Result<()> {
-    let verdict = Ratchet::read(&kept())?.judge(count);
-    println!("{}", verdict.sentence);
-    ensure!(
-        !must_hold || verdict.holds,
-        "an exchange has become more expensive"
-    );
+    let (holds, sentence) = Ratchet::read(&kept())?.judge(count);
+    println!("{sentence}");
+    ensure!(!must_hold || holds, "an exchange has become more expensive");
     Ok(())
 }
 

@@ -60,66 +60,34 @@ impl Ask {
     }
 }
 
-struct Responder {
-    epoll: Epoll,
-    listener: RawFd,
-    response: Vec<u8>,
-    close: bool,
-    buffer: Vec<u8>,
-}
-
-impl Responder {
-    fn serve(&mut self) -> std::io::Result<()> {
-        loop {
-            for index in 0..self.epoll.wait()? {
-                match self.epoll.event(index).0 {
-                    DOOR => self.accept()?,
-                    fd => self.answer(fd as RawFd),
-                }
-            }
-        }
-    }
-
-    fn accept(&mut self) -> std::io::Result<()> {
-        while let Some(fd) = bench::accept(self.listener)? {
-            self.epoll.add(fd, fd as u64, IN | EDGE)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn answer(&mut self, fd: RawFd) {
-        let received = bench::receive(fd, &mut self.buffer).unwrap_or(0);
-        if received == 0 {
-            return bench::close(fd);
-        }
-        if !self.buffer[..received].ends_with(b"\r\n\r\n") {
-            return;
-        }
-        // A client that has gone is noticed by the next receive.
-        let sent = bench::send(fd, &self.response);
-        if self.close || sent.is_err() {
-            bench::close(fd);
-        }
-    }
-}
-
 fn serve(ask: &Ask) -> std::io::Result<()> {
     if let Some(cpu) = ask.cpu {
         bench::pin(cpu)?;
     }
     let (listener, at) = bench::listen(ask.at)?;
+    let (response, mut buffer) = (ask.response(), vec![0; BUFFER]);
     let mut epoll = Epoll::new()?;
     epoll.add(listener, DOOR, IN)?;
     println!("{at}");
-    let mut responder = Responder {
-        epoll,
-        listener,
-        response: ask.response(),
-        close: ask.close,
-        buffer: vec![0; BUFFER],
-    };
-    responder.serve()
+    loop {
+        for index in 0..epoll.wait()? {
+            let name = epoll.event(index).0;
+            if name == DOOR {
+                while let Some(fd) = bench::accept(listener)? {
+                    epoll.add(fd, fd as u64, IN | EDGE)?;
+                }
+                continue;
+            }
+            let fd = name as RawFd;
+            let received = bench::receive(fd, &mut buffer).unwrap_or(0);
+            let is_whole = buffer[..received].ends_with(b"\r\n\r\n");
+            // A client that has gone is noticed by the next receive.
+            let is_last = is_whole && (bench::send(fd, &response).is_err() || ask.close);
+            if received == 0 || is_last {
+                bench::close(fd);
+            }
+        }
+    }
 }
 
 fn main() -> ExitCode {

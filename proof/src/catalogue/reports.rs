@@ -32,6 +32,29 @@ pub struct Claim {
     pub detail: String,
 }
 
+impl Claim {
+    /// So many that succeeded and that did not, and names for counts of the latter, of those that are not 0.
+    fn of<'a>(
+        ok: u64,
+        failed: u64,
+        names: impl IntoIterator<Item = (&'a str, Option<u64>)>,
+    ) -> Claim {
+        let counts = names
+            .into_iter()
+            .map(|(name, count)| (name, count.unwrap_or(0)));
+        let counts = counts.filter(|(_, count)| *count > 0);
+        let names: Vec<String> = counts
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        Claim {
+            ok,
+            failed,
+            detail: names.join(", "),
+            ..Claim::default()
+        }
+    }
+}
+
 /// The names of the figures of latency, in the order of [`Percentiles`].
 pub const FIGURES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 
@@ -82,10 +105,7 @@ fn encoded(output: &ToolOutput<'_>) -> Option<String> {
 
 /// The requests of the bare client, which ends at the first failure.
 fn bare_client(text: &str) -> Option<Claim> {
-    Some(Claim {
-        ok: before(text, " exchanges,")?,
-        ..Claim::default()
-    })
+    Some(Claim::of(before(text, " exchanges,")?, 0, []))
 }
 
 /// What weigh has recorded.
@@ -94,12 +114,10 @@ fn weigh(path: &Path) -> Option<Claim> {
     let summary = run.summary.as_ref()?;
     let tally = &run.points.first()?.rounds.first()?.tally;
     let kinds = summary.errors.by_kind.iter();
+    let kinds = kinds.map(|(kind, count)| (kind.as_str(), Some(*count)));
     Some(Claim {
-        ok: summary.ok,
-        failed: summary.errors.total,
         strays: tally.strays.total(),
-        kept: None,
-        detail: detail(kinds.map(|(kind, count)| (kind.as_str(), Some(*count)))),
+        ..Claim::of(summary.ok, summary.errors.total, kinds)
     })
 }
 
@@ -110,19 +128,17 @@ fn ab(text: &str) -> Option<Claim> {
     // A status that is not 2xx is often a length that differs, too; what is failed at least is the larger.
     let failed = failed.max(status.unwrap_or(0));
     let named = |mark| after(text, mark);
+    let names = [
+        ("connect", named("(Connect:")),
+        ("receive", named(", Receive:")),
+        ("length", named(", Length:")),
+        ("exceptions", named(", Exceptions:")),
+        ("write", named("Write errors:")),
+        ("non-2xx", status),
+    ];
     Some(Claim {
-        ok: complete.saturating_sub(failed),
-        failed,
-        strays: 0,
         kept: after(text, "Keep-Alive requests:"),
-        detail: detail([
-            ("connect", named("(Connect:")),
-            ("receive", named(", Receive:")),
-            ("length", named(", Length:")),
-            ("exceptions", named(", Exceptions:")),
-            ("write", named("Write errors:")),
-            ("non-2xx", status),
-        ]),
+        ..Claim::of(complete.saturating_sub(failed), failed, names)
     })
 }
 
@@ -134,57 +150,34 @@ fn wrk_counts(text: &str) -> Option<Claim> {
         .map(|name| (name, after(errors, &format!(" {name} "))));
     let of_sockets: u64 = sockets.iter().filter_map(|(_, count)| *count).sum();
     let of_status = status.unwrap_or(0);
-    Some(Claim {
-        ok: complete.saturating_sub(of_status),
-        failed: of_sockets + of_status,
-        detail: detail(sockets.into_iter().chain([("non-2xx or 3xx", status)])),
-        ..Claim::default()
-    })
+    let names = sockets.into_iter().chain([("non-2xx or 3xx", status)]);
+    let ok = complete.saturating_sub(of_status);
+    Some(Claim::of(ok, of_sockets + of_status, names))
 }
 
 fn httperf(text: &str) -> Option<Claim> {
     let status = |class: u8| after(text, &format!(" {class}xx="));
     let errors = after(text, "Errors: total ")?;
-    let unhoped = [1, 4, 5].map(|class| status(class).unwrap_or(0));
+    let statuses = [("1xx", status(1)), ("4xx", status(4)), ("5xx", status(5))];
+    let unhoped: u64 = statuses.iter().filter_map(|(_, count)| *count).sum();
     let names = ["client-timo", "socket-timo", "connrefused", "connreset"];
-    let errors_named = names.map(|name| (name, after(text, &format!("{name} "))));
-    Some(Claim {
-        ok: status(2)? + status(3)?,
-        failed: errors + unhoped.iter().sum::<u64>(),
-        detail: detail(errors_named.into_iter().chain([
-            ("1xx", status(1)),
-            ("4xx", status(4)),
-            ("5xx", status(5)),
-        ])),
-        ..Claim::default()
-    })
+    let names = names.map(|name| (name, after(text, &format!("{name} "))));
+    let names = names.into_iter().chain(statuses);
+    Some(Claim::of(status(2)? + status(3)?, errors + unhoped, names))
 }
 
 fn h2load_counts(text: &str) -> Option<Claim> {
     let requests = &text[text.find("requests: ")?..];
-    let status = |class: &str| before(text, &format!(" {class}"));
-    let [total, started] = [" total", " started"].map(|mark| before(requests, mark));
-    let (total, started) = (total?, started?);
-    Some(Claim {
-        ok: before(requests, " succeeded")?,
-        failed: before(requests, " failed")?,
-        detail: detail([
-            ("never started", total.checked_sub(started)),
-            ("errored", before(requests, " errored")),
-            ("timeout", before(requests, " timeout")),
-            ("4xx", status("4xx")),
-            ("5xx", status("5xx")),
-        ]),
-        ..Claim::default()
-    })
-}
-
-/// Names and counts of what there is any of.
-fn detail<'a>(counts: impl IntoIterator<Item = (&'a str, Option<u64>)>) -> String {
-    let counts = counts.into_iter();
-    let some = counts.filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0)?)));
-    let words = some.map(|(name, count)| format!("{name} {count}"));
-    words.collect::<Vec<_>>().join(", ")
+    let of = |mark| before(requests, mark);
+    let (total, started) = (of(" total")?, of(" started")?);
+    let names = [
+        ("never started", total.checked_sub(started)),
+        ("errored", of(" errored")),
+        ("timeout", of(" timeout")),
+        ("4xx", before(text, " 4xx")),
+        ("5xx", before(text, " 5xx")),
+    ];
+    Some(Claim::of(of(" succeeded")?, of(" failed")?, names))
 }
 
 /// The number right after `mark`.

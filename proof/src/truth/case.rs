@@ -64,41 +64,27 @@ pub enum Nature {
 }
 
 impl Case {
-    /// The path with `id` as the request's id, which may be a template's hole such as `{seq}`.
-    pub fn path_with(&self, id: &str) -> String {
-        let mark = if self.path.contains('?') { '&' } else { '?' };
-        format!("{}{mark}id={id}", self.path)
-    }
-}
-
-/// What a tool is asked.
-#[derive(Debug)]
-pub struct Ask<'a> {
-    /// The case.
-    pub case: &'static Case,
-    /// Where the server listens.
-    pub at: SocketAddr,
-    /// Length of the run.
-    pub seconds: u32,
-    /// Where the tool may write.
-    pub folder: &'a Path,
-}
-
-impl Ask<'_> {
-    /// The same for the catalogue. The rate can also be shared among fewer connections, in whole numbers.
-    pub fn values(&self) -> Values {
-        let (connections, rate) = (self.case.connections, self.case.rate);
+    /// What is requested for so many seconds of the server at `at`, by a tool that may write to `folder`. The rate can also
+    /// be shared among fewer connections, in whole numbers.
+    pub fn values(&self, at: SocketAddr, seconds: u32, folder: &Path) -> Values {
+        let (connections, rate) = (self.connections, self.rate);
         let divides = |count: &u64| rate.is_multiple_of(*count);
         let sharers = (1..=connections.clamp(1, rate)).rev().find(divides);
         let sharers = sharers.unwrap_or(1);
-        Values::of_load(self.at, self.case.path, self.folder)
+        Values::of_load(at, self.path, folder)
             .with("connections", connections)
             .with("connections_300", connections.min(300))
             .with("rate", rate)
             .with("sharers", sharers)
             .with("share", rate / sharers)
-            .with("seconds", self.seconds)
+            .with("seconds", seconds)
             .keeping(true)
+    }
+
+    /// The path with `id` as the request's id, which may be a template's hole such as `{seq}`.
+    pub fn path_with(&self, id: &str) -> String {
+        let mark = if self.path.contains('?') { '&' } else { '?' };
+        format!("{}{mark}id={id}", self.path)
     }
 }
 
@@ -138,13 +124,9 @@ mod tests {
     }
 
     fn line(tool: &str, case: &str) -> String {
-        let ask = Ask {
-            case: CASES.iter().find(|of| of.name == case).unwrap(),
-            at: ([127, 0, 0, 1], 80).into(),
-            seconds: 3,
-            folder: Path::new("/f"),
-        };
-        let words = crate::catalogue::tool(tool).arguments(&ask.values());
+        let case = CASES.iter().find(|of| of.name == case).unwrap();
+        let values = case.values(([127, 0, 0, 1], 80).into(), 3, Path::new("/f"));
+        let words = crate::catalogue::tool(tool).arguments(&values);
         words.unwrap().join(" ")
     }
 

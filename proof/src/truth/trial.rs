@@ -5,7 +5,7 @@
 //! tools meant to send when they do not say, so theirs is the distribution of departure less arrival.
 
 use super::capture::{Capture, Seen};
-use super::case::{Ask, Case, Nature, Percentiles, TIMEOUT};
+use super::case::{Case, Nature, Percentiles, TIMEOUT};
 use super::lindley::Queue;
 use super::noise::{self, Noise};
 use super::samples::Samples;
@@ -18,6 +18,7 @@ use crate::catalogue::reports::ToolOutput;
 use crate::serving::to_end;
 use anyhow::{Context, Result};
 use record::{Run, Statistic, Summary};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant as Wall};
 use testserver::truth::delay;
 use units::{Instant, Nanos, Percentile};
@@ -104,9 +105,9 @@ impl Order<'_> {
     /// Something could not be started, or has left no record.
     pub fn weigh(&self, case: &'static Case) -> Result<Trial> {
         let record = self.setup.new_record();
-        let measured = self.carry_out(case, "weigh", &|ask| {
+        let measured = self.carry_out(case, "weigh", &|at| {
             let mut words = self.setup.command(&self.setup.weigh);
-            words.extend(weigh_arguments(ask, self.seed, self.spin));
+            words.extend(self.weigh_arguments(case, at));
             words.extend(["--output".to_owned(), record.display().to_string()]);
             Ok(words)
         })?;
@@ -121,8 +122,9 @@ impl Order<'_> {
     /// # Errors
     /// Something could not be started.
     pub fn peer(&self, case: &'static Case, peer: &'static Tool) -> Result<Trial> {
-        let measured = self.carry_out(case, peer.name, &|ask| {
-            let command = peer.command(&ask.values(), ask.folder)?;
+        let measured = self.carry_out(case, peer.name, &|at| {
+            let values = case.values(at, self.seconds, self.setup.folder());
+            let command = peer.command(&values, self.setup.folder())?;
             let mut words = self.setup.command(command[0].as_ref());
             words.extend_from_slice(&command[1..]);
             Ok(words)
@@ -148,17 +150,11 @@ impl Order<'_> {
         &self,
         case: &'static Case,
         tool: &'static str,
-        command: &dyn Fn(&Ask<'_>) -> Result<Vec<String>>,
+        command: &dyn Fn(SocketAddr) -> Result<Vec<String>>,
     ) -> Result<Measured> {
         let folder = self.setup.folder();
         let server = Server::start(self.setup, case, self.seed)?;
-        let ask = Ask {
-            case,
-            at: server.at,
-            seconds: self.seconds,
-            folder,
-        };
-        let words = command(&ask)?;
+        let words = command(server.at)?;
         let capture = match case.packets {
             true => Capture::start(server.at, folder)?,
             false => None,
@@ -195,6 +191,31 @@ impl Order<'_> {
         })
     }
 
+    /// weigh's arguments but for the record's file. One thread, since the machine has two CPUs and the server needs one; all
+    /// connections before the load, so that numbers are given in the order in which exchanges are due.
+    fn weigh_arguments(&self, case: &Case, at: SocketAddr) -> Vec<String> {
+        let (seconds, seed, spin) = (self.seconds, self.seed, self.spin);
+        let millis = |span: Nanos| span.as_nanos() / 1_000_000;
+        let late = match case.nature {
+            // The probe may be one that is answered too late.
+            Nature::Timeouts => &format!(
+                "--timeout {}ms --max-errors 100% --keep-going",
+                millis(TIMEOUT)
+            ),
+            _ => "",
+        };
+        let line = format!(
+            "run http://{at}{} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
+             --duration {seconds}s --rounds 1 --seed {seed} --spin {spin} {late} --quiet",
+            case.path_with("{seq}"),
+            case.rate,
+            case.arrivals,
+            case.connections,
+            millis(WARM_UP),
+        );
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
     /// The trial of a run by weigh.
     fn judged(&self, case: &'static Case, measured: Measured, run: &Run) -> Result<Trial> {
         let summary = run.summary.as_ref().context("nothing was measured")?;
@@ -228,32 +249,6 @@ impl Order<'_> {
         trial.truth = answers.spans;
         Ok(trial)
     }
-}
-
-/// weigh's arguments but for the record's file. One thread, since the machine has two CPUs and the server needs one; all
-/// connections before the load, so that numbers are given in the order in which exchanges are due.
-fn weigh_arguments(ask: &Ask<'_>, seed: u64, spin: &str) -> Vec<String> {
-    let (case, seconds) = (ask.case, ask.seconds);
-    let millis = |span: Nanos| span.as_nanos() / 1_000_000;
-    let late = match case.nature {
-        // The probe may be one that is answered too late.
-        Nature::Timeouts => &format!(
-            "--timeout {}ms --max-errors 100% --keep-going",
-            millis(TIMEOUT)
-        ),
-        _ => "",
-    };
-    let line = format!(
-        "run http://{}{} --rate {} --arrivals {} --connections {} --connect eager --threads 1 --warmup {}ms \
-         --duration {seconds}s --rounds 1 --seed {seed} --spin {spin} {late} --quiet",
-        ask.at,
-        case.path_with("{seq}"),
-        case.rate,
-        case.arrivals,
-        case.connections,
-        millis(WARM_UP),
-    );
-    line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Stops the server's process once in the middle of a run, and continues it.

@@ -44,15 +44,6 @@ pub struct Ratchet {
     count: Count,
 }
 
-/// What a new count is to the one that is kept.
-#[derive(Debug, PartialEq)]
-pub struct Verdict {
-    /// Whether it may stand.
-    pub holds: bool,
-    /// In words, with the remedy.
-    pub sentence: String,
-}
-
 impl Ratchet {
     /// A number to be kept, with the reason.
     ///
@@ -86,8 +77,9 @@ impl Ratchet {
         fs::write(path, text).with_context(|| format!("{FILE} could not be written"))
     }
 
-    /// Compares at every number of connections; the largest growth decides.
-    pub fn judge(&self, count: &Count) -> Verdict {
+    /// Compares at every number of connections; the largest growth decides. Returns whether it may stand, and a sentence with
+    /// the remedy.
+    pub fn judge(&self, count: &Count) -> (bool, String) {
         let growth = |(connections, kept): (&String, &f64)| {
             let now = count.per_exchange.get(connections)?;
             Some((now / kept - 1.0, connections.clone(), *kept, *now))
@@ -95,17 +87,15 @@ impl Ratchet {
         let growths = self.count.per_exchange.iter().filter_map(growth);
         let most = growths.max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((most, connections, kept, now)) = most else {
-            return Verdict {
-                holds: false,
-                sentence: format!("{FILE} has no number to compare with; move it"),
-            };
+            let sentence = format!("{FILE} has no number to compare with; move it");
+            return (false, sentence);
         };
         let found = format!(
             "at -c {connections} an exchange costs {now:.1} instructions, {kept:.1} are kept ({:+.1} %)",
             most * 100.0
         );
         let because = self.because.trim_end_matches('.');
-        let (holds, sentence) = if kept - now >= kept * TOLERANCE {
+        if kept - now >= kept * TOLERANCE {
             (true, format!("{found}: {LOWER}"))
         } else if now - kept <= kept * TOLERANCE {
             (true, format!("{found}: as it was"))
@@ -117,8 +107,7 @@ impl Ratchet {
                 "{found}, but that was {was} and this is {is}, so nothing is proved; count with the former, or move the number"
             );
             (true, sentence)
-        };
-        Verdict { holds, sentence }
+        }
     }
 }
 
@@ -157,16 +146,16 @@ mod tests {
             ((1900.0, 970.0), true, "so that it stays so"),
         ];
         for ((one, hundred), holds, part) in cases {
-            let verdict = kept().judge(&count("rustc 1", one, hundred));
-            assert_eq!(verdict.holds, holds, "{one} {hundred}");
-            assert!(verdict.sentence.contains(part), "{}", verdict.sentence);
+            let (is_held, sentence) = kept().judge(&count("rustc 1", one, hundred));
+            assert_eq!(is_held, holds, "{one} {hundred}");
+            assert!(sentence.contains(part), "{sentence}");
         }
     }
 
     #[test]
     fn a_growth_is_told_with_the_reason_of_the_last_move_and_the_remedy() {
         assert_eq!(
-            kept().judge(&count("rustc 1", 2000.0, 1100.0)).sentence,
+            kept().judge(&count("rustc 1", 2000.0, 1100.0)).1,
             "at -c 100 an exchange costs 1100.0 instructions, 1000.0 are kept (+10.0 %); that was the first count. \
              Bring it down (`cargo xtask count --lines` shows where it is spent), or, if what it buys is worth it, \
              run `cargo xtask count --move WHY` and commit the file with the change"
@@ -175,12 +164,11 @@ mod tests {
 
     #[test]
     fn another_compiler_proves_nothing() {
-        let verdict = kept().judge(&count("rustc 2", 2000.0, 1100.0));
-        assert!(verdict.holds);
+        let (holds, sentence) = kept().judge(&count("rustc 2", 2000.0, 1100.0));
+        assert!(holds);
         assert!(
-            verdict.sentence.contains("rustc 1 and this is rustc 2"),
-            "{}",
-            verdict.sentence
+            sentence.contains("rustc 1 and this is rustc 2"),
+            "{sentence}"
         );
     }
 
