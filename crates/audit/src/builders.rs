@@ -67,3 +67,11 @@ pub(crate) fn list(words: &[String]) -> String {
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
+
+/// Returns the first `most` of `words` as [`list`] does, and how many `others` there are.
+pub(crate) fn list_some(mut words: Vec<String>, most: usize, others: &str) -> String {
+    let rest = words.len().saturating_sub(most) as u64;
+    words.truncate(most);
+    words.extend((rest > 0).then(|| units::number(rest, others)));
+    list(&words)
+}

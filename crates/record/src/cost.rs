@@ -85,11 +85,8 @@ impl Cost {
         let sampled: Option<Vec<Sampled>> = prints().map(|print| print.sampled).collect();
         let sampled = sampled.map(|each| each.into_iter().fold(Sampled::default(), Sampled::plus));
         let (user, kernel) = sampled.and_then(|all| all.divide(cpu)).unzip();
-        let priced = || {
-            observed
-                .iter()
-                .filter(|(round, _)| round.priced().is_some())
-        };
+        let is_priced = |(round, _): &&(&Round, &Footprint)| round.priced().is_some();
+        let priced = || observed.iter().filter(is_priced);
         let paid: Nanos = priced().map(|(_, print)| print.cpu).sum();
         let requests: u64 = priced().map(|(round, _)| round.tally.ok_in_window).sum();
         let is_missed = priced().count() < observed.len();
@@ -146,13 +143,11 @@ impl PerRequest {
         let complete = observed(rounds).filter(is_counted);
         let costs: Vec<f64> = complete.map(each).collect();
         let inverse: Vec<f64> = costs.iter().map(|cost| 1e6 / cost).collect();
+        let mut priced = rounds.iter().filter_map(Round::priced);
         Some(PerRequest {
             cpu_us: Spread::of(mean, &costs),
             requests_per_cpu_s: Spread::of(1e6 / mean, &inverse),
-            lower_bound: rounds
-                .iter()
-                .filter_map(Round::priced)
-                .any(|print| print.lower_bound),
+            lower_bound: priced.any(|print| print.lower_bound),
         })
     }
 }

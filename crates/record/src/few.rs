@@ -49,10 +49,9 @@ impl<V: Ord + Copy> Few<V> {
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Few<V>) {
-        other
-            .kept
-            .iter()
-            .for_each(|&(value, count)| self.add(value, count));
+        for &(value, count) in &other.kept {
+            self.add(value, count);
+        }
         self.others = self.others.saturating_add(other.others);
     }
 

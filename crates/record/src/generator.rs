@@ -120,12 +120,6 @@ impl ThreadAccounts {
         let worked = cpu - self.busy_polled.as_nanos() as f64 * cpu / wanted.max(1.0);
         (worked > 0.0 && worked >= WORKED_LEAST * cpu).then(|| Nanos::from_nanos(worked as u64))
     }
-
-    /// Time it slept, having nothing to do: the rest of the window.
-    pub fn waiting(&self) -> Nanos {
-        self.wall
-            .saturating_sub(self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO))
-    }
 }
 
 #[cfg(test)]
@@ -144,11 +138,6 @@ mod tests {
         for (busy_polled, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
             assert!(
                 (thread(busy_polled).busy() - busy).abs() < 1e-12,
-                "{busy_polled}"
-            );
-            assert_eq!(
-                thread(busy_polled).waiting(),
-                Nanos::from_millis(10),
                 "{busy_polled}"
             );
         }

@@ -167,9 +167,9 @@ impl Faults {
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
-        other
-            .iter()
-            .for_each(|each| self.add(each.fault, each.count));
+        for each in &other.0 {
+            self.add(each.fault, each.count);
+        }
     }
 
     /// Every fault that occurred, most frequent first.

@@ -147,15 +147,12 @@ impl Round {
     /// The median of `share` over the complete rounds, or over all where none is complete. (A mean would let one
     /// disturbed round decide.)
     pub fn typical(rounds: &[Round], share: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
-        let complete: Vec<f64> = rounds
-            .iter()
-            .filter(|round| !round.partial)
-            .filter_map(&share)
-            .collect();
-        if complete.is_empty() {
-            return stats::median(&rounds.iter().filter_map(&share).collect::<Vec<_>>());
+        let complete = rounds.iter().filter(|round| !round.partial);
+        let mut shares: Vec<f64> = complete.filter_map(&share).collect();
+        if shares.is_empty() {
+            shares = rounds.iter().filter_map(&share).collect();
         }
-        stats::median(&complete)
+        stats::median(&shares)
     }
 }
 

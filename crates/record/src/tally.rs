@@ -336,10 +336,9 @@ impl Statuses {
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Statuses) {
-        other
-            .0
-            .iter()
-            .for_each(|&(status, count)| self.add(status, count));
+        for &(status, count) in &other.0 {
+            self.add(status, count);
+        }
     }
 
     /// Statuses and their counts, most frequent first.

@@ -122,19 +122,12 @@ impl Paper<'_> {
     /// `start`, filled up to `indent`, then the items; further lines begin at `indent`.
     fn items(&mut self, start: Vec<Span>, indent: usize, items: &[Item]) {
         let room = self.width().saturating_sub(indent).max(20);
-        let gap = if self.width() < WIDTH_ROOMY {
-            GAP
-        } else {
-            GAP_ROOMY
-        };
-        let lines = flow(items, room, gap);
-        let mut start = Some(start);
-        for line in if lines.is_empty() {
-            vec![Vec::new()]
-        } else {
-            lines
-        } {
-            self.line(&padded(start.take().unwrap_or_default(), indent, &line));
+        let is_roomy = self.width() >= WIDTH_ROOMY;
+        let gap = if is_roomy { GAP_ROOMY } else { GAP };
+        let mut lines = flow(items, room, gap).into_iter();
+        self.line(&padded(start, indent, &lines.next().unwrap_or_default()));
+        for line in lines {
+            self.line(&padded(Vec::new(), indent, &line));
         }
     }
 

@@ -119,11 +119,8 @@ fn check(held: &Histogram, exact: Exact) -> Result<(), FormError> {
     if !plausible || (exact.saturated > 0) != some {
         return Err(FormError::Saturated);
     }
-    if sum_is_possible(held, exact) {
-        Ok(())
-    } else {
-        Err(FormError::Sum)
-    }
+    let is_possible = sum_is_possible(held, exact);
+    is_possible.then_some(()).ok_or(FormError::Sum)
 }
 
 /// Whether the sum lies between that of the lower and that of the upper bounds. The last bucket

@@ -185,21 +185,15 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], HdrError> {
 
 fn take_cookie(rest: &mut &[u8], wanted: u32) -> Result<(), HdrError> {
     let cookie = u32::from_be_bytes(take(rest)?);
-    if cookie & !WORD_SIZE_MASK == wanted {
-        Ok(())
-    } else {
-        Err(HdrError::Cookie(cookie))
-    }
+    let is_it = cookie & !WORD_SIZE_MASK == wanted;
+    is_it.then_some(()).ok_or(HdrError::Cookie(cookie))
 }
 
 /// Reads a length, which must be that of all that follows it after `between` more bytes.
 fn take_length(rest: &mut &[u8], between: usize) -> Result<(), HdrError> {
     let length = u32::from_be_bytes(take(rest)?) as usize;
-    if rest.len().checked_sub(between) == Some(length) {
-        Ok(())
-    } else {
-        Err(HdrError::Length)
-    }
+    let agrees = rest.len().checked_sub(between) == Some(length);
+    agrees.then_some(()).ok_or(HdrError::Length)
 }
 
 /// From text to the slots that hold samples, in rising order, and their counts.
@@ -227,11 +221,7 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, HdrError> {
         .read_to_end(&mut plain)
         .map_err(|_| HdrError::Zlib)?;
     let whole = plain.len() <= PLAIN_BYTES_MAX && decoder.total_in() == packed.len() as u64;
-    if whole {
-        Ok(plain)
-    } else {
-        Err(HdrError::Zlib)
-    }
+    whole.then_some(plain).ok_or(HdrError::Zlib)
 }
 
 /// Reads the header up to the counts. The highest value does not matter: it moves no bucket.

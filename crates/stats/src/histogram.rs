@@ -240,11 +240,7 @@ impl Histogram {
 
     /// [`Histogram::quantile`] where the samples [carry](crate::carries) it, else none.
     pub fn quantile_if_carried(&self, p: f64) -> Option<u64> {
-        if rank::carries(self.count, p) {
-            self.quantile(p)
-        } else {
-            None
-        }
+        rank::carries(self.count, p).then(|| self.quantile(p))?
     }
 
     /// The value of the sample of a rank in 1 ..= count (1 is the smallest), with the precision of

@@ -171,19 +171,10 @@ fn mixed(tally: &Tally) -> Option<Finding> {
     if statuses.len() < 2 {
         return None;
     }
-    let rest = statuses.len().saturating_sub(LISTED) as u64;
-    let mut words: Vec<String> = statuses
-        .iter()
-        .take(LISTED)
-        .map(|(status, count)| format!("{status} ({})", units::count(*count)))
-        .collect();
-    if rest > 0 {
-        words.push(number(rest, "other"));
-    }
-    let finding = note(format!(
-        "responses had different statuses: {}",
-        list(&words)
-    ));
+    let words = statuses.iter();
+    let words = words.map(|(status, number)| format!("{status} ({})", count(*number)));
+    let words = list_some(words.collect(), LISTED, "other");
+    let finding = note(format!("responses had different statuses: {words}"));
     let finding = finding.because(Cause::VaryingResponses);
     Some(finding.evidence([("different statuses", statuses.len() as f64)]))
 }

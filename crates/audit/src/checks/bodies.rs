@@ -55,14 +55,10 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 type Place<'a> = (usize, &'a RequestBodies);
 
 fn described(plan: Option<&Plan>, places: &[Place<'_>]) -> String {
-    let listed = places.iter().take(LISTED);
-    let mut words: Vec<String> = listed
-        .map(|(place, answer)| describe(plan, *place, answer))
-        .collect();
-    if let Some(rest) = places.len().checked_sub(LISTED).filter(|rest| *rest > 0) {
-        words.push(number(rest as u64, "other request"));
-    }
-    list(&words)
+    let words = places
+        .iter()
+        .map(|(place, answer)| describe(plan, *place, answer));
+    list_some(words.collect(), LISTED, "other request")
 }
 
 fn counted(places: &[Place<'_>]) -> [(&'static str, f64); 3] {

@@ -32,7 +32,9 @@ use record::Grade;
 /// The words in which checks are written.
 mod prelude {
     pub(super) use super::{Check, guess, threshold};
-    pub(super) use crate::builders::{ALL, SPEED, caveat, list, lower_bound, note, void};
+    pub(super) use crate::builders::{
+        ALL, SPEED, caveat, list, list_some, lower_bound, note, void,
+    };
     pub(super) use crate::{Evidence, reasons};
     pub(super) use record::{Cause, Effect, Figure, Finding, Round, Tally};
     pub(super) use units::{Nanos, Percentile, count, counted, number, percent, span};

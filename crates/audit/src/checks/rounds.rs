@@ -97,11 +97,8 @@ fn named(rounds: &[&Round], complete: usize) -> String {
             format!("any of the {} rounds", count(complete as u64))
         }
         some => {
-            let listed = some.iter().take(LISTED);
-            let mut words: Vec<String> = listed.map(|round| round.number()).collect();
-            let rest = some.len().saturating_sub(LISTED) as u64;
-            words.extend((rest > 0).then(|| number(rest, "other")));
-            format!("rounds {}", list(&words))
+            let numbers = some.iter().map(|round| round.number());
+            format!("rounds {}", list_some(numbers.collect(), LISTED, "other"))
         }
     }
 }

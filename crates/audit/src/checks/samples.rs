@@ -44,19 +44,15 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if evidence.rounds.is_some_and(|rounds| rounds.is_empty()) {
         return vec![nothing(evidence)];
     }
-    let cut = evidence
-        .rounds
-        .and_then(|rounds| cut_short(evidence, rounds));
+    let rounds = evidence.rounds;
+    let cut = rounds.and_then(|rounds| cut_short(evidence, rounds));
     let latency = evidence.summary.as_ref().map(|summary| &summary.latency_us);
     let too_few = latency.and_then(too_few);
     let withheld = latency.and_then(withheld);
-    let repeated = evidence
-        .complete()
-        .and_then(|rounds| repeated(rounds.len()));
-    [cut, too_few, withheld, repeated]
-        .into_iter()
-        .flatten()
-        .collect()
+    let complete = evidence.complete();
+    let repeated = complete.and_then(|rounds| repeated(rounds.len()));
+    let found = [cut, too_few, withheld, repeated];
+    found.into_iter().flatten().collect()
 }
 
 fn nothing(evidence: &Evidence<'_>) -> Finding {
@@ -115,26 +111,21 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
 }
 
 fn too_few(latency: &Latency) -> Option<Finding> {
-    let (cause, headline, remedy) = match latency.count {
-        0 => (
-            Cause::Errors,
-            "no request succeeded".to_owned(),
-            "Find the reason in the error table (-v)",
-        ),
-        count if count < SAMPLES_ENOUGH => (
-            Cause::FewSamples,
-            format!("only {}", number(count, "latency sample")),
-            MORE,
-        ),
+    let found = match latency.count {
+        0 => {
+            let headline = "no request succeeded";
+            let sentence = format!("{headline}, so there is no latency");
+            let found = caveat(&[Figure::Latency], headline, sentence).because(Cause::Errors);
+            found.remedy("Find the reason in the error table (-v)")
+        }
+        count if count < SAMPLES_ENOUGH => {
+            let headline = format!("only {}", number(count, "latency sample"));
+            let sentence = format!("{headline}; {SAMPLES_ENOUGH} are needed");
+            caveat(&[Figure::Latency], headline, sentence).remedy(MORE)
+        }
         _ => return None,
     };
-    let sentence = match latency.count {
-        0 => format!("{headline}, so there is no latency"),
-        _ => format!("{headline}; {SAMPLES_ENOUGH} are needed"),
-    };
-    let finding = caveat(&[Figure::Latency], headline, sentence).because(cause);
-    let finding = finding.remedy(remedy);
-    Some(finding.evidence([("samples", latency.count as f64)]))
+    Some(found.evidence([("samples", latency.count as f64)]))
 }
 
 /// What brings more samples.
@@ -145,14 +136,11 @@ fn withheld(latency: &Latency) -> Option<Finding> {
     if count == 0 {
         return None;
     }
-    let percentiles = latency.percentiles.0.iter().map(|(p, _)| *p);
-    let missing: Vec<Percentile> = percentiles
-        .filter(|p| !stats::carries(count, p.quantile()))
-        .collect();
-    let needed: Vec<u64> = missing
-        .iter()
-        .map(|p| (10.0 / (1.0 - p.quantile())).round() as u64)
-        .collect();
+    let missing = latency.percentiles.0.iter().map(|(p, _)| *p);
+    let missing = missing.filter(|p| !stats::carries(count, p.quantile()));
+    let missing: Vec<Percentile> = missing.collect();
+    let needed = |p: &Percentile| (10.0 / (1.0 - p.quantile())).round() as u64;
+    let needed: Vec<u64> = missing.iter().map(needed).collect();
     let most = *needed.last()?;
     let names: Vec<String> = missing.iter().map(Percentile::to_string).collect();
     let counts: Vec<String> = needed.iter().map(|count| units::count(*count)).collect();

@@ -33,23 +33,13 @@ pub(super) fn head(run: &Run) -> Vec<Vec<Item>> {
             Item::dim(format!("{started}: ")).and(Role::Plain, command),
         ]);
     }
-    let failed = run
-        .probe
-        .iter()
-        .flat_map(|probe| &probe.failed)
-        .take(LISTED);
-    lines.extend(failed.map(|(endpoint, why)| {
-        vec![Item::dim(clean(
-            &format!("{endpoint} did not serve: {why}"),
-            LONGEST,
-        ))]
-    }));
-    if let Some(fault) = run.probe.as_ref().and_then(|probe| probe.fault.as_ref()) {
-        lines.push(vec![Item::wrong(clean(
-            &format!("first response: {fault}"),
-            LONGEST,
-        ))]);
-    }
+    let probe = run.probe.as_ref();
+    let failed = probe.iter().flat_map(|probe| &probe.failed).take(LISTED);
+    let failed = failed.map(|(endpoint, why)| format!("{endpoint} did not serve: {why}"));
+    lines.extend(failed.map(|why| vec![Item::dim(clean(&why, LONGEST))]));
+    let fault = probe.and_then(|probe| probe.fault.as_ref());
+    let fault = fault.map(|fault| format!("first response: {fault}"));
+    lines.extend(fault.map(|why| vec![Item::wrong(clean(&why, LONGEST))]));
     if let Some(last) = run.resumed_unix.last() {
         let times = number(run.resumed_unix.len() as u64, "time");
         let when = units::date::iso(*last);

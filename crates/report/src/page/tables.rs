@@ -4,8 +4,9 @@ use super::findings::is_void;
 use super::{Column, Role, Span, Table};
 use crate::phrase::clean;
 use figures::{Figures, Selected, Weight};
-use record::{Blame, Effect, FaultCount, Figure, Finding, Step};
+use record::{Effect, FaultCount, Figure, Finding};
 use std::cmp::Ordering;
+use std::fmt;
 use units::{counted, number};
 
 /// The most kinds of errors that are listed.
@@ -38,29 +39,15 @@ fn error(each: &FaultCount) -> Vec<Span> {
     vec![
         Span::new(Role::Wrong, units::count(each.count)),
         Span::new(Role::Plain, fault.kind.name()),
-        Span::new(Role::Plain, step(fault.step)),
-        Span::new(Role::Plain, blame(fault.blame)),
+        Span::new(Role::Plain, name(fault.step)),
+        Span::new(Role::Plain, name(fault.blame)),
         Span::new(Role::Dim, fault.kind.sentence()),
     ]
 }
 
-fn step(step: Step) -> &'static str {
-    match step {
-        Step::Queue => "queue",
-        Step::Connect => "connect",
-        Step::Send => "send",
-        Step::Head => "head",
-        Step::Body => "body",
-        Step::Verdict => "verdict",
-    }
-}
-
-fn blame(blame: Blame) -> &'static str {
-    match blame {
-        Blame::Server => "server",
-        Blame::Network => "network",
-        Blame::Generator => "generator",
-    }
+/// The name of a step or a cause: its only word, as records write it.
+fn name(variant: impl fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
 }
 
 /// Figures of the table of requests, with the weight of their values.
