@@ -99,13 +99,9 @@ fn stolen(rounds: &[Round]) -> Option<Finding> {
     let share = too_much(rounds, |budget| Some(budget.steal))?;
     let headline = format!("the hypervisor took {} of the CPU time", percent(share));
     let sentence = format!("{headline} for other virtual machines (steal)");
-    let finding = caveat(SPEED, headline, sentence);
-    Some(
-        finding
-            .because(Cause::CpuTaken)
-            .remedy("Measure on a machine without other virtual machines")
-            .evidence([("steal", share)]),
-    )
+    let finding = caveat(SPEED, headline, sentence).because(Cause::CpuTaken);
+    let finding = finding.remedy("Measure on a machine without other virtual machines");
+    Some(finding.evidence([("steal", share)]))
 }
 
 fn others(rounds: &[Round]) -> Option<Finding> {
@@ -114,13 +110,9 @@ fn others(rounds: &[Round]) -> Option<Finding> {
         "other programs used {} of the machine's CPU time",
         percent(share)
     );
-    let finding = note(sentence);
-    Some(
-        finding
-            .because(Cause::CpuTaken)
-            .remedy("Stop other programs; `top` lists them")
-            .evidence([("other", share)]),
-    )
+    let finding = note(sentence).because(Cause::CpuTaken);
+    let finding = finding.remedy("Stop other programs; `top` lists them");
+    Some(finding.evidence([("other", share)]))
 }
 
 #[cfg(test)]

@@ -178,24 +178,19 @@ fn skipped(tally: &Tally) -> Option<Finding> {
 /// A number of requests of which the rest was never scheduled.
 fn given_up(round: &Round, stop: Stop) -> Option<Finding> {
     let due = round.tally.scheduled;
-    match stop {
-        Stop::Requests(planned) if due < planned => {
-            let headline = format!("round {} was aborted", round.number());
-            let sentence = format!(
-                "{headline} after {} of {} requests, because the server no longer responded",
-                count(due),
-                count(planned)
-            );
-            let finding = caveat(SPEED, headline, sentence);
-            Some(
-                finding
-                    .because(Cause::Errors)
-                    .remedy("Check whether the server still runs, and its log")
-                    .evidence([("scheduled", due as f64), ("planned", planned as f64)]),
-            )
-        }
-        _ => None,
-    }
+    let Stop::Requests(planned) = stop else {
+        return None;
+    };
+    let headline = format!("round {} was aborted", round.number());
+    let sentence = format!(
+        "{headline} after {} of {} requests, because the server no longer responded",
+        count(due),
+        count(planned)
+    );
+    let finding = caveat(SPEED, headline, sentence).because(Cause::Errors);
+    let finding = finding.remedy("Check whether the server still runs, and its log");
+    let evidence = [("scheduled", due as f64), ("planned", planned as f64)];
+    (due < planned).then(|| finding.evidence(evidence))
 }
 
 /// The share that the times of `part` have in all response times of what was sent. (What was never sent is in the
@@ -221,15 +216,12 @@ fn late(tally: &Tally) -> Option<Finding> {
         percent(share)
     );
     let sentence = format!("{headline} (p50 {})", span(Nanos::from_nanos(typical)));
-    Some(
-        caveat(&[Figure::Latency], headline, sentence)
-            .because(Cause::GeneratorLate)
-            .remedy("Leave the generator a CPU of its own (--pin), or load from another machine")
-            .evidence([
-                ("share of response time", share),
-                ("p50, us", typical as f64 / 1e3),
-            ]),
-    )
+    let remedy = "Leave the generator a CPU of its own (--pin), or load from another machine";
+    let finding = caveat(&[Figure::Latency], headline, sentence).because(Cause::GeneratorLate);
+    Some(finding.remedy(remedy).evidence([
+        ("share of response time", share),
+        ("p50, us", typical as f64 / 1e3),
+    ]))
 }
 
 fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
@@ -253,16 +245,12 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
         percent(share)
     );
     let sentence = format!("{headline}{which}");
-    Some(
-        caveat(&[Figure::Latency], headline, sentence)
-            .because(Cause::FewConnections)
-            .remedy(remedy)
-            .evidence([
-                ("share of response time", share),
-                ("connections", connections.into()),
-                ("connections open", open as f64),
-            ]),
-    )
+    let finding = caveat(&[Figure::Latency], headline, sentence).because(Cause::FewConnections);
+    Some(finding.remedy(remedy).evidence([
+        ("share of response time", share),
+        ("connections", connections.into()),
+        ("connections open", open as f64),
+    ]))
 }
 
 #[cfg(test)]

@@ -98,16 +98,12 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
     );
     let sentence = format!("{headline}{cut}");
     let finding = caveat(&[Figure::Counts, Figure::Interval], headline, sentence);
-    Some(
-        finding
-            .because(stopped(evidence))
-            .remedy("Measure again, to the end")
-            .evidence([
-                ("complete rounds", complete as f64),
-                ("partial rounds", partial as f64),
-                ("rounds planned", planned as f64),
-            ]),
-    )
+    let finding = finding.because(stopped(evidence));
+    Some(finding.remedy("Measure again, to the end").evidence([
+        ("complete rounds", complete as f64),
+        ("partial rounds", partial as f64),
+        ("rounds planned", planned as f64),
+    ]))
 }
 
 fn too_few(latency: &Latency) -> Option<Finding> {
