@@ -46,16 +46,11 @@ pub(crate) struct Held {
 
 impl Held {
     /// Nothing yet.
-    pub(crate) fn new(since: Instant) -> Held {
-        Held {
+    pub(crate) fn new(since: Instant) -> Box<Held> {
+        Box::new(Held {
             since,
             ..Held::default()
-        }
-    }
-
-    /// Nothing of it is still to be sent.
-    pub(crate) fn is_sent(&self) -> bool {
-        self.out.is_empty() && self.file.is_none()
+        })
     }
 
     pub(crate) fn size(&self) -> usize {

@@ -19,13 +19,13 @@ impl<R: ServerRing> Worker<R> {
     pub(super) fn receive(&mut self, token: Token) {
         let length = self.ring.received().len();
         self.context.counts.bytes_received += length as u64;
-        self.serve(token, Held::new(self.context.now), false);
+        self.serve(token, None);
         self.observe(token, length);
     }
 
     /// Sends what the context has for a client from which nothing more is read.
     pub(super) fn say_last(&mut self, token: Token) {
-        self.serve(token, Held::new(self.context.now), true);
+        self.serve(token, None);
     }
 
     /// The socket takes more, or it is this connection's turn.
@@ -34,7 +34,7 @@ impl<R: ServerRing> Worker<R> {
             && let Some(held) = slot.held.take()
         {
             self.holders.remove(Holder::of(token, &held));
-            self.serve(token, *held, true);
+            self.serve(token, Some(held));
         }
     }
 
@@ -57,43 +57,45 @@ impl<R: ServerRing> Worker<R> {
     }
 
     /// Sends what is held, then reads requests and sends their responses, until all input is read or the socket takes no
-    /// more; then the rest is held. New responses are in the context. Input is in `held` if it `is_kept`, and in the ring
-    /// otherwise.
+    /// more; then the rest is held. New responses are in the context. Input is in the ring where nothing was `held`.
     #[inline]
-    fn serve(&mut self, token: Token, mut held: Held, is_kept: bool) {
+    fn serve(&mut self, token: Token, mut held: Option<Box<Held>>) {
+        let is_kept = held.is_some();
+        let mut file = held.as_mut().and_then(|held| held.file.take());
         // How much of the input is read, and what the socket has taken.
         let (mut at, mut taken) = (0, 0);
         let is_ready = loop {
-            let input = match is_kept {
-                true => &held.input[at..],
-                false => &self.ring.received()[at..],
+            let (input, is_sent) = match &held {
+                Some(held) => (&held.input[at..], held.out.is_empty()),
+                None => (&self.ring.received()[at..], true),
             };
             let mut is_read = input.is_empty();
-            if held.is_sent() && self.context.out.is_empty() {
+            if is_sent && file.is_none() && self.context.out.is_empty() {
                 if is_read {
                     return self.read_on(token, is_kept);
                 }
                 let Some(slot) = self.slots.get(token).filter(|slot| !slot.is_over()) else {
                     return;
                 };
+                let used;
                 let (requests, context) = (&mut self.requests, &mut self.context);
-                let (used, file) = responding::read(slot, requests, context, input);
+                (used, file) = responding::read(slot, requests, context, input);
                 is_read = used == input.len();
-                (at, held.file) = (at + used, file);
+                at += used;
             }
             match self.send_responses(token, &mut held, &mut taken) {
                 Ok(true) => {}
                 Ok(false) => break false,
-                Err(_) => return self.lose(token, held.file),
+                Err(_) => return self.lose(token, file),
             }
-            if let Some(sending) = &mut held.file {
+            if let Some(sending) = &mut file {
                 let is_ready = match self.send_share(token, &mut sending.part, &mut taken) {
                     Ok(is_ready) => is_ready,
-                    Err(error) => return self.give_up(token, held.file, error),
+                    Err(error) => return self.give_up(token, file, error),
                 };
                 let is_whole = sending.part.left == 0;
                 if is_whole {
-                    self.note_sent(token, held.file.take());
+                    self.note_sent(token, file.take());
                 }
                 // What was requested behind it is for the next turn.
                 if !is_whole || !is_read {
@@ -104,8 +106,10 @@ impl<R: ServerRing> Worker<R> {
                 return;
             }
         };
+        let mut held = held.unwrap_or_else(|| Held::new(self.context.now));
+        held.file = file;
         self.keep_input(token, &mut held, is_kept, at);
-        self.hold(token, Box::new(held), taken, is_ready);
+        self.hold(token, held, taken, is_ready);
     }
 
     /// Sends responses, held or new, and says whether that was all; what is not taken is held.
@@ -113,13 +117,13 @@ impl<R: ServerRing> Worker<R> {
     fn send_responses(
         &mut self,
         token: Token,
-        held: &mut Held,
+        held: &mut Option<Box<Held>>,
         taken: &mut usize,
     ) -> Result<bool, Errno> {
-        let is_new = held.out.is_empty();
-        let out = match is_new {
-            true => &self.context.out[..],
-            false => &held.out[held.sent..],
+        let old = held.as_mut().filter(|held| !held.out.is_empty());
+        let out = match &old {
+            Some(held) => &held.out[held.sent..],
+            None => &self.context.out[..],
         };
         if out.is_empty() {
             return Ok(true);
@@ -129,12 +133,14 @@ impl<R: ServerRing> Worker<R> {
         let count = sent.unwrap_or(0);
         self.context.counts.bytes_sent += count as u64;
         *taken += count;
-        if count == length {
-            (held.out, held.sent) = (Vec::new(), 0);
-        } else if is_new {
-            held.out = self.context.out.split_off(count);
-        } else {
-            held.sent += count;
+        match old {
+            Some(held) if count == length => (held.out, held.sent) = (Vec::new(), 0),
+            Some(held) => held.sent += count,
+            None if count < length => {
+                let held = held.get_or_insert_with(|| Held::new(self.context.now));
+                held.out = self.context.out.split_off(count);
+            }
+            None => {}
         }
         self.context.out.clear();
         self.context.out.shrink_to(OUT_KEPT);
