@@ -19,12 +19,8 @@ pub struct Size {
     root: Option<PathBuf>,
 }
 
-/// Lines with code.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Lines {
-    production: u64,
-    test: u64,
-}
+/// Lines with code: of production, and of tests.
+type Lines = [u64; 2];
 
 impl Size {
     /// Prints a row a member, and the sum.
@@ -40,18 +36,13 @@ fn table(sources: &[Source]) -> String {
     for source in sources {
         let lines = members.entry(member(&source.path)).or_default();
         for line in source.lines.iter().filter(|it| !it.code.trim().is_empty()) {
-            match line.test {
-                true => lines.test += 1,
-                false => lines.production += 1,
-            }
+            lines[usize::from(line.test)] += 1;
         }
     }
-    let sum = members.values().fold(Lines::default(), |sum, lines| Lines {
-        production: sum.production + lines.production,
-        test: sum.test + lines.test,
-    });
+    let sum = |kind: usize| members.values().map(|lines| lines[kind]).sum();
+    let sum = [sum(0), sum(1)];
     let row = |name: &str, lines: Lines| {
-        let (production, test) = (count(lines.production), count(lines.test));
+        let [production, test] = lines.map(count);
         format!("{name:<24} {production:>10} {test:>10}\n")
     };
     let rows = members.iter().map(|(name, lines)| row(name, *lines));

@@ -5,7 +5,8 @@
 
 use super::complaint::Complaint;
 use super::tree::Tree;
-use super::workspace::{Edge, Member, Purpose, Workspace};
+use super::workspace::{Edge, Member, Workspace};
+use cargo_metadata::DependencyKind as Purpose;
 
 /// This file, as it is named in complaints.
 const TABLE: &str = "xtask/src/tidy/edges.rs";
@@ -87,8 +88,13 @@ fn unlisted(rooms: &[Room], workspace: &Workspace) -> Vec<Complaint> {
         };
         for Edge { from, to, purpose } in workspace.edges.iter().filter(|edge| edge.from == *name) {
             if *purpose == Purpose::Build || !room.known.contains(&to.as_str()) {
+                let what_for = match purpose {
+                    Purpose::Development => " in its tests",
+                    Purpose::Build => " in its build script",
+                    _ => "",
+                };
                 let sentence = format!(
-                    "{from} must not depend on {to}{purpose}; move what both need into a lower room, or, if the house is \
+                    "{from} must not depend on {to}{what_for}; move what both need into a lower room, or, if the house is \
                      plainer with the edge, add {to} to the row of {from} in {TABLE} and draw it in ARCHITECTURE.md"
                 );
                 complaints.push(Complaint::about(manifest, sentence));
@@ -206,10 +212,10 @@ mod tests {
     fn an_edge_that_is_not_drawn_names_both_crates_and_the_remedy() {
         let cases = [
             ("wire", "kernel", Purpose::Normal, ""),
-            ("wire", "kernel", Purpose::Dev, " in its tests"),
+            ("wire", "kernel", Purpose::Development, " in its tests"),
             ("kernel", "units", Purpose::Build, " in its build script"),
             ("engine", "kernel", Purpose::Normal, ""),
-            ("engine", "kernel", Purpose::Dev, " in its tests"),
+            ("engine", "kernel", Purpose::Development, " in its tests"),
             ("units", "engine", Purpose::Normal, ""),
         ];
         for (from, to, purpose, what_for) in cases {
@@ -227,7 +233,7 @@ mod tests {
 
     #[test]
     fn tests_may_know_what_the_crate_itself_knows() {
-        let edges = [SOUND, &[("engine", "wire", Purpose::Dev)]].concat();
+        let edges = [SOUND, &[("engine", "wire", Purpose::Development)]].concat();
         assert_eq!(sentences(SMALL, &workspace(MEMBERS, &edges)), [""; 0]);
     }
 

@@ -3,29 +3,7 @@
 use crate::cargo::packages;
 use anyhow::Result;
 use cargo_metadata::{DependencyKind, Package};
-use std::fmt;
 use std::path::Path;
-
-/// What an edge serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The crate itself.
-    Normal,
-    /// Its tests, examples and benchmarks.
-    Dev,
-    /// Its build script.
-    Build,
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(match self {
-            Purpose::Normal => "",
-            Purpose::Dev => " in its tests",
-            Purpose::Build => " in its build script",
-        })
-    }
-}
 
 /// One crate's dependency on another of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +12,8 @@ pub struct Edge {
     pub from: String,
     /// The crate that is known.
     pub to: String,
-    /// What for.
-    pub purpose: Purpose,
+    /// What for: the crate itself, its tests, or its build script.
+    pub purpose: DependencyKind,
 }
 
 /// One crate of ours.
@@ -86,11 +64,7 @@ impl Workspace {
         self.edges.extend(ours.map(|dependency| Edge {
             from: package.name.to_string(),
             to: dependency.name.clone(),
-            purpose: match dependency.kind {
-                DependencyKind::Development => Purpose::Dev,
-                DependencyKind::Build => Purpose::Build,
-                _ => Purpose::Normal,
-            },
+            purpose: dependency.kind,
         }));
         Ok(())
     }
