@@ -150,14 +150,14 @@ impl ResponseContext {
 
     #[inline]
     fn choose(&mut self, head: &RequestHead<'_>) -> Chosen {
-        let what = match &mut self.site {
-            Site::BuiltIn => None,
-            Site::Files(library) => library.find(head, self.now),
-            Site::Admin(counters) => Some(counters.respond(head)),
-        };
         let built_in = || What::Ready(resources::choose(head.method, head.path));
+        let what = match &mut self.site {
+            Site::BuiltIn => built_in(),
+            Site::Files(library) => library.find(head, self.now).unwrap_or_else(built_in),
+            Site::Admin(counters) => counters.respond(head),
+        };
         Chosen {
-            what: what.unwrap_or_else(built_in),
+            what,
             form: Form::new(head.version, head.keepalive),
             is_head: head.method == "HEAD",
         }
@@ -166,16 +166,24 @@ impl ResponseContext {
     /// Appends a response, and says what of it comes behind.
     #[inline]
     fn append(&mut self, chosen: &Chosen, peer: Option<IpAddr>) -> Option<Sending> {
+        let out = &mut self.out;
+        let appended = match (&chosen.what, &mut self.site) {
+            (What::Ready(resource), _) => {
+                let outcome = chosen.append_ready(*resource, &self.prebuilt, out);
+                self.counts.count_response(outcome.0);
+                self.note(peer, outcome, "");
+                return None;
+            }
+            (_, Site::Files(library)) => library.append(chosen, &self.prebuilt, out),
+            _ => chosen
+                .append(&self.prebuilt, out)
+                .expect("only files can change"),
+        };
         let Appended {
             status,
             length,
             part,
-        } = match &mut self.site {
-            Site::Files(library) => library.append(chosen, &self.prebuilt, &mut self.out),
-            _ => chosen
-                .append(&self.prebuilt, &mut self.out)
-                .expect("only files can change"),
-        };
+        } = appended;
         self.counts.count_response(status);
         let Some(part) = part else {
             self.note(peer, (status, length), "");

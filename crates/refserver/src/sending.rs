@@ -13,7 +13,7 @@ pub(crate) const TURN: usize = 512 * 1024;
 pub(crate) const ROUND: usize = 4 * TURN;
 /// What the kernel holds at most for a connection that has not shown that it reads. By itself it would take two
 /// megabytes for each on a fast network. Less would wake the server more often for each download, and it has to hold
-/// what a usual network has under way: 128 KiB are 10 Mbit/s where a response takes a tenth of a second.
+/// what a usual network has under way: 128 KiB are 10 Mbit/s where an answer takes a tenth of a second.
 pub(crate) const BUFFER: u32 = 128 * 1024;
 
 /// The rest of a body.
@@ -26,7 +26,7 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// The whole of `part`, in a response with this status.
+    /// The whole of `part`, in an answer with this status.
     pub(crate) fn new(part: FilePart, status: u16) -> Sending {
         Sending {
             length: part.left,
@@ -34,6 +34,11 @@ impl Sending {
             draft: None,
             status,
         }
+    }
+
+    /// How much is to be sent now.
+    pub(crate) fn share(&self) -> usize {
+        usize::try_from(self.part.left).map_or(TURN, |left| left.min(TURN))
     }
 
     /// Its status, and the bytes of it that were sent.

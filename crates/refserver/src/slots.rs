@@ -33,7 +33,6 @@ pub(crate) struct Slot {
 }
 
 /// Responses that the socket did not take, the file behind them, and what was read behind that.
-#[derive(Default)]
 pub(crate) struct Held {
     /// When the socket last took something.
     pub(crate) since: Instant,
@@ -45,14 +44,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Nothing yet.
-    pub(crate) fn new(since: Instant) -> Box<Held> {
-        Box::new(Held {
-            since,
-            ..Held::default()
-        })
-    }
-
     pub(crate) fn size(&self) -> usize {
         self.out.len() + self.input.len()
     }

@@ -101,16 +101,12 @@ impl Chosen {
     ) -> Option<Appended> {
         let (head, length) = match &self.what {
             What::Ready(resource) => {
-                let key = ResponseKey {
-                    resource: *resource,
-                    form: self.form,
-                    is_head: self.is_head,
-                };
-                out.extend_from_slice(prebuilt.bytes(key));
+                let (status, length) = self.append_ready(*resource, prebuilt, out);
+                let part = None;
                 return Some(Appended {
-                    status: key.status(),
-                    length: key.length(),
-                    part: None,
+                    status,
+                    length,
+                    part,
                 });
             }
             What::Content {
@@ -153,5 +149,23 @@ impl Chosen {
             What::Ready(_) | What::Unchanged(..) => {}
         }
         Some(appended)
+    }
+
+    /// Appends one that lies ready, and returns its status and the length of its body.
+    #[inline]
+    pub(crate) fn append_ready(
+        &self,
+        resource: usize,
+        prebuilt: &PrebuiltResponses,
+        out: &mut Vec<u8>,
+    ) -> (u16, u64) {
+        let (form, is_head) = (self.form, self.is_head);
+        let key = ResponseKey {
+            resource,
+            form,
+            is_head,
+        };
+        out.extend_from_slice(prebuilt.bytes(key));
+        (key.status(), key.length())
     }
 }
