@@ -4,27 +4,27 @@
 
 use plan::{Load, Plan, Stop};
 use record::{
-    Baseline, Machine, Observed, Point, Probe, Round, Run, ServerEnd, SplitGenerators, Summary,
-    Tally,
+    Baseline, Machine, Observed, Point, Probe, Round, Run, SCHEMA_VERSION, ServerEnd,
+    SplitGenerators, Summary, Tally,
 };
 use std::borrow::Cow;
 
 /// What is known of one load level.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
-    /// What was asked for, at this level.
+    /// The plan of this level.
     pub planned: Option<Cow<'a, Plan>>,
-    /// How hard.
+    /// The load of this level.
     pub load: Option<Load>,
-    /// Where.
+    /// The machine.
     pub machine: Option<&'a Machine>,
-    /// What the server answered before the load.
+    /// The server's response before the load.
     pub probe: Option<&'a Probe>,
-    /// The instrument's own floor, where it was measured.
+    /// The baseline, where it was measured.
     pub baseline: Option<&'a Baseline>,
     /// Processes whose footprint was taken, or why there are none.
     pub observed: Option<&'a Observed>,
-    /// The repetitions, perhaps none at all; none where only a summary is known.
+    /// The rounds, perhaps none at all; `None` where only a summary is known.
     pub rounds: Option<&'a [Round]>,
     /// The same load by two generators, where that was measured.
     pub split: Option<&'a SplitGenerators>,
@@ -34,7 +34,7 @@ pub struct Evidence<'a> {
     pub summary: Option<Summary>,
     /// The figures as stated, in every place where they are.
     pub stated: Vec<&'a Summary>,
-    /// Whether another version of weigh stated them, whose rules may give a figure where this one gives none.
+    /// Whether another version of weigh, or of the record, stated them: its rules may give a figure where these give none.
     pub foreign: bool,
     /// Whether it was stopped before the plan was carried out.
     pub interrupted: bool,
@@ -63,13 +63,13 @@ impl<'a> Evidence<'a> {
                 .map(|tally| Summary::with(&point.rounds, tally, &run.percentiles())),
             tally,
             stated: point.summary.iter().chain(repeated).collect(),
-            foreign: run.weigh != env!("CARGO_PKG_VERSION"),
+            foreign: run.weigh != env!("CARGO_PKG_VERSION") || run.schema != SCHEMA_VERSION,
             interrupted: run.interrupted,
             server_end: (run.server_end.as_ref()).filter(|end| end.level == point.level),
         }
     }
 
-    /// What was asked for, at this level.
+    /// Returns the plan of this level.
     pub fn plan(&self) -> Option<&Plan> {
         self.planned.as_deref()
     }

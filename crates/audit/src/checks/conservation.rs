@@ -325,6 +325,18 @@ mod tests {
     }
 
     #[test]
+    fn an_older_record_may_lack_a_percentile_that_is_printed_today() {
+        let mut run = healthy();
+        run.weigh = env!("CARGO_PKG_VERSION").into();
+        run.summarise();
+        let stored = run.points[0].summary.as_mut().unwrap();
+        stored.latency_us.percentiles.0[3].1 = None;
+        assert_eq!(found(&run).len(), 1);
+        run.schema -= 1;
+        assert_eq!(found(&run), []);
+    }
+
+    #[test]
     fn a_summary_that_was_changed_afterwards_is_found_out() {
         type Spoil = fn(&mut Summary);
         let cases: &[(&str, Spoil)] = &[

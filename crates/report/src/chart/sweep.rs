@@ -115,8 +115,8 @@ impl Sight<'_> {
         let lines: Vec<Line> = self.lines(kind);
         let mut series = series(&lines);
         if kind.title == KINDS[0].title && !series.is_empty() {
-            let demanded = self.demanded(&lines);
-            series.splice(0..0, demanded);
+            let offered = self.offered(&lines);
+            series.splice(0..0, offered);
             series.extend(self.remarkable());
         }
         let rest = self.groups.len().saturating_sub(MOST_LINES) as u64;
@@ -197,7 +197,7 @@ impl Sight<'_> {
     }
 
     /// What an open loop demands, as far as it is not beyond everything that was reached.
-    fn demanded(&self, lines: &[Line]) -> Option<Series> {
+    fn offered(&self, lines: &[Line]) -> Option<Series> {
         let readings = || lines.iter().flat_map(|line| line.readings.iter().flatten());
         let highest = readings().map(|at| at.y).fold(0.0, f64::max) * DEMANDED_OVER;
         let (low, high) = stats::min_max(&self.places().collect::<Vec<f64>>())?;
@@ -211,8 +211,8 @@ impl Sight<'_> {
                 steps.map(|x| Some((x, x * each))).collect()
             }
             (_, Load::Open { rate, .. }) => {
-                let demanded = rate.as_f64() * each;
-                vec![Some((low, demanded)), Some((high, demanded))]
+                let offered = rate.as_f64() * each;
+                vec![Some((low, offered)), Some((high, offered))]
             }
             _ => return None,
         };

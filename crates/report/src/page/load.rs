@@ -316,7 +316,7 @@ pub(super) fn rounds(plan: &Plan) -> String {
         };
         rounds = match &plan.slo {
             None => format!("{points}{order}, {nesting}{rounds}"),
-            Some(demanded) => format!("searched for the highest rate with {demanded}, {rounds}"),
+            Some(offered) => format!("searched for the highest rate with {offered}, {rounds}"),
         };
     }
     format!("{rounds} of {each}")
