@@ -5,7 +5,7 @@
 //!   Assignment     ------------->     makes the plan ready, opens its connections
 //!                  <-------------     Arrived(ready)
 //!   Open(ready)    ------------->     (once both have said so) the load begins in both at that instant
-//!                  <-------------     Opened, Progress ..., Closed: what an onlooker sees of the window
+//!                  <-------------     Opened, Progress ..., Closed: what an observer sees of the window
 //!                  <-------------     Done, with the round; or Failed, with the reason
 //! ```
 //!
@@ -141,7 +141,7 @@ fn measure(
     }
 }
 
-/// Tells the campaign what an onlooker sees.
+/// Tells the campaign what an observer sees.
 struct EventWriter<'a>(&'a mut dyn Write);
 
 impl EventWriter<'_> {

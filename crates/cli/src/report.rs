@@ -24,7 +24,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     let mut runs = Vec::new();
     for file in files {
         match read(file) {
-            Ok(run) => runs.push(asked(run, flags)),
+            Ok(run) => runs.push(judged(run, flags)),
             Err(error) => output::complain(&error),
         }
     }
@@ -49,7 +49,7 @@ fn read(word: &Path) -> Result<Run> {
 }
 
 /// Judges `run` by further requirements as well, and summarises it with other percentiles where some are asked for.
-fn asked(mut run: Run, flags: &ReportFlags) -> Run {
+fn judged(mut run: Run, flags: &ReportFlags) -> Run {
     if !flags.percentiles.is_empty() {
         run.plan.percentiles.clone_from(&flags.percentiles);
         run.plan.percentiles.sort_unstable();

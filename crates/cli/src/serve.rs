@@ -106,8 +106,8 @@ Examples:
   weigh serve site --admin 127.0.0.1:9090          then: curl 127.0.0.1:9090/metrics
   curl -i 127.0.0.1:8080/nop.gif
 
-SIGTERM, SIGQUIT or Ctrl-C stops it: it listens no more, answers what it was asked, says so, and prints what it counted.
-SIGHUP or SIGUSR1 has it open its log anew, after the file was moved away.
+SIGTERM, SIGQUIT or Ctrl-C stops it: it closes its listeners, finishes the requests under way, and prints its counts.
+SIGHUP or SIGUSR1 makes it open its log again, after the file was moved away.
 A program called `counterweight` that is this one (a link will do) does what `weigh serve` does.";
 
 /// Serves until SIGTERM or Ctrl-C, then tells what it served.
@@ -115,7 +115,7 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     if flags.truth.truth {
         return truth::serve(&flags.truth, &flags.listen, flags.workers);
     }
-    let asked = signals::serving();
+    let raised = signals::serving();
     let _ = limits::raise_open_files(); // with fewer, fewer connections are taken
     let defaults = Config::within(limits::open_files().soft);
     let most = defaults.limits.connections;
@@ -139,8 +139,8 @@ pub fn serve(flags: &ServeFlags) -> Result<Exit> {
     }
     kernel::code::forget(); // reading the command line took more of it than serving does
     let counts = server.run_by(&Control {
-        stop: asked.stop.flag(),
-        reopen: &asked.reopen,
+        stop: raised.stop.flag(),
+        reopen: &raised.reopen,
         complain: |sentence| output::message(&format!("weigh: {sentence}")),
     });
     output::print(&format!("{counts}\n"))?;

@@ -66,7 +66,7 @@ pub struct Barrier<'a> {
     pub(crate) hold_open: HoldOpen,
     pulses: Vec<Pulse>,
     /// The thread that looks on, to be woken when there is something to see.
-    onlooker: std::thread::Thread,
+    observer: std::thread::Thread,
     /// Where further processes take part: when barrier points open for all of them.
     start_signal: Option<&'a StartSignal>,
 }
@@ -78,7 +78,7 @@ struct Pulse {
     ok: AtomicU64,
     errors: AtomicU64,
     scheduled: AtomicU64,
-    /// Whether the onlooker wants the latencies so far, and they are not there yet.
+    /// Whether the observer wants the latencies so far, and they are not there yet.
     wants_latency: AtomicBool,
     /// The latencies so far when they were last asked for, packed.
     latency: Mutex<Histogram>,
@@ -114,12 +114,12 @@ impl<'a> Barrier<'a> {
             ended: AtomicU32::new(0),
             hold_open: HoldOpen::default(),
             pulses: (0..threads).map(|_| Pulse::default()).collect(),
-            onlooker: std::thread::current(),
+            observer: std::thread::current(),
             start_signal: None,
         }
     }
 
-    /// A barrier for all of a round's `threads`, held open for the onlooker at its end; or for those of a part of it, of
+    /// A barrier for all of a round's `threads`, held open for the observer at its end; or for those of a part of it, of
     /// which further processes have the others: its sync points open when the part's signal says.
     ///
     /// # Panics
@@ -145,7 +145,7 @@ impl<'a> Barrier<'a> {
     pub(crate) fn arrive(&self, sync_point: SyncPoint, now: Instant) {
         if self.arrived[sync_point as usize].fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.opened.open(sync_point, now + NOTICE);
-            self.onlooker.unpark();
+            self.observer.unpark();
         }
     }
 
@@ -179,11 +179,11 @@ impl<'a> Barrier<'a> {
         Instant::from_nanos(first.err().unwrap_or(now.as_nanos()))
     }
 
-    /// Tells the onlookers when the window opens and, where it is known beforehand, when it closes.
+    /// Tells the observers when the window opens and, where it is known beforehand, when it closes.
     pub(crate) fn announce(&self, start: Instant, end: Instant) {
         self.window[1].store(end.as_nanos(), Ordering::Relaxed);
         self.window[0].store(start.as_nanos(), Ordering::Release);
-        self.onlooker.unpark();
+        self.observer.unpark();
     }
 
     /// When the window opens and closes, as announced; `NEVER` while unknown.
@@ -193,7 +193,7 @@ impl<'a> Barrier<'a> {
         (Instant::from_nanos(start), Instant::from_nanos(end))
     }
 
-    /// Shows onlookers what a thread has counted so far. Its latencies are copied only on request, once a second on a
+    /// Shows observers what a thread has counted so far. Its latencies are copied only on request, once a second on a
     /// terminal. That takes a thread 7 us where they fill 1,658 buckets, 31 us where they fill 7,638 (a 2-core virtual
     /// machine, mean of 100 copies).
     pub(crate) fn publish(&self, thread: u32, tally: &Tally) {
@@ -239,19 +239,19 @@ impl<'a> Barrier<'a> {
     /// Ends the round for every thread: it cannot be measured.
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
-        self.onlooker.unpark();
+        self.observer.unpark();
     }
 
     /// A thread's window is over (its drain may go on).
     pub(crate) fn leave(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
-        self.onlooker.unpark();
+        self.observer.unpark();
     }
 
-    /// A thread has drained, with `open` connections; it waits until the onlooker, if there is one, has looked.
+    /// A thread has drained, with `open` connections; it waits until the observer, if there is one, has looked.
     pub(crate) fn drained(&self, open: u64) {
         self.hold_open.drained(open);
-        self.onlooker.unpark();
+        self.observer.unpark();
         self.hold_open.wait(|| self.stopped());
     }
 
@@ -263,7 +263,7 @@ impl<'a> Barrier<'a> {
     /// A thread has nothing more to do but to hand over its result.
     pub(crate) fn end(&self) {
         self.ended.fetch_add(1, Ordering::AcqRel);
-        self.onlooker.unpark();
+        self.observer.unpark();
     }
 
     /// Whether every thread has come to its end, or one of them to grief.

@@ -1,21 +1,21 @@
-//! Between the drain and the end: connections stay open until the onlooker has looked.
+//! Between the drain and the end: connections stay open until the observer has looked.
 //!
 //! A server's memory while its connections are open can be read only while they are, and not in the window, which that
-//! would disturb. So each thread says that it has drained and waits; the onlooker, who takes no part in the round, looks
+//! would disturb. So each thread says that it has drained and waits; the observer, who takes no part in the round, looks
 //! once all have, and lets them go. It waits on a condition and not at the barrier, because a thread has nothing
-//! else to do here, and because there may be no onlooker: then it does not wait.
+//! else to do here, and because there may be no observer: then it does not wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use units::Nanos;
 
-/// How long a thread keeps its connections open for the onlooker: reading the memory of a large server takes some tenths
-/// of a second, and a round must end whatever the onlooker does.
+/// How long a thread keeps its connections open for the observer: reading the memory of a large server takes some tenths
+/// of a second, and a round must end whatever the observer does.
 const MOST: Nanos = Nanos::from_secs(2);
 
 /// How often a waiting thread looks whether it is to leave.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 
 /// Where drained threads wait with their connections open.
 #[derive(Debug, Default)]
@@ -24,11 +24,11 @@ pub(crate) struct HoldOpen {
     drained: AtomicU32,
     open: AtomicU64,
     is_over: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 impl HoldOpen {
-    /// The onlooker will look, and say so with [`HoldOpen::release`].
+    /// The observer will look, and say so with [`HoldOpen::release`].
     pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
@@ -45,7 +45,7 @@ impl HoldOpen {
         all.then(|| self.open.load(Ordering::Relaxed))
     }
 
-    /// Waits until the onlooker has looked, `stopped` says that every thread is to leave, or it has been long enough.
+    /// Waits until the observer has looked, `stopped` says that every thread is to leave, or it has been long enough.
     pub(crate) fn wait(&self, stopped: impl Fn() -> bool) {
         if !self.is_watched.load(Ordering::Relaxed) {
             return;
@@ -53,7 +53,7 @@ impl HoldOpen {
         let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         let deadline = kernel::clock::now() + MOST;
         while !*is_over && !stopped() && kernel::clock::now() < deadline {
-            let waited = self.told.wait_timeout(is_over, GLANCE);
+            let waited = self.changed.wait_timeout(is_over, POLL);
             (is_over, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -61,7 +61,7 @@ impl HoldOpen {
     /// Lets the waiting go.
     pub(crate) fn release(&self) {
         *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.told.notify_all();
+        self.changed.notify_all();
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_thread_waits_without_an_onlooker() {
+    fn no_thread_waits_without_an_observer() {
         let hold_open = HoldOpen::default();
         hold_open.drained(3);
         hold_open.wait(|| panic!("it looked around"));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn drained_threads_wait_until_the_onlooker_has_looked_at_all_connections() {
+    fn drained_threads_wait_until_the_observer_has_looked_at_all_connections() {
         let hold_open = HoldOpen::default();
         hold_open.watch();
         let is_released = AtomicBool::new(false);

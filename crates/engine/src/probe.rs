@@ -18,7 +18,7 @@ use wire::{Connection, Ending, Head, Opening, Sink, Source, Violation};
 const BODY_SHOWN: usize = 64 * 1024;
 
 /// How often a wait looks whether it is to stop.
-const GLANCE: Nanos = Nanos::from_millis(50);
+const POLL: Nanos = Nanos::from_millis(50);
 
 /// How many of the plan's requests are probed.
 pub const PROBED: usize = 20;
@@ -254,7 +254,7 @@ impl<R: Ring> Prober<'_, R> {
             if left == Nanos::ZERO || self.stop.load(Ordering::Relaxed) {
                 return None;
             }
-            self.ring.wait(Some(left.min(GLANCE)));
+            self.ring.wait(Some(left.min(POLL)));
         }
     }
 

@@ -202,8 +202,8 @@ impl<'p> Recorder<'p> {
             return;
         }
         // In the window stamps only rise, so that no subtraction need stop at zero.
-        let gap = done.as_nanos().wrapping_sub(self.last_done.as_nanos());
-        if gap > self.stalls.from.as_nanos() {
+        let between = done.as_nanos().wrapping_sub(self.last_done.as_nanos());
+        if between > self.stalls.from.as_nanos() {
             self.note_stall(sent, done, done);
         }
         self.last_done = done;

@@ -17,7 +17,7 @@ use units::{Instant, Nanos};
 /// A generator thread's stack: its buffers are on the heap, so that many threads stay cheap.
 const STACK: usize = 256 * 1024;
 
-/// How often onlookers are told how far the round has come.
+/// How often observers are told how far the round has come.
 const TICK: Nanos = Nanos::from_millis(100);
 
 /// Why there was no round: a sentence that names what to do.

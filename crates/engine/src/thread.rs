@@ -42,7 +42,7 @@ use units::{Instant, Nanos};
 use wire::HeadCache;
 
 /// While it waits for the other threads a thread looks around this often.
-const GLANCE: Nanos = Nanos::from_millis(1);
+const POLL: Nanos = Nanos::from_millis(1);
 
 /// How long what was sent is still followed after an interrupt.
 const LAST_MOMENT: Nanos = Nanos::from_millis(500);
@@ -219,7 +219,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             if settled || self.barrier.stopped() || self.clock - progress.0 > patience {
                 break;
             }
-            self.turn(self.clock + GLANCE * 10);
+            self.turn(self.clock + POLL * 10);
             if self.open > progress.1 {
                 progress = (self.clock, self.open);
             }
@@ -237,7 +237,7 @@ impl<'p, R: Ring> Thread<'p, R> {
             match self.barrier.opened(sync_point) {
                 Some(start) if self.clock >= start => return Some(start),
                 Some(start) => self.turn(self.wake_by(start)),
-                None => self.turn(self.clock + GLANCE),
+                None => self.turn(self.clock + POLL),
             }
         }
     }

@@ -38,11 +38,11 @@ pub fn names() -> impl Iterator<Item = String> {
 
 /// Returns the columns of a table for programs, with their names, in order. Latency has one for each of `percentiles`.
 pub fn columns(percentiles: &[Percentile]) -> Vec<(String, Selected)> {
-    let asked = statistics(percentiles);
+    let requested = statistics(percentiles);
     all()
         .filter_map(|figure| Some((figure, figure.column?)))
         .flat_map(|(figure, column)| {
-            let parts = figure.parts(column.statistics.unwrap_or(&asked));
+            let parts = figure.parts(column.statistics.unwrap_or(&requested));
             let named = move |part: Part| (part.fill(column.name), Selected { figure, part });
             parts.into_iter().map(named)
         })

@@ -105,10 +105,10 @@ fn too_low(omission: &CoordinatedOmission) -> Option<String> {
 
 /// The generator's own waiting that was taken off gaps, where it is worth a word.
 fn own_wait(evidence: &Evidence<'_>) -> Option<Nanos> {
-    let gaps = evidence.tally.as_ref()?.stalls.as_ref()?;
-    let worth = OWN_WAIT_SAID * gaps.length.sum() as f64;
-    (gaps.own_wait > Nanos::ZERO && gaps.own_wait.as_nanos() as f64 >= worth)
-        .then_some(gaps.own_wait)
+    let stalls = evidence.tally.as_ref()?.stalls.as_ref()?;
+    let worth = OWN_WAIT_SAID * stalls.length.sum() as f64;
+    (stalls.own_wait > Nanos::ZERO && stalls.own_wait.as_nanos() as f64 >= worth)
+        .then_some(stalls.own_wait)
 }
 
 /// Half of what the server did leaves it room, so that the stalls are what is seen.
@@ -149,14 +149,14 @@ mod tests {
 
     /// The healthy run (five rounds of a second, ten thousand exchanges each on ten connections; median 150 us), with
     /// so many gaps of so many microseconds in its first round.
-    fn run(gaps: u64, micros: u64) -> Run {
+    fn run(stalls: u64, micros: u64) -> Run {
         let mut run = healthy();
         for (index, round) in run.points[0].rounds.iter_mut().enumerate() {
             let mut noted = Stalls {
                 time: MS * 1_000,
                 ..Stalls::default()
             };
-            let here = if index == 0 { gaps } else { 0 };
+            let here = if index == 0 { stalls } else { 0 };
             (0..here).for_each(|_| {
                 let length = Nanos::from_micros(micros);
                 noted.add(length, Nanos::ZERO, 10);
@@ -263,8 +263,8 @@ mod tests {
     fn the_generators_own_waiting_is_told_where_it_is_a_tenth_of_the_gaps() {
         for (wait, told) in [(7, false), (8, true)] {
             let mut run = run(4, 20_000);
-            let gaps = run.points[0].rounds[1].tally.stalls.as_mut().unwrap();
-            gaps.own_wait = MS * wait;
+            let stalls = run.points[0].rounds[1].tally.stalls.as_mut().unwrap();
+            stalls.own_wait = MS * wait;
             let found = found(&run);
             let said = found[0]
                 .sentence

@@ -74,7 +74,7 @@ impl Throttled {
     }
 
     /// `throttled it in 75 of 78 periods, for 5.9 s`
-    fn extent(&self, whom: &str) -> String {
+    fn extent(&self, object: &str) -> String {
         let Quota {
             periods,
             throttled,
@@ -82,7 +82,7 @@ impl Throttled {
             ..
         } = self.quota;
         format!(
-            "throttled {whom} in {} of {} periods, for {}",
+            "throttled {object} in {} of {} periods, for {}",
             count(throttled),
             count(periods),
             span(time)
@@ -133,7 +133,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
 
 /// The generator was throttled; with `shared` the server as well, by the same quota.
 fn of_weigh(found: &Throttled, shared: bool) -> Finding {
-    let (whose, whom) = match shared {
+    let (subject, object) = match shared {
         true => ("the common", "weigh and the server"),
         false => ("weigh's", "it"),
     };
@@ -142,8 +142,12 @@ fn of_weigh(found: &Throttled, shared: bool) -> Finding {
         (true, false) => (SPEED, "the quota limited the load, not the server"),
         (false, _) => (&[Figure::Latency], "latency includes these waits"),
     };
-    let sentence = format!("{whose} {} {}: {follows}", found.name(), found.extent(whom));
-    let sides = if shared { whom } else { "weigh" };
+    let sentence = format!(
+        "{subject} {} {}: {follows}",
+        found.name(),
+        found.extent(object)
+    );
+    let sides = if shared { object } else { "weigh" };
     let headline = format!(
         "a CPU quota throttled {sides} for {}",
         span(found.quota.time)

@@ -40,7 +40,7 @@ const SHOWN: f64 = 0.90;
 /// A span in which nothing ended.
 struct Stall {
     round: u32,
-    gap: Nanos,
+    length: Nanos,
     /// Endings in the mean bin that has any.
     endings: f64,
 }
@@ -60,7 +60,7 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
         .iter()
         .filter_map(|round| stall(round, stragglers))
         .collect();
-    let longest = stalls.iter().rev().max_by_key(|stall| stall.gap)?;
+    let longest = stalls.iter().rev().max_by_key(|stall| stall.length)?;
     Some(finding(longest, stalls.len() as u64 - 1))
 }
 
@@ -73,22 +73,22 @@ fn stragglers(evidence: &Evidence<'_>) -> Option<u64> {
 }
 
 fn finding(longest: &Stall, others: u64) -> Finding {
-    let gap = longest.gap.as_nanos() / 1_000_000;
+    let length = longest.length.as_nanos() / 1_000_000;
     let also = match others {
         0 => String::new(),
         _ => format!(" (also in {})", number(others, "other round")),
     };
-    let headline = format!("1 stall of {} ms; a closed loop hides it", count(gap));
+    let headline = format!("1 stall of {} ms; a closed loop hides it", count(length));
     let sentence = format!(
         "a stall of at least {} ms in round {}{also}: a closed loop sends nothing during a stall (coordinated \
          omission), so the percentiles hardly show it",
-        count(gap),
+        count(length),
         u64::from(longest.round) + 1,
     );
     caveat(&[Figure::Latency], headline, sentence)
         .remedy("Look for the cause in the server and on its machine")
         .evidence([
-            ("longest stall, ms", gap as f64),
+            ("longest stall, ms", length as f64),
             ("endings per bin that is not empty", longest.endings),
             ("rounds with a stall", (others + 1) as f64),
         ])
@@ -101,12 +101,12 @@ fn stall(round: &Round, stragglers: Option<u64>) -> Option<Stall> {
         .iter()
         .fold(0, |sum, (_, endings)| sum.saturating_add(*endings));
     let endings = sum as f64 / filled.len() as f64;
-    let gap = round.tally.series.interval * empty(round, &filled, sum, stragglers)?;
+    let length = round.tally.series.interval * empty(round, &filled, sum, stragglers)?;
     let usual = Nanos::from_nanos(round.tally.service.quantile(SHOWN)?);
-    let is_stall = gap > Nanos::ZERO && gap > usual && endings >= ENDINGS_LEAST;
+    let is_stall = length > Nanos::ZERO && length > usual && endings >= ENDINGS_LEAST;
     is_stall.then_some(Stall {
         round: round.index,
-        gap,
+        length,
         endings,
     })
 }

@@ -1,4 +1,4 @@
-//! What is seen to now and then, when the alarm says so: timeouts, retries, the window's edges, onlookers.
+//! What is seen to now and then, when the alarm says so: timeouts, retries, the window's edges, observers.
 
 use super::Thread;
 use crate::recorder::Cut;
