@@ -71,8 +71,9 @@ impl OutputFile {
     pub fn check(files: &[OutputFile], record: Option<&Path>) -> Result<()> {
         let mut known = Vec::new();
         if let Some(path) = record {
-            known.push(("output", place(path)));
-            known.push(("output", place(&record::journal_path(path))));
+            let path = place(path);
+            known.push(("output", place(&record::journal_path(&path))));
+            known.push(("output", path));
         }
         for OutputFile { option, path, .. } in files {
             let place = place(path);
@@ -156,8 +157,14 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
+/// The most links that lead from one to the next.
+const LINKS: usize = 40;
+
 /// The place that a path names, without links and detours; of a file that does not exist yet, that in its folder.
 fn place(path: &Path) -> PathBuf {
+    let follow = |path: &PathBuf| Some(folder(path).join(fs::read_link(path).ok()?));
+    let links = std::iter::successors(Some(path.to_owned()), follow).take(LINKS);
+    let path = &links.last().unwrap_or_default();
     let known = path.canonicalize().or_else(|_| {
         let name = path.file_name().unwrap_or_default();
         Ok::<_, std::io::Error>(folder(path).canonicalize()?.join(name))

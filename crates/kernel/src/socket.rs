@@ -302,9 +302,11 @@ fn lent<'a>(fd: RawFd) -> BorrowedFd<'a> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-/// Ends the sending side. That the socket may be dead already is no news to the owner.
+/// Ends the sending side, unless the token is free. That the socket may be dead already is no news to the owner.
 pub(crate) fn shutdown(fd: RawFd) {
-    let _ = SockRef::from(&lent(fd)).shutdown(Shutdown::Write);
+    if fd >= 0 {
+        let _ = SockRef::from(&lent(fd)).shutdown(Shutdown::Write);
+    }
 }
 
 /// Ends both sides: what has come can still be received, and then the end.

@@ -174,7 +174,10 @@ impl<'de> Deserialize<'de> for Percentiles {
         let read = |(p, value)| Ok((p, Option::deserialize(value).map_err(de::Error::custom)?));
         let mut found: Vec<_> = named.map(read).collect::<Result<_, _>>()?;
         found.sort_by_key(|(p, _)| *p);
-        Ok(Percentiles(found))
+        match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(twice) => Err(de::Error::custom(format!("{} is there twice", twice[0].0))),
+            None => Ok(Percentiles(found)),
+        }
     }
 }
 
@@ -207,6 +210,17 @@ mod tests {
     use super::*;
     use crate::{Blame, Exchange, Fault, Kind, Outcome, Step};
     use units::Instant;
+
+    #[test]
+    fn a_percentile_that_is_there_twice_is_refused() {
+        let read = serde_json::from_str::<Percentiles>;
+        assert_eq!(
+            read(r#"{"p99": 1.5}"#).unwrap().0,
+            [(Percentile::P99, Some(1.5))]
+        );
+        let twice = read(r#"{"p99": 1.0, "p99.0": 1.5}"#).unwrap_err();
+        assert!(twice.to_string().contains("p99 is there twice"), "{twice}");
+    }
 
     /// A tally of ok exchanges of 1 to `ok` us, and of `cut` that timed out after `age`.
     fn latencies(ok: u64, cut: u64, age: Nanos) -> Tally {

@@ -396,6 +396,7 @@ fn more_connections_than_descriptors_are_foreseen_and_the_number_named_works() {
 #[test]
 fn a_chart_that_cannot_be_drawn_is_found_before_the_load() {
     let bench = Bench::new();
+    std::os::unix::fs::symlink("run.svg", bench.path("link.svg")).unwrap();
     let server = Reference::start(&bench);
     let cases: &[(&str, &[&str])] = &[
         (
@@ -412,6 +413,14 @@ fn a_chart_that_cannot_be_drawn_is_found_before_the_load() {
         (
             "--chart ./run.svg -o run.svg",
             &["--chart and --output both name"],
+        ),
+        (
+            "--chart link.svg -o run.svg",
+            &["--chart and --output both name"],
+        ),
+        (
+            "-o run.json --markdown ./run.json.journal",
+            &["--markdown and --output both name"],
         ),
         (
             "--junit gate --markdown ./gate",

@@ -16,7 +16,7 @@ pub(super) const RATES: &[Figure] = &[
     Figure::new("rps.offered", Unit::PerSecond,
         "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
         |f, _| number(f.summary.rps_offered(&f.point.level.load, &f.plan.protocol)))
-        .csv("rps_offered").cell("offered/s", 5, Plain, Arriving),
+        .aliases(&["rps.demanded"]).csv("rps_offered").cell("offered/s", 5, Plain, Arriving),
     Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
         |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
         .csv("rps_mean").cell("requests/s", 10, Strong, Always),

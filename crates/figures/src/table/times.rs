@@ -60,7 +60,8 @@ pub(super) const OPEN: &[Figure] = &[
         |f, _| count(f.sessions().map(|sessions| sessions.scheduled))).class(Counts).csv("connections_due"),
     Figure::new("connections.aborted", Unit::Count,
         "aborted sessions: over before all their requests were scheduled, likewise",
-        |f, _| count(f.sessions().map(|sessions| sessions.aborted))).class(Counts).csv("connections_aborted"),
+        |f, _| count(f.sessions().map(|sessions| sessions.aborted)))
+        .aliases(&["connections.ended_early"]).class(Counts).csv("connections_aborted"),
     Figure::new("connection_time_us.{p}", Unit::Micros,
         "{p} of the time of whole sessions, from scheduled arrival to close, likewise",
         |f, part| time(part, f.tally().sessions().map(|sessions| &sessions.time)))
@@ -74,7 +75,7 @@ pub(super) const OPEN: &[Figure] = &[
                 Statistic::At(Percentile::P99) => times.p99,
                 _ => None,
             })
-        }).csv_of("baseline_{p}_us", ENDS),
+        }).aliases(&["floor_us.{p}"]).csv_of("baseline_{p}_us", ENDS),
     Figure::new("coordinated_omission.index", Unit::Share,
         "share of requests at random times that would have met a stall; empty in an open loop",
         |f, _| number(f.summary.coordinated_omission.as_ref().map(|omission| omission.index))).class(Latency),
