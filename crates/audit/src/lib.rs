@@ -63,7 +63,7 @@ fn computed(run: &Run) -> (Vec<Finding>, Vec<Option<Summary>>) {
         findings.extend(found);
         summaries.push(evidence.summary);
     }
-    findings.extend(server_end(run));
+    findings.extend(without_point(run));
     worst_first(&mut findings);
     (findings, summaries)
 }
@@ -81,12 +81,15 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// How the server ended at a load level of which nothing was measured, so that the level is not among the points.
-fn server_end(run: &Run) -> Vec<Finding> {
+/// What is known without a point: how the server ended at a load level of which nothing was measured, so that the level is
+/// not among the points; and that no point has a round.
+fn without_point(run: &Run) -> Vec<Finding> {
     let end = run.server_end.as_ref();
     let is_told = |end: &&ServerEnd| run.points.iter().any(|point| point.level == end.level);
     let evidence = Evidence {
         server_end: end.filter(|end| !is_told(end)),
+        rounds: run.points.is_empty().then_some(&[]),
+        interrupted: run.interrupted && run.points.is_empty(),
         ..Evidence::default()
     };
     let mut found = judge_evidence(&evidence);

@@ -6,7 +6,7 @@
 
 use crate::known::{Basis, Known, figure, is_of_requests};
 use figures::{Selected, Unit};
-use plan::{Comparison, Operator, Requirement};
+use plan::{Comparison, Level, Operator, Requirement};
 use record::{Compliance, Grade, Judged, Point, Run};
 use stats::Interval;
 use std::borrow::Cow;
@@ -50,17 +50,35 @@ pub fn requirements(run: &Run, required: &[Requirement]) -> Vec<Judged> {
         false => true,
     };
     let points = (0..run.points.len()).filter(is_judged);
-    points
-        .flat_map(|index| {
-            let is_empty = run.points[index].rounds.is_empty();
-            let required = if is_empty {
-                &run.plan.requirements
-            } else {
-                required
-            };
-            requirements_at(run, index, required)
+    let judged = points.flat_map(|index| {
+        let is_empty = run.points[index].rounds.is_empty();
+        let required = if is_empty {
+            &run.plan.requirements
+        } else {
+            required
+        };
+        requirements_at(run, index, required)
+    });
+    judged.chain(unmeasured(run)).collect()
+}
+
+/// What the plan requires cannot be told at a load level of which nothing was measured. A search has no levels beforehand.
+fn unmeasured(run: &Run) -> impl Iterator<Item = Judged> {
+    let is_measured = |level: &Level| run.points.iter().any(|point| point.level == *level);
+    let mut levels = run.plan.levels();
+    levels.retain(|level| !run.plan.is_search() && !is_measured(level));
+    levels.into_iter().flat_map(move |level| {
+        let required = run.plan.requirements.iter();
+        required.map(move |each| Judged {
+            text: each.to_string(),
+            point: None,
+            verdict: Compliance::CannotTell,
+            sentence: match run.is_sweep() {
+                true => format!("at {}, no round was measured", run.plan.name(&level)),
+                false => "no round was measured".to_owned(),
+            },
         })
-        .collect()
+    })
 }
 
 /// Judges `required` at the point with index `index` of `run`.
@@ -205,6 +223,34 @@ mod tests {
         let judged = requirements(&run, &run.plan.requirements).remove(0);
         assert_eq!(judged.text, text);
         (judged.verdict, judged.sentence)
+    }
+
+    #[test]
+    fn a_level_of_which_nothing_was_measured_cannot_be_told() {
+        let mut run = record::example::sweep();
+        run.plan.requirements = vec!["errors<50%".parse().unwrap()];
+        let all = requirements(&run, &run.plan.requirements);
+        assert!(all.iter().all(|each| each.verdict == Met), "{all:?}");
+        run.points.pop().unwrap();
+        let most = requirements(&run, &run.plan.requirements);
+        let (last, rest) = most.split_last().unwrap();
+        assert!(rest.iter().all(|each| each.verdict == Met), "{rest:?}");
+        assert_eq!((most.len(), last.verdict), (all.len(), CannotTell));
+        assert!(
+            last.sentence.ends_with(", no round was measured"),
+            "{last:?}"
+        );
+        run.points.clear();
+        let none = requirements(&run, &run.plan.requirements);
+        assert!(
+            none.iter().all(|each| each.verdict == CannotTell),
+            "{none:?}"
+        );
+        assert_eq!(none.len(), all.len());
+        run.interrupted = true;
+        let found = findings(&run);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].grade(), Grade::Invalid);
     }
 
     fn assert_judged(run: &Run, cases: &[(&str, Compliance, &str)]) {

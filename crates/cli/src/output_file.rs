@@ -98,6 +98,9 @@ impl OutputFile {
         if self.path.is_dir() {
             bail!("--{option} {shown}: that is a folder; name a file");
         }
+        if record::holds_record(&self.path) {
+            bail!("--{option} {shown}: that is a record of weigh; name another file");
+        }
         let opened = OpenOptions::new()
             .append(true)
             .create(true)

@@ -2,6 +2,7 @@
 
 use crate::args::ReportFlags;
 use crate::exit::Exit;
+use crate::output_file::OutputFile;
 use crate::{list, output};
 use anyhow::{Context, Result, anyhow, bail};
 use record::Run;
@@ -30,7 +31,11 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     }
     match (&flags.chart, &flags.get) {
         _ if runs.is_empty() => return Ok(Exit::COULD_NOT),
-        (Some(chart), _) => chart.write(only("--chart", &runs)?)?,
+        (Some(chart), _) => {
+            let run = only("--chart", &runs)?;
+            OutputFile::check(std::slice::from_ref(chart), None)?;
+            chart.write(run)?;
+        }
         (None, Some(name)) => return get(name, only("--get", &runs)?),
         (None, None) => output::print(&(flags.format.render)(&runs, &flags.look()))?,
     }

@@ -89,7 +89,7 @@ pub use journal::{Journal, journal_path};
 pub use judged::{Compliance, Judged};
 pub use latency::{Latency, Percentiles, Statistic};
 pub use library::{Library, RecordName, RecordNameError, Saved};
-pub use load::{LoadError, load, load_from};
+pub use load::{LoadError, holds_record, load, load_from};
 pub use machine::Machine;
 pub use observed::{Known, Observed, Process};
 pub use open::{OpenTimes, Sessions, Waits};

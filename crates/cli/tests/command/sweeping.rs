@@ -320,6 +320,19 @@ fn a_sweep_that_goes_on_by_its_record_takes_no_other_settings() {
         before.0,
         "the record is untouched"
     );
+    let other = format!(
+        "run {} -n 5 --rounds 1 -o r.json --markdown s.json",
+        server.at()
+    );
+    bench.say(&other).refused(&["that is a record of weigh"]);
+    fs::copy(bench.path("s.json"), bench.path("s.svg")).unwrap();
+    bench
+        .say("report s.svg --chart s.svg")
+        .refused(&["that is a record of weigh"]);
+    for name in ["s.json", "s.svg"] {
+        assert_eq!(bench.record(name).0, before.0, "{name}");
+    }
+
     bench
         .say("sweep --resume s.json --quiet")
         .refused(&["has every round of its plan already"]);

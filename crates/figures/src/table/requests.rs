@@ -27,11 +27,11 @@ pub(super) const RATES: &[Figure] = &[
     Figure::new("rps.max", Unit::PerSecond, "highest throughput of a complete round",
         |f, _| number(f.summary.rps.max)).class(Rps).csv("rps_max").cell("max", 3, Plain, Always),
     Figure::new("rps.low", Unit::PerSecond, "lower end of the 95 % interval of the rounds' throughput",
-        |f, _| number(f.summary.rps.low)).class(record::Figure::Interval).csv("rps_low"),
+        |f, _| number(f.summary.rps.low)).class(Rps).csv("rps_low"),
     Figure::new("rps.high", Unit::PerSecond, "upper end of that interval",
-        |f, _| number(f.summary.rps.high)).class(record::Figure::Interval).csv("rps_high"),
+        |f, _| number(f.summary.rps.high)).class(Rps).csv("rps_high"),
     Figure::new("rps.geometric_mean", Unit::PerSecond, "its centre, the geometric mean",
-        |f, _| number(f.summary.rps.geometric_mean)).class(record::Figure::Interval),
+        |f, _| number(f.summary.rps.geometric_mean)).class(Rps),
 ];
 
 /// Counts.

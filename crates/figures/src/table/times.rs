@@ -82,8 +82,8 @@ pub(super) const OPEN: &[Figure] = &[
     Figure::new("coordinated_omission.stalls", Unit::Count,
         "stalls longer than a millisecond and than five times the median service time, likewise",
         |f, _| count(f.summary.coordinated_omission.as_ref().map(|omission| omission.stalls))).class(Latency),
-    Figure::new("coordinated_omission.longest_us", Unit::Micros, "longest of them, in microseconds; empty where there is none",
-        |f, _| number(f.summary.coordinated_omission.as_ref().and_then(|omission| omission.longest_us))).class(Latency),
+    Figure::new("coordinated_omission.longest_us", Unit::Micros, "longest of them, in microseconds; 0 where there is none",
+        |f, _| number(f.summary.coordinated_omission.as_ref().map(|omission| omission.longest_us.unwrap_or(0.0)))).class(Latency),
     Figure::new("generators", Unit::Count, "generator processes: 1, or 2 in the rounds that --two-generators adds",
         |f, _| count(u64::from(f.generators))).csv("generators"),
 ];
