@@ -298,22 +298,23 @@ fn refuse_foreign(path: &Path) -> Result<(), SaveError> {
 }
 
 /// Whether there is anything in a journal beyond its first line.
-fn holds_rounds(path: &Path) -> io::Result<bool> {
+pub(crate) fn holds_rounds(path: &Path) -> io::Result<bool> {
     let mut lines = BufReader::new(File::open(path)?);
     lines.skip_until(b'\n')?;
     Ok(!lines.fill_buf()?.is_empty())
 }
 
 /// Whether there is a journal of weigh, or one that was cut off within its very first bytes, at `path`.
-fn is_ours(path: &Path) -> io::Result<bool> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Ok(false);
-    }
+pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
+    Ok(fs::symlink_metadata(path)?.is_file() && MARK.starts_with(&start_of(path)?))
+}
+
+/// The first bytes of a file, as many as the mark has.
+pub(crate) fn start_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    File::open(path)?
-        .take(MARK.len() as u64)
-        .read_to_end(&mut start)?;
-    Ok(MARK.starts_with(&start))
+    let file = File::open(path)?;
+    file.take(MARK.len() as u64).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 #[cfg(test)]

@@ -88,11 +88,8 @@ pub fn load(path: &Path) -> Result<Run, LoadError> {
 /// Returns whether the file at `path` begins like a record or journal, perhaps a damaged one.
 pub fn holds_record(path: &Path) -> bool {
     const START: &[u8] = b"{\"schema\":";
-    let longest = START.len().max(journal::MARK.len()) as u64;
-    let mut start = Vec::new();
-    let is_file = path.metadata().is_ok_and(|facts| facts.is_file());
-    let read = is_file.then(|| File::open(path)?.take(longest).read_to_end(&mut start));
-    matches!(read, Some(Ok(_))) && (start.starts_with(START) || start.starts_with(journal::MARK))
+    let is_one = |start: Vec<u8>| start == journal::MARK || start.starts_with(START);
+    path.is_file() && journal::start_of(path).is_ok_and(is_one)
 }
 
 /// Reads the file at `path` piece by piece: its text is larger than what is kept of it.

@@ -6,6 +6,7 @@
 //! a misspelt folder.
 
 use crate::Run;
+use crate::journal::{holds_rounds, is_ours};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -86,6 +87,10 @@ impl Destination {
             Ok(_) => {
                 // A link is followed, so that what it points to is replaced and the link stays.
                 let path = fs::canonicalize(path).map_err(unwritable)?;
+                let has_rounds = || Ok(is_ours(&path)? && holds_rounds(&path)?);
+                if has_rounds().map_err(unwritable)? {
+                    return Err(SaveError::HoldsRounds(path));
+                }
                 OpenOptions::new()
                     .append(true)
                     .open(&path)
@@ -176,6 +181,23 @@ pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::example;
+
+    #[test]
+    fn a_journal_with_rounds_is_not_replaced_by_a_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let [journal, link] = ["a.json.journal", "link.json"].map(|name| folder.path().join(name));
+        fs::write(&journal, "{\"journal\":1}\n").unwrap();
+        std::os::unix::fs::symlink(&journal, &link).unwrap();
+        let of = |path: &Path| Destination::of(path).map(|_| ());
+        assert!(of(&journal).is_ok(), "it holds no round");
+        fs::write(&journal, "{\"journal\":1}\n{\"point\":0}\n").unwrap();
+        for path in [&journal, &link] {
+            assert!(
+                matches!(of(path), Err(SaveError::HoldsRounds(_))),
+                "{path:?}"
+            );
+        }
+    }
 
     #[test]
     fn what_is_no_file_is_written_to_as_it_is() {
