@@ -1,4 +1,4 @@
-//! System calls with nothing around them: the floor under everything that weigh's cost is held against.
+//! System calls with nothing around them: the floor under everything that weigh's cost is compared with.
 //!
 //! In scope: the few calls that the bare programs of this folder make, each as one thin function. Out of scope: any code
 //! of weigh's own. What measures a thing must not be made of it, so the calls are written down here once more although

@@ -174,14 +174,14 @@ mod tests {
     use super::*;
 
     fn pairs(ratios: &[f64], observing: f64) -> Vec<Pair> {
-        let sight = |rps, observing| Sample {
+        let sample = |rps, observing| Sample {
             rps,
             observing,
             processes: 1,
         };
         let pair = |ratio: &f64| Pair {
-            on: sight(ratio * 1000.0, Some(observing)),
-            off: sight(1000.0, None),
+            on: sample(ratio * 1000.0, Some(observing)),
+            off: sample(1000.0, None),
         };
         ratios.iter().map(pair).collect()
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask truth`: whether what weigh says of latency is true, and how far it is off.
 //!
 //! A server that writes down what became of each request (`weigh serve --truth`) is asked in open loop, case by case.
-//! What a generator then says is held against that log, by sorting: for weigh when each answer left less when its
+//! What a generator then says is compared with that log, by sorting: for weigh when each answer left less when its
 //! request was due, for others less when it arrived.
 //!
 //! In scope: how true the figures are, and whether what was sent was sent as meant. Out of scope: what it costs

@@ -39,7 +39,7 @@ pub use requirements::{RequirementError, check, requirements, requirements_at};
 use record::{Finding, Run, ServerEnd, Summary};
 use std::cmp::Reverse;
 
-/// What is to be held against the figures of `run`: the worst first, then in the order of [`CHECKS`].
+/// Returns the caveats of the figures of `run`: the worst first, then in the order of [`CHECKS`].
 ///
 /// Everything is computed again from the rounds, so that a record that was changed afterwards is found out. With several
 /// load levels every finding names its own.

@@ -102,7 +102,7 @@ pub fn generate(
         }
         abandoned();
     };
-    let thread = std::thread::Builder::new().name("weigh-ears".to_owned());
+    let thread = std::thread::Builder::new().name("weigh-commands".to_owned());
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
     let mut writer = EventWriter(output);
     let event = measure(assignment, &start_signal, stop, &mut writer);

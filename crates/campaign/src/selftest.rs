@@ -113,7 +113,7 @@ pub(crate) fn baseline(
     })
 }
 
-/// What asks our own server at `at`. Its threads wait as the load's will: where that loads another machine a CPU may be
+/// The job that loads our own server at `at`. Its threads wait as the load's will: where that loads another machine a CPU may be
 /// free for them that our server then takes its part of, but asleep they would have another baseline than the load.
 fn job(plan: &Plan, at: Endpoint) -> Result<Job, JobError> {
     let load = plan.target.endpoints.first();
@@ -541,7 +541,7 @@ mod tests {
         let mut plan = open("2k", 100);
         plan.stop = Stop::Duration(SPAN_LEAST);
         plan.rounds = 1;
-        plan.target.endpoints = vec![Endpoint::Unix("/nobody/listens/here".into())];
+        plan.target.endpoints = vec![Endpoint::Unix("/no/server/listens/here".into())];
         let path = std::path::PathBuf::from("/tmp/s");
         let own = job(&plan, Endpoint::Unix(path.clone())).unwrap();
         assert_eq!(own.endpoint, Endpoint::Unix(path));

@@ -17,9 +17,9 @@ pub trait View {
     /// The target answered; the load begins.
     fn begins(&mut self, _run: &Run) {}
     /// A round begins.
-    fn round(&mut self, _cell: &PlannedRound) {}
+    fn round(&mut self, _planned: &PlannedRound) {}
     /// Ten times a second.
-    fn progress(&mut self, _cell: &PlannedRound, _progress: Progress) {}
+    fn progress(&mut self, _planned: &PlannedRound, _progress: Progress) {}
     /// Returns whether progress includes the percentiles of the last second.
     fn wants_latency(&self) -> bool {
         false

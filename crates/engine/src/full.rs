@@ -44,7 +44,7 @@ impl FullSpans {
         }
     }
 
-    /// For how long of `[due, now]` no connection was free. Each `due` is at or after that of the call before.
+    /// Returns for how long of `[scheduled, now]` no connection was free. Each `scheduled` is at or after that of the call before.
     #[inline]
     pub(crate) fn within(&mut self, scheduled: Instant, now: Instant) -> Nanos {
         match self.since.is_none() && self.ended.is_empty() {

@@ -174,7 +174,7 @@ impl<'p> Recorder<'p> {
         has_window && exchange.sent < self.start && exchange.done >= self.end
     }
 
-    /// Writes down an exchange of the window that was due at `due`, was never sent, and is given up.
+    /// Writes down an exchange of the window that was to be sent at `scheduled`, was never sent, and is given up.
     pub(crate) fn never_sent(&mut self, scheduled: Instant, now: Instant, blame: Blame) {
         self.tally.scheduled += 1;
         self.tally.observe_never_sent(1, now - scheduled, blame);

@@ -35,8 +35,8 @@ impl StallDetector {
         }
     }
 
-    /// Nothing ended between `last` and `done`, when the exchange did that was sent at `sent`; `due` were due so far, and
-    /// the thread did not run for `own` since it began.
+    /// Nothing ended between `last` and `done`, when the exchange did that was sent at `sent`; `scheduled` were
+    /// scheduled so far, and the thread did not run for `own` since it began.
     #[cold]
     pub(crate) fn note(
         &mut self,

@@ -1,5 +1,5 @@
 //! How threads wait, in the bottle: on a simulated ring whose sleepers wake late, as those of real ones do. What being
-//! awake gains, and what it takes, is held against virtual time.
+//! awake gains, and what it takes, is compared with virtual time.
 
 use engine::{Barrier, Job, Thread, assemble};
 use kernel::sim::{Options, Peer, Sim, World};

@@ -1,5 +1,5 @@
 //! What a closed loop does not see, in the bottle: the real thread loop against a server that stands still at known
-//! moments, in virtual time. The gaps it notes, and what follows from them, are held against the arithmetic.
+//! moments, in virtual time. The gaps it notes, and what follows from them, are compared with the arithmetic.
 
 use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::sim::{ConnectAnswer, Options, Peer, Sim, World};

@@ -1,5 +1,5 @@
 //! The open loop in the bottle: the real thread loop against a simulated server, in virtual time. What is measured is
-//! held against the schedule that was drawn and the server's own arithmetic, to the nanosecond.
+//! compared with the schedule that was drawn and the server's own arithmetic, to the nanosecond.
 
 // Whose fault it is.
 #[path = "open/blame.rs"]

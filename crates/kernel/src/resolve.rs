@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_name_without_address_says_which() {
         // Reserved never to exist (RFC 2606).
-        let error = resolve("nobody.invalid", 80).unwrap_err();
-        assert!(error.starts_with("no address is known for `nobody.invalid` ("));
+        let error = resolve("no-host.invalid", 80).unwrap_err();
+        assert!(error.starts_with("no address is known for `no-host.invalid` ("));
     }
 }

@@ -40,7 +40,7 @@ pub struct Run {
     /// How long the campaign took, everything included; none in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<Nanos>,
-    /// What is to be held against the figures.
+    /// Caveats of the figures.
     pub findings: Vec<Finding>,
     /// What was required of the result, and whether it is met; of a sweep at each point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

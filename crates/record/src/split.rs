@@ -1,4 +1,4 @@
-//! The same load by two generators, held against one: was the generator the limit?
+//! The same load by two generators, compared with one: was the generator the limit?
 //!
 //! Each round of a point has a twin, measured right before or after it: the same connections or the same schedule, split
 //! over two generator processes. They are compared pair by pair, so that what drifts from pair to pair (the clock speed,

@@ -1,4 +1,4 @@
-//! What a server has done, in numbers that can be held against a client's.
+//! What a server has done, in numbers that can be compared with a client's.
 //!
 //! One table says what is counted: from it come the sums of several workers, the text at the end, and what the admin
 //! listener shows as JSON and for Prometheus. Names never change; new ones come at the end.

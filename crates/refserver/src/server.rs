@@ -134,8 +134,7 @@ impl Server {
                 let error = refused_log(log, error);
                 (control.complain)(&format!("{error}; the file that is open is written on"));
             }
-            // The flags are the caller's, and may be raised by a signal: there is nothing to wait for but time.
-            thread::sleep(WATCH.to_std());
+            thread::sleep(WATCH.to_std()); // signals raise the flags of the caller, which nothing can wait for
         }
         // A socket listens until its last copy is closed, which is to be the worker's.
         drop(self.listeners);

@@ -24,7 +24,7 @@ fn finding(point: usize, cause: Cause, figure: Figure, effect: Effect) -> Findin
     }
 }
 
-/// The sweep with what would be held against some of its points.
+/// The sweep with caveats of some of its points.
 fn judged() -> Run {
     use Cause::{Contradiction, GeneratorSaturated, Overload};
     use Effect::{Caveat, LowerBound, Void};

@@ -15,7 +15,7 @@ use crate::student_t;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The fewest levels that a law with three parameters is held against.
+/// The fewest levels that a law with three parameters is fitted to.
 pub const LEVELS_LEAST: usize = 6;
 /// Times that rounds are drawn again: the ends of a 95 % interval are then the 25th draws from either end.
 const DRAWS: u64 = 1_000;

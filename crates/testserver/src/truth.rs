@@ -2,7 +2,7 @@
 //!
 //! In scope: delays by distribution, stalls by the clock, a queue of limited capacity, and requested misbehaviours, all of
 //! which follow from a seed and from the ids that requests carry; and a log of what happened to each request, raw, that
-//! a client's figures can be held against. Out of scope: what a client made of it, and every kind of summary; nothing
+//! a client's figures can be compared with. Out of scope: what a client made of it, and every kind of summary; nothing
 //! here adds up or sorts. `docs/truth.md` is its manual.
 
 // In reading order: chance that can be recomputed,

@@ -66,7 +66,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 }
 
-/// The instant that lies so long before `due`; never where nothing is due.
+/// `scheduled - span`, or `NEVER` if nothing is scheduled.
 fn before(scheduled: Instant, span: Nanos) -> Instant {
     match scheduled {
         Instant::NEVER => scheduled,

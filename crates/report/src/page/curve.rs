@@ -202,7 +202,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     rows
 }
 
-/// What is to be held against one point.
+/// Caveats of one point.
 fn findings_of(run: &Run, place: usize) -> Vec<Finding> {
     let of_it = |each: &&Finding| each.concerns(place);
     run.findings.iter().filter(of_it).cloned().collect()

@@ -101,7 +101,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
         .sweep
         .as_ref()
         .map_or(run.points.len(), Sweep::points);
-    let asked = run.plan.rounds as usize * points.max(1);
+    let planned = run.plan.rounds as usize * points.max(1);
     if !run.interrupted && partial == 0 {
         return None;
     }
@@ -112,7 +112,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
         None if run.interrupted => "interrupted",
         None => "cut short",
     };
-    if complete >= asked && partial == 0 && !run.plan.is_search() {
+    if complete >= planned && partial == 0 && !run.plan.is_search() {
         return Some(vec![Item::wrong(format!(
             "PARTIAL, {why} after its last round"
         ))]);
@@ -122,7 +122,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     } else {
         ""
     };
-    let rounds = number(asked as u64, "round");
+    let rounds = number(planned as u64, "round");
     let complete = units::count(complete as u64);
     let partial = Item::wrong(format!("PARTIAL, {why}: {complete} of {rounds}{tail}"));
     let aborted = run.aborted.as_deref().map(Item::plain);

@@ -187,9 +187,9 @@ fn sessions(of: &Figures<'_>) -> Vec<Row> {
         Item::named("opened", Role::Plain, units::count(sessions.opened)),
     ];
     items.extend((sessions.aborted > 0).then(|| {
-        let forgone = number(sessions.skipped, "request");
+        let skipped = number(sessions.skipped, "request");
         Item::wrong(format!("{} ended early", units::count(sessions.aborted)))
-            .and(Role::Plain, format!(" ({forgone} skipped)"))
+            .and(Role::Plain, format!(" ({skipped} skipped)"))
     }));
     let mut rows = vec![demoted(of.run, Figure::Counts, "connections/s", items)];
     let count = sessions.time_us.count;

@@ -1,4 +1,4 @@
-//! What a misbehaving server did, in numbers that a client's can be held against.
+//! What a misbehaving server did, in numbers that a client's can be compared with.
 
 use super::table::Misbehaviour;
 use std::fmt;

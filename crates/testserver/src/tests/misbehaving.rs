@@ -1,4 +1,4 @@
-//! Every misbehaviour seen by a plain client, byte for byte, and the log held against what was seen.
+//! Every misbehaviour seen by a plain client, byte for byte, and the log compared with what was seen.
 
 use crate::MisbehavingServer;
 use crate::misbehaviour::*;

@@ -1,4 +1,4 @@
-//! The truth log: one fixed-size record for each request, raw, so that a client's figures can be held against what
+//! The truth log: one fixed-size record for each request, raw, so that a client's figures can be compared with what
 //! happened by sorting alone.
 //!
 //! A file is a header of 64 bytes and records of 48, all numbers little-endian; `docs/truth.md` has the table. It is

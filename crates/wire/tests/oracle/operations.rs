@@ -1,4 +1,4 @@
-//! Random operations on a client connection, held against a model of a few numbers.
+//! Random operations on a client connection, compared with a model of a few numbers.
 //!
 //! Each byte of a script is an operation, what it needs is taken from the bytes that follow; so a fuzzer's
 //! mutations and proptest's shrinking both mean something.

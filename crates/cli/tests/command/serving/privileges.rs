@@ -70,8 +70,28 @@ fn root_is_warned_and_nobody_else() {
     assert_eq!(err, if is_root() { wanted } else { "" });
 }
 
+/// The number of the process's threads, of which each has these ids alone and no capability.
+fn threads_without_rights(pid: u32, uid: u32, gid: u32) -> usize {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let check = |thread: std::io::Result<fs::DirEntry>| {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let line = |name: &str| {
+            let found = status.lines().find_map(|line| line.strip_prefix(name));
+            found.unwrap_or_else(|| panic!("{name} {status}"))
+        };
+        let ids = |name: &str| -> Vec<u32> {
+            let ids = line(name).split_whitespace();
+            ids.map(|id| id.parse().unwrap()).collect()
+        };
+        assert_eq!(ids("Uid:"), [uid; 4], "{status}");
+        assert_eq!(ids("Gid:"), [gid; 4], "{status}");
+        assert!(!ids("Groups:").contains(&0), "{status}");
+        assert_eq!(line("CapEff:").trim(), "0000000000000000", "{status}");
+    };
+    threads.map(check).count()
+}
+
 #[test]
-#[expect(clippy::too_many_lines, reason = "one story, told in order")]
 fn a_server_that_root_starts_runs_as_another_user_on_all_threads() {
     if !is_root() {
         eprintln!("not root: nothing was tested");
@@ -104,33 +124,11 @@ fn a_server_that_root_starts_runs_as_another_user_on_all_threads() {
             .starts_with("listening on unix:")
     );
 
-    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
-    let mut count = 0;
     // What is printed comes after the change of the user.
-    for thread in threads {
-        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
-        let ids = |name: &str| {
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix(name))
-                .unwrap();
-            line.split_whitespace()
-                .map(|id| id.parse().unwrap())
-                .collect::<Vec<u32>>()
-        };
-        assert_eq!(ids("Uid:"), [uid; 4], "{status}");
-        assert_eq!(ids("Gid:"), [gid; 4], "{status}");
-        assert!(!ids("Groups:").contains(&0), "{status}");
-        let rights = status
-            .lines()
-            .find(|line| line.starts_with("CapEff:"))
-            .unwrap();
-        assert!(rights.ends_with("\t0000000000000000"), "{rights}");
-        count += 1;
-    }
+    let threads = threads_without_rights(child.id(), uid, gid);
     assert!(
-        count >= 4,
-        "three workers and the first thread, not {count}"
+        threads >= 4,
+        "three workers and the first thread, not {threads}"
     );
     let get = |path: &str| {
         let mut stream = connect(&at);

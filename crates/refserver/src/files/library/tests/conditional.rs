@@ -50,6 +50,14 @@ fn compressed_copies_are_sent_to_those_who_take_them() {
         };
         assert!(answer.contains(kind), "{answer}");
     }
+}
+
+#[test]
+fn each_coding_has_a_tag_of_its_own() {
+    let mut bench = Bench::new();
+    bench.write("a.css", "as it is");
+    bench.write("a.css.gz", "gzipped");
+    bench.write_at("a.css.br", "brotlied", CHANGED + 1);
     let tags =
         ["", "Accept-Encoding: gzip⏎", "Accept-Encoding: br⏎"].map(|it| bench.tag("/a.css", it));
     assert!(
