@@ -5,7 +5,9 @@ use anyhow::{Context, Result, bail};
 use record::Run;
 use report::Format;
 use report::chart::{Chart, KINDS, Kind};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A file that shows a record, and how.
@@ -63,11 +65,10 @@ impl OutputFile {
     }
 
     /// Tries whether all `files` can be written and are different files, also from that of the `record`; before the load,
-    /// because an hour of measuring is a high price for a misspelt folder. A file that was there is removed, so that what an
-    /// earlier run wrote is not taken for this one's where nothing can be measured.
+    /// because an hour of measuring is a high price for a misspelt folder. No file is changed.
     ///
     /// # Errors
-    /// The option that is wrong and why. No file is removed before all were looked at.
+    /// The option that is wrong and why.
     pub fn check(files: &[OutputFile], record: Option<&Path>) -> Result<()> {
         let mut known = Vec::new();
         if let Some(path) = record {
@@ -88,29 +89,34 @@ impl OutputFile {
 
     fn check_writable(&self) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
-        let folder = folder(&self.path);
+        let path = place(&self.path);
+        let folder = folder(&path);
         if !folder.is_dir() {
             bail!(
                 "--{option} {shown}: there is no folder {}",
                 folder.display()
             );
         }
-        if self.path.is_dir() {
-            bail!("--{option} {shown}: that is a folder; name a file");
-        }
-        if record::holds_record(&self.path) {
-            bail!("--{option} {shown}: that is a record of weigh; name another file");
-        }
-        let opened = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&self.path);
-        opened.with_context(|| format!("--{option} {shown} cannot be written"))?;
-        let facts = self.path.symlink_metadata();
-        if facts.is_ok_and(|facts| facts.is_file()) {
-            let _ = fs::remove_file(&self.path); // it is written anew; an empty file does no harm
-        }
-        Ok(())
+        let writable = match fs::metadata(&self.path) {
+            Ok(facts) if facts.is_dir() => {
+                bail!("--{option} {shown}: that is a folder; name a file")
+            }
+            Ok(facts) if facts.file_type().is_char_device() => return Ok(()),
+            Ok(facts) if !facts.is_file() => {
+                bail!("--{option} {shown}: that is a pipe or a socket; name a file")
+            }
+            Ok(facts) if is_printed_to(&facts) => {
+                bail!("--{option} {shown} would mix with what is printed; name another file")
+            }
+            Ok(_) if record::holds_record(&path) => {
+                bail!("--{option} {shown}: that is a record of weigh; name another file")
+            }
+            Ok(_) => OpenOptions::new().append(true).open(&path).map(|_| ()),
+            Err(_) => Ok(()),
+        };
+        writable
+            .and_then(|()| record::can_replace(&path))
+            .with_context(|| format!("--{option} {shown} cannot be written"))
     }
 
     /// Writes the file.
@@ -128,9 +134,44 @@ impl OutputFile {
                 (kind.render)(&chart)?
             }
         };
-        fs::write(&self.path, content).with_context(|| {
+        self.replace(&content).with_context(|| {
             format!("--{option} {shown} could not be written; `weigh report` makes it again")
         })
+    }
+
+    /// Replaces the file, whole or not at all. What an earlier command wrote is not left to be taken for this one's
+    /// verdict, so that on failure it is removed; a chart has none, and stays.
+    fn replace(&self, content: &[u8]) -> io::Result<()> {
+        let path = place(&self.path);
+        if fs::metadata(&self.path).is_ok_and(|facts| facts.file_type().is_char_device()) {
+            return fs::write(path, content);
+        }
+        record::replace_file(&path, |file| file.write_all(content)).inspect_err(|_| {
+            if matches!(self.content, Content::Text(_)) {
+                let _ = fs::remove_file(&path); // there is nothing else to be done
+            }
+        })
+    }
+
+    /// Writes why nothing could be measured into those of `files` that say how a command ended, so that none of them
+    /// holds the verdict of an earlier one.
+    pub fn failed(files: &[OutputFile], why: &anyhow::Error) {
+        for file in files {
+            let Content::Text(Format {
+                failed: Some(failed),
+                ..
+            }) = file.content
+            else {
+                continue;
+            };
+            let written = file.replace(failed(&format!("{why:#}")).as_bytes());
+            let (option, shown) = (file.option, file.path.display());
+            if let Err(error) =
+                written.with_context(|| format!("--{option} {shown} could not be written"))
+            {
+                output::complain(&error);
+            }
+        }
     }
 
     /// Writes all `files` of what was measured; false, with a complaint, when one cannot be written.
@@ -152,6 +193,13 @@ impl OutputFile {
     }
 }
 
+/// Whether standard output or standard error goes to this file.
+fn is_printed_to(file: &Metadata) -> bool {
+    ["/proc/self/fd/1", "/proc/self/fd/2"].iter().any(|stream| {
+        fs::metadata(stream).is_ok_and(|to| (to.dev(), to.ino()) == (file.dev(), file.ino()))
+    })
+}
+
 /// The folder of a file.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
@@ -170,7 +218,7 @@ fn place(path: &Path) -> PathBuf {
     let path = &links.last().unwrap_or_default();
     let known = path.canonicalize().or_else(|_| {
         let name = path.file_name().unwrap_or_default();
-        Ok::<_, std::io::Error>(folder(path).canonicalize()?.join(name))
+        Ok::<_, io::Error>(folder(path).canonicalize()?.join(name))
     });
     known.unwrap_or_else(|_| path.to_owned())
 }

@@ -15,6 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// Carries out what is `given`.
 pub fn run(given: &Given) -> Result<Exit> {
+    let output = &given.output;
+    OutputFile::check(&output.beside, output.record.as_deref())?;
+    measure(given).inspect_err(|why| OutputFile::failed(&output.beside, why))
+}
+
+fn measure(given: &Given) -> Result<Exit> {
     let plan = given.plan()?;
     let output = &given.output;
     if output.dry_run {
@@ -23,7 +29,6 @@ pub fn run(given: &Given) -> Result<Exit> {
     if output.show_exchange {
         return show_exchange(plan);
     }
-    OutputFile::check(&output.beside, output.record.as_deref())?;
     let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output.quiet))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);

@@ -21,6 +21,13 @@ const ANEW: [&str; 14] = [
 pub fn sweep(given: &Given) -> Result<Exit> {
     let how = &given.output;
     let earlier = how.resume.as_deref().map(earlier).transpose()?;
+    let resumed = earlier.as_ref().map(|(_, path)| path.as_path());
+    OutputFile::check(&how.beside, how.record.as_deref().or(resumed))?;
+    measure(given, earlier).inspect_err(|why| OutputFile::failed(&how.beside, why))
+}
+
+fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
+    let how = &given.output;
     let plan = match &earlier {
         Some((earlier, path)) => again(given, earlier, path)?,
         None => given.plan()?,
@@ -28,8 +35,6 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     if how.dry_run {
         return run::dry_run(&plan.published());
     }
-    let resumed = earlier.as_ref().map(|(_, path)| path.as_path());
-    OutputFile::check(&how.beside, how.record.as_deref().or(resumed))?;
     let mut bar = Bar::new(how.quiet);
     bar.table = (!how.json).then(|| Table::new(how.look()));
     let outcome = match earlier {

@@ -16,10 +16,10 @@ use std::str::FromStr;
 use units::{Nanos, ParseError, Rate, Series};
 
 /// Connections of a closed loop that names no number.
-const CONNECTIONS: u32 = 10;
+pub(crate) const CONNECTIONS: u32 = 10;
 /// The most connections of an open loop that names no number: a thousand carry ten thousand requests a second of 100 ms
 /// each. Where fewer files may be open, half of those.
-const MOST_CONNECTIONS: u32 = 1_000;
+pub(crate) const MOST_CONNECTIONS: u32 = 1_000;
 
 /// What a plan needs to know of the machine that makes it.
 pub trait Environment {
@@ -392,12 +392,35 @@ mod tests {
     }
 
     #[test]
-    fn a_url_alone_says_all_unless_an_option_shapes_requests_or_judges_them() {
-        let is_alone =
-            |settings: &[(&str, &str)]| made(settings).unwrap().published().is_url_alone();
+    fn the_next_command_has_every_option_of_the_load() {
+        let again = |settings: &[(&str, &str)], options: &str| {
+            made(settings).unwrap().published().again_with(options)
+        };
         let url = ("url", "far:81/x");
-        for other in [("rate", "5"), ("connections", "7"), ("timeout", "10s")] {
-            assert!(is_alone(&[url, other]), "{other:?}");
+        let cases: &[(&[(&str, &str)], &str, &str)] = &[
+            (&[], "--rounds 5", "--rounds 5"),
+            (&[("connections", "50")], "--rate 26k", "--rate 26k"),
+            (&[("connections", "5k")], "--rounds 5", "--rounds 5 -c 5000"),
+            (
+                &[("rate", "2500"), ("connections", "9"), ("requests", "1k")],
+                "--rounds 5",
+                "--rounds 5 --rate 2500 -c 9 -n 1000",
+            ),
+            (
+                &[("duration", "1500ms"), ("rounds", "3"), ("warmup", "1s")],
+                "--rate 26k",
+                "--rate 26k -d 1.5s --rounds 3 --warmup 1s",
+            ),
+            (
+                &[("requests", "90"), ("rounds", "2"), ("timeout", "10s")],
+                "--duration 5s",
+                "--duration 5s --rounds 2",
+            ),
+        ];
+        for (settings, options, wanted) in cases {
+            let wanted = format!("weigh run {wanted} http://far:81/x");
+            let settings = [&[url], *settings].concat();
+            assert_eq!(again(&settings, options), Some(wanted), "{settings:?}");
         }
         for other in [
             ("url", "far:81/y"),
@@ -410,10 +433,18 @@ mod tests {
             ("require", "p99<1s"),
             ("unix", "socket"),
             ("command", "server"),
+            ("connection-rate", "5"),
+            ("spin", "always"),
+            ("two-generators", ""),
         ] {
-            assert!(!is_alone(&[url, other]), "{other:?}");
+            assert_eq!(again(&[url, other], "--rounds 5"), None, "{other:?}");
         }
-        assert!(!is_alone(&[("url", "far:81/x?token=secret")]));
+        assert_eq!(
+            again(&[("url", "far:81/x?token=secret")], "--rounds 5"),
+            None
+        );
+        let even = [url, ("rate", "5"), ("arrivals", "constant")];
+        assert_eq!(again(&even, "--rounds 5"), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod again;
 mod campaign;
 mod check;
 mod draft;

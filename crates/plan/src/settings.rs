@@ -19,7 +19,7 @@ mod target;
 pub use connections::{Connect, Protocol, Timeouts, Version};
 pub use request::{Body, Request, Requests, header};
 
-use crate::{Axis, Draft, Endpoint, Habits, Plan};
+use crate::{Axis, Draft, Plan};
 use std::fmt::Display;
 use std::str::FromStr;
 use units::{Nanos, parse_count};
@@ -180,29 +180,6 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
         output::ROWS,
     ];
     groups.into_iter().flatten()
-}
-
-impl Plan {
-    /// Returns whether the URL alone says what is requested, and what is expected: one URL of a server that is already
-    /// running, and every option of requests, connections and criteria at its default.
-    pub fn is_url_alone(&self) -> bool {
-        let plain = Plan {
-            requests: Requests::Listed(vec![Request::get("/")]),
-            ..Draft::new(Habits::RUN).plan
-        };
-        let groups = [Group::Request, Group::Connections, Group::Criteria];
-        // With a rate connections are opened when they are needed, without a word of the user.
-        let mut rows =
-            settings().filter(|row| groups.contains(&row.group) && row.name != "connect");
-        let endpoints = &self.target.endpoints;
-        matches!(&self.requests, Requests::Listed(listed) if listed.len() == 1)
-            && endpoints
-                .iter()
-                .all(|endpoint| matches!(endpoint, Endpoint::Ip(_)))
-            && self.server.is_none()
-            && !self.withholds()
-            && rows.all(|row| (row.show)(self) == (row.show)(&plain))
-    }
 }
 
 /// A value that is written as one of a few words.

@@ -1,10 +1,13 @@
 //! Findings: answers to the question whether a figure can be believed.
 
-use plan::{Level, Plan, shell_word};
+use plan::{Level, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The longest command that a line of 80 columns holds beside its label.
+const LONGEST_COMMAND: usize = 60;
 
 /// The answer of one check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,16 +55,15 @@ impl Finding {
         }
     }
 
-    /// Returns the best next step: a command, where it needs no options of the one that was run, or else what to do.
+    /// Returns the best next step: a command to paste, where one line of text holds it, or else what to do.
     pub fn next(&self, plan: &Plan) -> Option<String> {
-        match self.options.as_str() {
-            "" => self.remedy.clone(),
-            options if plan.is_url_alone() => {
-                let url = plan.first_url();
-                Some(format!("weigh run {options} {}", shell_word(&url)))
-            }
-            options => Some(format!("repeat with {options}")),
+        let options = self.options.as_str();
+        if options.is_empty() {
+            return self.remedy.clone();
         }
+        let command = plan.again_with(options);
+        let command = command.filter(|command| command.chars().count() <= LONGEST_COMMAND);
+        Some(command.unwrap_or_else(|| format!("repeat with {options}")))
     }
 
     /// Returns the sentence with the load level before it, where there are several: `at 2 connections: ...`.

@@ -98,7 +98,7 @@ pub use quota::Quota;
 pub use requested::{RequestTally, Requested};
 pub use round::{Point, Round, SentTotal, Window};
 pub use run::{Probe, Run};
-pub use save::SaveError;
+pub use save::{SaveError, can_replace, replace_file};
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
 pub use server_end::{During, ServerEnd};

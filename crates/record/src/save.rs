@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// Why a record cannot be, or was not, saved.
@@ -105,7 +106,10 @@ impl Destination {
     /// Writes `run` and returns where it lies.
     pub(crate) fn write(self, run: &Run) -> Result<PathBuf, (PathBuf, io::Error)> {
         let (path, written) = match self {
-            Destination::File(path) => (path.clone(), replace(&path, run)),
+            Destination::File(path) => {
+                let written = replace_file(&path, |file| run.write_json(file));
+                (path, written)
+            }
             Destination::Stream(path, stream) => (path, run.write_json(stream)),
         };
         match written {
@@ -152,16 +156,36 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn replace(path: &Path, run: &Run) -> io::Result<()> {
-    let folder = folder_of(path);
-    let mut file = tempfile::Builder::new()
-        .prefix(".weigh-")
-        .permissions(Permissions::from_mode(0o666)) // less the umask, as any file a program writes
-        .tempfile_in(folder)?;
-    run.write_json(&mut file)?;
+/// Writes a file under another name in the same folder, makes it durable, and renames it to `path`: a reader sees the old
+/// file or the new one, never half of it.
+///
+/// # Errors
+/// What the system said; what is at `path` is then as it was.
+pub fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = beside(path)?;
+    write(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)
+    sync_name(path)
+}
+
+/// Tries whether [`replace_file`] can write to the folder of `path`.
+///
+/// # Errors
+/// What the system said.
+pub fn can_replace(path: &Path) -> io::Result<()> {
+    beside(path).map(|_| ())
+}
+
+/// A new file in the folder of `path`, which is removed unless it gets a name.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".weigh-")
+        .permissions(Permissions::from_mode(0o666)) // less the umask, as any file a program writes
+        .tempfile_in(folder_of(path))
 }
 
 /// Makes the names in `folder` durable, where its file system knows how.
@@ -197,6 +221,22 @@ mod tests {
                 "{path:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.xml");
+        fs::write(&path, "old").unwrap();
+        let full = |file: &mut File| {
+            file.write_all(b"ne")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        assert!(replace_file(&path, full).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        replace_file(&path, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

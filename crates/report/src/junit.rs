@@ -13,11 +13,22 @@ const LONGEST: usize = 1000;
 
 /// Lays out a test suite for each Run.
 pub(crate) fn render(runs: &[Run], _: &Look) -> String {
-    let mut text =
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"weigh\">\n".to_owned();
-    runs.iter().for_each(|run| text.push_str(&suite(run)));
-    text.push_str("</testsuites>\n");
-    text
+    suites(&runs.iter().map(suite).collect::<String>())
+}
+
+/// Lays out why nothing could be measured: a test suite with one error.
+pub(crate) fn failed(why: &str) -> String {
+    suites(&written(
+        "weigh",
+        "time=\"0\"",
+        &[measured(Some(why.to_owned()))],
+    ))
+}
+
+fn suites(each: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"weigh\">\n{each}</testsuites>\n"
+    )
 }
 
 /// One test case: its name, and what is wrong, if anything.
@@ -35,20 +46,28 @@ fn suite(run: &Run) -> String {
     );
     let target = &run.plan.target;
     let name = escaped(&format!("{}://{}", target.scheme, target.authority));
+    let secs = run.elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
+    let started = units::date::iso(run.started_unix);
+    let times = format!(
+        "time=\"{secs:.3}\" timestamp=\"{}\"",
+        started.trim_end_matches('Z')
+    );
+    written(&name, &times, &cases)
+}
+
+/// Writes a test suite, with these attributes of time.
+fn written(name: &str, times: &str, cases: &[Case]) -> String {
     let number = |wanted: &str| {
         let wrong = cases.iter().filter_map(|case| case.wrong.as_ref());
         wrong.filter(|(kind, _)| *kind == wanted).count()
     };
-    let secs = run.elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
     let mut text = format!(
-        "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\" time=\"{secs:.3}\" \
-         timestamp=\"{}\">\n",
+        "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\" {times}>\n",
         cases.len(),
         number("failure"),
         number("error"),
-        units::date::iso(run.started_unix).trim_end_matches('Z'),
     );
-    for case in &cases {
+    for case in cases {
         let _ = write!(
             text,
             "    <testcase classname=\"{name}\" name=\"{}\"",
@@ -74,9 +93,14 @@ fn campaign(run: &Run) -> Case {
     let exit = run.exit.as_ref();
     let of_requirement = |why: &str| run.requirements.iter().any(|each| each.reason() == why);
     let other = exit.filter(|exit| !of_requirement(&exit.why));
+    measured(other.map(|exit| exit.why.clone()))
+}
+
+/// The test case of the measurement itself, with what is wrong with it.
+fn measured(wrong: Option<String>) -> Case {
     Case {
         name: "measured".to_owned(),
-        wrong: other.map(|exit| ("error", exit.why.clone())),
+        wrong: wrong.map(|why| ("error", why)),
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Format {
     pub doc: &'static str,
     /// Lays out.
     pub render: fn(&[Run], &Look) -> String,
+    /// Says in the same layout why nothing could be measured; none where only a record can be laid out.
+    pub failed: Option<fn(&str) -> String>,
 }
 
 /// Every format.
@@ -93,26 +95,31 @@ pub const FORMATS: &[Format] = &[
         name: "text",
         doc: "for people: target and load, figures, caveats",
         render: text::runs,
+        failed: None,
     },
     Format {
         name: "json",
         doc: "for programs: the whole record on one line; of several records a line each (NDJSON)",
         render: json::render,
+        failed: None,
     },
     Format {
         name: "markdown",
         doc: "for a pull request or the summary of a job: the page of text, as GitHub's Markdown",
         render: markdown::render,
+        failed: Some(markdown::failed),
     },
     Format {
         name: "junit",
         doc: "for build servers: a test case for each requirement, as JUnit's XML",
         render: junit::render,
+        failed: Some(junit::failed),
     },
     Format {
         name: "csv",
         doc: "for tables: a row for each point, each request of a list and each round, with a header row",
         render: csv::render,
+        failed: None,
     },
 ];
 

@@ -10,6 +10,11 @@ pub(crate) fn render(runs: &[Run], _: &Look) -> String {
     pages.join("\n---\n\n")
 }
 
+/// Says why nothing could be measured.
+pub(crate) fn failed(why: &str) -> String {
+    format!("### weigh\n\n**nothing was measured**: {}\n", escaped(why))
+}
+
 fn page(run: &Run) -> String {
     let verdict = match &run.exit {
         None => "**yes**: measured, and everything required is met\n\n".to_owned(),

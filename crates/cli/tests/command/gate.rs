@@ -254,6 +254,76 @@ fn build_servers_get_their_files() {
 }
 
 #[test]
+fn a_file_for_build_servers_says_how_the_last_command_ended() {
+    let bench = Bench::new();
+    let content = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
+    for name in ["j.xml", "m.md", "c.svg"] {
+        fs::write(bench.path(name), "of an earlier command").unwrap();
+    }
+    std::os::unix::fs::symlink("m.md", bench.path("link.md")).unwrap();
+    let files = "--junit j.xml --markdown link.md --chart c.svg";
+    let refused = bench.say(&format!(
+        "run 127.0.0.1:1/ --rate 0 {files} --require p99<1"
+    ));
+    refused.ended(2);
+    let unreachable = format!("run 127.0.0.1:1/ {files}");
+    bench
+        .say(&unreachable)
+        .refused(&["127.0.0.1:1 cannot be reached"]);
+    let junit = content("j.xml");
+    assert!(
+        junit.contains("errors=\"1\"") && junit.contains("<error message=\"127.0.0.1:1 cannot be"),
+        "{junit}"
+    );
+    let markdown = content("m.md");
+    assert!(
+        markdown.contains("**nothing was measured**: 127.0.0.1:1 cannot"),
+        "{markdown}"
+    );
+    assert!(
+        fs::symlink_metadata(bench.path("link.md"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert_eq!(
+        content("c.svg"),
+        "of an earlier command",
+        "a chart gives no verdict"
+    );
+}
+
+#[test]
+fn files_for_build_servers_are_files_and_not_what_is_printed_to() {
+    let bench = Bench::new();
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(bench.path("f"))
+        .status();
+    assert!(fifo.unwrap().success());
+    let run = "run 127.0.0.1:1/ -n 5 --rounds 1";
+    for (file, why) in [
+        ("f", "--junit f: that is a pipe or a socket"),
+        (
+            "/dev/stdout",
+            "--junit /dev/stdout: that is a pipe or a socket",
+        ),
+        ("/dev/full", "--junit /dev/full could not be written"),
+    ] {
+        let said = bench.say(&format!("{run} --junit {file}"));
+        assert!(said.ended(2).err.contains(why), "{said:#?}");
+    }
+    for stream in ["> out.md", "2> out.md"] {
+        for file in ["out.md", "./out.md", "/dev/stdout", "/dev/stderr"] {
+            let line = format!("{run} --markdown {file}");
+            bench
+                .say_under(&format!("exec {stream}"), "", &line)
+                .ended(2);
+            let said = fs::read_to_string(bench.path("out.md")).unwrap();
+            assert!(!said.contains("###"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_single_value_is_printed_bare_or_there_is_a_reason() {
     let bench = Bench::new();
     let (_, record) = delayed(&bench, "");
