@@ -38,6 +38,8 @@ pub struct Evidence<'a> {
     pub foreign: bool,
     /// Whether it was stopped before the plan was carried out.
     pub interrupted: bool,
+    /// Of a whole sweep that is not complete: the load levels that were measured, and those planned; none of a search.
+    pub levels: Option<(usize, Option<usize>)>,
     /// How the server that weigh started ended, if it did so at this level.
     pub server_end: Option<&'a ServerEnd>,
 }
@@ -65,6 +67,7 @@ impl<'a> Evidence<'a> {
             stated: point.summary.iter().chain(repeated).collect(),
             foreign: run.weigh != env!("CARGO_PKG_VERSION") || run.schema != SCHEMA_VERSION,
             interrupted: run.interrupted,
+            levels: None,
             server_end: (run.server_end.as_ref()).filter(|end| end.level == point.level),
         }
     }

@@ -82,14 +82,15 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// What is known without a point: how the server ended at a load level of which nothing was measured, so that the level is
-/// not among the points; and that no point has a round.
+/// not among the points; that no point has a round; and how many levels of a sweep are missing.
 fn without_point(run: &Run) -> Vec<Finding> {
     let end = run.server_end.as_ref();
     let is_told = |end: &&ServerEnd| run.points.iter().any(|point| point.level == end.level);
     let evidence = Evidence {
         server_end: end.filter(|end| !is_told(end)),
         rounds: run.points.is_empty().then_some(&[]),
-        interrupted: run.interrupted && run.points.is_empty(),
+        interrupted: run.interrupted,
+        levels: unmeasured(run),
         ..Evidence::default()
     };
     let mut found = judge_evidence(&evidence);
@@ -99,6 +100,15 @@ fn without_point(run: &Run) -> Vec<Finding> {
             .for_each(|finding| finding.level = Some(end.level));
     }
     found
+}
+
+/// Returns how many of the planned levels of a sweep were measured, where some were not. A search plans none.
+fn unmeasured(run: &Run) -> Option<(usize, Option<usize>)> {
+    let measured = run.points.iter().filter(|point| !point.rounds.is_empty());
+    let measured = measured.count();
+    let planned = (!run.plan.is_search()).then(|| run.plan.levels().len());
+    let is_lacking = planned.map_or(run.interrupted, |planned| measured < planned);
+    (run.is_sweep() && measured > 0 && is_lacking).then_some((measured, planned))
 }
 
 fn row_of(name: &str) -> usize {
@@ -152,6 +162,37 @@ mod tests {
             let at = ["at 10 connections: ", "at 7 connections: "][finding.point.unwrap()];
             assert_eq!(sentence.strip_prefix(at), Some(&*finding.sentence));
         }
+    }
+
+    #[test]
+    fn a_sweep_that_lacks_levels_is_not_a_good_one() {
+        let mut run = record::example::sweep();
+        run.findings = judge(&run);
+        let lacks = |found: &[Finding]| {
+            let mut all = found.iter();
+            all.find(|each| each.cause == Cause::Interrupted).cloned()
+        };
+        assert_eq!(lacks(&run.findings), None);
+        let planned = run.points.len();
+        run.points.pop().unwrap();
+        let found = lacks(&judge(&run)).unwrap();
+        let wanted = format!(
+            "stopped early: {} of {planned} load levels measured",
+            planned - 1
+        );
+        assert_eq!(
+            (found.sentence, found.effects.grade()),
+            (wanted, Grade::Caveat)
+        );
+        run.plan.slo = Some("p99<1s".parse().unwrap());
+        assert_eq!(
+            lacks(&judge(&run)),
+            None,
+            "a search has as many levels as it takes"
+        );
+        run.interrupted = true;
+        let found = lacks(&judge(&run)).unwrap();
+        assert_eq!(found.sentence, "stopped early: the search was not finished");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
     ],
     effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
              caveat, under five rounds the interval does; no interval is a note. A measurement that was stopped \
-             early gives counts and interval a caveat. Where no round was measured, every figure is void.",
+             early gives counts and interval a caveat, a sweep that lacks load levels the interval. Where no round was measured, every figure is void.",
     remedy: "Measure longer with --duration, or more with --requests; give --rounds 5 or more.",
     cause: Cause::FewSamples,
     judge,
@@ -51,7 +51,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let withheld = latency.and_then(withheld);
     let complete = evidence.complete();
     let repeated = complete.and_then(|rounds| repeated(rounds.len()));
-    let found = [cut, too_few, withheld, repeated];
+    let found = [cut, lacking(evidence), too_few, withheld, repeated];
     found.into_iter().flatten().collect()
 }
 
@@ -104,6 +104,23 @@ fn cut_short(evidence: &Evidence<'_>, rounds: &[Round]) -> Option<Finding> {
         ("partial rounds", partial as f64),
         ("rounds planned", planned as f64),
     ]))
+}
+
+/// Levels of a sweep that were not measured.
+fn lacking(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (measured, planned) = evidence.levels?;
+    let headline = match planned {
+        None => "stopped early: the search was not finished".to_owned(),
+        Some(planned) => format!(
+            "stopped early: {} of {} measured",
+            count(measured as u64),
+            number(planned as u64, "load level")
+        ),
+    };
+    let finding = caveat(&[Figure::Interval], headline.clone(), headline);
+    let finding = finding.because(stopped(evidence));
+    let finding = finding.remedy("Continue it with weigh sweep --resume");
+    Some(finding.evidence([("load levels measured", measured as f64)]))
 }
 
 fn too_few(latency: &Latency) -> Option<Finding> {

@@ -7,9 +7,10 @@ pub(super) const CHECK: Check = Check {
     question: "Were the windows long enough for a rate?",
     looks_at: "The length of the complete rounds' windows. A window opens with every connection sending at once and, \
                with a number of requests, closes with the last of them alone. In a short window these edges are too \
-               large a part.",
+               large a part. Also whether responses came in the windows while no request that was scheduled in them \
+               ended ok: those are responses to the warm-up.",
     thresholds: &[guess("length, under", || span(LONG_ENOUGH))],
-    effect: "Requests/s and its interval get a caveat.",
+    effect: "Requests/s and its interval get a caveat; they are void where only requests of the warm-up ended ok.",
     remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
     judge: |evidence| judge(evidence).into_iter().collect(),
@@ -19,6 +20,32 @@ pub(super) const CHECK: Check = Check {
 const LONG_ENOUGH: Nanos = Nanos::from_millis(100);
 
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
+    of_warmup(evidence).or_else(|| short(evidence))
+}
+
+/// Throughput of which no request of the windows is a part.
+fn of_warmup(evidence: &Evidence<'_>) -> Option<Finding> {
+    let tally = evidence.tally.as_ref()?;
+    if tally.ok > 0 || tally.ok_in_window == 0 {
+        return None;
+    }
+    let headline = "no request that was sent in the window ended ok";
+    let sentence = format!(
+        "{headline}; the {} in it answered requests of the warm-up",
+        number(tally.ok_in_window, "response")
+    );
+    let finding = void(&[Figure::Rps, Figure::Interval], headline, sentence);
+    let remedy = "Find the reason in the error table (-v), or measure longer with --duration";
+    let evidence = [("responses to the warm-up", tally.ok_in_window as f64)];
+    Some(
+        finding
+            .because(Cause::Errors)
+            .remedy(remedy)
+            .evidence(evidence),
+    )
+}
+
+fn short(evidence: &Evidence<'_>) -> Option<Finding> {
     let rounds = evidence.complete().unwrap_or_default();
     let spans = rounds.iter().map(|round: &&Round| round.window.span());
     let mut short: Vec<Nanos> = spans.filter(|span| *span < LONG_ENOUGH).collect();
@@ -41,8 +68,8 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::healthy;
-    use record::{Grade, Run};
+    use crate::fixture::{answer, fail, healthy};
+    use record::{Grade, Kind, Run};
 
     /// The healthy run, whose first rounds have windows of these lengths.
     fn run(spans: &[Nanos]) -> Run {
@@ -55,6 +82,26 @@ mod tests {
 
     fn found(run: &Run) -> Vec<Finding> {
         Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
+    }
+
+    #[test]
+    fn responses_to_the_warm_up_alone_are_no_throughput() {
+        let mut run = run(&[]);
+        assert_eq!(found(&run), []);
+        for round in &mut run.points[0].rounds {
+            round.tally = Tally::default();
+            fail(&mut round.tally, Kind::Timeout, 0);
+        }
+        assert_eq!(found(&run), [], "no throughput at all is right");
+        run.points[0].rounds[0].tally.ok_in_window = 4;
+        let found = found(&run).remove(0);
+        let wanted = "no request that was sent in the window ended ok; the 4 responses in it answered requests of the \
+                      warm-up";
+        assert_eq!(found.sentence, wanted);
+        assert_eq!(found.effects.on(Figure::Rps), Some(Effect::Void));
+        run.points[0].rounds[1].tally = run.points[0].rounds[0].tally.clone();
+        answer(&mut run.points[0].rounds[1].tally, 0, 200);
+        assert!(of_warmup(&Evidence::of(&run, &run.points[0])).is_none());
     }
 
     #[test]
