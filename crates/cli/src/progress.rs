@@ -4,10 +4,80 @@ use crate::output;
 use crate::table::Table;
 use campaign::{Generators, PlannedRound, SelfTestError, View};
 use engine::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use plan::{Plan, Stop};
 use record::{Finding, Round, Run, SaveError};
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
 use units::{Instant, Nanos};
+
+/// Columns behind the progress that stay free for the `^C` that a terminal echoes: in a full line it would begin the next
+/// one, and the progress could not be cleared any more.
+const ECHO: usize = 4;
+
+/// The terminal on standard error, narrower by [`ECHO`] columns; with what is not flushed yet.
+#[derive(Debug, Default)]
+struct Terminal(Mutex<String>);
+
+impl Terminal {
+    /// Returns columns and lines.
+    fn size() -> (u16, u16) {
+        let size = terminal_size::terminal_size_of(io::stderr());
+        let (width, height) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
+        (width.saturating_sub(ECHO as u16).max(1), height)
+    }
+
+    fn move_cursor(&self, n: usize, direction: char) -> io::Result<()> {
+        match n {
+            0 => Ok(()), // which would mean 1
+            n => self.write_str(&format!("\x1b[{n}{direction}")),
+        }
+    }
+}
+
+impl TermLike for Terminal {
+    fn width(&self) -> u16 {
+        Terminal::size().0
+    }
+
+    fn height(&self) -> u16 {
+        Terminal::size().1
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.move_cursor(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.move_cursor(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.move_cursor(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.move_cursor(n, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.write_str(&format!("{text}\n"))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.0.lock().expect("no writer panics").push_str(text);
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.write_str("\r\x1b[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let text = std::mem::take(&mut *self.0.lock().expect("no writer panics"));
+        io::stderr().write_all(text.as_bytes())
+    }
+}
 
 /// Progress on standard error; nothing where that is no terminal.
 pub struct Bar {
@@ -53,11 +123,13 @@ impl Rate {
 impl Bar {
     /// A bar, or with `quiet` one that is never seen.
     pub fn new(quiet: bool) -> Bar {
-        let bar = match quiet {
-            true => ProgressBar::hidden(),
-            false => ProgressBar::new_spinner(),
+        let target = match !quiet && io::stderr().is_terminal() {
+            true => ProgressDrawTarget::term_like_with_hz(Box::<Terminal>::default(), 20),
+            false => ProgressDrawTarget::hidden(),
         };
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a sound template"));
+        let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style.expect("a sound template"));
         Bar {
             bar,
             plan: Plan::default(),
@@ -170,14 +242,18 @@ impl View for Bar {
             parts.push("warming up".to_owned());
         }
         parts.extend(self.rate.shown());
-        let percentiles = ["p50", "p99"].into_iter().zip(progress.last_second);
-        parts.extend(
-            percentiles.filter_map(|(name, value)| Some(format!("{name} {}", units::span(value?)))),
-        );
         let errors = units::count(self.errors + progress.errors);
         parts.push(format!("{errors} errors"));
         let left = self.left(progress, now);
         parts.extend(left.map(|left| format!("{} left", seconds(left))));
+        let percentiles = ["p50", "p99"].into_iter().zip(progress.last_second);
+        parts.extend(
+            percentiles.filter_map(|(name, value)| Some(format!("{name} {}", units::span(value?)))),
+        );
+        let room = usize::from(Terminal::size().0).saturating_sub("* ".len());
+        while parts.join("  ").len() > room && parts.len() > 1 {
+            parts.pop();
+        }
         self.bar.set_message(parts.join("  "));
         self.bar.tick();
     }

@@ -3,6 +3,7 @@
 use crate::job::{self, Job, Prepared, RequestIndex};
 use crate::lines::Lines;
 use plan::{Body, Requests};
+use std::collections::BTreeMap;
 use wire::{Opening, Source};
 
 /// The next request as bytes, and which of the listed requests it is.
@@ -143,19 +144,26 @@ impl<'p> RequestSource<'p> {
 }
 
 impl Job {
-    /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on. Empty when the file of
-    /// requests holds none.
+    /// Head and body of the plan's first requests, at most `most`, with `{seq}` from `seq` on: each listed request once,
+    /// in the order of the list, whatever its weight. Empty when the file of requests holds none.
     pub fn first_requests(&self, seq: u64, most: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut source = RequestSource::new(self, 0, 1, seq);
-        let most = match self.labels.len() {
-            0 => most,
-            listed => most.min(listed),
+        let turns = self.prepared.iter().enumerate().rev();
+        let firsts: BTreeMap<_, _> = turns
+            .map(|(turn, prepared)| (prepared.request_index.place(), turn))
+            .collect();
+        let mut turns: Vec<usize> = firsts.into_values().collect();
+        if turns.is_empty() {
+            turns = vec![0; most]; // a long file is read line by line, and its requests have no weights
+        }
+        let next = |turn| {
+            source.place = turn;
+            match source.next_prepared(|_| true) {
+                Some(prepared) => Some(prepared.opening()),
+                None => source.next_made(Vec::new()).map(|(opening, _)| opening),
+            }
         };
-        let next = |_| match source.next_prepared(|_| true) {
-            Some(prepared) => Some(prepared.opening()),
-            None => source.next_made(Vec::new()).map(|(opening, _)| opening),
-        };
-        let requests = (0..most).map_while(next);
+        let requests = turns.into_iter().take(most).map_while(next);
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
         bytes.collect()
     }

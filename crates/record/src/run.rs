@@ -81,7 +81,7 @@ pub struct Probe {
     pub body_length: u64,
     /// What was wrong with the exchange, if anything.
     pub fault: Option<String>,
-    /// How many requests were probed: the first of the plan, of which this record describes the very first.
+    /// How many requests were probed: the first of the plan, each once; this record describes the very first.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub requests: u64,
     /// How many of them got no response that the plan expects.

@@ -21,6 +21,8 @@ const WIDTH_ROOMY: usize = 100;
 const GAP_ROOMY: usize = 3;
 /// Narrower than this nothing is laid out.
 const WIDTH_LEAST: usize = 40;
+/// The least room for items behind their indent.
+const ROOM_LEAST: usize = 10;
 
 /// Every Run's page, one after the other.
 pub(crate) fn runs(runs: &[Run], look: &Look) -> String {
@@ -121,7 +123,7 @@ impl Paper<'_> {
 
     /// `start`, filled up to `indent`, then the items; further lines begin at `indent`.
     fn items(&mut self, start: Vec<Span>, indent: usize, items: &[Item]) {
-        let room = self.width().saturating_sub(indent).max(20);
+        let room = self.width().saturating_sub(indent).max(ROOM_LEAST);
         let is_roomy = self.width() >= WIDTH_ROOMY;
         let gap = if is_roomy { GAP_ROOMY } else { GAP };
         let mut lines = flow(items, room, gap).into_iter();

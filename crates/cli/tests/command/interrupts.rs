@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, Said, signal};
 use crate::scripted::{OK, Scripted};
-use std::process::Child;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -58,6 +59,40 @@ fn one_interrupt_ends_the_run_and_keeps_what_was_measured() {
             assert_eq!(again.ended(0).out, said.out);
         }
     }
+}
+
+/// The terminal echoes `^C` behind the progress: in the same line, or that could not be cleared.
+#[test]
+fn the_echo_of_an_interrupt_fits_behind_the_progress() {
+    let bench = Bench::new();
+    let server = Scripted::answering(OK);
+    let weigh = env!("CARGO_BIN_EXE_weigh");
+    let line = format!(
+        "stty cols 80 rows 24; exec {weigh} run {} -o run.json -d 100s",
+        server.at()
+    );
+    let mut terminal = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(bench.path(""))
+        .env("XDG_STATE_HOME", bench.path("state"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script, which every Linux has, opens a terminal");
+    let (mut shown, mut byte) = (Vec::new(), [0]);
+    let out = terminal.stdout.as_mut().unwrap();
+    while !shown.ends_with(b" errors") && out.read(&mut byte).unwrap() > 0 {
+        shown.push(byte[0]);
+    }
+    let mut keys = terminal.stdin.take().unwrap();
+    keys.write_all(b"\x03").unwrap();
+    out.read_to_end(&mut shown).unwrap();
+    assert_eq!(terminal.wait().unwrap().code(), Some(130));
+    let shown = String::from_utf8(shown).unwrap();
+    let (before, _) = shown.split_once("^C").expect("the terminal echoes it");
+    let progress = before.rsplit("\x1b[2K").next().unwrap();
+    let wide = progress.chars().count() + "^C".len();
+    assert!(progress.contains(" errors") && wide <= 80, "{shown:?}");
 }
 
 #[test]

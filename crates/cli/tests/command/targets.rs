@@ -191,6 +191,7 @@ fn of_many_urls_the_first_twenty_are_probed_and_one_that_is_fine_lets_the_load_b
         format!("{}/fine?{{seq}}\n", "/a?{seq}\n".repeat(19)),
     );
     bench.file("few", "/a\n/fine\n/b");
+    bench.file("weighted", "weight=3 /a\nweight=9 /fine?{seq}\n/b");
     for file in ["bad", "late"] {
         let before = server.requests();
         let line = format!("run {} --urls {file} -n 4", server.at());
@@ -208,7 +209,7 @@ fn of_many_urls_the_first_twenty_are_probed_and_one_that_is_fine_lets_the_load_b
         .collect();
     assert_eq!(probes[0], "GET /a?0 HTTP/1.1");
     assert_eq!(probes[19], "GET /a?19 HTTP/1.1");
-    for (file, probed, failed) in [("mixed", 20, 19), ("few", 3, 2)] {
+    for (file, probed, failed) in [("mixed", 20, 19), ("few", 3, 2), ("weighted", 3, 2)] {
         let before = server.requests();
         let (said, record) = bench.run(&format!(
             "{} --urls {file} -n 20 -c 1 --rounds 1 --max-errors 100%",
@@ -223,6 +224,13 @@ fn of_many_urls_the_first_twenty_are_probed_and_one_that_is_fine_lets_the_load_b
         assert_eq!(record.count("/probe/requests"), probed);
         assert_eq!(record.count("/probe/errors"), failed);
         assert_eq!(server.requests() - before, record.sent());
+        if file == "weighted" {
+            let asked = server.asked();
+            let probes = asked[before as usize..][..3].iter();
+            let probes: Vec<&str> = probes.map(|asked| asked.line()).collect();
+            let wanted = ["/a", "/fine?1", "/b"].map(|path| format!("GET {path} HTTP/1.1"));
+            assert_eq!(probes, wanted, "each once, in the order of the list");
+        }
     }
     let (said, record) = bench.run(&format!(
         "{0}/fine/1 {0}/a {0}/fine/2 -n 3 --rounds 1",

@@ -105,28 +105,31 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
     if !run.interrupted && partial == 0 {
         return None;
     }
+    let is_whole = complete >= planned && partial == 0 && !run.plan.is_search();
     let why = match &run.broken_off {
         Some(_) => "broken off",
         None if run.server_end.is_some() => "the server ended",
+        None if run.aborted.is_some() && is_whole => "aborted",
         None if run.aborted.is_some() => "stopped early",
         None if run.interrupted => "interrupted",
         None => "cut short",
     };
-    if complete >= planned && partial == 0 && !run.plan.is_search() {
-        return Some(vec![Item::wrong(format!(
-            "PARTIAL, {why} after its last round"
-        ))]);
-    }
-    let tail = if partial > 0 {
-        " and a part of one"
-    } else {
-        ""
-    };
     let rounds = number(planned as u64, "round");
-    let complete = units::count(complete as u64);
-    let partial = Item::wrong(format!("PARTIAL, {why}: {complete} of {rounds}{tail}"));
+    let sentence = match (is_whole, planned) {
+        (true, 1) => format!("{why} after the only round, which is complete"),
+        (true, _) => format!("{why} after the last round: all {rounds} are complete"),
+        (false, _) => {
+            let tail = ["", " and a part of one"][usize::from(partial > 0)];
+            let complete = units::count(complete as u64);
+            format!("PARTIAL, {why}: {complete} of {rounds}{tail}")
+        }
+    };
     let aborted = run.aborted.as_deref().map(Item::plain);
-    Some(std::iter::once(partial).chain(aborted).collect())
+    Some(
+        std::iter::once(Item::wrong(sentence))
+            .chain(aborted)
+            .collect(),
+    )
 }
 
 fn target(run: &Run) -> Vec<Item> {
@@ -412,6 +415,30 @@ mod tests {
             change(&mut plan);
             assert_eq!(sentence(&plan), *wanted);
         }
+    }
+
+    #[test]
+    fn a_campaign_that_ended_early_says_what_is_complete() {
+        let text = |run: &Run| {
+            let items = unfinished(run)?;
+            let spans = items.iter().flat_map(|item| &item.0);
+            Some(spans.map(|span| &*span.text).collect::<Vec<_>>().join("; "))
+        };
+        let mut run = record::example::ok();
+        assert_eq!(text(&run), None);
+        run.interrupted = true;
+        let whole = "after the last round: all 5 rounds are complete";
+        assert_eq!(text(&run), Some(format!("interrupted {whole}")));
+        run.aborted = Some("--abort-if p50>1us is met".into());
+        let aborted = format!("aborted {whole}; --abort-if p50>1us is met");
+        assert_eq!(text(&run), Some(aborted));
+        run.points[0].rounds[4].partial = true;
+        let partial = "PARTIAL, stopped early: 4 of 5 rounds and a part of one";
+        assert!(text(&run).unwrap().starts_with(partial));
+        run.points[0].rounds.truncate(1);
+        run.plan.rounds = 1;
+        let only = "aborted after the only round, which is complete";
+        assert!(text(&run).unwrap().starts_with(only));
     }
 
     #[test]

@@ -132,7 +132,7 @@ pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
         .collect();
     let rows = of.each_round().take(of.rounds.len().min(ROUNDS_MOST));
     let row = |round: Figures<'_>| {
-        let cut = ["", "cut short"][usize::from(round.rounds[0].partial)];
+        let cut = ["", "partial"][usize::from(round.rounds[0].partial)];
         let number = select("round").shown(&round).unwrap_or_default();
         let figures = shown.iter();
         let figures =
@@ -142,7 +142,10 @@ pub(super) fn rounds(of: &Figures<'_>) -> Option<Table> {
         cells.push(Span::new(Role::Wrong, cut));
         cells
     };
-    let titles = shown.iter().map(|(title, ..)| Column::number(title));
+    let titles = shown.iter().map(|(title, ..)| Column {
+        priority: Some(0), // the last go first
+        ..Column::number(title)
+    });
     let rest = of.rounds.len().saturating_sub(ROUNDS_MOST) as u64;
     let columns = [Column::number("round")].into_iter().chain(titles);
     let more = counted(rest, "round more", "rounds more");
