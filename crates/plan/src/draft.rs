@@ -397,7 +397,8 @@ mod tests {
             made(settings).unwrap().published().again_with(options)
         };
         let url = ("url", "far:81/x");
-        let cases: &[(&[(&str, &str)], &str, &str)] = &[
+        type Settings<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Settings, &str, &str)] = &[
             (&[], "--rounds 5", "--rounds 5"),
             (&[("connections", "50")], "--rate 26k", "--rate 26k"),
             (&[("connections", "5k")], "--rounds 5", "--rounds 5 -c 5000"),
