@@ -66,7 +66,7 @@ pub(crate) struct Known<'a> {
     figure: Selected,
     value: Value,
     pub(crate) basis: Basis<'a>,
-    /// All requests of the point.
+    /// All requests that count for it.
     pub(crate) requests: u64,
     /// Whether coordinated omission makes a percentile too small.
     is_affected: bool,
@@ -101,13 +101,19 @@ impl<'a> Known<'a> {
         }
         let value = figure
             .value(&of)
-            .ok_or_else(|| format!("{name} {}", missing(&figure, &of)))?;
+            .ok_or_else(|| format!("{name} {}", figure.missing(&of)))?;
         Ok(Known {
             name,
             figure,
             value,
             basis: Basis::of(&figure, &of, effect),
-            requests: of.summary.requests,
+            requests: match figure
+                .request
+                .and_then(|index| of.summary.by_request.get(index))
+            {
+                Some(one) => one.requests,
+                None => of.summary.requests,
+            },
             is_affected: matches!(figure.part, Part::Statistic(Statistic::At(p)) if figure.figure.name.starts_with("latency") && of.is_affected(p)),
         })
     }
@@ -156,7 +162,7 @@ impl fmt::Display for Known<'_> {
 }
 
 fn is(name: &str) -> &'static str {
-    if name.starts_with("errors") {
+    if name.starts_with("errors") || name.ends_with(".errors") {
         "are"
     } else {
         "is"
@@ -171,9 +177,12 @@ impl<'a> Basis<'a> {
         if figure.is_at_least(of) {
             return Basis::AtLeast("a lower bound");
         }
-        let is_count =
-            figure.figure.unit == Unit::Count || figure.figure.class == Some(Class::Counts);
-        if is_count && !figure.figure.repeats {
+        let is_counted = match figure.figure.unit {
+            Unit::Count => true,
+            Unit::Bytes | Unit::Share => figure.figure.class == Some(Class::Counts),
+            _ => false,
+        };
+        if is_counted && !figure.figure.repeats {
             return Basis::Counted;
         }
         match figure.interval(of) {
@@ -194,29 +203,19 @@ fn worst<'a>(of: &Figures<'a>, class: Option<Class>) -> Option<(Effect, &'a Find
     each.max_by_key(|(effect, _)| *effect)
 }
 
-/// Says why a figure is not there.
-fn missing(figure: &Selected, of: &Figures<'_>) -> String {
-    let need = match figure.part {
-        Part::Statistic(Statistic::At(p)) => stats::carried_from(p.quantile()),
-        _ => None,
-    };
-    let have = of.tally().latency().count();
-    match need.filter(|need| have < *need) {
-        Some(need) => format!(
-            "takes {} requests, and there are {}",
-            count(need),
-            count(have)
-        ),
-        None => "was not measured".to_owned(),
-    }
-}
-
 /// Whether the figure counts some of all requests, so that its bound may be a share of them.
 pub(crate) fn is_of_requests(figure: &Selected) -> bool {
     let name = figure.figure.name;
-    ["errors.", "status.", "ok", "censored", "carried_over"]
-        .iter()
-        .any(|part| name.starts_with(part))
+    [
+        "errors.",
+        "status.",
+        "ok",
+        "censored",
+        "carried_over",
+        "never_sent",
+    ]
+    .iter()
+    .any(|part| name.starts_with(part))
 }
 
 #[cfg(test)]

@@ -29,12 +29,34 @@ pub fn check(requirement: &Requirement) -> Result<(), RequirementError> {
     };
     let error = |why: String| RequirementError(requirement.clone(), why);
     let figure = figure(&compared.figure).map_err(|unknown| error(unknown.to_string()))?;
-    if bound(compared, &figure, 1.0).is_none() {
-        return Err(error(format!("write {}", example(&figure))));
+    let Comparison {
+        figure: name,
+        bound: text,
+        ..
+    } = compared;
+    let Some(example) = example(&figure, compared) else {
+        let why =
+            format!("{name} is text, which cannot be compared; require a number, such as p99<20ms");
+        return Err(error(why));
+    };
+    let unit = figure.figure.unit;
+    let number = text.number();
+    let is_part = unit == Unit::Count && number.is_some_and(|number| number.fract() != 0.0);
+    if is_part || bound(compared, &figure, 1.0).is_none() {
+        let (kind, _) = unit.kind();
+        let fault = match number {
+            Some(_) if unit == Unit::Micros => "has no unit",
+            _ => "is not",
+        };
+        return Err(error(format!(
+            "{name} is {kind}, and {text} {fault}; write such as {example}"
+        )));
     }
-    if compared.operator == Operator::Equal && figure.figure.unit != Unit::Count {
-        let why = "only counts can be required to equal a number; write < or >";
-        return Err(error(why.to_owned()));
+    if compared.operator == Operator::Equal && unit != Unit::Count {
+        let why = "only counts can be required to equal a number";
+        return Err(error(format!(
+            "{why}; write such as {name}<{text} or {name}>{text}"
+        )));
     }
     Ok(())
 }
@@ -137,7 +159,7 @@ fn compare(run: &Run, index: usize, compared: &Comparison) -> Result<(Compliance
     let figure = figure(&compared.figure).map_err(|error| error.to_string())?;
     let known = Known::of(run, index, &compared.figure, figure)?;
     let requests = known.requests as f64;
-    let bound = bound(compared, &figure, requests).ok_or_else(|| example(&figure).to_owned())?;
+    let bound = bound(compared, &figure, requests).ok_or("the bound has another unit")?;
     let number = known.number().ok_or("it is no number")?;
     let verdict = verdict(&known.basis, number, compared.operator, bound);
     let is_inside = verdict == Compliance::CannotTell && matches!(known.basis, Basis::Interval(_));
@@ -174,12 +196,15 @@ fn bound(compared: &Comparison, figure: &Selected, requests: f64) -> Option<f64>
             bound.time().map(Nanos::as_micros_f64).or(bare.flatten())
         }
         Unit::Seconds => bound.time().map(Nanos::as_secs_f64).or(bound.number()),
-        Unit::Share => bound.share().or(bound.number()),
+        Unit::Share => bound
+            .share()
+            .or(bound.number().filter(|share| *share <= 1.0)),
         Unit::Bytes => bound.bytes(),
         Unit::Count if is_of_requests(figure) => bound
             .number()
             .or_else(|| Some(whole(bound.share()? * requests))),
         Unit::Count | Unit::PerSecond | Unit::Plain => bound.number(),
+        Unit::Text => None,
     }
 }
 
@@ -193,15 +218,13 @@ fn whole(number: f64) -> f64 {
     }
 }
 
-/// Says how a bound is written in the unit of the figure.
-fn example(figure: &Selected) -> &'static str {
-    match figure.figure.unit {
-        Unit::Micros | Unit::Seconds => "a time with its unit, such as 20ms",
-        Unit::Share => "a share, such as 80%",
-        Unit::Bytes => "a size, such as 20MiB",
-        Unit::Count if is_of_requests(figure) => "a number such as 10, or a share such as 0.1%",
-        Unit::Count | Unit::PerSecond | Unit::Plain => "a number, such as 10k",
-    }
+/// Shows a comparison with a bound in the unit of the figure; none of text.
+fn example(figure: &Selected, compared: &Comparison) -> Option<String> {
+    let (_, bound) = figure.figure.unit.kind();
+    let example = format!("{}{}", compared.figure, compared.operator.sign());
+    let share = |bound| format!(" or {example}{bound}");
+    let or = is_of_requests(figure).then(|| share("0.1%"));
+    Some(format!("{example}{}{}", bound?, or.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -400,7 +423,7 @@ mod tests {
         for round in &mut run.points[0].rounds {
             round.footprint = None;
         }
-        let unseen = "cpu_us_per_request was not measured";
+        let unseen = "cpu_us_per_request was not measured: the server was not observed";
         assert_judged(&run, &[("cpu_us_per_request<30", CannotTell, unseen)]);
         let rounds = run.points[0].rounds.iter_mut();
         rounds.for_each(|round| round.partial = true);
@@ -515,29 +538,132 @@ mod tests {
         assert_judged(&run, &[("errors=0", Met, shown)]);
     }
 
+    /// Bounds of every kind, and for figures of each unit those that can be compared with them.
+    #[test]
+    fn a_bound_has_the_unit_of_its_figure() {
+        let bounds = ["5", "0.5", "10k", "5%", "5ms", "2m", "5MiB", "5B"];
+        for (names, allowed) in [
+            ("p99 max", "5ms 2m"),
+            (
+                "latency_us.p99 open.queued_us.max cpu_us_per_request",
+                "5 0.5 10k 5ms 2m",
+            ),
+            ("duration_s cpu_s", "5 0.5 10k 5ms 2m"),
+            (
+                "errors timeout status.404 ok by_request.3.errors",
+                "5 10k 5% 2m",
+            ),
+            ("requests open.sessions.skipped", "5 10k 2m"),
+            ("rps connections.per_second", "5 0.5 10k 2m"),
+            ("server.cpus rate", "5 0.5 10k 2m"),
+            (
+                "server.busy errors.share coordinated_omission.affected_from",
+                "0.5 5%",
+            ),
+            ("bytes_received pss_bytes.peak", "5 0.5 5MiB 5B"),
+            ("target server url findings cpu_lower_bound", ""),
+        ] {
+            for name in names.split(' ') {
+                let is_allowed =
+                    |bound: &&str| check(&format!("{name}<{bound}").parse().unwrap()).is_ok();
+                let all: Vec<&str> = bounds.into_iter().filter(is_allowed).collect();
+                assert_eq!(all.join(" "), allowed, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_of_a_bound_can_be_judged() {
+        for name in figures::names() {
+            let Some(refused) = ["5s", "5MiB"]
+                .iter()
+                .find_map(|bound| check(&format!("{name}<{bound}").parse().ok()?).err())
+            else {
+                panic!("{name} has two units");
+            };
+            let told = refused.to_string();
+            if let Some((_, example)) = told.split_once("write such as ") {
+                for example in example.split(" or ") {
+                    assert_eq!(check(&example.parse().unwrap()), Ok(()), "{example}");
+                }
+            }
+        }
+    }
+
+    const REFUSED: &[(&str, &str)] = &[
+        (
+            "p99<20",
+            "p99 is a time, and 20 has no unit; write such as p99<20ms",
+        ),
+        (
+            "p99<5%",
+            "p99 is a time, and 5% is not; write such as p99<20ms",
+        ),
+        (
+            "rps>20ms",
+            "rps is a rate, and 20ms is not; write such as rps>10k",
+        ),
+        (
+            "rps>5MiB",
+            "rps is a rate, and 5MiB is not; write such as rps>10k",
+        ),
+        (
+            "errors<1ms",
+            "errors is a count, and 1ms is not; write such as errors<10 or errors<0.1%",
+        ),
+        (
+            "errors<0.5",
+            "errors is a count, and 0.5 is not; write such as errors<10 or errors<0.1%",
+        ),
+        (
+            "requests>1%",
+            "requests is a count, and 1% is not; write such as requests>10",
+        ),
+        (
+            "bytes_received>1%",
+            "bytes_received is a size, and 1% is not; write such as bytes_received>20MiB",
+        ),
+        (
+            "server.busy<80",
+            "server.busy is a share, and 80 is not; write such as server.busy<80%",
+        ),
+        (
+            "server.cpus<5ms",
+            "server.cpus is a number, and 5ms is not; write such as server.cpus<4",
+        ),
+        (
+            "duration_s>1MiB",
+            "duration_s is a time, and 1MiB is not; write such as duration_s>2s",
+        ),
+        (
+            "target<5",
+            "target is text, which cannot be compared; require a number, such as p99<20ms",
+        ),
+        (
+            "by_request.0.errors>1s",
+            "by_request.0.errors is a count, and 1s is not; write such as by_request.0.errors>10 or by_request.0.errors>0.1%",
+        ),
+        (
+            "rps=10k",
+            "only counts can be required to equal a number; write such as rps<10k or rps>10k",
+        ),
+        (
+            "baseline_us.p95<1ms",
+            "no figure is called `baseline_us.p95`; did you mean `baseline_us.p99`?",
+        ),
+        (
+            "erors<1%",
+            "no figure is called `erors`; did you mean `errors`?",
+        ),
+        (
+            "p9999999999<1s",
+            "no figure is called `p9999999999`; did you mean `p999`?",
+        ),
+    ];
+
     #[test]
     fn what_can_never_be_judged_is_refused_with_what_to_write() {
-        for (text, wanted) in [
-            ("p99<20", "write a time with its unit, such as 20ms"),
-            ("rps>20ms", "write a number, such as 10k"),
-            (
-                "errors<1ms",
-                "write a number such as 10, or a share such as 0.1%",
-            ),
-            ("requests>1%", "write a number, such as 10k"),
-            (
-                "rps=10k",
-                "only counts can be required to equal a number; write < or >",
-            ),
-            (
-                "erors<1%",
-                "no figure is called `erors`; did you mean `errors`?",
-            ),
-            (
-                "p9999999999<1s",
-                "no figure is called `p9999999999`; did you mean `p999`?",
-            ),
-        ] {
+        for (text, wanted) in REFUSED {
             let required: Requirement = text.parse().unwrap();
             let said = check(&required).unwrap_err().to_string();
             assert_eq!(said, format!("`{text}`: {wanted}"));

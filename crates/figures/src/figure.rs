@@ -3,6 +3,7 @@
 use crate::Figures;
 use crate::value::{Unit, Value};
 use record::{Kind, Run, Statistic};
+use stats::Histogram;
 
 /// One figure, or a family of figures that differ in a [`Part`] of their names.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +26,24 @@ pub struct Figure {
     pub column: Option<Column>,
     /// Column of a sweep's table on a terminal.
     pub cell: Option<Cell>,
-    pub(crate) value: Read<Option<Value>>,
+    pub(crate) source: Source,
     pub(crate) at_least: Read<bool>,
+    pub(crate) absent: fn(&Figures<'_>) -> Option<String>,
+}
+
+/// How the value follows from what was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// As this function says.
+    Value(Read<Option<Value>>),
+    /// Of a family: the statistics of a distribution in nanoseconds, none where it was not recorded; and the plural of
+    /// its samples.
+    Times(Times, &'static str),
 }
 
 /// How something follows from what was recorded.
 pub(crate) type Read<T> = fn(&Figures<'_>, Part) -> T;
+pub(crate) type Times = for<'f, 'r> fn(&'f Figures<'r>) -> Option<&'f Histogram>;
 
 /// Which figure of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,9 +146,28 @@ impl Figure {
             of_requests: false,
             column: None,
             cell: None,
-            value,
+            source: Source::Value(value),
             at_least: |_, _| false,
+            absent: |_| None,
         }
+    }
+
+    /// The family of the statistics of `times`, a distribution of so many `samples`.
+    pub(crate) const fn times(
+        name: &'static str,
+        doc: &'static str,
+        samples: &'static str,
+        times: Times,
+    ) -> Figure {
+        let mut figure = Figure::new(name, Unit::Micros, doc, |_, _| None);
+        figure.source = Source::Times(times, samples);
+        figure
+    }
+
+    /// Where `why` gives a reason, there is no value for it.
+    pub(crate) const fn absent(mut self, why: fn(&Figures<'_>) -> Option<String>) -> Figure {
+        self.absent = why;
+        self
     }
 
     pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Figure {

@@ -22,6 +22,6 @@ mod table;
 mod value;
 
 pub use figure::{Cell, Figure, Part, Shown, Weight};
-pub use select::{Selected, cells, columns, find, names};
+pub use select::{Selected, cells, columns, find, names, rows};
 pub use source::Figures;
 pub use value::{Unit, Value};

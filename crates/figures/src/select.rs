@@ -1,10 +1,11 @@
 //! Figures by name, and the figures that each table shows.
 
-use crate::figure::{Cell, Figure, Part};
+use crate::figure::{Cell, Figure, Part, Source};
+use crate::source::statistic;
 use crate::table::all;
 use crate::{Figures, Value};
 use record::{Effect, Finding, Kind, Run, Statistic};
-use stats::Interval;
+use stats::{Histogram, Interval};
 use std::fmt;
 use units::Percentile;
 
@@ -15,15 +16,31 @@ pub struct Selected {
     pub figure: &'static Figure,
     /// The part; [`Part::Whole`] where it is no family.
     pub part: Part,
+    /// Index in the summary's `by_request` of the only request that counts; none where all do.
+    pub request: Option<usize>,
 }
 
 /// Returns the figure called `name`, such as `latency_us.p99.9` or `p99.9`; none where there is no such name.
 pub fn find(name: &str) -> Option<Selected> {
     let name = name.trim();
+    if let Some((index, name)) = name
+        .strip_prefix("by_request.")
+        .and_then(|rest| rest.split_once('.'))
+    {
+        let found =
+            find(name).filter(|found| found.figure.of_requests && found.request.is_none())?;
+        let request = Some(index.parse().ok()?);
+        return Some(Selected { request, ..found });
+    }
     all().find_map(|figure| {
         let part = figure.names().find_map(|pattern| part(pattern, name))?;
-        Some(Selected { figure, part })
+        Some(Selected::all(figure, part))
     })
+}
+
+/// Returns every row of the table, in order.
+pub fn rows() -> impl Iterator<Item = &'static Figure> {
+    all()
 }
 
 /// Returns every name that [`find`] knows, of families those of the usual parts.
@@ -43,7 +60,7 @@ pub fn columns(percentiles: &[Percentile]) -> Vec<(String, Selected)> {
         .filter_map(|figure| Some((figure, figure.column?)))
         .flat_map(|(figure, column)| {
             let parts = figure.parts(column.statistics.unwrap_or(&requested));
-            let named = move |part: Part| (part.fill(column.name), Selected { figure, part });
+            let named = move |part: Part| (part.fill(column.name), Selected::all(figure, part));
             parts.into_iter().map(named)
         })
         .collect()
@@ -57,7 +74,7 @@ pub fn cells(run: &Run, percentiles: &[Percentile]) -> Vec<(Cell, Selected)> {
         .filter(|(_, cell)| cell.shown.applies(run))
         .flat_map(|(figure, cell)| {
             let parts = figure.parts(&shown).into_iter();
-            parts.map(move |part| (cell, Selected { figure, part }))
+            parts.map(move |part| (cell, Selected::all(figure, part)))
         })
         .collect()
 }
@@ -131,9 +148,31 @@ impl Part {
 }
 
 impl Selected {
+    /// The figure over all requests.
+    fn all(figure: &'static Figure, part: Part) -> Selected {
+        Selected {
+            figure,
+            part,
+            request: None,
+        }
+    }
+
+    fn prefix(&self) -> String {
+        let index = self.request;
+        index.map_or(String::new(), |index| format!("by_request.{index}."))
+    }
+
+    /// Reads from `of` or, where the figure is about one request, from that one.
+    fn read<T>(&self, of: &Figures<'_>, read: impl FnOnce(&Figures<'_>) -> T) -> Option<T> {
+        match self.request.filter(|_| of.request.is_none()) {
+            None => Some(read(of)),
+            Some(index) => of.each_request().nth(index).map(|one| read(&one)),
+        }
+    }
+
     /// Returns the path that scripts use, such as `latency_us.p999`.
     pub fn name(&self) -> String {
-        self.part.fill(self.figure.name)
+        self.prefix() + &self.part.fill(self.figure.name)
     }
 
     /// Returns what it means, as part of a sentence.
@@ -148,8 +187,44 @@ impl Selected {
 
     /// Returns the value; none where nothing carries it.
     pub fn value(&self, of: &Figures<'_>) -> Option<Value> {
+        let value = |of: &Figures<'_>| match self.figure.source {
+            Source::Value(read) => read(of, self.part),
+            Source::Times(times, _) => {
+                let micros = statistic(times(of), self.part.statistic()?);
+                micros.map(Value::Number)
+            }
+        };
         let is_known = of.request.is_none() || self.figure.of_requests;
-        is_known.then(|| (self.figure.value)(of, self.part))?
+        is_known.then(|| self.read(of, value))??
+    }
+
+    /// Returns why there is no value, as the rest of a sentence that begins with the name.
+    pub fn missing(&self, of: &Figures<'_>) -> String {
+        let missing = |of: &Figures<'_>| match (self.figure.absent)(of) {
+            Some(why) => why,
+            None => self.too_few(of),
+        };
+        let listed = of.summary.by_request.len();
+        self.read(of, missing).unwrap_or_else(|| match listed {
+            0 => "exists only where several requests are listed".to_owned(),
+            _ => format!(
+                "has no value: {listed} requests are listed, by_request.0 to by_request.{}",
+                listed - 1
+            ),
+        })
+    }
+
+    /// Says how many samples the figure needs and how many there are, where that is known.
+    fn too_few(&self, of: &Figures<'_>) -> String {
+        let Source::Times(times, samples) = self.figure.source else {
+            return "was not measured".to_owned();
+        };
+        let need = match self.part {
+            Part::Statistic(Statistic::At(p)) => stats::carried_from(p.quantile()),
+            _ => None,
+        };
+        let have = times(of).map_or(0, Histogram::count);
+        too_few(need.unwrap_or(1), have, samples)
     }
 
     /// Returns the value as a number in the figure's unit; none of words, and where nothing carries it.
@@ -159,7 +234,7 @@ impl Selected {
 
     /// Returns whether the true value is at least this one.
     pub fn is_at_least(&self, of: &Figures<'_>) -> bool {
-        (self.figure.at_least)(of, self.part)
+        self.read(of, |of| (self.figure.at_least)(of, self.part)) == Some(true)
     }
 
     /// Returns the strongest effect of `findings` on figures of its kind; none where they leave it alone.
@@ -192,9 +267,31 @@ impl Selected {
     /// which rounds have no values of their own, under three complete rounds, and with one that lacks a value, only
     /// bounds it or is not above zero.
     pub fn interval(&self, of: &Figures<'_>) -> Option<Interval> {
-        let sound = |round: Figures<'_>| self.number(&round).filter(|_| !self.is_at_least(&round));
+        // A round lists only the requests that it sent, so that they are found by name.
+        let listed = self.request.map(|index| of.summary.by_request.get(index));
+        let sound = |of: &Figures<'_>| self.number(of).filter(|_| !self.is_at_least(of));
+        let sound = |round: Figures<'_>| match listed {
+            None => sound(&round),
+            Some(listed) => {
+                let mut each = round.each_request();
+                sound(&each.find(|one| one.request == listed.map(|one| one.request.as_str()))?)
+            }
+        };
         let values: Option<Vec<f64>> = complete_rounds(of).map(sound).collect();
         stats::log_t_interval(&values.filter(|_| self.figure.repeats)?)
+    }
+}
+
+/// Says how many samples a figure needs and how many there are.
+pub(crate) fn too_few(need: u64, have: u64, samples: &str) -> String {
+    match have {
+        0 => format!("has no value: there are no {samples}"),
+        _ => format!(
+            "takes {} {samples}, and there {} {}",
+            units::count(need),
+            if have == 1 { "is" } else { "are" },
+            units::count(have)
+        ),
     }
 }
 
@@ -206,6 +303,6 @@ fn complete_rounds<'a>(of: &'a Figures<'_>) -> impl Iterator<Item = Figures<'a>>
 
 impl fmt::Display for Selected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.part.fill_shown(self.figure.name))
+        f.write_str(&(self.prefix() + &self.part.fill_shown(self.figure.name)))
     }
 }

@@ -2,8 +2,8 @@
 
 use plan::Plan;
 use record::{
-    Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run, SessionFigures, Statistic,
-    Summary, Tally,
+    CoordinatedOmission, Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run,
+    SessionFigures, Statistic, Summary, Tally,
 };
 use stats::Histogram;
 use std::borrow::Cow;
@@ -181,8 +181,8 @@ impl<'a> Figures<'a> {
 
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
     pub fn is_affected(&self, p: Percentile) -> bool {
-        let omission = self.summary.coordinated_omission.as_ref();
-        omission.is_some_and(|omission| omission.affects(self.tally(), p))
+        self.omission()
+            .is_some_and(|omission| omission.affects(self.tally(), p))
     }
 
     /// Returns whether a censored request bounds a statistic of latency from below.
@@ -199,6 +199,11 @@ impl<'a> Figures<'a> {
     /// Returns what only connections that arrive by a schedule have.
     pub(crate) fn sessions(&self) -> Option<&SessionFigures> {
         self.open()?.sessions.as_ref()
+    }
+
+    /// Returns the stalls that a closed loop did not see.
+    pub(crate) fn omission(&self) -> Option<&CoordinatedOmission> {
+        self.summary.coordinated_omission.as_ref()
     }
 
     /// Returns the CPU time of the generator's threads, without busy-polling, per request that ended, in microseconds.

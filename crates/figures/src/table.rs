@@ -5,7 +5,7 @@ mod requests;
 mod setting;
 mod times;
 
-use crate::{Figure, Value};
+use crate::{Figure, Figures, Value};
 
 /// Returns every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
@@ -19,6 +19,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
         setting::SCHEDULE,
         times::OPEN,
         cost::SERVER,
+        cost::REQUEST_CPU,
+        cost::PER_CPU,
         cost::MACHINE,
         requests::TIME,
         setting::CAVEATS,
@@ -36,6 +38,18 @@ fn count(value: impl Into<Option<u64>>) -> Option<Value> {
 
 fn text(value: impl Into<Option<String>>) -> Option<Value> {
     value.into().map(Value::Text)
+}
+
+/// Says why a closed loop has no such figure.
+fn unscheduled(f: &Figures<'_>) -> Option<String> {
+    let is_closed = !f.plan.load.is_open();
+    is_closed.then(|| "exists only with --rate or --connection-rate".to_owned())
+}
+
+/// Says why a load without a rate of connections has no such figure.
+fn unconnected(f: &Figures<'_>) -> Option<String> {
+    let is_connected = f.plan.load.is_of_connections();
+    (!is_connected).then(|| "exists only with --connection-rate".to_owned())
 }
 
 #[cfg(test)]

@@ -27,7 +27,9 @@ impl Value {
 /// Unit of a figure: what a number means, and how many digits are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// None: words, or a number that is written as it was asked for.
+    /// Words.
+    Text,
+    /// None: a number that is written as it was given.
     Plain,
     /// Whole things.
     Count,
@@ -55,7 +57,21 @@ impl Unit {
             Unit::PerSecond | Unit::Micros => format!("{number:.3}"),
             Unit::Share => format!("{number:.4}"),
             Unit::Seconds => format!("{number:.6}"),
-            Unit::Plain | Unit::Count | Unit::Bytes => number.to_string(),
+            Unit::Text | Unit::Plain | Unit::Count | Unit::Bytes => number.to_string(),
+        }
+    }
+
+    /// Returns what a value is, and how one to compare it with is written; text is compared with nothing.
+    pub fn kind(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Unit::Text => ("text", None),
+            Unit::Plain => ("a number", Some("4")),
+            Unit::Count => ("a count", Some("10")),
+            Unit::PerSecond => ("a rate", Some("10k")),
+            Unit::Micros => ("a time", Some("20ms")),
+            Unit::Seconds => ("a time", Some("2s")),
+            Unit::Share => ("a share", Some("80%")),
+            Unit::Bytes => ("a size", Some("20MiB")),
         }
     }
 
@@ -82,7 +98,7 @@ impl Unit {
             Unit::Seconds => units::span(Nanos::from_nanos((number * 1e9) as u64)),
             Unit::Share => units::percent(number),
             Unit::Bytes => units::bytes(number as u64),
-            Unit::Plain | Unit::Count => number.to_string(),
+            Unit::Text | Unit::Plain | Unit::Count => number.to_string(),
         }
     }
 }
@@ -117,7 +133,7 @@ mod tests {
             (Unit::Share, Value::Number(0.12), "0.1200", "12 %"),
             (Unit::Bytes, Value::Count(1 << 20), "1048576", "1.00 MiB"),
             (Unit::Plain, Value::Number(0.5), "0.5", "0.5"),
-            (Unit::Plain, Value::Text("words".into()), "words", "words"),
+            (Unit::Text, Value::Text("words".into()), "words", "words"),
         ];
         for (unit, value, written, shown) in cases {
             assert_eq!(unit.written(value), *written);

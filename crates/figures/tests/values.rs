@@ -1,7 +1,10 @@
 //! Values that follow from rounds which are made up for it.
 
 use figures::{Figures, columns, find};
-use record::{Budget, Footprint, KernelCounters, Memory, Round, Run, Sampled, example};
+use record::{
+    Budget, Footprint, KernelCounters, Memory, RequestTally, Requested, Round, Run, Sampled,
+    example,
+};
 use serde_json::Value;
 use units::{Nanos, Percentile};
 
@@ -192,32 +195,224 @@ fn any_percentile_is_a_figure() {
     );
 }
 
+/// The healthy run as one of two requests, of which the first is not sent in the first round, and the second fails twice in each.
+fn listed() -> Run {
+    let mut run = example::ok();
+    for (index, round) in run.points[0].rounds.iter_mut().enumerate() {
+        let one = |request: &str, ok, errors| RequestTally {
+            request: request.to_owned(),
+            ok,
+            errors,
+            latency: stats_of(ok),
+            censored_from: None,
+        };
+        let first = if index == 0 { 0 } else { 30 };
+        let each = vec![one("POST /a", first, 0), one("/b", 40 + index as u64, 2)];
+        round.tally.requested = Some(Box::new(Requested { each, unsent: 0 }));
+    }
+    run.summarise();
+    run
+}
+
+/// Every number of `summary` and every one that is null, with its path.
+fn numbers(path: &str, value: &Value, found: &mut Vec<(String, Option<f64>)>) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Object(parts) => {
+            let parts = parts.iter();
+            parts.for_each(|(name, part)| numbers(&below(name), part, found));
+        }
+        Value::Array(parts) => {
+            let parts = parts.iter().enumerate();
+            parts.for_each(|(index, part)| numbers(&below(&index.to_string()), part, found));
+        }
+        Value::Number(number) => found.push((path.to_owned(), number.as_f64())),
+        Value::Null => found.push((path.to_owned(), None)),
+        Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
 #[test]
 fn a_number_of_the_summary_is_a_figure_of_its_name() {
-    let run = example::ok();
-    let of = Figures::of(&run, 0).unwrap();
-    let Value::Object(summary) = serde_json::to_value(&run.points[0].summary).unwrap() else {
-        panic!("a summary");
-    };
-    let mut seen = 0;
-    for (name, part) in &summary {
-        let (prefix, parts) = match part {
-            Value::Object(parts) => (format!("{name}."), parts.clone()),
-            part => (
-                String::new(),
-                [(name.clone(), part.clone())].into_iter().collect(),
-            ),
-        };
-        for (name, value) in parts {
-            // Limits of the affected percentiles are words on the pages.
-            let Some(number) = value.as_f64().filter(|_| !name.starts_with("affected_")) else {
-                continue;
-            };
-            let figure =
-                find(&format!("{prefix}{name}")).unwrap_or_else(|| panic!("{prefix}{name}"));
-            assert_eq!(figure.number(&of), Some(number), "{prefix}{name}");
-            seen += 1;
+    let mut seen = Vec::new();
+    for run in example::all().into_iter().chain([listed()]) {
+        for of in Figures::points(&run) {
+            let mut found = Vec::new();
+            numbers("", &serde_json::to_value(&of.summary).unwrap(), &mut found);
+            for (name, number) in &found {
+                let figure = find(name).unwrap_or_else(|| panic!("{name}"));
+                // Of no stall the longest is 0, so that it can be limited.
+                let is_longest = name == "coordinated_omission.longest_us";
+                let wanted = number.or(is_longest.then_some(0.0));
+                assert_eq!(figure.number(&of), wanted, "{name}");
+            }
+            seen.extend(found.into_iter().map(|(name, _)| name));
         }
     }
-    assert!(seen > 20, "{seen}");
+    for wanted in [
+        "coordinated_omission.affected_from",
+        "open.send_delay_us.p99",
+        "open.queued_us.count",
+        "open.sessions.skipped",
+        "open.sessions.time_us.p50",
+        "per_request.requests_per_cpu_s.geometric_mean",
+        "by_request.1.latency_us.p90",
+    ] {
+        assert!(seen.iter().any(|name| name == wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn a_figure_of_one_request_has_the_interval_of_its_rounds_where_each_has_it() {
+    let run = listed();
+    let of = Figures::of(&run, 0).unwrap();
+    let of_request = |name: &str| find(name).unwrap_or_else(|| panic!("{name}"));
+    let second = of_request("by_request.1.p50");
+    assert_eq!(second.name(), "by_request.1.latency_us.p50");
+    assert!(second.interval(&of).is_some());
+    assert_eq!(
+        of_request("by_request.0.max").interval(&of),
+        None,
+        "one round lacks it"
+    );
+    assert_eq!(of_request("by_request.1.errors").number(&of), Some(10.0));
+    assert_eq!(of_request("by_request.2.errors").number(&of), None);
+    for name in [
+        "by_request.0.by_request.1.ok",
+        "by_request.0.service_us.p50",
+        "by_request.x.ok",
+        "by_request.0",
+    ] {
+        assert!(find(name).is_none(), "{name}");
+    }
+}
+
+const ONLY_OPEN: &str = "exists only with --rate or --connection-rate";
+const ONLY_SESSIONS: &str = "exists only with --connection-rate";
+
+/// A record, a figure that has no value there, and why.
+const MISSING: &[(&str, &str, &str)] = &[
+    (
+        "sessions",
+        "connection_time_us.p99",
+        "takes 1,000 complete sessions, and there are 588",
+    ),
+    (
+        "sessions",
+        "service_us.p99.9",
+        "takes 10,000 requests, and there are 5,958",
+    ),
+    (
+        "sessions",
+        "send_delay_us.p99.9",
+        "takes 10,000 ok requests, and there are 5,958",
+    ),
+    (
+        "sessions",
+        "queued_us.p99.9",
+        "takes 10,000 sent requests, and there are 5,958",
+    ),
+    (
+        "sessions",
+        "connecting_us.p99.9",
+        "takes 10,000 sent requests, and there are 5,958",
+    ),
+    (
+        "sessions",
+        "generator_late_us.p99.9",
+        "takes 10,000 sent requests, and there are 5,958",
+    ),
+    (
+        "sessions",
+        "baseline_us.p99",
+        "takes 1,000 requests of the self-test, and there are 100",
+    ),
+    (
+        "open",
+        "baseline_us.p99",
+        "was not measured: the self-test could not keep up with its schedule",
+    ),
+    (
+        "sessions",
+        "coordinated_omission.index",
+        "exists only in a closed loop, without --rate and --connection-rate",
+    ),
+    ("open", "connection_time_us.max", ONLY_SESSIONS),
+    ("open", "open.sessions.skipped", ONLY_SESSIONS),
+    ("closed", "send_delay_us.p50", ONLY_OPEN),
+    ("closed", "open.generator_late_us.count", ONLY_OPEN),
+    ("closed", "baseline_us.p50", ONLY_OPEN),
+    ("closed", "rate", ONLY_OPEN),
+    (
+        "closed",
+        "coordinated_omission.affected_to",
+        "has no value: coordinated omission affects no percentile",
+    ),
+    (
+        "closed",
+        "by_request.1.p99",
+        "takes 1,000 requests, and there are 210",
+    ),
+    (
+        "closed",
+        "by_request.2.p99",
+        "has no value: 2 requests are listed, by_request.0 to by_request.1",
+    ),
+    (
+        "open",
+        "by_request.0.ok",
+        "exists only where several requests are listed",
+    ),
+    (
+        "low",
+        "per_request.requests_per_cpu_s.low",
+        "was not measured: some CPU time of the server may be missing",
+    ),
+    (
+        "unobserved",
+        "pss_bytes.peak",
+        "was not measured: the server was not observed",
+    ),
+];
+
+#[test]
+fn a_missing_value_has_its_reason() {
+    let (closed, mut open, mut sessions) = (listed(), example::open_loop(), example::sessions());
+    let (few, many) = (
+        &mut sessions.points[0].baseline,
+        &mut open.points[0].baseline,
+    );
+    for (baseline, requests) in [(few, 100), (many, 10_000)] {
+        let baseline = baseline.as_mut().unwrap();
+        (baseline.requests, baseline.response_us.p99) = (requests, None);
+    }
+    let mut low = example::ok();
+    let footprints = low.points[0]
+        .rounds
+        .iter_mut()
+        .flat_map(|round| &mut round.footprint);
+    footprints.for_each(|print| print.lower_bound = true);
+    let mut unobserved = example::ok();
+    unobserved.points[0]
+        .rounds
+        .iter_mut()
+        .for_each(|round| round.footprint = None);
+    for run in [&mut low, &mut unobserved] {
+        run.summarise();
+    }
+    for (record, name, wanted) in MISSING {
+        let run = match *record {
+            "closed" => &closed,
+            "open" => &open,
+            "sessions" => &sessions,
+            "low" => &low,
+            _ => &unobserved,
+        };
+        let (figure, of) = (find(name).unwrap(), Figures::of(run, 0).unwrap());
+        assert_eq!(figure.value(&of), None, "{name}");
+        assert_eq!(figure.missing(&of), *wanted, "{name}");
+    }
 }

@@ -50,7 +50,7 @@ const REQUIRED: &[(&str, i32, &str)] = &[
     (
         "cpu_us_per_request<30",
         3,
-        "cpu_us_per_request<30 cannot be judged: cpu_us_per_request was not measured",
+        "cpu_us_per_request<30 cannot be judged: cpu_us_per_request was not measured: the server was not observed",
     ),
     ("rps>INSIDE", 3, "cannot be judged: rps is "),
     ("rps<=INSIDE", 3, ", and the bound is in it (exit status 3)"),
@@ -140,18 +140,28 @@ fn what_is_no_requirement_is_refused_before_the_load() {
         (
             "--require",
             "p99<20",
-            "--require `p99<20`: write a time with its unit, such as 20ms",
+            "--require `p99<20`: p99 is a time, and 20 has no unit; write such as p99<20ms",
         ),
         (
             "--require",
             "p99<20ms,eror<1",
             "no figure is called `eror`; did you mean `errors`?",
         ),
+        (
+            "--require",
+            "bytes_received>1%",
+            "--require `bytes_received>1%`: bytes_received is a size, and 1% is not; write such as bytes_received>20MiB",
+        ),
+        (
+            "--require",
+            "target<5",
+            "--require `target<5`: target is text, which cannot be compared; require a number, such as p99<20ms",
+        ),
         ("--abort-if", "reliable", "--abort-if reliable"),
         (
             "--abort-if",
             "rps<2ms",
-            "--abort-if `rps<2ms`: write a number, such as 10k",
+            "--abort-if `rps<2ms`: rps is a rate, and 2ms is not; write such as rps<10k",
         ),
     ] {
         let words = ["run", "127.0.0.1:1/", flag, text];
@@ -160,7 +170,7 @@ fn what_is_no_requirement_is_refused_before_the_load() {
     let words = ["report", "none.json", "--require", "p99<20"];
     bench
         .say_words(&words)
-        .refused(&["--require `p99<20`: write a time"]);
+        .refused(&["--require `p99<20`: p99 is a time"]);
 }
 
 /// A server whose every second response is a 500, the first a 200.
@@ -345,7 +355,7 @@ fn a_single_value_is_printed_bare_or_there_is_a_reason() {
         (
             "cpu_us_per_request",
             3,
-            "cpu_us_per_request was not measured",
+            "cpu_us_per_request was not measured: the server was not observed",
         ),
         (
             "latncy_us.p50",
@@ -357,6 +367,91 @@ fn a_single_value_is_printed_bare_or_there_is_a_reason() {
         assert_exit(&said, status, why);
         assert_eq!(said.out, "", "{name}");
     }
+}
+
+/// What is required of a record, the exit status that it gives, and the reason in it.
+fn assert_required(bench: &Bench, cases: &[(&str, i32, &str)]) {
+    for (required, status, why) in cases {
+        let said = bench.say_words(&["report", "run.json", "--require", required]);
+        said.ended(*status);
+        assert!(said.err.contains(why), "{required}: {said:#?}");
+    }
+}
+
+#[test]
+fn figures_of_single_requests_can_be_required() {
+    let bench = Bench::new();
+    let server = Reference::with(&bench, &["127.0.0.1:0"], &["--truth"]);
+    bench.file(
+        "urls",
+        "/delay?law=constant&mean=1ms&id=1\n/delay?law=constant&mean=2ms&id=2\n",
+    );
+    let load = "-c 2 -n 60 --rounds 3 --server none --urls urls";
+    let (said, record) = bench.run(&format!("{} {load}", server.at()));
+    said.ended(0);
+    let few = "by_request.1.p99 takes 1,000 requests, and there are 90";
+    let beyond =
+        "by_request.2.ok has no value: 2 requests are listed, by_request.0 to by_request.1";
+    assert_required(
+        &bench,
+        &[
+            ("by_request.0.errors=0,by_request.1.ok=90", 0, ""),
+            ("by_request.1.latency_us.p50>2000", 0, ""),
+            (
+                "by_request.0.errors>0",
+                1,
+                "by_request.0.errors are 0 of 90 requests (0 %)",
+            ),
+            ("by_request.1.p99<1h", 3, few),
+            ("by_request.2.ok>0", 3, beyond),
+            (
+                "send_delay_us.p50<1s",
+                3,
+                "exists only with --rate or --connection-rate",
+            ),
+        ],
+    );
+    let p50 = record
+        .at("/summary/by_request/1/latency_us/p50")
+        .as_f64()
+        .unwrap();
+    let said = bench.say("report run.json --get by_request.1.latency_us.p50");
+    assert_eq!(said.ended(0).out, format!("{p50:.3}\n"));
+}
+
+#[test]
+fn percentiles_of_sessions_take_sessions() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let load = "--connection-rate 400 --requests-per-connection 2 -n 200 --rounds 1 --server none";
+    let (said, record) = bench.run(&format!("http://{}/100.html {load}", server.at()));
+    said.ended(0);
+    assert_eq!(record.count("/summary/open/sessions/skipped"), 0);
+    assert_required(
+        &bench,
+        &[
+            (
+                "open.sessions.skipped=0,open.sessions.time_us.count=100",
+                0,
+                "",
+            ),
+            (
+                "connection_time_us.p99<1h",
+                3,
+                "connection_time_us.p99 takes 1,000 complete sessions, and there are 100",
+            ),
+            (
+                "send_delay_us.p99<1h",
+                3,
+                "send_delay_us.p99 takes 1,000 ok requests, and there are 200",
+            ),
+            (
+                "queued_us.p99.9<1h",
+                3,
+                "queued_us.p99.9 takes 10,000 sent requests, and there are 200",
+            ),
+        ],
+    );
 }
 
 #[test]

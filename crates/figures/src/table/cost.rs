@@ -4,7 +4,7 @@ use super::{count, number, text};
 use crate::figure::Shown::{Always, Observed};
 use crate::figure::Weight::{Dim, Plain};
 use crate::{Figure, Figures, Unit, Value};
-use record::{Budget, Cost, Footprint, KernelCounters, Round};
+use record::{Budget, Cost, Footprint, KernelCounters, Round, Spread};
 use units::Nanos;
 
 /// How busy each side was.
@@ -23,13 +23,13 @@ pub(super) const BUSY: &[Figure] = &[
         "CPU time of the server as a share of the CPUs it may use; of several rounds the median; empty under 10 ms, and \
          where it was not observed",
         |f, _| number(Round::typical(f.rounds, Round::server_busy))).aliases(&["server_busy"]).at_least(is_missing)
-        .csv("server_busy").cell("server", 5, Plain, Observed),
+        .csv("server_busy").cell("server", 5, Plain, Observed).absent(unobserved),
     Figure::new("server.cpu_us", Unit::Micros,
         "CPU time of the server per request that ended in the measure window, ok or not, in microseconds",
         |f, _| number(f.server_cpu_us())).at_least(is_missing).class(record::Figure::Counts)
-        .csv("server_cpu_us_per_ended_request"),
+        .csv("server_cpu_us_per_ended_request").absent(unobserved),
     Figure::new("server.cpus", Unit::Plain, "CPUs that the server used: CPU time / wall; of several rounds the median",
-        |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(is_missing),
+        |f, _| number(Round::typical(f.rounds, cpus_used))).repeats().at_least(is_missing).absent(unobserved),
 ];
 
 /// What the server cost.
@@ -38,36 +38,111 @@ pub(super) const SERVER: &[Figure] = &[
     Figure::new("cpu_s", Unit::Seconds,
         "CPU time of all server processes in the measure window, in seconds; this and the next columns are empty where \
          the server was not observed",
-        |f, _| number(f.cost.as_ref().map(|cost| cost.cpu_s))).at_least(is_bound).csv("server_cpu_s"),
+        |f, _| number(f.cost.as_ref().map(|cost| cost.cpu_s))).at_least(is_bound).csv("server_cpu_s").absent(unobserved),
     Figure::new("cpu_user_s", Unit::Seconds, "user part of it, as the kernel samples it; empty under ten samples",
         |f, _| cost(f, |cost| cost.cpu_user_s)).csv("server_cpu_user_s")
-        .cell("user", 1, Plain, Observed),
+        .cell("user", 1, Plain, Observed).absent(unobserved),
     Figure::new("cpu_kernel_s", Unit::Seconds, "kernel part of it, likewise",
         |f, _| cost(f, |cost| cost.cpu_kernel_s)).csv("server_cpu_kernel_s")
-        .cell("kernel", 1, Plain, Observed),
+        .cell("kernel", 1, Plain, Observed).absent(unobserved),
     Figure::new("cpu_us_per_request", Unit::Micros,
         "CPU time of the server per request that ended ok in the measure window, in microseconds",
-        |f, _| cost(f, |cost| cost.cpu_us_per_request.filter(|us| *us > 0.0))).aliases(&["server.cpu_us_per_request"]).at_least(is_bound)
+        |f, _| cost(f, |cost| cost.cpu_us_per_request.filter(|us| *us > 0.0))).aliases(&["server.cpu_us_per_request", "per_request.cpu_us.mean"]).at_least(is_bound)
         .class(record::Figure::Counts).repeats().csv("server_cpu_us_per_request")
-        .cell("CPU/request", 6, Plain, Observed),
-    Figure::new("cpu_lower_bound", Unit::Plain, "true where some CPU time of the server may be missing",
+        .cell("CPU/request", 6, Plain, Observed).absent(unobserved),
+    Figure::new("per_request.requests_per_cpu_s.mean", Unit::PerSecond,
+        "requests that ended ok per second of CPU time of the server: the same the other way round",
+        |f, _| number(per_cpu(f)?.mean)).class(record::Figure::Counts).repeats().absent(unobserved),
+    Figure::new("cpu_lower_bound", Unit::Text, "true where some CPU time of the server may be missing",
         |f, _| text(f.cost.as_ref().map(|cost| cost.lower_bound.to_string()))).csv("server_cpu_lower_bound"),
     Figure::new("pss_bytes.rest", Unit::Bytes, "memory of the server before the load, as PSS; empty where it cannot be read",
-        |f, _| held(f, |cost| cost.pss_bytes.rest)).csv("server_pss_rest_bytes"),
+        |f, _| held(f, |cost| cost.pss_bytes.rest)).csv("server_pss_rest_bytes").absent(unobserved),
     Figure::new("pss_bytes.before", Unit::Bytes, "its memory before a round; of several the median",
-        |f, _| held(f, |cost| cost.pss_bytes.before)).csv("server_pss_before_bytes"),
+        |f, _| held(f, |cost| cost.pss_bytes.before)).csv("server_pss_before_bytes").absent(unobserved),
     Figure::new("pss_bytes.after", Unit::Bytes, "its memory after a round, its connections still open; of several the median",
         |f, _| held(f, |cost| cost.pss_bytes.after)).csv("server_pss_after_bytes")
-        .cell("memory", 4, Plain, Observed),
+        .cell("memory", 4, Plain, Observed).absent(unobserved),
     Figure::new("pss_bytes.peak", Unit::Bytes, "max of its memory readings",
-        |f, _| held(f, |cost| cost.pss_bytes.peak)).aliases(&["memory", "rss", "pss"]).csv("server_pss_peak_bytes"),
+        |f, _| held(f, |cost| cost.pss_bytes.peak)).aliases(&["memory", "rss", "pss"]).csv("server_pss_peak_bytes").absent(unobserved),
     Figure::new("server.processes", Unit::Count, "its processes at the end of the measure window; of several the max",
-        |f, _| most(f, |print| Some(print.processes.into()))).csv("server_processes"),
+        |f, _| most(f, |print| Some(print.processes.into()))).csv("server_processes").absent(unobserved),
     Figure::new("server.threads", Unit::Count, "its threads, likewise",
-        |f, _| most(f, |print| print.threads.map(u64::from))).csv("server_threads"),
+        |f, _| most(f, |print| print.threads.map(u64::from))).csv("server_threads").absent(unobserved),
     Figure::new("server.descriptors", Unit::Count, "files and sockets that it held open after the drain, likewise",
-        |f, _| most(f, |print| print.descriptors)).csv("server_descriptors"),
+        |f, _| most(f, |print| print.descriptors)).csv("server_descriptors").absent(unobserved),
 ];
+
+/// Rows of what the complete rounds' values of a figure come to: its path, its unit, the figure in words, where it is read.
+macro_rules! spread {
+    ($path:literal, $unit:ident, $words:literal, $of:ident) => {
+        &[
+            spread!(
+                $path,
+                $unit,
+                concat!("lowest ", $words, " of a complete round"),
+                $of,
+                min
+            ),
+            spread!(
+                $path,
+                $unit,
+                concat!("median ", $words, " of the complete rounds"),
+                $of,
+                median
+            ),
+            spread!(
+                $path,
+                $unit,
+                concat!("highest ", $words, " of a complete round"),
+                $of,
+                max
+            ),
+            spread!(
+                $path,
+                $unit,
+                concat!("lower end of the 95 % interval of the rounds' ", $words),
+                $of,
+                low
+            ),
+            spread!($path, $unit, "upper end of that interval", $of, high),
+            spread!(
+                $path,
+                $unit,
+                "its centre, the geometric mean",
+                $of,
+                geometric_mean
+            ),
+            Figure::new(
+                concat!($path, ".rounds"),
+                Unit::Count,
+                "complete rounds that it rests on",
+                |f, _| count(u64::from($of(f)?.rounds)),
+            )
+            .class(record::Figure::Counts)
+            .absent(unobserved),
+        ]
+    };
+    ($path:literal, $unit:ident, $doc:expr, $of:ident, $name:ident) => {
+        Figure::new(
+            concat!($path, ".", stringify!($name)),
+            Unit::$unit,
+            $doc,
+            |f, _| number($of(f)?.$name),
+        )
+        .class(record::Figure::Counts)
+        .at_least(is_bound)
+        .absent(unobserved)
+    };
+}
+
+/// The server's CPU time per request, of each round.
+#[rustfmt::skip]
+pub(super) const REQUEST_CPU: &[Figure] = spread!("per_request.cpu_us", Micros, "CPU time of the server per request", request_cpu);
+
+/// The same the other way round.
+#[rustfmt::skip]
+pub(super) const PER_CPU: &[Figure] =
+    spread!("per_request.requests_per_cpu_s", PerSecond, "number of requests per second of CPU time of the server", per_cpu);
 
 /// What the whole machine did meanwhile.
 #[rustfmt::skip]
@@ -96,6 +171,28 @@ pub(super) const MACHINE: &[Figure] = &[
         "memory in use on the whole machine at the end of the measure window, likewise",
         |f, _| last(f, |kernel| kernel.system_memory)).csv("system_memory_bytes").cell("system memory", 1, Dim, Always),
 ];
+
+fn request_cpu<'f>(f: &'f Figures<'_>) -> Option<&'f Spread> {
+    f.summary.per_request.as_ref().map(|each| &each.cpu_us)
+}
+
+/// None where some CPU time may be missing, which would make it an upper bound.
+fn per_cpu<'f>(f: &'f Figures<'_>) -> Option<&'f Spread> {
+    let each = f.summary.per_request.as_ref();
+    each.filter(|each| !each.lower_bound)
+        .map(|each| &each.requests_per_cpu_s)
+}
+
+/// Says why figures of the server are not there.
+fn unobserved(f: &Figures<'_>) -> Option<String> {
+    Some(match f.cost.as_ref() {
+        None => "was not measured: the server was not observed".to_owned(),
+        Some(cost) if cost.lower_bound => {
+            "was not measured: some CPU time of the server may be missing".to_owned()
+        }
+        Some(_) => return None,
+    })
+}
 
 /// Whether some CPU time of the server may be missing.
 fn is_missing(f: &Figures<'_>, _: crate::Part) -> bool {

@@ -1,6 +1,6 @@
 //! Requests, errors and throughput.
 
-use super::{count, number};
+use super::{count, number, unconnected, unscheduled};
 use crate::figure::Shown::{Always, Arriving};
 use crate::figure::Weight::{Alarm, Dim, Plain, Strong};
 use crate::{Figure, Part, Unit};
@@ -12,11 +12,11 @@ pub(super) const RATES: &[Figure] = &[
     Figure::new("connections.per_second", Unit::PerSecond,
         "connections established in the measure window per second; empty without --connection-rate",
         |f, _| number(f.sessions().map(|sessions| sessions.per_second))).class(Counts).repeats()
-        .csv("connections_per_second").cell("connections/s", 6, Plain, Arriving),
+        .aliases(&["open.sessions.per_second"]).absent(unconnected).csv("connections_per_second").cell("connections/s", 6, Plain, Arriving),
     Figure::new("rps.offered", Unit::PerSecond,
         "offered load: requests scheduled per second, with --connection-rate also those that aborted sessions skipped",
         |f, _| number(f.summary.rps_offered(&f.point.level.load, &f.plan.protocol)))
-        .aliases(&["rps.demanded"]).csv("rps_offered").cell("offered/s", 5, Plain, Arriving),
+        .aliases(&["rps.demanded"]).absent(unscheduled).csv("rps_offered").cell("offered/s", 5, Plain, Arriving),
     Figure::new("rps.mean", Unit::PerSecond, "throughput: requests that ended ok in the measure window, per second",
         |f, _| number(f.summary.rps.mean)).aliases(&["rps", "throughput", "requests_per_second"]).class(Rps).repeats()
         .csv("rps_mean").cell("requests/s", 10, Strong, Always),

@@ -165,10 +165,12 @@ fn written(unit: Unit, value: f64) -> String {
     match unit {
         _ if value == 0.0 => "0".to_owned(),
         Unit::Count => units::count(value.round() as u64),
-        Unit::PerSecond | Unit::Share | Unit::Plain if value < 100.0 => {
+        Unit::PerSecond | Unit::Share | Unit::Plain | Unit::Text if value < 100.0 => {
             ((value * 1e6).round() / 1e6).to_string()
         }
-        Unit::PerSecond | Unit::Share | Unit::Plain => units::count(value.round() as u64),
+        Unit::PerSecond | Unit::Share | Unit::Plain | Unit::Text => {
+            units::count(value.round() as u64)
+        }
         Unit::Micros => nanos(value * 1e3),
         Unit::Seconds => nanos(value * 1e9),
         Unit::Bytes => {
