@@ -5,6 +5,7 @@ use crate::planned_rounds::PlannedRound;
 use crate::selftest::SelfTestError;
 use engine::{Observer, Progress};
 use record::{Finding, Round, Run, SaveError};
+use std::path::Path;
 
 /// Looks on while a campaign is carried out.
 pub trait View {
@@ -26,6 +27,8 @@ pub trait View {
     }
     /// A round is over.
     fn measured(&mut self, _round: &Round) {}
+    /// The first round that this campaign measures is in its journal, and later (`is_finished`) its record is at `path`.
+    fn recorded(&mut self, _run: &Run, _path: &Path, _is_finished: bool) {}
     /// All rounds of a point are measured; `findings` are its caveats.
     fn point(&mut self, _run: &Run, _point: usize, _findings: &[Finding]) {}
     /// The load could not be measured with two generators, and will not be again; the rounds by one go on.

@@ -123,6 +123,8 @@ struct Campaign<'a> {
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
     early: EarlyStop,
+    /// Whether a round of it is in the journal.
+    is_recorded: bool,
 }
 
 impl<'a> Campaign<'a> {
@@ -142,6 +144,7 @@ impl<'a> Campaign<'a> {
             view,
             baselines: BTreeMap::new(),
             seq: 0,
+            is_recorded: false,
         }
     }
 
@@ -206,7 +209,13 @@ impl<'a> Campaign<'a> {
         let mut run = self.run;
         run.elapsed = before.map(|before| before + (kernel::clock::now() - begun));
         audit::conclude(&mut run);
+        let is_file = journal.record().is_some();
         let saved = journal.finish(&run);
+        if let Ok(path) = &saved
+            && is_file
+        {
+            self.view.recorded(&run, path, true);
+        }
         Ok(Outcome { run, saved })
     }
 
@@ -373,8 +382,13 @@ impl<'a> Campaign<'a> {
                 journal.append_split(place, level, measured.as_ref().map_err(String::as_str))
             }
         };
-        if let Err(error) = written {
-            self.view.unjournaled(&error);
+        match (written, journal.record()) {
+            (Err(error), _) => self.view.unjournaled(&error),
+            (Ok(()), Some(path)) if !self.is_recorded => {
+                self.is_recorded = true;
+                self.view.recorded(&self.run, path, false);
+            }
+            (Ok(()), _) => {}
         }
         match &measured {
             Ok(round) => self.view.measured(round),

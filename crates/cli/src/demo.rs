@@ -13,7 +13,7 @@ use units::Nanos;
 pub fn demo() -> Result<Exit> {
     output::message("Measuring the built-in server for about fifteen seconds.\n");
     let plan = plan(free_port()?)?;
-    let outcome = run::carry_out(plan, None, &mut Bar::new(false))?;
+    let outcome = run::carry_out(plan, None, &mut Bar::new(&Output::default()))?;
     let shown = run::show(&outcome, "text", &Output::default());
     output::message(
         "\nThis was weigh's own server. To measure yours:\n\

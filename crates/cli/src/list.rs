@@ -21,7 +21,7 @@ pub fn list(all: bool) -> Result<Exit> {
     } else {
         saved.len().saturating_sub(NEWEST)
     };
-    let is_there = |saved: &Saved| saved.path.is_file();
+    let is_there = |saved: &Saved| saved.file().is_file();
     let look = output::look(report::Detail::default());
     let page = report::page::saved_records(&saved[from..], look.width, is_there);
     output::print(&report::page_text(&page, &look))?;
@@ -51,7 +51,7 @@ pub fn file(word: &Path) -> Result<PathBuf> {
                 "record {shown} was overwritten: a later run was saved in the same file; see `weigh list`"
             )
         }
-        Some(saved) => Ok(saved.path),
+        Some(saved) => Ok(saved.file()),
         None if named.is_some_and(is_number) && !word.exists() => {
             bail!("there is no record {shown}; see `weigh list`")
         }

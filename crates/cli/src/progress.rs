@@ -1,13 +1,15 @@
 //! Live progress on a terminal: which round, how fast, errors so far, time left.
 
 use crate::output;
+use crate::settings::Output;
 use crate::table::Table;
 use campaign::{Generators, PlannedRound, SelfTestError, View};
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use plan::{Plan, Stop};
-use record::{Finding, Round, Run, SaveError};
+use record::{Finding, Library, RecordName, Round, Run, SaveError};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use units::{Instant, Nanos};
 
@@ -85,6 +87,8 @@ pub struct Bar {
     plan: Plan,
     points: usize,
     is_quiet: bool,
+    /// The name that the record is to have.
+    name: Option<RecordName>,
     /// Rounds of all points that come after this one.
     after: u64,
     rate: Rate,
@@ -121,9 +125,9 @@ impl Rate {
 }
 
 impl Bar {
-    /// A bar, or with `quiet` one that is never seen.
-    pub fn new(quiet: bool) -> Bar {
-        let target = match !quiet && io::stderr().is_terminal() {
+    /// A bar for what is printed as `how` says; with `--quiet` it is never seen.
+    pub fn new(how: &Output) -> Bar {
+        let target = match !how.quiet && io::stderr().is_terminal() {
             true => ProgressDrawTarget::term_like_with_hz(Box::<Terminal>::default(), 20),
             false => ProgressDrawTarget::hidden(),
         };
@@ -134,7 +138,8 @@ impl Bar {
             bar,
             plan: Plan::default(),
             points: 1,
-            is_quiet: quiet,
+            is_quiet: how.quiet,
+            name: how.name.clone(),
             after: 0,
             rate: Rate::default(),
             errors: 0,
@@ -264,6 +269,11 @@ impl View for Bar {
 
     fn measured(&mut self, _: &Round) {
         self.errors += self.round_errors;
+    }
+
+    fn recorded(&mut self, run: &Run, path: &Path, is_finished: bool) {
+        // Without the list, the record still has its file.
+        let _ = Library::of_user().add(run, path, self.name.as_ref(), !is_finished);
     }
 
     fn point(&mut self, run: &Run, point: usize, findings: &[Finding]) {

@@ -29,7 +29,7 @@ fn measure(given: &Given) -> Result<Exit> {
     if output.show_exchange {
         return show_exchange(plan);
     }
-    let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output.quiet))?;
+    let outcome = carry_out(plan, output.record.clone(), &mut Bar::new(output))?;
     let format = if output.json { "json" } else { "text" };
     let shown = show(&outcome, format, output);
     let shown = OutputFile::written(&output.beside, &outcome.run, output.quiet) && shown;
@@ -72,7 +72,7 @@ pub fn show(outcome: &Outcome, format: &str, how: &Output) -> bool {
 pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
     match &outcome.saved {
         Ok(path) => {
-            let number = Library::of_user().add(&outcome.run, path, how.name.as_ref());
+            let number = Library::of_user().add(&outcome.run, path, how.name.as_ref(), false);
             let number = number.ok();
             if !how.quiet {
                 output::message(&saved(number, path, how));

@@ -3,19 +3,24 @@
 use crate::exit::Exit;
 use crate::output_file::OutputFile;
 use crate::progress::Bar;
-use crate::settings::Given;
+use crate::settings::{Given, OUTPUT, Output};
 use crate::table::Table;
 use crate::{generate, run};
 use anyhow::{Result, bail};
-use plan::Plan;
+use plan::{Plan, Setting};
 use record::Run;
 use std::path::{Path, PathBuf};
 
-/// What may be said anew of a sweep that goes on as it was recorded: what is shown of it, and where.
-const ANEW: [&str; 14] = [
-    "resume", "chart", "junit", "markdown", "json", "quiet", "verbose", "wide", "name", "require",
-    "abort-if", "strict", "withhold", "dry-run",
-];
+/// Settings of the plan that change nothing of what is measured, beside those of what is printed.
+const JUDGING: [&str; 5] = ["abort-if", "percentiles", "require", "strict", "withhold"];
+
+/// Returns whether the option may be given for a sweep that goes on as it was recorded.
+fn may_be_given(name: &str) -> bool {
+    // The record stays where it is, and a single exchange is no sweep.
+    let is_output = |row: &Setting<Output>| !["output", "show-exchange"].contains(&row.name);
+    let mut output = OUTPUT.iter().filter(|row| is_output(row));
+    JUDGING.contains(&name) || output.any(|row| row.name == name)
+}
 
 /// Carries out what is `given`.
 pub fn sweep(given: &Given) -> Result<Exit> {
@@ -35,7 +40,7 @@ fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
     if how.dry_run {
         return run::dry_run(&plan.published());
     }
-    let mut bar = Bar::new(how.quiet);
+    let mut bar = Bar::new(how);
     bar.table = (!how.json).then(|| Table::new(how.look()));
     let outcome = match earlier {
         Some((earlier, path)) => {
@@ -56,13 +61,11 @@ fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
 /// The record that a sweep has left, and where. It may be named by its number or name in the list of records, and by its
 /// journal.
 fn earlier(record: &Path) -> Result<(Run, PathBuf)> {
-    let path = crate::list::file(record)?;
-    let name = path.to_string_lossy();
-    let path = match name.strip_suffix(".journal") {
-        Some(record) => PathBuf::from(record),
-        None => path,
-    };
-    let run = campaign::load(&path)?;
+    let found = crate::list::file(record)?;
+    let run = campaign::load(&found)?;
+    let name = found.to_string_lossy();
+    let record = name.strip_suffix(".journal").map(PathBuf::from);
+    let path = record.unwrap_or_else(|| found.clone());
     if !run.is_sweep() {
         bail!(
             "--resume {} is no sweep; `weigh run` measures it anew",
@@ -80,7 +83,7 @@ fn earlier(record: &Path) -> Result<(Run, PathBuf)> {
 fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
     let draft = &given.draft;
     if draft.urls.is_empty() && draft.requests_file.is_none() {
-        if let Some(other) = given.names.iter().find(|name| !ANEW.contains(name)) {
+        if let Some(other) = given.names.iter().find(|name| !may_be_given(name)) {
             bail!(
                 "--resume {} goes on with the sweep as it was recorded, which --{other} would change; leave that away, or \
                  give the whole command again",
@@ -89,6 +92,9 @@ fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
         }
         let mut plan = earlier.plan.clone();
         plan.strict |= draft.plan.strict;
+        if given.names.contains(&"percentiles") {
+            plan.percentiles.clone_from(&draft.plan.percentiles);
+        }
         plan.requirements
             .extend_from_slice(&draft.plan.requirements);
         plan.abort_if.extend_from_slice(&draft.plan.abort_if);
@@ -106,4 +112,25 @@ fn again(given: &Given, earlier: &Run, path: &Path) -> Result<Plan> {
         plan.seed = earlier.plan.seed;
     }
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::settings::settings;
+
+    #[test]
+    fn the_page_lists_the_options_that_may_be_given_beside_resume() {
+        let page = include_str!("../../../docs/sweep.md");
+        let (_, page) = page.split_once("Besides RECORD only").unwrap();
+        let (listed, _) = page.split_once(" may be given").unwrap();
+        let mut listed: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();
+        let names = settings().map(|row| row.name);
+        let names = names.chain(OUTPUT.iter().map(|row| row.name));
+        let allowed = names.filter(|name| *name != "resume" && may_be_given(name));
+        let mut allowed: Vec<String> = allowed.map(|name| format!("--{name}")).collect();
+        listed.sort_unstable();
+        allowed.sort_unstable();
+        assert_eq!(listed, allowed);
+    }
 }

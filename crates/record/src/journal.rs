@@ -167,6 +167,14 @@ impl Journal {
         &self.path
     }
 
+    /// Returns where the record will lie; none where that is no file.
+    pub fn record(&self) -> Option<&Path> {
+        match &self.destination {
+            Destination::File(path) => Some(path),
+            Destination::Stream(..) => None,
+        }
+    }
+
     /// Adds a round of the point at place `point`, which has this load and baseline; it is on disk when this returns.
     ///
     /// # Errors

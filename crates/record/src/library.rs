@@ -1,14 +1,15 @@
 //! The list of saved records: which were made, in which order, under which names.
 //!
-//! It is a file of JSON lines in the state directory, one line a record, appended when a record is saved, wherever that
-//! was. A record's number is that of its entry and is never given again. A writer locks the file, so that two runs that
+//! It is a file of JSON lines in the state directory. A line is appended when the first round of a campaign is in its
+//! journal, so that one that is killed is found, and again when its record is saved, wherever that was. A record's number is that of its entry and is never given again. A writer locks the file, so that two runs that
 //! end at the same time get two numbers. The list only points at records: a record that was moved or removed stays in the list,
 //! and a list that was lost costs nothing but numbers and names.
 
+use crate::journal::journal_path;
 use crate::state::{create_state_folder, latest_in, state_folder};
 use crate::{Run, SaveError};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +19,7 @@ use thiserror::Error;
 
 /// The list's name in the state directory.
 const FILE: &str = "records.ndjson";
-/// Beyond this size the older half is dropped: at some 200 bytes an entry the newest 10,000 records remain.
+/// Beyond this size the older half is dropped: at some 400 bytes a record the newest 5,000 remain.
 const LARGEST: u64 = 4 << 20;
 /// A line longer than this is none of ours.
 const LONGEST_LINE: u64 = 64 << 10;
@@ -41,9 +42,22 @@ pub struct Saved {
     pub points: usize,
     /// Requests per second of the only point, or the highest of a sweep; none where nothing was measured.
     pub rps: Option<f64>,
+    /// Whether its campaign has not ended, or was killed: its rounds are in its journal.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub unfinished: bool,
     /// Whether a later record was saved in the same file, so that this one is lost.
     #[serde(skip)]
     pub overwritten: bool,
+}
+
+impl Saved {
+    /// Returns the file that holds its rounds: the record, or the journal where it is unfinished.
+    pub fn file(&self) -> PathBuf {
+        match self.unfinished {
+            true => journal_path(&self.path),
+            false => self.path.clone(),
+        }
+    }
 }
 
 /// The name of a record: 1 to 64 letters, digits, dots, dashes and underscores that begin with a letter or digit, and not only
@@ -93,15 +107,21 @@ impl Library {
         }
     }
 
-    /// Adds the record `run`, saved at `path`, and returns its number. A campaign that was resumed keeps its number and,
-    /// without a new one, its name.
+    /// Adds the record `run`, saved at `path` or `unfinished`, and returns its number. A campaign that is known already keeps
+    /// its number and, without a new one, its name.
     ///
     /// # Errors
     /// [`SaveError::Unwritable`] where the list cannot be written; the record itself is not touched.
-    pub fn add(&self, run: &Run, path: &Path, name: Option<&RecordName>) -> Result<u64, SaveError> {
+    pub fn add(
+        &self,
+        run: &Run,
+        path: &Path,
+        name: Option<&RecordName>,
+        unfinished: bool,
+    ) -> Result<u64, SaveError> {
         let list = self.folder.join(FILE);
         create_state_folder(&self.folder)?;
-        self.append(&list, run, path, name)
+        self.append(&list, run, path, name, unfinished)
             .map_err(|error| SaveError::Unwritable(list, error))
     }
 
@@ -111,6 +131,7 @@ impl Library {
         run: &Run,
         path: &Path,
         name: Option<&RecordName>,
+        unfinished: bool,
     ) -> io::Result<u64> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -119,22 +140,31 @@ impl Library {
         let length = file.metadata()?.len();
         let known = entries(&mut file);
         let path = std::path::absolute(path)?;
-        let is_resumed =
-            |saved: &&Saved| saved.path == path && saved.started_unix == run.started_unix;
-        let resumed = known.iter().rev().find(is_resumed);
+        // Another campaign can have ended in the same second.
+        let begins_anew = unfinished && run.resumed_unix.is_empty();
+        let is_same = |saved: &&Saved| {
+            saved.path == path
+                && saved.started_unix == run.started_unix
+                && (saved.unfinished || !begins_anew)
+        };
+        let before = known.iter().rev().find(is_same);
         let next = || known.last().map_or(0, |saved| saved.number) + 1;
-        let number = resumed.map_or_else(next, |saved| saved.number);
-        let kept = || resumed.map_or(String::new(), |saved| saved.name.clone());
+        let number = before.map_or_else(next, |saved| saved.number);
+        let kept = || before.map_or(String::new(), |saved| saved.name.clone());
         let saved = Saved {
             number,
             name: name.map_or_else(kept, |name| name.0.clone()),
             path,
+            unfinished,
             overwritten: false,
             started_unix: run.started_unix,
             url: run.plan.first_url(),
             points: run.points.len(),
             rps: highest(run),
         };
+        if before == Some(&saved) {
+            return Ok(number);
+        }
         if length > LARGEST {
             file.set_len(0)?;
             file.rewind()?;
@@ -165,7 +195,7 @@ impl Library {
     /// Returns the path of the newest record that is still there: of the list or, where nothing of it is, of the state
     /// directory.
     pub fn newest(&self) -> Option<PathBuf> {
-        let listed = self.saved().into_iter().rev().map(|saved| saved.path);
+        let listed = self.saved().into_iter().rev().map(|saved| saved.file());
         let mut there = listed.filter(|path| path.is_file());
         there.next().or_else(|| latest_in(&self.folder))
     }
@@ -193,9 +223,12 @@ fn entries(file: &mut File) -> Vec<Saved> {
         entries.extend(saved.map(|saved| (saved.number, saved)));
         line.clear();
     }
-    let mut later = BTreeSet::new();
+    // Whether one of the later ones in the same file is finished.
+    let mut later = BTreeMap::<PathBuf, bool>::new();
     for saved in entries.values_mut().rev() {
-        saved.overwritten = !later.insert(saved.path.clone());
+        let same_file = later.get(&saved.path);
+        saved.overwritten = same_file.is_some_and(|finished| *finished || saved.unfinished);
+        *later.entry(saved.path.clone()).or_default() |= !saved.unfinished;
     }
     entries.into_values().collect()
 }
@@ -224,10 +257,20 @@ mod tests {
         let at = |file: &str| folder.path().join(file);
         assert_eq!(library.saved(), []);
         assert_eq!(library.newest(), None);
-        assert_eq!(library.add(&run, &at("a.json"), None).unwrap(), 1);
+        assert_eq!(library.add(&run, &at("a.json"), None, false).unwrap(), 1);
         let base = name("base");
-        assert_eq!(library.add(&run, &at("b.json"), Some(&base)).unwrap(), 2);
-        assert_eq!(library.add(&run, &at("c.json"), Some(&base)).unwrap(), 3);
+        assert_eq!(
+            library
+                .add(&run, &at("b.json"), Some(&base), false)
+                .unwrap(),
+            2
+        );
+        assert_eq!(
+            library
+                .add(&run, &at("c.json"), Some(&base), false)
+                .unwrap(),
+            3
+        );
         let path = |word: &str| library.find(word).map(|saved| saved.path);
         assert_eq!(path("1"), Some(at("a.json")));
         assert_eq!(path("#2"), Some(at("b.json")));
@@ -243,16 +286,37 @@ mod tests {
         let (folder, library) = library();
         let mut run = example::ok();
         let path = folder.path().join("a.json");
-        assert_eq!(library.add(&run, &path, Some(&name("base"))).unwrap(), 1);
+        assert_eq!(
+            library
+                .add(&run, &path, Some(&name("base")), false)
+                .unwrap(),
+            1
+        );
         run.points.clear();
-        assert_eq!(library.add(&run, &path, None).unwrap(), 1);
+        assert_eq!(library.add(&run, &path, None, false).unwrap(), 1);
         let known = library.find("base").unwrap();
         assert_eq!((known.points, known.overwritten), (0, false));
-        run.started_unix += 9;
-        assert_eq!(library.add(&run, &path, Some(&name("other"))).unwrap(), 2);
+        run.resumed_unix.push(7);
+        assert_eq!(library.add(&run, &path, None, true).unwrap(), 1);
+        assert_eq!(library.add(&run, &path, None, false).unwrap(), 1);
+        run.resumed_unix.clear(); // another one, which began in the same second
+        let other = name("other");
+        let other = Some(&other);
+        assert_eq!(library.add(&run, &path, other, true).unwrap(), 2);
+        let is_overwritten = |word| library.find(word).unwrap().overwritten;
         assert!(
-            library.find("base").unwrap().overwritten && !library.find("2").unwrap().overwritten
+            !is_overwritten("base"),
+            "it is still there beside the journal"
         );
+        assert_eq!(library.find("2").unwrap().file(), journal_path(&path));
+        assert_eq!(library.add(&run, &path, other, false).unwrap(), 2);
+        assert_eq!(library.find("other").unwrap().file(), path);
+        assert!(is_overwritten("base") && !is_overwritten("2"));
+        run.started_unix += 9;
+        assert_eq!(library.add(&run, &path, None, true).unwrap(), 3);
+        run.started_unix += 9; // the journal of the third was removed
+        assert_eq!(library.add(&run, &path, None, true).unwrap(), 4);
+        assert!(!is_overwritten("2") && is_overwritten("3") && !is_overwritten("4"));
     }
 
     #[test]
@@ -261,8 +325,8 @@ mod tests {
         let run = example::ok();
         let at = |file: &str| folder.path().join(file);
         std::fs::write(at("a.json"), "").unwrap();
-        library.add(&run, &at("a.json"), None).unwrap();
-        library.add(&run, &at("gone.json"), None).unwrap();
+        library.add(&run, &at("a.json"), None, false).unwrap();
+        library.add(&run, &at("gone.json"), None, false).unwrap();
         assert_eq!(library.newest(), Some(at("a.json")));
         let elsewhere = library.folder.join("20250101-000000-9.json");
         std::fs::remove_file(at("a.json")).unwrap();
@@ -274,12 +338,16 @@ mod tests {
     fn lines_that_are_no_entries_cost_only_themselves() {
         let (folder, library) = library();
         let run = example::ok();
-        library.add(&run, &folder.path().join("a"), None).unwrap();
+        library
+            .add(&run, &folder.path().join("a"), None, false)
+            .unwrap();
         let mut text = std::fs::read_to_string(library.folder.join(FILE)).unwrap();
         text.insert_str(0, "{}\nnonsense\n\u{0}\n");
         std::fs::write(library.folder.join(FILE), text).unwrap();
         assert_eq!(
-            library.add(&run, &folder.path().join("b"), None).unwrap(),
+            library
+                .add(&run, &folder.path().join("b"), None, false)
+                .unwrap(),
             2
         );
         assert_eq!(library.saved().len(), 2);
@@ -291,7 +359,7 @@ mod tests {
         let run = example::ok();
         let add = |file: u8| {
             let path = folder.path().join(file.to_string());
-            library.add(&run, &path, None).unwrap()
+            library.add(&run, &path, None, false).unwrap()
         };
         let mut numbers: Vec<u64> = std::thread::scope(|scope| {
             let threads = (0..8).map(|file| scope.spawn(move || add(file)));
@@ -310,13 +378,15 @@ mod tests {
         let (folder, library) = library();
         let run = example::ok();
         let path = |file: &str| folder.path().join(file);
-        library.add(&run, &path("a"), Some(&name("old"))).unwrap();
-        library.add(&run, &path("b"), None).unwrap();
+        library
+            .add(&run, &path("a"), Some(&name("old")), false)
+            .unwrap();
+        library.add(&run, &path("b"), None, false).unwrap();
         let list = library.folder.join(FILE);
         let filler = " \n".repeat(LARGEST as usize / 2);
         let text = std::fs::read_to_string(&list).unwrap() + &filler;
         std::fs::write(&list, text).unwrap();
-        assert_eq!(library.add(&run, &path("c"), None).unwrap(), 3);
+        assert_eq!(library.add(&run, &path("c"), None, false).unwrap(), 3);
         assert!(std::fs::metadata(&list).unwrap().len() < 4096);
         assert_eq!(library.find("old"), None);
         assert_eq!(library.saved().len(), 2);

@@ -163,9 +163,16 @@ fn a_second_interrupt_ends_at_once_and_what_was_over_can_be_read() {
 #[test]
 fn the_journal_of_a_killed_run_holds_every_round_that_was_over() {
     let bench = Bench::new();
-    let (server, child) = under_way(&bench, "-n 10 --rounds 5", 1 + 10 + 10 + 3);
+    let (server, child) = under_way(&bench, "-n 10 --rounds 5 --name base", 1 + 10 + 10 + 3);
     signal("KILL", child.id());
     assert_eq!(Said::of(child).status, None);
+    let named = bench.say("report base");
+    assert!(
+        named
+            .ended(0)
+            .out
+            .contains("PARTIAL, interrupted: 2 of 5 rounds")
+    );
     assert!(!bench.path("run.json").exists());
     let said = bench.say("report -v run.json.journal");
     said.ended(0);

@@ -199,12 +199,29 @@ fn a_sweep_that_was_killed_goes_on_where_it_stopped_and_keeps_what_it_had() {
     let server = Reference::start(&bench);
     // The last points take their time, so that it cannot be over before it is killed.
     let line = format!(
-        "sweep http://{}/100.html -c 1,2,3,4 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json",
+        "sweep http://{}/100.html -c 1,2,3,4 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json \
+         --name night",
         server.at()
     );
+    let refused = line.replace("100.html", "none.html");
+    bench.say(&refused).refused(&["status 404"]);
     let killed = stopped(&bench, &line, "KILL");
     assert_eq!(killed.status, None);
     assert!(!bench.path("s.json").exists());
+    let row = || {
+        let listed = bench.say("list").ended(0).out.clone();
+        assert_eq!(listed.lines().count(), 2, "one record: {listed}");
+        listed.lines().last().unwrap().to_owned()
+    };
+    assert!(
+        row().starts_with("1  ") && row().contains(" unfinished "),
+        "{}",
+        row()
+    );
+    let known = ["report 1", "report night", "report"].map(|line| bench.say(line));
+    for said in known {
+        assert!(said.ended(0).out.contains("PARTIAL"), "{said:#?}");
+    }
     let before = Record::parse(
         bench
             .say("report s.json --format json")
@@ -223,7 +240,13 @@ fn a_sweep_that_was_killed_goes_on_where_it_stopped_and_keeps_what_it_had() {
         .say(&other)
         .refused(&["the plan is not what it was", "s.json"]);
 
-    let said = bench.say("sweep --resume s.json");
+    let said = bench.say("sweep --resume night --percentiles 50,75");
+    assert!(said.err.contains("saved #1"), "{said:#?}");
+    assert!(
+        !row().contains("unfinished") && row().contains(" night "),
+        "{}",
+        row()
+    );
     assert_eq!(
         lines(&said.ended(0).out),
         ["1", "2", "3", "4"],
