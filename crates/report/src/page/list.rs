@@ -78,22 +78,22 @@ mod tests {
             url: "http://127.0.0.1:8080/a\u{1b}b".into(),
             points,
             rps,
-            unfinished: number == 10,
+            unfinished: number == 6,
             overwritten: number == 8,
         };
         let saved = [
+            saved(6, "", 3, None),
             saved(7, "base", 1, Some(4892.0)),
             saved(8, "", 3, None),
             saved(9, "", 1, Some(0.5)),
-            saved(10, "", 3, None),
         ];
         let page = saved_records(&saved, 80, |each| each.number != 9);
         let wanted = "\
- #  started (UTC)     name  requests/s               URL
- 7  2023-11-14 22:13  base       4,892               http://127.0.0.1:8080…
- 8  2023-11-14 22:13                 -  overwritten  http://127.0.0.1:8080…
- 9  2023-11-14 22:13              0.50  gone         http://127.0.0.1:8080…
-10  2023-11-14 22:13                 -  unfinished   http://127.0.0.1:8080…
+#  started (UTC)     name  requests/s               URL
+6  2023-11-14 22:13                 -  unfinished   http://127.0.0.1:8080…
+7  2023-11-14 22:13  base       4,892               http://127.0.0.1:8080…
+8  2023-11-14 22:13                 -  overwritten  http://127.0.0.1:8080…
+9  2023-11-14 22:13              0.50  gone         http://127.0.0.1:8080…
 ";
         assert_eq!(page_text(&page, &Look::default()), wanted);
     }
