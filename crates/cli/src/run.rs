@@ -128,7 +128,8 @@ pub fn dry_run(plan: &Plan) -> Result<Exit> {
     Ok(Exit::YES)
 }
 
-fn show_exchange(plan: Plan) -> Result<Exit> {
+/// Sends one request and prints it with its response.
+pub fn show_exchange(plan: Plan) -> Result<Exit> {
     let stop = signals::measuring();
     let mut seq = 0;
     let mut running = None;

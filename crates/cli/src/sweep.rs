@@ -40,6 +40,10 @@ fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
     if how.dry_run {
         return run::dry_run(&plan.published());
     }
+    if how.show_exchange {
+        let first = plan.levels().first().map(|level| plan.at(level));
+        return run::show_exchange(first.unwrap_or(plan));
+    }
     let mut bar = Bar::new(how);
     bar.table = (!how.json).then(|| Table::new(how.look()));
     let outcome = match earlier {

@@ -127,7 +127,12 @@ fn show_exchange_sends_one_request_and_prints_both_sides() {
         "{}",
         said.out
     );
-    assert_eq!(server.stop().requests(), 2);
+    let said = bench.say(&format!(
+        "sweep {}/hello -c 1,2 --show-exchange",
+        server.at()
+    ));
+    assert!(said.ended(0).out.contains("< HTTP/1.1 200 OK"), "{said:#?}");
+    assert_eq!(server.stop().requests(), 3);
 }
 
 #[test]
