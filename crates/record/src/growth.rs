@@ -84,6 +84,18 @@ impl Growth {
         self.slope_of(self.count.len() * 3 / 4)
     }
 
+    /// Returns the exchanges that were scheduled in `[from, to)` of the window, to the width of a bin.
+    pub fn between(&self, from: Nanos, to: Nanos) -> Growth {
+        let mut part = self.clone();
+        for bin in 0..part.count.len() {
+            let at = self.interval * bin as u64 + self.interval / 2;
+            if at < from || at >= to {
+                (part.count[bin], part.sum[bin]) = (0, Nanos::ZERO);
+            }
+        }
+        part
+    }
+
     fn slope_of(&self, first: usize) -> Option<f64> {
         let bins = || self.count.iter().zip(&self.sum).zip(0..).take(first);
         let middle = |bin: u32| (f64::from(bin) + 0.5) * self.interval.as_secs_f64();

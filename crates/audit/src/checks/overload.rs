@@ -15,12 +15,28 @@ pub(super) const CHECK: Check = Check {
                second. With --connection-rate, each connection offers the requests that it lived to send, and the \
                growth is shared by them: only the first waits for a connection. A connection that was never opened \
                stands for all of its requests. Rounds in which weigh was paused are left out. Where only the \
-               generator was saturated there is no overload: `limit` says that the rate was not offered.",
+               generator was saturated there is no overload: `limit` says that the rate was not offered. In a short \
+               window a few more requests in the queue at its end than at its start look like a backlog, so that it is \
+               judged over rounds, of fewer than three over the thirds of their windows.",
     thresholds: &[
         threshold(
             "share of the scheduled requests that ended ok in the windows, under",
             || percent(SUSTAINED_LEAST),
             "Nighthawk's controller accepts the same",
+        ),
+        threshold(
+            "lower end of the missing share and of the growth over rounds, one-sided 97.5 %, over",
+            || "0".to_owned(),
+            "Student's t; a stable queue passes it in 3 % of runs or fewer (simulation of M/M/1 at 80 to 95 % load)",
+        ),
+        threshold(
+            "no backlog: upper end of the missing share, under",
+            || percent(MISSING_MOST),
+            "the same simulation",
+        ),
+        guess(
+            "fewer than three rounds: share missing, while each third grows, over",
+            || percent(PLAIN),
         ),
         threshold(
             "less than that by chance, with -n at random, standard deviations",
@@ -53,10 +69,11 @@ pub(super) const CHECK: Check = Check {
         ),
     ],
     effect: "Latency is void: it depends on how long one measures. OVERLOAD and the sustained rate stand in its \
-             place. The finding names the bottleneck: the server; the connections, where all were open, the server \
+             place. Where the rounds do not tell a backlog from chance, latency gets a caveat. The finding names the bottleneck: the server; the connections, where all were open, the server \
              had CPU left (or was not observed), and waiting for one was most of response time or left requests \
              unsent; or both sides, where both were saturated.",
-    remedy: "For latency, use a lower rate than was sustained. Raise --connections where they were the bottleneck.",
+    remedy: "For latency, use a lower rate than was sustained. Raise --connections where they were the bottleneck. Measure \
+             longer where the windows were too short to tell.",
     cause: Cause::Overload,
     judge: |evidence| judge(evidence).into_iter().collect(),
 };
@@ -66,6 +83,14 @@ const SUSTAINED_LEAST: f64 = 0.99;
 /// How far chance may lead the time that a number of random arrivals takes away from its mean, in standard deviations:
 /// once in some hundred runs it leads further, and then response time must have grown too.
 const DEVIATIONS: f64 = 3.0;
+/// Where the upper end of what is missing is under this, and less than 1 % is missing, no backlog grew.
+const MISSING_MOST: f64 = 0.05;
+/// With more missing than this, fewer than three rounds tell a backlog that grows all the time.
+const PLAIN: f64 = 0.20;
+/// The fewest bins of 100 ms that are cut into thirds.
+const BINS_LEAST: usize = 6;
+/// The longest window that is proposed.
+const LONGEST: Nanos = Nanos::from_secs(600);
 /// At least this share of the growth that the missing rate makes must be seen.
 const GROWTH_LEAST: f64 = 0.5;
 /// A backlog grows from the beginning: at least this share of that growth must be seen before the last quarter of the
@@ -90,6 +115,8 @@ pub(super) struct Rates {
     pub(super) sustained: f64,
     /// How far chance may lead `offered` away, as a share of it.
     chance: f64,
+    /// Requests that an arrival stands for.
+    brought: f64,
 }
 
 impl Rates {
@@ -101,14 +128,20 @@ impl Rates {
 
 /// The rates of an open loop.
 pub(super) fn rates(evidence: &Evidence<'_>) -> Option<Rates> {
+    let summary = evidence.summary.as_ref()?;
+    let tally = evidence.tally.as_ref()?;
+    rates_of(evidence, tally, summary.duration_s, summary.rps.mean)
+}
+
+/// The rates of `tally`, of which so many requests a second ended well inside windows of `seconds` together.
+fn rates_of(evidence: &Evidence<'_>, tally: &Tally, seconds: f64, sustained: f64) -> Option<Rates> {
     let (load, plan) = (evidence.load?, evidence.plan()?);
     let Load::Open { rate, arrivals, .. } = load else {
         return None;
     };
-    let (tally, summary) = (evidence.tally.as_ref()?, evidence.summary.as_ref()?);
     // Of a number that arrives at random only the mean of the rate is known: so few may have come later by chance.
     let (each_second, chance) = match (plan.stop, arrivals) {
-        (Stop::Duration(_), _) => (arrived(tally) as f64 / summary.duration_s, 0.0),
+        (Stop::Duration(_), _) => (arrived(tally) as f64 / seconds, 0.0),
         (Stop::Requests(_), Arrivals::Constant) => (rate.as_f64(), 0.0),
         (Stop::Requests(_), Arrivals::Poisson) => {
             (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt())
@@ -117,8 +150,9 @@ pub(super) fn rates(evidence: &Evidence<'_>) -> Option<Rates> {
     let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
     Some(Rates {
         offered: each_second * brought,
-        sustained: summary.rps.mean,
+        sustained,
         chance,
+        brought,
     })
 }
 
@@ -137,7 +171,10 @@ pub(super) struct Shortfall {
 
 /// Returns how much more was scheduled than served; none where all was served, or where latency shows no backlog.
 pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
-    of_running(evidence, fell_behind).filter(|found| !found.is_late)
+    of_running(evidence, |evidence| {
+        let is_told = Backlog::of(evidence) == Some(Backlog::Grows);
+        fell_behind(evidence).filter(|found| is_told && !found.is_late)
+    })
 }
 
 /// Returns the finding of `stalls` where the server fell behind near the end of the windows only.
@@ -179,19 +216,130 @@ fn of_running<T>(
     })
 }
 
+/// A round, or a third of a window: the share of what was scheduled in it that did not end ok in it, and by how many
+/// seconds the response time of what arrived grew for each second.
+struct Part {
+    missing: f64,
+    growth: f64,
+}
+
+/// The parts that are judged: each round; where they are fewer than three, each third of their windows.
+fn parts(evidence: &Evidence<'_>) -> Vec<Part> {
+    let rounds = evidence.rounds.unwrap_or_default();
+    if rounds.len() < 3 {
+        return rounds.iter().flat_map(thirds).collect();
+    }
+    let part = |round: &Round| {
+        let seconds = round.window.span().as_secs_f64();
+        let ended = round.tally.ok_in_window as f64 / seconds;
+        let rates = rates_of(evidence, &round.tally, seconds, ended)?;
+        let growth = round.tally.open.as_ref()?.growth.slope()?;
+        Some(Part {
+            missing: 1.0 - rates.sustained / rates.offered,
+            growth: growth * rates.brought,
+        })
+    };
+    rounds.iter().filter_map(part).collect()
+}
+
+/// The thirds of a window; none of one that is too short for them.
+fn thirds(round: &Round) -> Vec<Part> {
+    let series = &round.tally.series;
+    let (Some(open), true) = (&round.tally.open, series.ok.len() >= BINS_LEAST) else {
+        return Vec::new();
+    };
+    let third = |number: u64| {
+        let bins = series.ok.len() as u64;
+        let (first, end) = (bins * number / 3, bins * (number + 1) / 3);
+        let growth = open
+            .growth
+            .between(series.interval * first, series.interval * end);
+        let scheduled: u64 = growth.count.iter().sum();
+        let ended: u64 = series.ok[first as usize..end as usize].iter().sum();
+        Some(Part {
+            missing: 1.0 - ended as f64 / scheduled as f64,
+            growth: growth.slope()?,
+        })
+    };
+    (0..3).filter_map(third).collect()
+}
+
+/// What the parts of an open loop say of a backlog that grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Backlog {
+    /// It grows: the server is overloaded.
+    Grows,
+    /// It does not.
+    Stable,
+    /// The windows are too short to tell, and windows so many times as long would do.
+    Untold(f64),
+}
+
+impl Backlog {
+    /// Judges the parts; none where nothing ended, or it is no open loop.
+    fn of(evidence: &Evidence<'_>) -> Option<Backlog> {
+        let rates = rates(evidence).filter(|rates| rates.sustained > 0.0)?;
+        let parts = parts(evidence);
+        let missing = Spread::of(parts.iter().map(|part| part.missing));
+        let growth = Spread::of(parts.iter().map(|part| part.growth));
+        let (Some(missing), Some(growth)) = (missing, growth) else {
+            return Some(match fell_behind(evidence) {
+                None => Backlog::Stable,
+                Some(_) => Backlog::Untold(1.0), // one window, too short for thirds
+            });
+        };
+        let allowed = 1.0 - SUSTAINED_LEAST + rates.chance;
+        let rounds = evidence.rounds.unwrap_or_default().len();
+        let is_plain =
+            rounds < 3 && missing.mean > PLAIN && parts.iter().all(|part| part.growth > 0.0);
+        let is_small = missing.mean <= allowed && missing.high() < MISSING_MOST + rates.chance;
+        // Of a server that is slow and not behind, endings are missing at the edge of the window.
+        let is_level = growth.high() < GROWTH_LEAST * missing.mean.max(allowed);
+        Some(match missing.mean > allowed {
+            true if is_plain || (missing.low() > 0.0 && growth.low() > 0.0) => Backlog::Grows,
+            _ if is_small || is_level => Backlog::Stable,
+            _ => Backlog::Untold((missing.high() / MISSING_MOST).max(missing.mean / allowed)),
+        })
+    }
+}
+
+/// Mean and half width of the two-sided 95 % interval of some values, by Student's t.
+struct Spread {
+    mean: f64,
+    half: f64,
+}
+
+impl Spread {
+    /// None of fewer than two values.
+    fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let values: Vec<f64> = values.collect();
+        let freedom = u32::try_from(values.len()).ok()?.checked_sub(1)?;
+        let mean = stats::mean(&values)?;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error = (squares / f64::from(freedom) / values.len() as f64).sqrt();
+        let half = stats::student_t(freedom, 0.95)? * error;
+        Some(Spread { mean, half })
+    }
+
+    fn low(&self) -> f64 {
+        self.mean - self.half
+    }
+
+    fn high(&self) -> f64 {
+        self.mean + self.half
+    }
+}
+
 fn fell_behind(evidence: &Evidence<'_>) -> Option<Shortfall> {
     let rates = rates(evidence)?;
     if rates.sustained <= 0.0 || rates.is_sustained() {
         return None;
     }
     let tally = evidence.tally.as_ref()?;
-    let each = evidence
-        .load?
-        .exchanges_per_arrival(&evidence.plan()?.protocol);
     let growth = &tally.open.as_ref()?.growth;
     let slope = growth.slope().unwrap_or(0.0);
     let missing = (rates.offered - rates.sustained) / rates.sustained;
-    let reaches = |slope: f64, least: f64| slope * brought(tally, each) >= least * missing;
+    let reaches = |slope: f64, least: f64| slope * rates.brought >= least * missing;
     let left = left_over(tally);
     let is_left = left >= LEFT_OVER_LEAST && tally.ok >= tally.started / 2;
     let early = growth.early_slope();
@@ -221,6 +369,9 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     else {
         return None;
     };
+    if let Some(found) = untold(evidence) {
+        return Some(found);
+    }
     let short = short(evidence);
     // Then the check `limit` says that the rate was not offered.
     let found = shortfall(evidence).filter(|_| short != Short::Generator)?;
@@ -255,6 +406,37 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
         ("sustained", found.rates.sustained),
         ("growth", found.slope),
         ("never sent", found.left),
+    ]))
+}
+
+/// Windows that are too short to tell a backlog from chance, with the length that would do.
+fn untold(evidence: &Evidence<'_>) -> Option<Finding> {
+    let longer = of_running(evidence, |evidence| match Backlog::of(evidence)? {
+        Backlog::Untold(times) if !fell_behind(evidence).is_some_and(|found| found.is_late) => {
+            Some(times)
+        }
+        _ => None,
+    })?;
+    let rounds = evidence.rounds.unwrap_or_default();
+    let lengths = rounds.iter().map(|round| round.window.span().as_secs_f64());
+    let length = stats::median(&lengths.collect::<Vec<f64>>())?;
+    let needed = Nanos::from_secs((length * longer.max(2.0)).ceil() as u64).min(LONGEST);
+    let rates = rates(evidence)?;
+    let headline = "the windows are too short to tell a backlog from chance";
+    let sentence = format!(
+        "{headline}: {} requests/s offered, {} ended ok in them",
+        units::rate(rates.offered),
+        units::rate(rates.sustained)
+    );
+    let needed = units::exact(needed).replace(' ', "");
+    let finding = caveat(&[Figure::Latency], headline, sentence).because(Cause::ShortWindow);
+    let finding = finding.remedy(format!(
+        "Measure with --duration {needed}, or more --rounds"
+    ));
+    Some(finding.options(format!("--duration {needed}")).evidence([
+        ("offered", rates.offered),
+        ("ended ok in the windows", rates.sustained),
+        ("times as long", longer),
     ]))
 }
 
@@ -541,6 +723,134 @@ mod tests {
         assert_eq!(told(&mut run).len(), 1, "the first round shows it");
         pause(&mut run.points[0].rounds[0]);
         assert_eq!(told(&mut run), []);
+    }
+
+    /// A chance that follows from a seed (Marsaglia's xorshift).
+    struct Chance(u64);
+
+    impl Chance {
+        /// Exponential, of mean 1.
+        fn exponential(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            -(((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64).ln()
+        }
+    }
+
+    /// A round of a queue with one server, exponential service of `mu` a second and Poisson arrivals of `rate` a second,
+    /// which begins empty, with a warm-up of half a second.
+    fn queue(chance: &mut Chance, round: &Round, rate: f64, mu: f64, seconds: f64) -> Round {
+        const WARMUP: f64 = 0.5;
+        let mut round = round.clone();
+        round.window.end = round.window.start + Nanos::from_nanos((seconds * 1e9) as u64);
+        let mut tally = Tally {
+            open: Some(Box::default()),
+            ..Tally::default()
+        };
+        let (mut arrives, mut free) = (0.0, 0.0f64);
+        loop {
+            arrives += chance.exponential() / rate;
+            if arrives >= WARMUP + seconds {
+                break;
+            }
+            free = free.max(arrives) + chance.exponential() / mu;
+            let (at, ended) = (arrives - WARMUP, free - WARMUP);
+            if (0.0..seconds).contains(&ended) {
+                tally.ok_in_window += 1;
+                let offset = Nanos::from_nanos((ended * 1e9) as u64);
+                tally.series.add(offset, 1, 0);
+            }
+            if at >= 0.0 {
+                tally.scheduled += 1;
+                tally.started += 1;
+                tally.ok += 1;
+                let scheduled = Instant::ZERO + Nanos::from_nanos((at * 1e9) as u64);
+                let response = Nanos::from_nanos(((ended - at) * 1e9) as u64);
+                let open = tally.open.as_mut().unwrap();
+                open.growth.add(scheduled, response);
+            }
+        }
+        round.tally = tally;
+        round
+    }
+
+    /// Of `runs` runs of such a queue, those that are called overloaded, those of which it is not told, and the others.
+    fn simulated(runs: u32, rounds: usize, seconds: f64, mu: f64, load: f64) -> [f64; 3] {
+        let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+        let mut run = open_loop();
+        let pattern = run.points[0].rounds[0].clone();
+        let mut found = [0u32; 3];
+        for _ in 0..runs {
+            let made = (0..rounds).map(|_| queue(&mut chance, &pattern, load * mu, mu, seconds));
+            run.points[0].rounds = made.collect();
+            let evidence = Evidence::of(&run, &run.points[0]);
+            found[match (shortfall(&evidence), untold(&evidence)) {
+                (Some(_), _) => 0,
+                (None, Some(_)) => 1,
+                (None, None) => 2,
+            }] += 1;
+        }
+        found.map(|number| f64::from(number) / f64::from(runs))
+    }
+
+    #[test]
+    fn a_stable_queue_is_not_called_overloaded_and_an_unstable_one_is() {
+        for mu in [20.0, 50.0, 125.0, 500.0] {
+            for (load, rounds) in [(0.8, 5), (0.9, 5), (0.8, 3), (0.9, 3), (0.8, 1), (0.9, 1)] {
+                let [overloaded, ..] = simulated(300, rounds, 5.0, mu, load);
+                assert!(
+                    overloaded <= 0.035,
+                    "{rounds} rounds, {mu}/s at {load}: {overloaded}"
+                );
+            }
+            let [overloaded, ..] = simulated(100, 5, 5.0, mu, 1.3);
+            assert!(overloaded >= 0.85, "{mu}/s: {overloaded}");
+            let [.., stable] = simulated(100, 3, 20.0, mu, 1.1);
+            assert!(stable <= 0.05, "{mu}/s: {stable}");
+        }
+        let found = [
+            (50.0, 5.0, 1.2, 0.88),
+            (50.0, 20.0, 1.1, 0.9),
+            (500.0, 5.0, 1.1, 0.95),
+        ];
+        for (mu, seconds, load, least) in found {
+            let [overloaded, ..] = simulated(200, 5, seconds, mu, load);
+            assert!(overloaded >= least, "{mu}/s at {load}: {overloaded}");
+        }
+        let [.., stable] = simulated(200, 5, 5.0, 500.0, 0.9);
+        assert!(stable >= 0.95, "{stable}");
+    }
+
+    #[test]
+    fn a_slow_server_that_is_not_behind_is_neither_overloaded_nor_doubtful() {
+        // Each takes 300 ms, so that those of the last 300 ms of a second end after it, and none came before it.
+        let mut run = run(700, 0);
+        assert_eq!(found(&mut run), []);
+        run.points[0].rounds.truncate(1);
+        assert_eq!(found(&mut run), []);
+    }
+
+    #[test]
+    fn windows_too_short_to_tell_name_the_length_that_would_do() {
+        let mut run = run(1_000, 0);
+        for (round, (sustained, growth)) in run.points[0].rounds.iter_mut().zip([
+            (900, 90),
+            (1_010, 5),
+            (960, 60),
+            (1_000, 2),
+            (940, 30),
+        ]) {
+            round.tally = self::run(sustained, growth).points[0].rounds[0]
+                .tally
+                .clone();
+        }
+        let found = found(&mut run).remove(0);
+        assert_eq!(found.grade(), Grade::Caveat);
+        let wanted = "the windows are too short to tell a backlog from chance: 1,000 requests/s offered, 962 ended ok in \
+                      them";
+        assert_eq!(found.sentence, wanted);
+        assert_eq!(found.options, "--duration 4s");
     }
 
     #[test]
