@@ -53,11 +53,11 @@ pub struct Spread {
     pub max: Option<f64>,
     /// The geometric mean of the complete rounds: what `low` and `high` are around.
     pub geometric_mean: Option<f64>,
-    /// Lower end of the 95 % interval; null under two rounds, or with a round of zero.
+    /// Lower end of the 95 % interval; null under three rounds, or with a round of zero.
     pub low: Option<f64>,
     /// Upper end, likewise.
     pub high: Option<f64>,
-    /// Complete rounds that the interval rests on; under five it is indicative.
+    /// Complete rounds that the interval rests on.
     pub rounds: u32,
 }
 

@@ -99,16 +99,16 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
 /// so many fair coins of `n` show heads, and more than so many tails, is not under 95 %.
 fn median_rank(n: u32) -> Option<u32> {
     let half = (1.0 - CONFIDENCE) / 2.0;
-    let mut term = 0.5_f64.powi(i32::try_from(n).ok()?);
-    let mut below = term;
+    let mut term = f64::from(n) * 0.5_f64.ln(); // logarithms: 0.5 to the 1,075th is 0 in an f64
+    let mut below = term.exp();
     let mut rank = None;
     for heads in 0..n / 2 {
         if below > half {
             break;
         }
         rank = Some(heads);
-        term *= f64::from(n - heads) / f64::from(heads + 1);
-        below += term;
+        term += (f64::from(n - heads) / f64::from(heads + 1)).ln();
+        below += term.exp();
     }
     rank
 }
@@ -249,6 +249,8 @@ mod tests {
             (15, Some(3)),
             (20, Some(5)),
             (25, Some(7)),
+            (1_075, Some(504)), // 0.5 to its power is 0 in an f64
+            (1_100, Some(517)),
         ];
         for (n, wanted) in cases {
             assert_eq!(median_rank(n), wanted, "{n}");

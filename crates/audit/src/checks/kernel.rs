@@ -21,8 +21,7 @@ pub(super) const CHECK: Check = Check {
             || percent(OTHERS_MOST),
         ),
     ],
-    effect: "Full listen queues and steal give requests/s and latency a caveat. Retransmits and other programs are a \
-             note.",
+    effect: "Full listen queues, steal and other programs give requests/s and latency a caveat. Retransmits are a note.",
     remedy: "Raise the server's backlog and net.core.somaxconn. Measure on a machine of your own, and stop other \
              programs.",
     cause: Cause::Network,
@@ -106,11 +105,11 @@ fn stolen(rounds: &[Round]) -> Option<Finding> {
 
 fn others(rounds: &[Round]) -> Option<Finding> {
     let share = too_much(rounds, Budget::other)?;
-    let sentence = format!(
+    let headline = format!(
         "other programs used {} of the machine's CPU time",
         percent(share)
     );
-    let finding = note(sentence).because(Cause::CpuTaken);
+    let finding = caveat(SPEED, headline.clone(), headline).because(Cause::CpuTaken);
     let finding = finding.remedy("Stop other programs; `top` lists them");
     Some(finding.evidence([("other", share)]))
 }
@@ -199,11 +198,7 @@ mod tests {
         for (index, (change, wanted)) in cases.iter().enumerate() {
             let found = found(&run(change));
             assert_eq!(found.len(), *wanted, "case {index}: {found:?}");
-            let grade = |each: &Finding| match each.sentence.contains("hypervisor") {
-                true => Grade::Caveat,
-                false => Grade::Note,
-            };
-            assert!(found.iter().all(|each| each.grade() == grade(each)));
+            assert!(found.iter().all(|each| each.grade() == Grade::Caveat));
         }
     }
 }

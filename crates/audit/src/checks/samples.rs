@@ -21,14 +21,11 @@ pub(super) const CHECK: Check = Check {
             || ROUNDS_LEAST.to_string(),
             "with two, Student's factor is 12.7",
         ),
-        guess("rounds under which the interval is indicative", || {
-            ROUNDS_ENOUGH.to_string()
-        }),
     ],
     effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
-             caveat, under five rounds the interval does; no interval is a note. A measurement that was stopped \
-             early gives counts and interval a caveat, a sweep that lacks load levels the interval. Where no round was measured, every figure is void.",
-    remedy: "Measure longer with --duration, or more with --requests; give --rounds 5 or more.",
+             caveat; no interval is a note. A measurement that was stopped early gives counts and interval a caveat, a \
+             sweep that lacks load levels the interval. Where no round was measured, every figure is void.",
+    remedy: "Measure longer with --duration, or more with --requests; give --rounds 3 or more.",
     cause: Cause::FewSamples,
     judge,
 };
@@ -37,8 +34,6 @@ pub(super) const CHECK: Check = Check {
 const SAMPLES_ENOUGH: u64 = 100;
 /// Under this many rounds there is no interval.
 const ROUNDS_LEAST: usize = 3;
-/// Under this many rounds the interval is indicative.
-const ROUNDS_ENOUGH: usize = 5;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     if evidence.rounds.is_some_and(|rounds| rounds.is_empty()) {
@@ -170,20 +165,12 @@ fn withheld(latency: &Latency) -> Option<Finding> {
 fn repeated(complete: usize) -> Option<Finding> {
     let rounds = number(complete as u64, "complete round");
     let gives = if complete == 1 { "gives" } else { "give" };
-    let finding = if complete < ROUNDS_LEAST {
-        note(format!(
-            "{rounds} {gives} no interval, so noise cannot be told from a difference"
-        ))
-    } else if complete < ROUNDS_ENOUGH {
-        let headline = format!("the interval rests on only {rounds}");
-        caveat(&[Figure::Interval], headline.clone(), headline)
-            .options(format!("--rounds {ROUNDS_ENOUGH}"))
-    } else {
-        return None;
-    };
-    let finding = finding.because(Cause::FewRounds);
-    let finding = finding.remedy(format!("Measure {ROUNDS_ENOUGH} --rounds or more"));
-    Some(finding.evidence([("complete rounds", complete as f64)]))
+    let sentence =
+        format!("{rounds} {gives} no interval, so noise cannot be told from a difference");
+    let finding = note(sentence).because(Cause::FewRounds);
+    let finding = finding.remedy(format!("Measure {ROUNDS_LEAST} --rounds or more"));
+    let finding = finding.evidence([("complete rounds", complete as f64)]);
+    (complete < ROUNDS_LEAST).then_some(finding)
 }
 
 #[cfg(test)]
@@ -279,20 +266,8 @@ mod tests {
     fn rounds_make_the_interval() {
         let cases: &[(usize, Option<(Grade, &str)>)] = &[
             (5, None),
-            (
-                4,
-                Some((
-                    Grade::Caveat,
-                    "the interval rests on only 4 complete rounds",
-                )),
-            ),
-            (
-                3,
-                Some((
-                    Grade::Caveat,
-                    "the interval rests on only 3 complete rounds",
-                )),
-            ),
+            (4, None),
+            (3, None),
             (
                 2,
                 Some((

@@ -1,6 +1,6 @@
 //! What the server cost at one load level: CPU time by request, memory, and where the machine's time went.
 
-use super::results::{ROUNDS_ENOUGH, listed};
+use super::results::listed;
 use super::{Item, Role, Row};
 use crate::phrase::rate as per_second;
 use figures::Figures;
@@ -24,8 +24,7 @@ fn cpu(of: &Figures<'_>) -> Option<Row> {
     };
     let mut items = vec![Item::strong(format!("{least}{}", micros(per.cpu_us.mean)))];
     if let (Some(low), Some(high)) = (per.cpu_us.low, per.cpu_us.high) {
-        let is_few = per.cpu_us.rounds < ROUNDS_ENOUGH;
-        items.push(Item::interval((micros(low), micros(high)), is_few));
+        items.push(Item::interval((micros(low), micros(high))));
     }
     let inverse = per_second(per.requests_per_cpu_s.mean);
     items.push(Item::plain(format!(

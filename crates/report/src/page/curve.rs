@@ -225,7 +225,7 @@ fn memory(run: &Run) -> Option<Row> {
     let interval = line
         .slope_interval
         .map(|(low, high)| (shown(low), shown(high)));
-    items.extend(interval.map(|ends| Item::interval(ends, false)));
+    items.extend(interval.map(Item::interval));
     Some(Row::new("per connection", items))
 }
 

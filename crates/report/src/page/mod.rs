@@ -247,13 +247,9 @@ impl Item {
         of.into_iter().filter_map(named).collect()
     }
 
-    /// The ends of a 95 % interval, which is indicative where it rests on few samples.
-    pub(crate) fn interval((low, high): (String, String), is_indicative: bool) -> Item {
-        let item = Item::named("95 % interval", Role::Plain, format!("{low} .. {high}"));
-        match is_indicative {
-            true => item.and(Role::Warning, " indicative"),
-            false => item,
-        }
+    /// The ends of a 95 % interval.
+    pub(crate) fn interval((low, high): (String, String)) -> Item {
+        Item::named("95 % interval", Role::Plain, format!("{low} .. {high}"))
     }
 
     /// More words in another weight.

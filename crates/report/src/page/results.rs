@@ -12,8 +12,6 @@ use units::{Nanos, Percentile, number, percent};
 
 /// Under this many samples latencies are indicative.
 const SAMPLES_ENOUGH: u64 = 100;
-/// Under this many rounds the interval is indicative.
-pub(super) const ROUNDS_ENOUGH: u32 = 5;
 /// The most statuses that are listed.
 const STATUSES_MOST: usize = 4;
 
@@ -97,9 +95,8 @@ fn interval(of: &Figures<'_>) -> Option<Item> {
     if grade == Some(Grade::Invalid) {
         return Some(Item::named("95 % interval", Role::Wrong, "INVALID"));
     }
-    let is_few = of.summary.rps.rounds < ROUNDS_ENOUGH;
-    let item = Item::interval(ends, is_few);
-    Some(match grade == Some(Grade::Caveat) && !is_few {
+    let item = Item::interval(ends);
+    Some(match grade == Some(Grade::Caveat) {
         true => item.and(Role::Warning, " *"),
         false => item,
     })

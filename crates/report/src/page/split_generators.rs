@@ -5,8 +5,6 @@ use crate::phrase::{clean, rate};
 use record::{Point, Ratio};
 use units::{Percentile, micros, number};
 
-/// Under this many pairs of rounds a comparison is indicative.
-const PAIRS_ENOUGH: u32 = 3;
 /// The longest reason that is shown whole.
 const LONGEST: usize = 300;
 
@@ -42,9 +40,8 @@ pub(super) fn rows(point: &Point) -> Vec<Row> {
 /// How it compares with one generator.
 fn beside(ratio: &Ratio) -> Vec<Item> {
     let times = Item::named("by one", Role::Plain, format!("{:.3} times", ratio.centre));
-    let interval = ratio.low.zip(ratio.high).map(|(low, high)| {
-        let ends = (format!("{low:.3}"), format!("{high:.3}"));
-        Item::interval(ends, ratio.pairs < PAIRS_ENOUGH)
-    });
+    let ends = ratio.low.zip(ratio.high);
+    let interval =
+        ends.map(|(low, high)| Item::interval((format!("{low:.3}"), format!("{high:.3}"))));
     std::iter::once(times).chain(interval).collect()
 }
