@@ -49,7 +49,7 @@ pub struct BaselineTimes {
 const BEHIND_MAX: f64 = 0.01;
 
 impl Baseline {
-    /// Below so many times the baseline, less than half of a latency can be the server's. (Ten times, as is usual for a bare
+    /// Below so many times the baseline, a latency is less than twice what our own server takes. (Ten times, as is usual for a bare
     /// timer's lag, would be too much: this baseline contains the kernel's whole round trip, which every server pays.)
     pub const CLEAR_FROM: f64 = 2.0;
 

@@ -13,7 +13,7 @@ pub(super) const CHECK: Check = Check {
     thresholds: &[threshold(
         "latency as a multiple of the baseline, under",
         || Baseline::CLEAR_FROM.to_string(),
-        "less than half of such a latency can be the server's",
+        "then it is less than twice what our own server takes",
     )],
     effect: "Latency gets a caveat. An unknown baseline is a note.",
     remedy: "Compare such servers by CPU time per request, or by the rate they sustain. For latency, request \
@@ -55,8 +55,8 @@ fn near(near: Vec<(Percentile, f64, f64)>) -> Option<Finding> {
     let is = if near.len() == 1 { "is" } else { "are" };
     let headline = format!("{} {is} near weigh's own baseline", list(&names));
     let sentence = format!(
-        "{headline} ({}): less than half of it can be the server's, and smaller differences than the baseline are the \
-         generator's",
+        "{headline} ({}): less than twice what weigh's own server takes, most of which is generator and kernel; smaller \
+         differences between servers than that do not show",
         list(&baselines),
     );
     let remedy =
@@ -124,7 +124,7 @@ mod tests {
         let found = found(&run(100.0, 90.0));
         let latency = open_loop().summary.unwrap().latency_us;
         let wanted = format!(
-            "p50 ({}) is near weigh's own baseline (100 us): less than half of it can be the server's",
+            "p50 ({}) is near weigh's own baseline (100 us): less than twice what weigh's own server takes",
             micros(latency.at(Percentile::P50).unwrap())
         );
         assert!(

@@ -9,7 +9,8 @@ pub(super) const CHECK: Check = Check {
     looks_at: "Stalls: spans in which requests were in flight on a thread of a closed loop and none ended. A closed \
                loop sends nothing meanwhile, so each connection sees a stall as one sample, however long it lasts. \
                The omission index is the share of time in stalls (less the usual time between two endings): the \
-               probability that a request at a random time meets one. With one request in flight, a stall cannot be \
+               probability that a request at a random time meets one. At half the throughput, the rate that is \
+               advised, the backlog of a stall affects as many again. With one request in flight, a stall cannot be \
                told from one slow response. An open loop needs no such check: what was scheduled during a stall is \
                in its percentiles.",
     thresholds: &[
@@ -18,7 +19,7 @@ pub(super) const CHECK: Check = Check {
             CoordinatedOmission::USUAL.to_string()
         }),
         threshold(
-            "omission index above which p99.9 gets a caveat",
+            "share of requests that stalls affect above which p99.9 gets a caveat",
             || percent(INDEX_MOST),
             "p99.9 leaves out that share of the requests",
         ),
@@ -43,7 +44,8 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     let summary = evidence.summary.as_ref()?;
     let omission = summary.coordinated_omission.as_ref()?;
     let longest = omission.longest_us?;
-    let doubtful = omission.index > INDEX_MOST && summary.latency_us.at(Percentile::P999).is_some();
+    let doubtful =
+        omission.share() > INDEX_MOST && summary.latency_us.at(Percentile::P999).is_some();
     if omission.affected.is_empty() && !doubtful {
         return None;
     }
