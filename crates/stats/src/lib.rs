@@ -18,6 +18,7 @@ mod layout;
 
 mod packed;
 
+mod poisson;
 mod rank;
 
 mod histogram;
@@ -41,5 +42,6 @@ pub use histogram::{Bucket, Histogram};
 pub use interval::{Interval, log_t_interval, median_interval, student_t};
 pub use knee::{CurvePoint, kneedle, near_peak, steady_kneedle};
 pub use line::{Line, fit_line};
+pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries};
 pub use summary::{mean, median, min_max};

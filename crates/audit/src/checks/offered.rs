@@ -20,9 +20,9 @@ pub(super) const CHECK: Check = Check {
             "one arrival may fall on either side of a window's edge",
         ),
         threshold(
-            "standard deviations of it for random arrivals, over",
-            || DEVIATIONS.to_string(),
-            "chance leads further once in two million rounds",
+            "chance of it for random arrivals, under",
+            || format!("{CHANCE_LEAST:e}"),
+            "exact tail of Poisson's law: so far away once in two million rounds",
         ),
         threshold(
             "share of the scheduled requests that the generator never sent, over",
@@ -55,9 +55,9 @@ const MISSING_MOST: f64 = 0.001;
 const SHARE_MOST: f64 = 0.05;
 /// Share of skipped requests that is tolerated: 1 %, the same as for errors.
 const SKIPPED_MOST: f64 = 0.01;
-/// How far chance may lead a number away from its mean, in standard deviations: once in two million rounds it leads
-/// further.
-const DEVIATIONS: f64 = 5.0;
+/// The chance of a number so far from its mean on that side, under which it is no chance: both sides together make one round
+/// in two million.
+const CHANCE_LEAST: f64 = 2.5e-7;
 
 fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let Some(Load::Open {
@@ -97,11 +97,16 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         Stop::Duration(_) => rate.number_in(round.window.span()),
         Stop::Requests(number) => (number as f64).min(due as f64),
     };
-    let off = match arrivals {
-        Arrivals::Constant => 1.0,
-        Arrivals::Poisson => 1.0 + DEVIATIONS * wanted.sqrt(),
+    // One arrival may fall on either side of a window's edge.
+    let inside = match due as f64 > wanted {
+        true => due - 1,
+        false => due + 1,
     };
-    let is_off = (due as f64 - wanted).abs() > off;
+    let is_off = (due as f64 - wanted).abs() > 1.0
+        && match arrivals {
+            Arrivals::Constant => true,
+            Arrivals::Poisson => stats::poisson_tail(wanted, inside) < CHANCE_LEAST,
+        };
     (is_off || sent > round.tally.scheduled).then(|| {
         let number_of_round = round.number();
         let sentence = format!(
@@ -279,12 +284,12 @@ mod tests {
 
     #[test]
     fn a_schedule_that_was_not_kept_voids_everything() {
-        // 1000 are due in each round; at random a standard deviation is 31.6.
+        // 1000 are due in each round; 1164 or more come once in four million (Poisson).
         for (arrivals, more, findings) in [
             (Arrivals::Constant, 1, 0),
             (Arrivals::Constant, 2, 1),
-            (Arrivals::Poisson, 159, 0),
-            (Arrivals::Poisson, 160, 1),
+            (Arrivals::Poisson, 164, 0),
+            (Arrivals::Poisson, 165, 1),
         ] {
             let mut run = open_loop();
             let Load::Open { arrivals: law, .. } = &mut run.points[0].level.load else {

@@ -1,15 +1,23 @@
 //! Were the windows long enough for a rate?
 
 use super::prelude::*;
+use plan::{Load, Stop};
 
 pub(super) const CHECK: Check = Check {
     name: "window",
     question: "Were the windows long enough for a rate?",
     looks_at: "The length of the complete rounds' windows. A window opens with every connection sending at once and, \
                with a number of requests, closes with the last of them alone. In a short window these edges are too \
-               large a part. Also whether responses came in the windows while no request that was scheduled in them \
+               large a part; so they are where a closed loop sends few requests over each connection. Also whether responses came in the windows while no request that was scheduled in them \
                ended ok: those are responses to the warm-up.",
-    thresholds: &[guess("length, under", || span(LONG_ENOUGH))],
+    thresholds: &[
+        guess("length, under", || span(LONG_ENOUGH)),
+        threshold(
+            "with a number of requests, share of requests/s that the end of a closed loop takes, over",
+            || percent(END_MOST),
+            "exponential service times: the last of c connections takes 1 + 1/2 + ... + 1/c times the mean",
+        ),
+    ],
     effect: "Requests/s and its interval get a caveat; they are void where only requests of the warm-up ended ok.",
     remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
@@ -19,8 +27,45 @@ pub(super) const CHECK: Check = Check {
 /// A window of at least this length is mostly not edges.
 const LONG_ENOUGH: Nanos = Nanos::from_millis(100);
 
+/// The largest share of requests/s that the end may take, when ever fewer connections are busy.
+const END_MOST: f64 = 0.02;
+
 fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
-    of_warmup(evidence).or_else(|| short(evidence))
+    of_warmup(evidence)
+        .or_else(|| short(evidence))
+        .or_else(|| few_each(evidence))
+}
+
+/// A number of requests over so many connections that the end, when fewer and fewer of them are busy, is a large part.
+fn few_each(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (Some(Load::Closed { connections }), Stop::Requests(requests)) =
+        (evidence.load, evidence.plan()?.stop)
+    else {
+        return None;
+    };
+    // The last of c exponential times takes their harmonic number times the mean; one of them is no loss.
+    let harmonic: f64 = (1..=connections).map(|each| 1.0 / f64::from(each)).sum();
+    let (each, lost) = (requests as f64 / f64::from(connections), harmonic - 1.0);
+    let share = lost / (each + lost);
+    if share <= END_MOST {
+        return None;
+    }
+    let over = number(connections.into(), "connection");
+    let headline = format!("only {} over {over}", number(requests, "request"));
+    let sentence = format!(
+        "{headline}: while the last ones are waited for, ever fewer connections are busy, which may lower requests/s by {}",
+        percent(share)
+    );
+    let finding = caveat(&[Figure::Rps, Figure::Interval], headline, sentence);
+    let needed = (lost * (1.0 - END_MOST) / END_MOST * f64::from(connections)).ceil() as u64;
+    let finding = finding.remedy(format!(
+        "Measure for a time, with --duration, or {} --requests",
+        count(needed)
+    ));
+    Some(finding.options("--duration 5s").evidence([
+        ("requests for each connection", each),
+        ("share of requests/s", share),
+    ]))
 }
 
 /// Throughput of which no request of the windows is a part.
@@ -82,6 +127,30 @@ mod tests {
 
     fn found(run: &Run) -> Vec<Finding> {
         Vec::from_iter(judge(&Evidence::of(run, &run.points[0])))
+    }
+
+    #[test]
+    fn few_requests_for_each_connection_lower_throughput_at_the_end() {
+        // The last of ten exponential times takes 2.93 times their mean: 1.93 of 96.5 are 2 %.
+        for (connections, requests, told) in [
+            (10, 945, true),
+            (10, 946, false),
+            (1_000, 100_000, true),
+            (1, 10, false),
+        ] {
+            let mut run = run(&[]);
+            run.plan.stop = Stop::Requests(requests);
+            run.points[0].level.load = Load::Closed { connections };
+            assert_eq!(!found(&run).is_empty(), told, "{connections} {requests}");
+        }
+        let mut run = run(&[]);
+        run.plan.stop = Stop::Requests(1_000);
+        run.points[0].level.load = Load::Closed { connections: 100 };
+        let found = found(&run).remove(0);
+        let wanted = "only 1,000 requests over 100 connections: while the last ones are waited for, ever fewer connections \
+                      are busy, which may lower requests/s by 30 %";
+        assert_eq!(found.sentence, wanted);
+        assert!(found.remedy.unwrap().contains("20,519 --requests"));
     }
 
     #[test]
