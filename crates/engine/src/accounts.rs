@@ -101,7 +101,7 @@ impl Accounts {
     /// this thread that could not do more.
     pub(crate) fn was_busy(&self) -> bool {
         let spent = self.spent();
-        spent.wall >= Round::SHARES_FROM && spent.busy() > BUSY_FROM
+        spent.wall >= Round::SHARES_FROM && spent.wanted() > BUSY_FROM
     }
 
     /// Returns what lies between the readings.

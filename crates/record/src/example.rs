@@ -625,7 +625,12 @@ mod tests {
         let affected = &stalled.coordinated_omission.as_ref().unwrap().affected;
         assert_eq!(
             affected,
-            &[Percentile::P95, Percentile::P99, Percentile::P999]
+            &[
+                Percentile::P90,
+                Percentile::P95,
+                Percentile::P99,
+                Percentile::P999
+            ]
         );
         let open = summary(open_loop());
         assert!(open.open.is_some() && open.errors.total == 0);
@@ -640,7 +645,7 @@ mod tests {
             let thread = round
                 .threads
                 .iter()
-                .map(ThreadAccounts::busy)
+                .map(ThreadAccounts::wanted)
                 .fold(0.0, f64::max);
             (thread, round.footprint.as_ref().unwrap().busy())
         };

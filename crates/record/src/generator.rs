@@ -101,10 +101,17 @@ const WORKED_LEAST: f64 = 0.01;
 impl ThreadAccounts {
     /// The share of the window in which the thread was running or wanted to, deliberate spinning excluded: (CPU +
     /// run-queue wait - busy-polled) / wall; 0 over no time.
-    pub fn busy(&self) -> f64 {
+    pub fn wanted(&self) -> f64 {
         let ran = self.cpu + self.run_queue_wait.unwrap_or(Nanos::ZERO);
         let wanted = ran.saturating_sub(self.busy_polled);
         share(wanted.as_secs_f64(), self.wall.as_secs_f64())
+    }
+
+    /// The share of the window in which the thread ran, busy-polling excluded; 0 over no time, and where hardly anything
+    /// else is left.
+    pub fn busy(&self) -> f64 {
+        let ran = self.worked().unwrap_or(Nanos::ZERO);
+        share(ran.as_secs_f64(), self.wall.as_secs_f64())
     }
 
     /// CPU time without busy-polling; none where hardly anything else is left of it.
@@ -135,11 +142,15 @@ mod tests {
             busy_polled: Nanos::from_millis(busy_polled),
             ..ThreadAccounts::default()
         };
-        for (busy_polled, busy) in [(0, 0.9), (60, 0.3), (90, 0.0), (91, 0.0)] {
-            assert!(
-                (thread(busy_polled).busy() - busy).abs() < 1e-12,
-                "{busy_polled}"
-            );
+        for (busy_polled, wanted, busy) in [
+            (0, 0.9, 0.8),
+            (45, 0.45, 0.4),
+            (90, 0.0, 0.0),
+            (91, 0.0, 0.0),
+        ] {
+            let thread = thread(busy_polled);
+            assert!((thread.wanted() - wanted).abs() < 1e-12, "{busy_polled}");
+            assert!((thread.busy() - busy).abs() < 1e-12, "{busy_polled}");
         }
     }
 

@@ -101,14 +101,21 @@ impl Round {
         self.partial |= other.partial;
     }
 
-    /// The busiest generator thread's share of the window; none where threads were not accounted for, or the window
-    /// was too short.
+    /// The share of the window in which the busiest generator thread ran; none where threads were not accounted for, or the
+    /// window was too short.
     pub fn generator_busy(&self) -> Option<f64> {
-        self.threads
-            .iter()
-            .filter(|thread| thread.wall >= Self::SHARES_FROM)
-            .map(ThreadAccounts::busy)
-            .max_by(f64::total_cmp)
+        self.most(ThreadAccounts::busy)
+    }
+
+    /// The same with the time in which it waited for a CPU.
+    pub fn generator_wanted(&self) -> Option<f64> {
+        self.most(ThreadAccounts::wanted)
+    }
+
+    fn most(&self, share: fn(&ThreadAccounts) -> f64) -> Option<f64> {
+        let threads = self.threads.iter();
+        let long = threads.filter(|thread| thread.wall >= Self::SHARES_FROM);
+        long.map(share).max_by(f64::total_cmp)
     }
 
     /// What the server cost in this window; none where it was not observed, or where its clocks were read so late that

@@ -12,7 +12,8 @@ pub(super) const CHECK: Check = Check {
     name: "limit",
     question: "Was the generator or the server the bottleneck?",
     looks_at: "How busy each side was, as the median over the complete rounds. The generator: the busiest thread's \
-               CPU time and its waits for a CPU, busy-polling excluded, as a share of the window. The server: its \
+               CPU time, busy-polling excluded, as a share of the window. Where that and its waits for a CPU are over the \
+               limit, and the CPU time alone is not, the machine had no CPU for it. The server: its \
                CPU time as a share of the CPUs that it may use; it is known where weigh started the server, where \
                --server names it, and where it was found listening on this machine. A server that kept a whole \
                number of CPUs busy and has no more than one further thread is saturated too, and so is one that its \
@@ -34,7 +35,8 @@ pub(super) const CHECK: Check = Check {
         ),
     ],
     effect: "Only the generator saturated: requests/s is a lower bound and latency gets a caveat; where an open loop \
-             fell behind its schedule, latency is void. Both saturated, or both on the same only CPU: requests/s and \
+             fell behind its schedule, latency is void. The machine had no CPU for the generator: requests/s and latency \
+             get a caveat, and it is no fault of the server. Both saturated, or both on the same only CPU: requests/s and \
              latency get a caveat. Server not observed: requests/s gets a caveat, and latency too where the \
              generator was saturated. Rounds too short: requests/s gets a caveat. Only the server saturated, or \
              neither: a note.",
@@ -78,7 +80,8 @@ fn is_observed(rounds: &[Round]) -> bool {
 
 /// Whether less was done than was due in an open loop, and only the generator is known to have been short of CPU.
 fn is_not_offered(evidence: &Evidence<'_>) -> bool {
-    short(evidence) == Short::Generator && overload::shortfall(evidence).is_some()
+    matches!(short(evidence), Short::Generator | Short::Starved)
+        && overload::shortfall(evidence).is_some()
 }
 
 /// A generator that has no CPU left reads responses late: its connections are not free when they could be, and requests
@@ -92,9 +95,10 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
         None => "the server was not observed".to_owned(),
     };
     let throttled = quota::of_generator(evidence.rounds.unwrap_or_default());
+    let starved = starved(evidence);
     let waits = match throttled {
         Some(ref throttled) => format!(", throttled by its {}", throttled.name()),
-        None if must_wait(evidence) => ", including waits for a CPU".to_owned(),
+        None if let Some(waits) = starved => format!(" and waited for a CPU {}", percent(waits)),
         None => String::new(),
     };
     let rates = format!(
@@ -111,6 +115,7 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
         .and(Effect::Void, &[Figure::Latency])
         .because(match throttled {
             Some(_) => Cause::GeneratorQuota,
+            None if starved.is_some() => Cause::GeneratorStarved,
             None => Cause::GeneratorSaturated,
         })
         .remedy(format!("Lower the rate. {}", relief(evidence)))
@@ -120,6 +125,9 @@ fn not_offered(evidence: &Evidence<'_>, generator: f64, server: Option<Server>) 
 fn compare(evidence: &Evidence<'_>, generator: f64, server: Server) -> Vec<Finding> {
     if let Some(cpu) = shared_cpu(evidence) {
         return vec![one_cpu(cpu)];
+    }
+    if let Some(waits) = starved(evidence) {
+        return vec![no_cpu(evidence, generator, waits, server)];
     }
     match (generator > GENERATOR_MOST, server.is_full) {
         (true, false) => match all_workers(evidence) {
@@ -142,6 +150,28 @@ fn one_cpu(cpu: u32) -> Finding {
     caveat(SPEED, headline, sentence)
         .because(Cause::SharedCpus)
         .remedy("Compare servers by CPU per request, or give each side its own CPUs (taskset)")
+}
+
+/// The share of time that the generator's busiest thread waited for a CPU, where the machine had none for it.
+fn starved(evidence: &Evidence<'_>) -> Option<f64> {
+    let rounds = evidence
+        .rounds
+        .filter(|_| short(evidence) == Short::Starved)?;
+    let waited = |round: &Round| Some(round.generator_wanted()? - round.generator_busy()?);
+    Round::typical(rounds, waited)
+}
+
+fn no_cpu(evidence: &Evidence<'_>, generator: f64, waits: f64, server: Server) -> Finding {
+    let (ran, waited) = (percent(generator), percent(waits));
+    let headline = format!("the load generator waited for a CPU {waited} of the time");
+    let sentence = format!(
+        "the machine had no CPU for the load generator: its busiest thread ran {ran} of the time and waited {waited}, while \
+         the server used {} of its CPUs",
+        server.shown()
+    );
+    caveat(SPEED, headline, sentence)
+        .because(Cause::GeneratorStarved)
+        .remedy(waiting::relief(evidence))
 }
 
 fn generator_bound(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
@@ -233,7 +263,7 @@ fn neither(evidence: &Evidence<'_>, generator: f64, server: Server) -> Finding {
     let (busy, used) = (percent(generator), server.shown());
     if must_wait(evidence) {
         return note(format!(
-            "neither the generator ({busy} busy, including waits for a CPU) nor the server ({used}) was saturated"
+            "neither the generator ({busy} busy; it waited for a CPU) nor the server ({used}) was saturated"
         ))
         .because(Cause::GeneratorStarved)
         .remedy(waiting::relief(evidence));
@@ -281,8 +311,8 @@ fn unobserved(evidence: &Evidence<'_>, generator: Option<f64>) -> Finding {
     let sentence = match generator {
         None => "server not observed, so the bottleneck is unknown".to_owned(),
         Some(_) if must_wait(evidence) => format!(
-            "server not observed, so the bottleneck is unknown; the generator's busiest thread was {busy} busy, \
-             including waits for a CPU"
+            "server not observed, so the bottleneck is unknown; the generator's busiest thread was {busy} busy, and its \
+             threads waited for a CPU"
         ),
         Some(_) => format!(
             "server not observed, so the bottleneck is unknown; it was not the generator (busiest thread {busy} busy)"
@@ -566,12 +596,48 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_cpu_is_being_busy() {
-        let mut run = run(0.50, Some(0.40));
-        for round in &mut run.points[0].rounds {
-            round.threads[1].run_queue_wait = Some(Nanos::from_millis(360));
+    fn waiting_for_a_cpu_is_the_machines_doing() {
+        let starved = |server, wait| {
+            let mut run = run(0.50, server);
+            for round in &mut run.points[0].rounds {
+                round.threads[1].run_queue_wait = Some(Nanos::from_millis(wait));
+            }
+            let found = found(&run).remove(0);
+            (found.effects.strongest(), found.cause, found.sentence)
+        };
+        let wanted = "the machine had no CPU for the load generator: its busiest thread ran 50 % of the time and waited \
+                      36 %, while the server used 6.0 % of its CPUs";
+        let caveat = (
+            Some(Effect::Caveat),
+            Cause::GeneratorStarved,
+            wanted.to_owned(),
+        );
+        assert_eq!(starved(Some(0.06), 360), caveat);
+        for (server, wait, cause) in [
+            (0.06, 350, Cause::GeneratorStarved),
+            (0.97, 360, Cause::ServerSaturated),
+        ] {
+            let (effect, found, sentence) = starved(Some(server), wait);
+            assert_eq!((effect, found), (None, cause), "{sentence}");
         }
-        assert_eq!(found(&run)[0].effects.strongest(), Some(Effect::LowerBound));
+        let mut behind = open(800, 0.50, Some(0.06));
+        for round in &mut behind.points[0].rounds {
+            round.threads[0].run_queue_wait = Some(Nanos::from_millis(360));
+        }
+        behind.summarise();
+        let evidence = Evidence::of(&behind, &behind.points[0]);
+        let all = crate::judge_evidence(&evidence);
+        assert!(
+            all.iter().all(|each| each.cause != Cause::Overload),
+            "{all:?}"
+        );
+        let wanted = "the load generator could not offer the rate: 800 of 1,000 requests/s; its busiest thread was 50 % busy \
+                      and waited for a CPU 36 %, the server used 6.0 % of its CPUs";
+        let found = judge(&evidence).remove(0);
+        assert_eq!(
+            (&*found.sentence, found.cause),
+            (wanted, Cause::GeneratorStarved)
+        );
     }
 
     #[test]
@@ -698,9 +764,9 @@ mod tests {
                     round.threads[1].run_queue_wait = Some(wait);
                 }
                 let sentence = &found(&run)[0].sentence;
-                let praised = !sentence.contains("waits for a CPU");
+                let praised = !sentence.contains("waited for a CPU");
                 assert_eq!(praised, spare, "{sentence}");
-                assert!(spare || sentence.contains("50 % busy") || sentence.contains("(50 % busy"));
+                assert!(spare || sentence.contains("10 % busy"), "{sentence}");
             }
         }
     }

@@ -15,7 +15,7 @@ pub(super) const CHECK: Check = Check {
                second. With --connection-rate, each connection offers the requests that it lived to send, and the \
                growth is shared by them: only the first waits for a connection. A connection that was never opened \
                stands for all of its requests. Rounds in which weigh was paused are left out. Where only the \
-               generator was saturated there is no overload: `limit` says that the rate was not offered. In a short \
+               generator was saturated, or had no CPU, there is no overload: `limit` says that the rate was not offered. In a short \
                window a few more requests in the queue at its end than at its start look like a backlog, so that it is \
                judged over rounds, of fewer than three over the thirds of their windows.",
     thresholds: &[
@@ -25,9 +25,10 @@ pub(super) const CHECK: Check = Check {
             "Nighthawk's controller accepts the same",
         ),
         threshold(
-            "lower end of the missing share and of the growth over rounds, one-sided 97.5 %, over",
+            "lower ends over rounds of the missing share (one-sided 97.5 %) and of the growth (95 %), over",
             || "0".to_owned(),
-            "Student's t; a stable queue passes it in 3 % of runs or fewer (simulation of M/M/1 at 80 to 95 % load)",
+            "simulation of M/M/1, five windows of 5 s, 50 requests/s: passed at 80, 90, 95 and 120 % load in 0.2, 2.2, 7 and \
+             97 % of runs",
         ),
         threshold(
             "no backlog: upper end of the missing share, under",
@@ -89,8 +90,12 @@ const MISSING_MOST: f64 = 0.05;
 const PLAIN: f64 = 0.20;
 /// The fewest bins of 100 ms that are cut into thirds.
 const BINS_LEAST: usize = 6;
-/// The longest window that is proposed.
-const LONGEST: Nanos = Nanos::from_secs(600);
+/// The most times as long a window that is proposed.
+const TIMES_MOST: f64 = 10.0;
+/// The two-sided confidence with which requests must be missing, and response time must grow.
+const SURE: f64 = 0.95;
+/// Of the growth less is asked: with both at 95 % a server at 120 % of its capacity is found in 92 % of runs, so in 97 %.
+const SURE_OF_GROWTH: f64 = 0.90;
 /// At least this share of the growth that the missing rate makes must be seen.
 const GROWTH_LEAST: f64 = 0.5;
 /// A backlog grows from the beginning: at least this share of that growth must be seen before the last quarter of the
@@ -180,7 +185,7 @@ pub(super) fn shortfall(evidence: &Evidence<'_>) -> Option<Shortfall> {
 /// Returns the finding of `stalls` where the server fell behind near the end of the windows only.
 pub(super) fn late_stall(evidence: &Evidence<'_>) -> Option<Finding> {
     let found = of_running(evidence, fell_behind)?;
-    let is_servers = found.is_late && !matches!(short(evidence), Short::Generator | Short::Both);
+    let is_servers = found.is_late && matches!(short(evidence), Short::Neither | Short::Server);
     let headline = "the server stalled near the end of a window";
     let sentence = format!(
         "{headline}: {} requests/s offered, {} sustained; {}, but not before, so it was not overload",
@@ -280,8 +285,8 @@ impl Backlog {
     fn of(evidence: &Evidence<'_>) -> Option<Backlog> {
         let rates = rates(evidence).filter(|rates| rates.sustained > 0.0)?;
         let parts = parts(evidence);
-        let missing = Spread::of(parts.iter().map(|part| part.missing));
-        let growth = Spread::of(parts.iter().map(|part| part.growth));
+        let missing = Spread::of(parts.iter().map(|part| part.missing), SURE);
+        let growth = Spread::of(parts.iter().map(|part| part.growth), SURE_OF_GROWTH);
         let (Some(missing), Some(growth)) = (missing, growth) else {
             return Some(match fell_behind(evidence) {
                 None => Backlog::Stable,
@@ -298,12 +303,12 @@ impl Backlog {
         Some(match missing.mean > allowed {
             true if is_plain || (missing.low() > 0.0 && growth.low() > 0.0) => Backlog::Grows,
             _ if is_small || is_level => Backlog::Stable,
-            _ => Backlog::Untold((missing.high() / MISSING_MOST).max(missing.mean / allowed)),
+            _ => Backlog::Untold(missing.longer().max(growth.longer())),
         })
     }
 }
 
-/// Mean and half width of the two-sided 95 % interval of some values, by Student's t.
+/// Mean and half width of the two-sided interval of some values, by Student's t.
 struct Spread {
     mean: f64,
     half: f64,
@@ -311,14 +316,19 @@ struct Spread {
 
 impl Spread {
     /// None of fewer than two values.
-    fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+    fn of(values: impl Iterator<Item = f64>, confidence: f64) -> Option<Spread> {
         let values: Vec<f64> = values.collect();
         let freedom = u32::try_from(values.len()).ok()?.checked_sub(1)?;
         let mean = stats::mean(&values)?;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / f64::from(freedom) / values.len() as f64).sqrt();
-        let half = stats::student_t(freedom, 0.95)? * error;
+        let half = stats::student_t(freedom, confidence)? * error;
         Some(Spread { mean, half })
+    }
+
+    /// How many times as long one would have to measure for the lower end to be above 0, were the mean the true one.
+    fn longer(&self) -> f64 {
+        (self.half / self.mean).powi(2)
     }
 
     fn low(&self) -> f64 {
@@ -374,7 +384,10 @@ fn judge(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let short = short(evidence);
     // Then the check `limit` says that the rate was not offered.
-    let found = shortfall(evidence).filter(|_| short != Short::Generator)?;
+    let found = shortfall(evidence)?;
+    if matches!(short, Short::Generator | Short::Starved) {
+        return None;
+    }
     let few = matches!(short, Short::Neither) && is_for_connections(evidence, connections);
     let flag = of.flag();
     let (by, remedy) = match short {
@@ -420,7 +433,8 @@ fn untold(evidence: &Evidence<'_>) -> Option<Finding> {
     let rounds = evidence.rounds.unwrap_or_default();
     let lengths = rounds.iter().map(|round| round.window.span().as_secs_f64());
     let length = stats::median(&lengths.collect::<Vec<f64>>())?;
-    let needed = Nanos::from_secs((length * longer.max(2.0)).ceil() as u64).min(LONGEST);
+    let longer = longer.clamp(2.0, TIMES_MOST);
+    let needed = Nanos::from_secs((length * longer).ceil() as u64);
     let rates = rates(evidence)?;
     let headline = "the windows are too short to tell a backlog from chance";
     let sentence = format!(
@@ -800,7 +814,7 @@ mod tests {
             for (load, rounds) in [(0.8, 5), (0.9, 5), (0.8, 3), (0.9, 3), (0.8, 1), (0.9, 1)] {
                 let [overloaded, ..] = simulated(300, rounds, 5.0, mu, load);
                 assert!(
-                    overloaded <= 0.035,
+                    overloaded <= 0.06,
                     "{rounds} rounds, {mu}/s at {load}: {overloaded}"
                 );
             }
@@ -810,7 +824,7 @@ mod tests {
             assert!(stable <= 0.05, "{mu}/s: {stable}");
         }
         let found = [
-            (50.0, 5.0, 1.2, 0.88),
+            (50.0, 5.0, 1.2, 0.93),
             (50.0, 20.0, 1.1, 0.9),
             (500.0, 5.0, 1.1, 0.95),
         ];
@@ -850,7 +864,7 @@ mod tests {
         let wanted = "the windows are too short to tell a backlog from chance: 1,000 requests/s offered, 962 ended ok in \
                       them";
         assert_eq!(found.sentence, wanted);
-        assert_eq!(found.options, "--duration 4s");
+        assert_eq!(found.options, "--duration 3s");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::Evidence;
 use record::Round;
 use units::percent;
 
-/// A thread busy for more than this share is short of CPU.
+/// A thread that ran for more than this share is short of CPU; one that ran or waited for so long, too, if it waited.
 pub(super) const GENERATOR_MOST: f64 = 0.85;
 /// A server that uses more than this share of its CPUs is short of them.
 pub(super) const SERVER_MOST: f64 = 0.90;
@@ -30,6 +30,8 @@ pub(super) enum Short {
     Generator,
     /// The server, with all CPUs that it may use or all that its workers can.
     Server,
+    /// Neither, and the generator's busiest thread waited for a CPU: the machine had none for it.
+    Starved,
     /// Both, or both together where they may use one CPU only, and it is the same.
     Both,
 }
@@ -40,16 +42,19 @@ pub(super) fn short(evidence: &Evidence<'_>) -> Short {
     let busy = Round::typical(rounds, Round::generator_busy);
     let generator =
         busy.is_some_and(|busy| busy > GENERATOR_MOST) || quota::of_generator(rounds).is_some();
+    let wanted = Round::typical(rounds, Round::generator_wanted);
+    let starved = !generator && wanted.is_some_and(|wanted| wanted > GENERATOR_MOST);
     let is_full = || server(rounds).is_some_and(|server| server.is_full);
-    let server = match generator {
+    let server = match generator || starved {
         // A server that the generator holds up may use a whole number of CPUs by chance.
         true => is_full() || all_workers(evidence).is_some(),
         false => is_full() || full_workers(evidence).is_some(),
     };
     let is_shared = shared_cpu(evidence).is_some();
     match (generator, server) {
-        (false, false) => Short::Neither,
+        (false, false) if !starved => Short::Neither,
         _ if is_shared => Short::Both,
+        (false, false) => Short::Starved,
         (true, true) => Short::Both,
         (true, false) => Short::Generator,
         (false, true) => Short::Server,

@@ -11,8 +11,8 @@ use units::Nanos;
 #[rustfmt::skip]
 pub(super) const BUSY: &[Figure] = &[
     Figure::new("generator.busy", Unit::Share,
-        "busy share of the busiest generator thread: (CPU + wait for a CPU - busy-polling) / wall; of several rounds the \
-         median; empty under 10 ms",
+        "CPU time of the busiest generator thread without busy-polling, as a share of the measure window; of several rounds \
+         the median; empty under 10 ms",
         |f, _| number(Round::typical(f.rounds, Round::generator_busy))).aliases(&["generator_busy"])
         .csv("generator_busy").cell("generator", 4, Plain, Always),
     Figure::new("generator.cpu_us", Unit::Micros,
