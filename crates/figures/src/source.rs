@@ -2,7 +2,7 @@
 
 use plan::Plan;
 use record::{
-    CoordinatedOmission, Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run,
+    Censored, CoordinatedOmission, Cost, Errors, Finding, Grade, OpenFigures, Point, Round, Run,
     SessionFigures, Statistic, Summary, Tally,
 };
 use stats::Histogram;
@@ -138,6 +138,7 @@ impl<'a> Figures<'a> {
                 ..*self.summary
             };
             let tally = Tally {
+                ok: one.ok,
                 service: tally.latency.clone(),
                 censored_from: tally.censored_from,
                 ..Tally::default()
@@ -174,11 +175,6 @@ impl<'a> Figures<'a> {
         words.join(" ")
     }
 
-    /// Returns a statistic of latency in microseconds; none where too few samples carry it.
-    pub(crate) fn latency(&self, of: Statistic) -> Option<f64> {
-        statistic(Some(self.tally().latency()), of)
-    }
-
     /// Returns whether coordinated omission makes percentile `p` of latency too small.
     pub fn is_affected(&self, p: Percentile) -> bool {
         self.omission()
@@ -187,8 +183,8 @@ impl<'a> Figures<'a> {
 
     /// Returns whether a censored request bounds a statistic of latency from below.
     pub(crate) fn is_bound(&self, of: Statistic) -> bool {
-        let value = self.latency(of).zip(self.tally().latency_censored_from());
-        value.is_some_and(|(value, from)| of == Statistic::Mean || value >= from.as_micros_f64())
+        let tally = self.tally();
+        Censored::of_latency(tally).is_some_and(|censored| censored.bounds(tally.latency(), of))
     }
 
     /// Returns what only an open loop has.

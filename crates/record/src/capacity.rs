@@ -1,6 +1,6 @@
 //! The sustained capacity: the highest rate at which the conditions still held.
 
-use crate::{Point, Round, Tally};
+use crate::{Censored, Point, Round, Tally};
 use plan::{Arrivals, Axis, Conditions, Load, Plan, Requirement, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,10 +117,12 @@ fn shortfall(
     }
     conditions.0.iter().find_map(|condition| {
         if let Some((quantile, below)) = condition.latency_below() {
-            let from = tally.latency_censored_from();
-            let is_known = |nanos: &Nanos| from.is_none_or(|from| *nanos < from);
-            let known = tally.latency().quantile(quantile).map(Nanos::from_nanos);
-            let known = known.filter(is_known);
+            let times = tally.latency();
+            let known = match Censored::of_latency(&tally) {
+                None => times.quantile(quantile),
+                Some(censored) => censored.upper(times, quantile),
+            };
+            let known = known.map(Nanos::from_nanos);
             let is_under = known.is_some_and(|nanos| nanos < below);
             return (!is_under).then(|| Shortfall::Latency(condition.clone(), known));
         }

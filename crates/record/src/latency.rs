@@ -1,6 +1,6 @@
 //! Latency of a tally: its percentiles, and which figures are only lower bounds.
 
-use crate::Tally;
+use crate::{Censored, Tally};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use stats::Histogram;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use units::{Nanos, ParseError, Percentile};
+use units::{ParseError, Percentile};
 
 /// Latency of ok and censored exchanges, in microseconds; null where the samples do not carry the figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct Latency {
     pub max: Option<f64>,
     /// Exchanges it rests on; percentiles of fewer than 100 are indicative.
     pub count: u64,
-    /// The figures that are lower bounds, because a censored exchange lies below them.
+    /// The figures that are lower bounds: censored exchanges, had they taken for ever, would make them larger in print.
     pub at_least: Vec<Statistic>,
 }
 
@@ -57,13 +57,13 @@ impl Latency {
 
     /// Returns the same with the percentiles of `list`.
     pub(crate) fn with(tally: &Tally, list: &[Percentile]) -> Latency {
-        Latency::from(tally.latency(), tally.latency_censored_from(), list)
+        Latency::from(tally.latency(), Censored::of_latency(tally), list)
     }
 
-    /// The figures of `times`, of which the smallest censored one is `censored_from`.
+    /// The figures of `times`, of which some are censored.
     pub(crate) fn from(
         times: &Histogram,
-        censored_from: Option<Nanos>,
+        censored: Option<Censored>,
         list: &[Percentile],
     ) -> Latency {
         let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -76,8 +76,10 @@ impl Latency {
             count: times.count(),
             at_least: Vec::new(),
         };
-        if let Some(from) = censored_from {
-            latency.at_least = latency.bounded_by(from);
+        if let Some(censored) = censored {
+            let known = latency.named().filter(|(_, value)| value.is_some());
+            let bound = known.filter(|(figure, _)| censored.bounds(times, *figure));
+            latency.at_least = bound.map(|(figure, _)| figure).collect();
         }
         latency
     }
@@ -102,18 +104,6 @@ impl Latency {
     /// Returns whether a figure is only a lower bound.
     pub fn is_at_least(&self, figure: Statistic) -> bool {
         self.at_least.contains(&figure)
-    }
-
-    /// The figures that a censored exchange of age `from` makes lower bounds. The mean always is one; any other is when
-    /// it is not below that age (within the histogram's resolution of one part in a thousand). A withheld figure is
-    /// not named.
-    fn bounded_by(&self, from: Nanos) -> Vec<Statistic> {
-        let from = from.as_micros_f64();
-        let is_bound = |(figure, value): &(Statistic, Option<f64>)| {
-            value.is_some_and(|value| *figure == Statistic::Mean || value >= from)
-        };
-        let bound = self.named().filter(is_bound);
-        bound.map(|(figure, _)| figure).collect()
     }
 }
 
@@ -210,6 +200,7 @@ mod tests {
     use super::*;
     use crate::{Blame, Exchange, Fault, Kind, Outcome, Step};
     use units::Instant;
+    use units::Nanos;
 
     #[test]
     fn a_percentile_that_is_there_twice_is_refused() {

@@ -49,6 +49,7 @@ mod baseline;
 mod machine;
 // what is made of it,
 mod capacity;
+mod censored;
 mod coordinated_omission;
 mod curve;
 mod exit;
@@ -75,6 +76,7 @@ pub use baseline::{Baseline, BaselineTimes};
 pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Shortfall, Verdict};
+pub use censored::Censored;
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Kneedle, Peak};

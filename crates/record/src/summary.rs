@@ -2,7 +2,7 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{CoordinatedOmission, Kind, Latency, PerRequest, Round, Spread, Tally};
+use crate::{Censored, CoordinatedOmission, Kind, Latency, PerRequest, Round, Spread, Tally};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,11 @@ impl OpenFigures {
     fn of(tally: &Tally, duration_s: f64, list: &[Percentile]) -> Option<OpenFigures> {
         let open = tally.open.as_ref()?;
         Some(OpenFigures {
-            service_us: Latency::from(&tally.service, tally.censored_from, list),
+            service_us: Latency::from(
+                &tally.service,
+                Censored::of(&tally.service, tally.ok, tally.censored_from),
+                list,
+            ),
             send_delay_us: Latency::from(&tally.send_delay, None, list),
             queued_us: Latency::from(&open.queued, None, list),
             connecting_us: Latency::from(&open.connecting, None, list),
@@ -149,7 +153,11 @@ impl RequestFigures {
             requests: one.ok.saturating_add(one.errors),
             ok: one.ok,
             errors: one.errors,
-            latency_us: Latency::from(&one.latency, one.censored_from, list),
+            latency_us: Latency::from(
+                &one.latency,
+                Censored::of(&one.latency, one.ok, one.censored_from),
+                list,
+            ),
         });
         all.filter(|figures| figures.requests > 0).collect()
     }

@@ -235,7 +235,7 @@ impl Histogram {
     /// 0.1 %. A quantile that falls among saturated samples is reported as the maximum, which is
     /// not below it either.
     pub fn quantile(&self, p: f64) -> Option<u64> {
-        self.value_at_rank(rank::rank(self.count, p)?.max(1))
+        self.value_at_rank(rank(self.count, p)?.max(1))
     }
 
     /// [`Histogram::quantile`] where the samples [carry](crate::carries) it, else none.

@@ -43,5 +43,5 @@ pub use interval::{Interval, log_t_interval, median_interval, student_t};
 pub use knee::{CurvePoint, kneedle, near_peak, steady_kneedle};
 pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
-pub use rank::{carried_from, carries};
+pub use rank::{carried_from, carries, rank};
 pub use summary::{mean, median, min_max};

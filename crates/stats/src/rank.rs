@@ -37,7 +37,7 @@ pub fn carried_from(p: f64) -> Option<u64> {
 }
 
 /// `ceil(p * count)`, at most `count`; none for a `p` outside 0 ..= 1.
-pub(crate) fn rank(count: u64, p: f64) -> Option<u64> {
+pub fn rank(count: u64, p: f64) -> Option<u64> {
     if !(0.0..=1.0).contains(&p) {
         return None;
     }

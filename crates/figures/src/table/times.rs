@@ -4,11 +4,10 @@ use super::{count, number, text, unconnected, unscheduled};
 use crate::figure::Shown::Always;
 use crate::figure::Weight::Plain;
 use crate::select::too_few;
-use crate::source::statistic;
 use crate::{Figure, Figures, Unit, Value};
 use plan::Load;
 use record::Figure::{Counts, Latency};
-use record::Statistic;
+use record::{Censored, Statistic};
 use stats::Histogram;
 use units::Percentile;
 
@@ -35,8 +34,9 @@ pub(super) const OPEN: &[Figure] = &[
         |f, _| count(f.tally().never_sent)).class(Counts).csv("never_sent"),
     Figure::times("service_us.{p}", "{p} of service time, where latency is response time", "requests", service)
         .at_least(|f, part| {
-            let service = part.statistic().and_then(|each| statistic(service(f), each));
-            service.zip(f.tally().censored_from).is_some_and(|(service, from)| service >= from.as_micros_f64())
+            let tally = f.tally();
+            let censored = Censored::of(&tally.service, tally.ok, tally.censored_from);
+            part.statistic().zip(censored).is_some_and(|(each, censored)| censored.bounds(&tally.service, each))
         })
         .aliases(&["open.service_us.{p}"]).class(Latency).repeats().csv_of("service_{p}_us", ENDS).absent(unscheduled),
     Figure::times("send_delay_us.{p}",
