@@ -24,7 +24,7 @@ pub(crate) fn healthy() -> Run {
         cpus_allowed: vec![0, 1, 2, 3],
         ..Machine::default()
     };
-    let mut run = Run::new(plan, machine, "0.1.0", 1_700_000_000);
+    let mut run = Run::new(plan, machine, env!("CARGO_PKG_VERSION"), 1_700_000_000);
     run.points.push(Point {
         rounds: (0..run.plan.rounds).map(round).collect(),
         ..Point::new(Level::of(run.plan.load))
