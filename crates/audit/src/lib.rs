@@ -49,7 +49,7 @@ pub fn judge(run: &Run) -> Vec<Finding> {
 
 /// The findings, and the summary of each point that they were found with.
 fn computed(run: &Run) -> (Vec<Finding>, Vec<Option<Summary>>) {
-    let mut findings = Vec::new();
+    let mut findings = without_point(run); // first, because what is said of the whole stands for its points
     let mut summaries = Vec::new();
     for (index, point) in run.points.iter().enumerate() {
         let evidence = Evidence::of(run, point);
@@ -63,7 +63,6 @@ fn computed(run: &Run) -> (Vec<Finding>, Vec<Option<Summary>>) {
         findings.extend(found);
         summaries.push(evidence.summary);
     }
-    findings.extend(without_point(run));
     worst_first(&mut findings);
     (findings, summaries)
 }

@@ -55,6 +55,9 @@ pub fn file(word: &Path) -> Result<PathBuf> {
         None if named.is_some_and(is_number) && !word.exists() => {
             bail!("there is no record {shown}; see `weigh list`")
         }
+        None if named.is_some() && !record::journal_path(word).exists() => {
+            bail!("there is no file and no saved record `{shown}`; see `weigh list`")
+        }
         None => Ok(word.to_owned()),
     }
 }

@@ -64,23 +64,29 @@ impl OutputFile {
         }
     }
 
-    /// Tries whether all `files` can be written and are different files, also from that of the `record`; before the load,
-    /// because an hour of measuring is a high price for a misspelt folder. No file is changed.
+    /// Tries whether all `files` can be written and are different files, also from that of the `record` and from the
+    /// `inputs`, which are read; before the load, because an hour of measuring is a high price for a misspelt folder. No
+    /// file is changed.
     ///
     /// # Errors
     /// The option that is wrong and why.
-    pub fn check(files: &[OutputFile], record: Option<&Path>) -> Result<()> {
-        let mut known = Vec::new();
-        if let Some(path) = record {
-            let path = place(path);
-            known.push(("output", place(&record::journal_path(&path))));
-            known.push(("output", path));
-        }
-        for OutputFile { option, path, .. } in files {
+    pub fn check(
+        files: &[OutputFile],
+        record: Option<&Path>,
+        inputs: &[(&'static str, PathBuf)],
+    ) -> Result<()> {
+        let read = inputs.iter().map(|(option, path)| (*option, place(path)));
+        let mut known: Vec<_> = read.collect();
+        let record = record.map(|path| ("output", path));
+        let files_of_options = files.iter().map(|file| (file.option, &*file.path));
+        for (option, path) in record.into_iter().chain(files_of_options) {
             let place = place(path);
             if let Some((other, _)) = known.iter().find(|(_, other)| *other == place) {
                 let shown = path.display();
                 bail!("--{option} and --{other} both name {shown}; name two files");
+            }
+            if option == "output" {
+                known.push((option, record::journal_path(&place)));
             }
             known.push((option, place));
         }

@@ -18,6 +18,12 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     let files = if flags.files.is_empty() {
         let found = record::Library::of_user().newest();
         newest = [found.context("there is no record yet; make one with `weigh run URL`")?];
+        if !newest[0].is_file() {
+            bail!(
+                "the newest record, {}, is gone; name another, see `weigh list`",
+                newest[0].display()
+            );
+        }
         &newest[..]
     } else {
         &flags.files[..]
@@ -33,7 +39,7 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         _ if runs.is_empty() => return Ok(Exit::COULD_NOT),
         (Some(chart), _) => {
             let run = only("--chart", &runs)?;
-            OutputFile::check(std::slice::from_ref(chart), None)?;
+            OutputFile::check(std::slice::from_ref(chart), None, &[])?;
             chart.write(run)?;
         }
         (None, Some(name)) => return get(name, only("--get", &runs)?),

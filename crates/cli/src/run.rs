@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Carries out what is `given`.
 pub fn run(given: &Given) -> Result<Exit> {
     let output = &given.output;
-    OutputFile::check(&output.beside, output.record.as_deref())?;
+    OutputFile::check(&output.beside, output.record.as_deref(), &given.inputs())?;
     measure(given).inspect_err(|why| OutputFile::failed(&output.beside, why))
 }
 
@@ -72,10 +72,13 @@ pub fn show(outcome: &Outcome, format: &str, how: &Output) -> bool {
 pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
     match &outcome.saved {
         Ok(path) => {
-            let number = Library::of_user().add(&outcome.run, path, how.name.as_ref(), false);
+            let library = Library::of_user();
+            let number = library.add(&outcome.run, path, how.name.as_ref(), false);
             let number = number.ok();
             if !how.quiet {
-                output::message(&saved(number, path, how));
+                let entry = number.and_then(|number| library.find(&number.to_string()));
+                let name = entry.map_or(String::new(), |entry| entry.name);
+                output::message(&saved(number, name, path, how));
             }
             if let Some(resume) = resume(&outcome.run, number, path) {
                 output::message(&resume);
@@ -98,9 +101,9 @@ fn resume(run: &Run, number: Option<u64>, path: &Path) -> Option<String> {
 }
 
 /// `saved #41 base (run.json)   details: weigh report -v`: the number, the name, and the file where one was named.
-fn saved(number: Option<u64>, path: &Path, how: &Output) -> String {
+fn saved(number: Option<u64>, name: String, path: &Path, how: &Output) -> String {
     let number = number.map(|number| format!("#{number}"));
-    let name = how.name.as_ref().map(|name| name.as_ref().to_owned());
+    let name = Some(name).filter(|name| !name.is_empty());
     let is_told = how.record.is_some() || number.is_none();
     let path = is_told.then(|| path.display().to_string());
     let parts: Vec<String> = [number, name, path].into_iter().flatten().collect();

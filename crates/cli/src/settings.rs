@@ -16,6 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use plan::settings::settings;
 use plan::{Draft, Habits, Plan, Requests, Setting, Takes};
+use std::path::PathBuf;
 
 /// What the command line of a load says.
 #[derive(Debug, Clone)]
@@ -51,6 +52,22 @@ impl Given {
             file.check_lines(common, &plan.target)?;
         }
         Ok(plan)
+    }
+
+    /// Returns the files that are read, each with its option.
+    pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
+        let draft = &self.draft;
+        let file = |text: &String| text.strip_prefix('@').map(PathBuf::from);
+        let bodies = draft
+            .body
+            .iter()
+            .filter_map(file)
+            .map(|path| ("body", path));
+        let expected = draft.expect.iter().filter_map(file);
+        let urls = draft.requests_file.iter().cloned();
+        let named = expected.map(|path| ("expect", path));
+        let named = named.chain(urls.map(|path| ("urls", path)));
+        named.chain(bodies).collect()
     }
 
     fn read(matches: &ArgMatches, habits: Habits) -> Result<Given, Error> {

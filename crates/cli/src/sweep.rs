@@ -27,7 +27,8 @@ pub fn sweep(given: &Given) -> Result<Exit> {
     let how = &given.output;
     let earlier = how.resume.as_deref().map(earlier).transpose()?;
     let resumed = earlier.as_ref().map(|(_, path)| path.as_path());
-    OutputFile::check(&how.beside, how.record.as_deref().or(resumed))?;
+    let record = how.record.as_deref().or(resumed);
+    OutputFile::check(&how.beside, record, &given.inputs())?;
     measure(given, earlier).inspect_err(|why| OutputFile::failed(&how.beside, why))
 }
 

@@ -285,7 +285,7 @@ impl Selected {
 /// Says how many samples a figure needs and how many there are.
 pub(crate) fn too_few(need: u64, have: u64, samples: &str) -> String {
     match have {
-        0 => format!("has no value: there are no {samples}"),
+        0 => format!("has no value: there are no {samples} with a time"),
         _ => format!(
             "takes {} {samples}, and there {} {}",
             units::count(need),

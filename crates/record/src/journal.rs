@@ -599,8 +599,15 @@ mod tests {
             folder.path().join("real.json"),
             folder.path().join("link.json"),
         );
-        fs::write(&real, "old").unwrap();
+        fs::write(&real, "notes").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
+        let run = example::ok();
+        assert!(matches!(
+            Journal::create(&link, &run),
+            Err(SaveError::NoRecord(_))
+        ));
+        assert_eq!(fs::read(&real).unwrap(), b"notes");
+        run.write_json(File::create(&real).unwrap()).unwrap();
         let run = example::empty();
         Journal::create(&link, &run).unwrap().finish(&run).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());

@@ -7,9 +7,12 @@
 
 use crate::Run;
 use crate::journal::{holds_rounds, is_ours};
+use crate::{holds_record, load};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use thiserror::Error;
@@ -36,6 +39,12 @@ pub enum SaveError {
         .0.display()
     )]
     HoldsRounds(PathBuf),
+    /// A file that is no record has that name.
+    #[error("{} is a file that is no record of weigh; name another file, or remove it first", .0.display())]
+    NoRecord(PathBuf),
+    /// A pipe that has no reader.
+    #[error("the record cannot be written to {}: nothing reads from that pipe; name a file", .0.display())]
+    Unread(PathBuf),
     /// Another process is still measuring into it.
     #[error("{} is still being written: the campaign goes on; wait for its end, or stop it first", .0.display())]
     StillGoing(PathBuf),
@@ -79,11 +88,25 @@ impl Destination {
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => Err(SaveError::IsFolder(path.into())),
             Ok(meta) if !meta.is_file() || names_a_descriptor(path) => {
-                let stream = OpenOptions::new()
-                    .append(true)
-                    .open(path)
-                    .map_err(unwritable)?;
+                // Without a reader the first would not return, and with one the second does at once.
+                let open = |flags| {
+                    OpenOptions::new()
+                        .append(true)
+                        .custom_flags(flags)
+                        .open(path)
+                };
+                let asked = open(OFlags::NONBLOCK.bits().cast_signed());
+                let _reader_is_there = asked.map_err(|error| match error.raw_os_error() {
+                    Some(code) if code == Errno::NXIO.raw_os_error() => {
+                        SaveError::Unread(path.into())
+                    }
+                    _ => unwritable(error),
+                })?;
+                let stream = open(0).map_err(unwritable)?;
                 Ok(Destination::Stream(path.into(), stream))
+            }
+            Ok(meta) if meta.len() > 0 && !holds_record(path) && load(path).is_err() => {
+                Err(SaveError::NoRecord(path.into()))
             }
             Ok(_) => {
                 // A link is followed, so that what it points to is replaced and the link stays.

@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
         ),
     ],
     effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
-             caveat; no interval is a note. A measurement that was stopped early gives counts and interval a caveat, a \
+             caveat, under three rounds the interval does. A measurement that was stopped early gives counts and interval a caveat, a \
              sweep that lacks load levels the interval. Where no round was measured, every figure is void.",
     remedy: "Measure longer with --duration, or more with --requests; give --rounds 3 or more.",
     cause: Cause::FewSamples,
@@ -114,7 +114,8 @@ fn lacking(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let finding = caveat(&[Figure::Interval], headline.clone(), headline);
     let finding = finding.because(stopped(evidence));
-    let finding = finding.remedy("Continue it with weigh sweep --resume");
+    let finding =
+        finding.remedy("Continue the sweep with --resume and the name or number of the record");
     Some(finding.evidence([("load levels measured", measured as f64)]))
 }
 
@@ -167,7 +168,13 @@ fn repeated(complete: usize) -> Option<Finding> {
     let gives = if complete == 1 { "gives" } else { "give" };
     let sentence =
         format!("{rounds} {gives} no interval, so noise cannot be told from a difference");
-    let finding = note(sentence).because(Cause::FewRounds);
+    let finding = caveat(
+        &[Figure::Interval],
+        format!("{rounds} {gives} no interval"),
+        sentence,
+    );
+    let finding = finding.because(Cause::FewRounds);
+    let finding = finding.options(format!("--rounds {ROUNDS_LEAST}"));
     let finding = finding.remedy(format!("Measure {ROUNDS_LEAST} --rounds or more"));
     let finding = finding.evidence([("complete rounds", complete as f64)]);
     (complete < ROUNDS_LEAST).then_some(finding)
@@ -271,14 +278,14 @@ mod tests {
             (
                 2,
                 Some((
-                    Grade::Note,
+                    Grade::Caveat,
                     "2 complete rounds give no interval, so noise cannot be told from a difference",
                 )),
             ),
             (
                 1,
                 Some((
-                    Grade::Note,
+                    Grade::Caveat,
                     "1 complete round gives no interval, so noise cannot be told from a difference",
                 )),
             ),

@@ -334,6 +334,72 @@ fn files_for_build_servers_are_files_and_not_what_is_printed_to() {
 }
 
 #[test]
+fn nothing_that_is_read_or_is_no_record_is_replaced() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let at = server.at();
+    let inputs = [
+        ("urls.txt", "/hello\n", "--urls urls.txt"),
+        ("body.txt", "Hello, world!\n", "--expect @body.txt"),
+        ("post.txt", "x", "--method PUT --body @post.txt"),
+    ];
+    for (name, content, option) in inputs {
+        bench.file(name, content);
+        let flag = option
+            .split(' ')
+            .find(|word| word.starts_with("--"))
+            .unwrap();
+        let flag = if flag == "--method" { "--body" } else { flag };
+        for output in ["-o", "--markdown", "--junit"] {
+            let long = if output == "-o" { "--output" } else { output };
+            bench
+                .say(&format!(
+                    "run {at}/hello {option} -n 5 --rounds 1 {output} ./{name}"
+                ))
+                .refused(&[&format!("{long} and {flag} both name ./{name}")]);
+        }
+        assert_eq!(fs::read_to_string(bench.path(name)).unwrap(), content);
+    }
+    let run = format!("run {at}/hello -n 5 --rounds 1 -q");
+    bench.file("notes.txt", "mine");
+    bench
+        .say(&format!("{run} -o notes.txt"))
+        .refused(&["notes.txt is a file that is no record of weigh"]);
+    bench.say(&format!("{run} --name one")).ended(0);
+    let list = bench.path("state/weigh/records.ndjson");
+    let before = fs::read(&list).unwrap();
+    bench
+        .say(&format!("{run} -o {}", list.display()))
+        .refused(&["is a file that is no record of weigh"]);
+    assert_eq!(fs::read(&list).unwrap(), before);
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(bench.path("f"))
+        .status();
+    assert!(fifo.unwrap().success());
+    bench
+        .say(&format!("{run} -o f"))
+        .refused(&["nothing reads from that pipe"]);
+    assert_eq!(server.stop().requests(), 6, "the one run and its probe");
+}
+
+#[test]
+fn the_newest_record_is_never_an_older_one() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let run = format!("run {}/hello -n 5 --rounds 1 -q", server.at());
+    bench.say(&run).ended(0);
+    bench.say(&format!("{run} -o new.json")).ended(0);
+    bench.say("report --get requests").ended(0);
+    fs::rename(bench.path("new.json"), bench.path("moved.json")).unwrap();
+    bench
+        .say("report --get requests")
+        .refused(&["new.json, is gone; name another"]);
+    bench
+        .say("report nosuch")
+        .refused(&["no file and no saved record `nosuch`"]);
+}
+
+#[test]
 fn a_single_value_is_printed_bare_or_there_is_a_reason() {
     let bench = Bench::new();
     let (_, record) = delayed(&bench, "");
@@ -464,7 +530,7 @@ fn every_verb_ends_with_a_status_and_says_why() {
         ("--help", 0, ""),
         ("--version", 0, ""),
         ("completions klingon", 2, "klingon"),
-        ("report none.json", 2, "weigh: none.json cannot be read"),
+        ("report none.json", 2, "no saved record `none.json`"),
         ("report note", 2, "weigh: note is not a record of weigh"),
         ("report", 2, "weigh: there is no record yet"),
         ("serve --listen nowhere", 2, "nowhere"),

@@ -142,7 +142,7 @@ fn a_record_may_go_where_no_file_is() {
     bench
         .say(&format!("run {}/100.html -n 5 -o /dev/null", server.at()))
         .ended(0);
-    fs::write(bench.path("old.json"), "old").unwrap();
+    fs::write(bench.path("old.json"), "").unwrap();
     bench
         .say(&format!(
             "run {}/100.html -n 5 --rounds 1 -o old.json",

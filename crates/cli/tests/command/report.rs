@@ -165,7 +165,7 @@ fn what_is_no_record_is_refused_with_its_name() {
     bench.file("json", "{}");
     bench.file("newer", "{\"schema\":99}");
     for (file, words) in [
-        ("none", "none cannot be read"),
+        ("none", "no saved record `none`"),
         ("text", "text is not a record of weigh"),
         ("empty", "empty is not a record of weigh"),
         ("json", "json is not a record of weigh"),
@@ -205,12 +205,12 @@ fn a_missing_file_costs_none_of_the_others() {
     let said = bench.say("report -v none run.json text run.json");
     said.ended(2);
     assert_eq!(said.out.matches("11 ok").count(), 2, "{said:#?}");
-    for words in ["none cannot be read", "text is not a record of weigh"] {
+    for words in ["no saved record `none`", "text is not a record of weigh"] {
         assert!(said.err.contains(words), "{words}: {said:#?}");
     }
     bench
         .say("report none text")
-        .refused(&["none cannot be read", "text is not"]);
+        .refused(&["no saved record `none`", "text is not"]);
 }
 
 #[test]

@@ -428,7 +428,7 @@ fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
         ("sweep @ -c 10,30k", &["--connections 30000", "open files"]),
         ("sweep @ --slo p99", &["--slo", "`p99` is not a condition"]),
         ("sweep @ --slo p99<5ms -c 1,2", &["--slo", "--rate"]),
-        ("sweep --resume none.json", &["none.json cannot be read"]),
+        ("sweep --resume none.json", &["no saved record `none.json`"]),
         (
             "sweep @ -c 1,2 --resume x -o y",
             &["--resume", "cannot be used"],

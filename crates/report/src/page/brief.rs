@@ -326,7 +326,10 @@ fn rank(run: &Run, finding: &Finding) -> u8 {
 /// The grade of the whole, its main cause, and the best next step.
 fn reliability(run: &Run) -> Vec<Row> {
     let mut caveats: Vec<&Finding> = Vec::new(); // one for each cause
-    for finding in &run.findings {
+    // A search is about the rate that it found: at higher ones a server may be overloaded.
+    let found = run.curve.as_ref().and_then(|curve| curve.capacity?.holds);
+    let is_asked = |finding: &&Finding| found.is_none_or(|point| finding.concerns(point));
+    for finding in run.findings.iter().filter(is_asked) {
         let is_known = caveats.iter().any(|known| known.shares_cause(finding));
         if finding.grade() > Grade::Note && !is_known {
             caveats.push(finding);

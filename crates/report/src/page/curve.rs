@@ -193,7 +193,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
     rows.extend(curve.capacity.and_then(|found| capacity(run, &found)));
     if has_void_rate(run) {
         // A shape that rests on figures that are worthless is worth no more.
-        let why = "withheld: requests/s is invalid at some of the points";
+        let why = "withheld: requests/s is invalid, or only a lower bound, at some of the points";
         rows.push(Row::new("knee", vec![Item::dim(why)]));
         return rows;
     }

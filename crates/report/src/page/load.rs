@@ -120,8 +120,11 @@ pub(crate) fn unfinished(run: &Run) -> Option<Vec<Item>> {
         (true, _) => format!("{why} after the last round: all {rounds} are complete"),
         (false, _) => {
             let tail = ["", " and a part of one"][usize::from(partial > 0)];
-            let complete = units::count(complete as u64);
-            format!("PARTIAL, {why}: {complete} of {rounds}{tail}")
+            let done = match run.plan.is_search() {
+                true => number(complete as u64, "round"),
+                false => format!("{} of {rounds}", units::count(complete as u64)),
+            };
+            format!("PARTIAL, {why}: {done}{tail}")
         }
     };
     let aborted = run.aborted.as_deref().map(Item::plain);
