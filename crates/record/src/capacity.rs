@@ -1,4 +1,4 @@
-//! The sustained capacity: the highest rate at which the conditions still held.
+//! The sustained capacity: the highest rate at which the conditions hold in 90 % of windows.
 
 use crate::{Censored, Point, Round, Tally};
 use plan::{Arrivals, Axis, Conditions, Load, Plan, Requirement, Stop};
@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Under this share of what was scheduled a rate was not sustained.
+/// Under this share of what was scheduled a rate was not sustained, if response time grew.
 const SUSTAINED_LEAST: f64 = 0.99;
-
-/// Votes after which a rate that held as often as not has failed.
-const MOST_VOTES: usize = 8;
+/// At least this share of the growth must be seen that a backlog of what is missing makes. Of a server that is slow and not
+/// behind, endings are missing at the end of the window too.
+const GROWTH_LEAST: f64 = 0.5;
+/// Votes for a rate that outweigh one against it: nine of ten windows.
+const FOR_EACH_AGAINST: usize = 9;
 
 /// So many standard deviations are chance.
 const DEVIATIONS: f64 = 3.0;
@@ -19,11 +21,11 @@ const DEVIATIONS: f64 = 3.0;
 /// several together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// More votes are for it than against.
+    /// At least nine of ten votes are for it.
     Holds,
-    /// More are against it: a condition did not hold, or the rate was not sustained.
+    /// Two or more are against it: a condition did not hold, or the rate was not sustained.
     Fails,
-    /// As many are for it as against, or a single one is against: another round has to say.
+    /// A single one is against it: further rounds have to say.
     Open,
 }
 
@@ -65,8 +67,8 @@ pub struct Capacity {
 impl Verdict {
     /// The verdict on `point` of `plan`; none where nothing was measured.
     ///
-    /// A moment in which something else took the machine spoils a round and not the rate, so no rate fails for one; and
-    /// one that holds every other time does not hold.
+    /// A moment in which something else took the machine spoils a round and not the rate, so no rate fails for one; but then
+    /// nine others must hold.
     pub fn of(point: &Point, plan: &Plan) -> Option<Verdict> {
         let conditions = plan.slo.as_ref()?;
         let load = &point.level.load;
@@ -80,10 +82,10 @@ impl Verdict {
         let failed = votes.len() - held;
         match (held, failed) {
             (0, 0) if point.rounds.is_empty() => None,
-            _ if held > failed => Some(Verdict::Holds),
-            _ if failed > held && failed > 1 => Some(Verdict::Fails),
-            _ if held + failed >= MOST_VOTES => Some(Verdict::Fails),
-            _ => Some(Verdict::Open),
+            (0, _) if failed < 2 => Some(Verdict::Open),
+            _ if held >= FOR_EACH_AGAINST * failed => Some(Verdict::Holds),
+            _ if failed < 2 => Some(Verdict::Open),
+            _ => Some(Verdict::Fails),
         }
     }
 }
@@ -109,7 +111,8 @@ fn shortfall(
     let allowed = shares.map(|below| below * tally.requests() as f64);
     let forgiven = allowed.fold(0.0, f64::max).min(tally.errors() as f64);
     let done = (tally.ok_in_window as f64 + forgiven) / span;
-    if done < (SUSTAINED_LEAST - chance) * offered || tally.ok == 0 {
+    let is_behind = done < (SUSTAINED_LEAST - chance) * offered;
+    if (is_behind && grows(&tally, load, plan, offered / done - 1.0)) || tally.ok == 0 {
         return Some(Shortfall::Unsustained {
             done: done / offered,
             needed: SUSTAINED_LEAST,
@@ -129,6 +132,15 @@ fn shortfall(
         let share = tally.errors() as f64 / tally.requests() as f64;
         (share >= condition.errors_below()?).then(|| Shortfall::Errors(condition.clone(), share))
     })
+}
+
+/// Whether response time grew as the backlog makes it grow of which `missing` is left a second, as a share of what is done;
+/// or requests were given up that no connection was free for.
+fn grows(tally: &Tally, load: &Load, plan: &Plan, missing: f64) -> bool {
+    let slope = tally.open.as_ref().and_then(|open| open.growth.slope());
+    let each = load.exchanges_per_arrival(&plan.protocol) as f64;
+    let left = tally.never_sent as f64 > (1.0 - SUSTAINED_LEAST) * tally.scheduled as f64;
+    left || slope.is_some_and(|slope| slope * each >= GROWTH_LEAST * missing)
 }
 
 /// Exchanges a second that were asked for, and by which share of them chance may have had fewer: of a number that arrives
@@ -212,8 +224,9 @@ impl Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Growth;
     use crate::{Blame, Fault, Kind, Step, example};
-    use units::Rate;
+    use units::{Instant, Rate};
 
     /// Points of an open loop at these rates, of whose exchanges so many ended well inside the windows (in thousandths).
     fn points(slo: &str, rates: &[(u64, u64)]) -> (Vec<Point>, Plan) {
@@ -225,12 +238,25 @@ mod tests {
             if let Load::Open { rate: asked, .. } = &mut point.level.load {
                 *asked = Rate::per_second(*rate);
             }
-            for round in &mut point.rounds {
-                round.tally.ok_in_window = round.tally.scheduled * share / 1000;
-            }
+            point
+                .rounds
+                .iter_mut()
+                .for_each(|round| fall_behind(round, *share));
             point
         };
         (rates.iter().map(point).collect(), plan)
+    }
+
+    /// So many thousandths of what was scheduled ended well inside the window, and response time grew with the rest.
+    fn fall_behind(round: &mut Round, share: u64) {
+        let tally = &mut round.tally;
+        tally.ok_in_window = tally.scheduled * share / 1000;
+        let growth = &mut tally.open.as_mut().unwrap().growth;
+        *growth = Growth::default();
+        for milli in 0..1_000 {
+            let late = Nanos::from_micros(milli * (1_000 - share) * 1_000 / share.max(1));
+            growth.add(Instant::ZERO + Nanos::from_millis(milli), late);
+        }
     }
 
     #[test]
@@ -256,7 +282,7 @@ mod tests {
             let pattern = &points[0].rounds[0];
             let round = |share: &u64| {
                 let mut round = pattern.clone();
-                round.tally.ok_in_window = round.tally.scheduled * share / 1000;
+                fall_behind(&mut round, *share);
                 round
             };
             let point = Point {
@@ -270,11 +296,16 @@ mod tests {
             (&[500], Verdict::Open),
             (&[500, 500], Verdict::Fails),
             (&[500, 1000], Verdict::Open),
-            (&[500, 1000, 1000], Verdict::Holds),
+            (&[500, 1000, 1000], Verdict::Open),
             (&[500, 1000, 500], Verdict::Fails),
+            (&[1000, 1000, 500, 500], Verdict::Fails),
             (
-                &[500, 1000, 500, 1000, 500, 1000, 500, 1000],
-                Verdict::Fails,
+                &[500, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
+                Verdict::Open,
+            ),
+            (
+                &[500, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
+                Verdict::Holds,
             ),
         ] {
             assert_eq!(after(shares), Some(wanted), "{shares:?}");
@@ -310,6 +341,17 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_slow_and_not_behind_holds() {
+        // Of 300 ms in a window of two seconds: 150 of a thousand end after it.
+        let (mut points, plan) = points("p99<2s", &[(1_000, 1000)]);
+        for round in &mut points[0].rounds {
+            round.tally.ok_in_window = round.tally.scheduled * 850 / 1000;
+        }
+        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
+        assert_eq!(Shortfall::of(&points[0], &plan), None);
+    }
+
+    #[test]
     fn a_rate_that_was_not_sustained_fails_whatever_its_latency() {
         let (points, plan) = points("max<60m", &[(1_000, 991), (1_000, 980)]);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
@@ -330,6 +372,8 @@ mod tests {
         };
         set(&mut points, 950);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
+        let rounds = points[0].rounds.iter_mut();
+        rounds.for_each(|round| fall_behind(round, 600));
         set(&mut points, 600);
         assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
     }

@@ -8,7 +8,7 @@ use engine::{Progress, RoundError};
 use plan::{Arrivals, Axis, Endpoint, Level, Load, Nesting, ServerCommand, Stop, Sweep};
 use record::{During, Observed, ServerEnd, example};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use units::Rate;
+use units::{Instant, Nanos, Rate};
 
 /// What comes of the round of a planned.
 type Answer = Box<dyn FnMut(&PlannedRound) -> (Result<Round, Unmeasured>, Option<CampaignError>)>;
@@ -355,8 +355,15 @@ fn limited() -> Fake {
     Fake::answering(|planned| {
         let mut round = example::open_loop().points[0].rounds[0].clone();
         round.index = planned.round;
-        let is_kept_up = rate_of(&planned.level) <= 500.0;
-        round.tally.ok_in_window = round.tally.scheduled / if is_kept_up { 1 } else { 2 };
+        let growth = &mut round.tally.open.as_mut().unwrap().growth;
+        *growth = record::Growth::default();
+        if rate_of(&planned.level) > 500.0 {
+            round.tally.ok_in_window = round.tally.scheduled / 2;
+            for milli in 0..1_000 {
+                let scheduled = Instant::ZERO + Nanos::from_millis(milli);
+                growth.add(scheduled, Nanos::from_millis(milli));
+            }
+        }
         (Ok(round), None)
     })
 }

@@ -173,14 +173,18 @@ fn a_record_that_cannot_be_saved_is_a_failure_and_is_printed_all_the_same() {
 fn strict_accepts_a_lower_bound_and_turns_an_invalid_figure_into_a_status() {
     let bench = Bench::new();
     // Requests that cost three times as much to make as to serve, and a thousand of them in flight to outlast any nap of
-    // the server: the generator is the bottleneck, on any machine.
+    // the server: the generator is the bottleneck, on any machine that gives it a CPU.
     let holes = "{seq}".repeat(1500);
     let serve = format!("{} serve --listen unix:s -w 1", env!("CARGO_BIN_EXE_weigh"));
     let said = bench.say(&format!(
         "run -v x/100.html?{holes} --strict --unix s -n 4k -c 32 --pipeline 32 -t 1 --rounds 3 -- {serve}"
     ));
     said.ended(0);
-    assert!(said.out.contains("generator-bound"), "{}", said.out);
+    let starved = "the machine had no CPU for the load generator";
+    let is_told = ["generator-bound", starved]
+        .iter()
+        .any(|words| said.out.contains(words));
+    assert!(is_told, "{}", said.out);
     assert!(!said.out.contains("INVALID"), "{}", said.out);
     // More than the server serves on purpose, so that latency is void.
     let serve = format!(
