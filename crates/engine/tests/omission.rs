@@ -160,7 +160,11 @@ fn index_and_blind_range_are_those_of_the_closed_form() {
         assert_eq!(omission.stalls, stalls as u64);
         near(omission.longest_us.unwrap(), 101_000.0, 1e-9);
         near(omission.index, beyond / time, 1e-6);
-        near(omission.affected_from.unwrap(), 1.0 - omission.index, 1e-12);
+        near(
+            omission.affected_from.unwrap(),
+            1.0 - 2.0 * omission.index,
+            1e-12,
+        );
         // T2: b k / (T - k D) of all samples are of stalls, on any number of connections.
         let caught = 1.0 - omission.affected_to.unwrap();
         near(

@@ -3,7 +3,8 @@
 //! Every name here is part of the record's contract. A request is one that ended well inside its window, as for
 //! requests/s: CPU time is counted over windows, and what failed is wasted work.
 
-use crate::{Footprint, Memory, Point, Round, Sampled};
+use crate::{Footprint, Memory, Point, Round, Run, Sampled};
+use plan::{Nesting, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Line;
@@ -171,17 +172,30 @@ impl Spread {
     }
 }
 
-/// What one more connection takes of the server's memory, in bytes: the straight line through what its processes held
-/// after each round, over the connections that were open then. It is the server's own memory alone: what the kernel
-/// holds for a connection is in no process. None of one number of connections only, or where memory is not known.
-pub fn memory_per_connection(points: &[Point]) -> Option<Line> {
-    let memories = points
-        .iter()
-        .flat_map(|point| &point.rounds)
-        .filter_map(|round| round.footprint.as_ref()?.memory);
-    let pairs =
-        memories.filter_map(|memory| Some((memory.connections as f64, memory.after? as f64)));
-    stats::fit_line(&pairs.collect::<Vec<_>>())
+/// The fewest load levels through which a line is drawn.
+const LEVELS_LEAST: usize = 4;
+
+/// Returns what one more connection takes of the server's memory, in bytes: the straight line through the means of the load
+/// levels, of what the server's processes held after a round, over the connections that were open then. It is the server's
+/// own memory alone: what the kernel holds for a connection is in no process.
+///
+/// None under four levels, and where memory that only grew with time would look like that of connections: in a search, and
+/// where one level was measured after the other in the order of its load.
+pub fn memory_per_connection(run: &Run) -> Option<Line> {
+    let sweep = run.plan.sweep.as_ref()?;
+    let is_in_order = sweep.rounds != Nesting::Interleaved && sweep.order != Order::Shuffled;
+    if run.plan.is_search() || is_in_order {
+        return None;
+    }
+    let level = |point: &Point| {
+        let rounds = point.rounds.iter();
+        let memories = rounds.filter_map(|round| round.footprint.as_ref()?.memory);
+        let known = memories.filter_map(|each| Some((each.connections as f64, each.after? as f64)));
+        let (connections, bytes): (Vec<f64>, Vec<f64>) = known.unzip();
+        Some((stats::mean(&connections)?, stats::mean(&bytes)?))
+    };
+    let levels: Vec<(f64, f64)> = run.points.iter().filter_map(level).collect();
+    stats::fit_line(&levels).filter(|_| levels.len() >= LEVELS_LEAST)
 }
 
 #[cfg(test)]
@@ -332,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_per_connection_is_the_slope_over_all_rounds() {
+    fn memory_per_connection_is_the_slope_over_the_levels_unless_it_may_be_that_of_time() {
         let point = |connections: u64, after: u64| {
             let memory = Memory {
                 after: Some(after),
@@ -343,9 +357,23 @@ mod tests {
             point.rounds.push(round(1, 1, Some(memory)));
             point
         };
-        let points = [point(0, 1_000), point(100, 51_000), point(200, 101_000)];
-        let line = memory_per_connection(&points).unwrap();
+        let mut run = crate::example::sweep();
+        run.points = [0, 100, 200, 300]
+            .map(|each| point(each, 1_000 + each * 500))
+            .to_vec();
+        let more = run.points[0].rounds[0].clone();
+        run.points[0].rounds.push(more); // a level counts once, however many rounds it has
+        let sweep = run.plan.sweep.as_mut().unwrap();
+        (sweep.rounds, sweep.order) = (Nesting::Interleaved, Order::Up);
+        let line = memory_per_connection(&run).unwrap();
         assert!((line.slope - 500.0).abs() < 1e-9 && (line.intercept - 1_000.0).abs() < 1e-6);
-        assert_eq!(memory_per_connection(&points[..1]), None);
+        assert_eq!(line.n, 4);
+        let sweep = run.plan.sweep.as_mut().unwrap();
+        sweep.rounds = Nesting::default();
+        let is_known = memory_per_connection(&run).is_some();
+        assert_eq!(is_known, Nesting::default() == Nesting::Interleaved);
+        run.points.pop();
+        run.plan.sweep.as_mut().unwrap().order = Order::Shuffled;
+        assert_eq!(memory_per_connection(&run), None, "three levels are few");
     }
 }

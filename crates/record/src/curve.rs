@@ -6,7 +6,6 @@ use crate::{Capacity, Point, Round, Run};
 use plan::{Axis, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::CurvePoint;
 use stats::scalability::{self, Scaling};
 
 /// The figures of a whole sweep.
@@ -27,22 +26,11 @@ pub struct Curve {
     /// The place of the least load whose 95 % interval, where that is no wider than 5 % of the peak, overlaps 95 % of it;
     /// none where several settings differ.
     pub near_peak: Option<usize>,
-    /// Where the curve bends most; none where no bend is pronounced, or several settings differ.
-    pub kneedle: Option<Kneedle>,
     /// How requests/s grow with workers or threads; none where anything else differs, or the levels do not carry it.
     pub scaling: Option<Scaling>,
     /// What a search for the highest rate has come to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
-}
-
-/// Kneedle's knee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kneedle {
-    /// The place of the point.
-    pub point: usize,
-    /// Whether it stays there when the highest load is left away.
-    pub steady: bool,
 }
 
 /// The highest point of a curve.
@@ -63,7 +51,7 @@ impl Curve {
         };
         let shape = axis.map_or(Vec::new(), |axis| shape(points, axis));
         let place = |found: usize| shape[found].0;
-        let curve: Vec<CurvePoint> = shape.iter().map(|(_, point)| *point).collect();
+        let curve: Vec<(f64, f64)> = shape.iter().map(|(_, point)| *point).collect();
         let summaries = || points.iter().flat_map(|point| &point.summary);
         let measured_s: f64 = summaries().map(|summary| summary.duration_s).sum();
         let rounds = points.iter().flat_map(|point| &point.rounds);
@@ -81,10 +69,6 @@ impl Curve {
             rps: (measured_s > 0.0).then(|| endings as f64 / measured_s),
             peak: peak(points),
             near_peak: stats::near_peak(&curve).map(place),
-            kneedle: stats::steady_kneedle(&curve).map(|(found, steady)| Kneedle {
-                point: place(found),
-                steady,
-            }),
             scaling: axis.and_then(|axis| scaling(points, axis, plan.seed)),
             capacity: plan.is_search().then(|| Capacity::of(points, plan)),
         }
@@ -92,15 +76,10 @@ impl Curve {
 }
 
 /// The measured points of a curve over `axis`, each with its place.
-fn shape(points: &[Point], axis: &Axis) -> Vec<(usize, CurvePoint)> {
+fn shape(points: &[Point], axis: &Axis) -> Vec<(usize, (f64, f64))> {
     let measured = points.iter().enumerate().filter_map(|(place, point)| {
         let rps = &point.summary.as_ref()?.rps;
-        let curve = CurvePoint {
-            x: axis.value_at(&point.level)?,
-            y: rps.mean,
-            high: rps.high.unwrap_or(rps.mean).max(rps.mean),
-        };
-        Some((place, curve))
+        Some((place, (axis.value_at(&point.level)?, rps.mean)))
     });
     measured.collect()
 }
@@ -187,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_has_its_knees_and_no_law_of_connections() {
+    fn a_curve_has_its_knee_and_no_law_of_connections() {
         let connections = Axis::Connections(vec![1, 2, 4, 8, 16, 32, 64]);
         let run = sweep(
             connections,
@@ -196,7 +175,6 @@ mod tests {
         let curve = run.curve.unwrap();
         assert_eq!(curve.peak.map(|peak| peak.point), Some(5));
         assert_eq!(curve.near_peak, Some(3));
-        assert_eq!(curve.kneedle.map(|knee| knee.point), Some(3));
         assert_eq!(curve.scaling, None);
     }
 

@@ -79,7 +79,7 @@ pub use capacity::{Capacity, Shortfall, Verdict};
 pub use censored::Censored;
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
-pub use curve::{Curve, Kneedle, Peak};
+pub use curve::{Curve, Peak};
 pub use exchange::Exchange;
 pub use exit::Exit;
 pub use few::Few;

@@ -40,7 +40,7 @@ pub mod scalability;
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
 pub use interval::{Interval, log_t_interval, median_interval, student_t};
-pub use knee::{CurvePoint, kneedle, near_peak, steady_kneedle};
+pub use knee::near_peak;
 pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries, rank};

@@ -346,7 +346,8 @@ fn ceiling(points: &[Point]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Runs of signs (Wald and Wolfowitz): whether there are not fewer than chance allows at 2.5 %.
+/// Returns whether the signs of the residuals, in the order of the levels, have no fewer runs than chance gives in 2.5 % of
+/// cases (Wald and Wolfowitz, exact law). With eight levels and fewer only residuals all on one side can be told.
 fn is_patternless(points: &[Point], law: &Law) -> bool {
     let mut order = points.to_vec();
     order.sort_by(|a, b| a.n.total_cmp(&b.n));
@@ -354,13 +355,27 @@ fn is_patternless(points: &[Point], law: &Law) -> bool {
         .iter()
         .map(|point| point.x > law.at(point.n))
         .collect();
-    let above = signs.iter().filter(|sign| **sign).count() as f64;
-    let below = signs.len() as f64 - above;
-    let runs = 1.0 + signs.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
-    let all = above + below;
-    let expected = 1.0 + 2.0 * above * below / all;
-    let variance = (expected - 1.0) * (expected - 2.0) / (all - 1.0);
-    above > 0.0 && below > 0.0 && (runs - expected) >= -1.96 * variance.max(0.0).sqrt()
+    let above = signs.iter().filter(|sign| **sign).count();
+    let below = signs.len() - above;
+    let runs = 1 + signs.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    above > 0 && below > 0 && few_runs(above, below, runs) > 0.025
+}
+
+/// Returns the chance of at most so many runs among `above` and `below` signs in random order.
+fn few_runs(above: usize, below: usize, runs: usize) -> f64 {
+    let choose = |n: usize, k: usize| -> f64 {
+        let k = if k > n { return 0.0 } else { k };
+        (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product()
+    };
+    let exactly = |runs: usize| {
+        let half = runs / 2;
+        let ways = |a: usize, b: usize| choose(above - 1, a - 1) * choose(below - 1, b - 1);
+        match runs % 2 {
+            0 => 2.0 * ways(half, half),
+            _ => ways(half + 1, half) + ways(half, half + 1),
+        }
+    };
+    (2..=runs).map(exactly).sum::<f64>() / choose(above + below, above)
 }
 
 #[cfg(test)]
@@ -479,18 +494,21 @@ mod tests {
             alpha: 0.0,
             beta: 0.0,
         };
-        let points = |signs: [f64; 8]| -> Vec<Point> {
+        let points = |signs: [f64; 10]| -> Vec<Point> {
             let point = |(n, sign): (f64, f64)| Point {
                 n,
                 x: n + sign * 0.1,
                 weight: 1.0,
             };
-            (1..9).map(f64::from).zip(signs).map(point).collect()
+            (1..11).map(f64::from).zip(signs).map(point).collect()
         };
-        let mixed = [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0];
+        let mixed = [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0];
         assert!(is_patternless(&points(mixed), &law));
-        let bent = [1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0];
+        let bent = [1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0];
         assert!(!is_patternless(&points(bent), &law));
+        assert!((few_runs(4, 5, 2) - 2.0 / 126.0).abs() < 1e-12);
+        assert!((few_runs(4, 5, 3) - (2.0 + 3.0 + 4.0) / 126.0).abs() < 1e-12);
+        assert!((few_runs(4, 5, 9) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -197,7 +197,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         rows.push(Row::new("knee", vec![Item::dim(why)]));
         return rows;
     }
-    rows.extend(knees(run, curve).filter(|_| !run.plan.is_search()));
+    rows.extend(knee(run, curve).filter(|_| !run.plan.is_search()));
     rows.extend(curve.scaling.as_ref().map(scaling));
     rows
 }
@@ -215,7 +215,7 @@ pub(crate) fn has_void_rate(run: &Run) -> bool {
 
 /// What the server's memory grows by with each connection.
 fn memory(run: &Run) -> Option<Row> {
-    let line = record::memory_per_connection(&run.points)?;
+    let line = record::memory_per_connection(run)?;
     let shown = |bytes: f64| match bytes < 0.0 {
         true => format!("-{}", units::bytes(-bytes as u64)),
         false => units::bytes(bytes as u64),
@@ -277,20 +277,14 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     Some(Row::new("capacity", items))
 }
 
-/// Where the curve bends, by two rules.
-fn knees(run: &Run, curve: &Curve) -> Option<Row> {
+/// Where the curve comes near its peak.
+fn knee(run: &Run, curve: &Curve) -> Option<Row> {
     let name = |point: &Point| run.plan.name(&point.level);
     let at = |place: usize| run.points.get(place).map(name);
     let near = curve.near_peak.and_then(at).map(|level| {
         Item::plain(level).and(Role::Dim, " is the smallest load within 5 % of the peak")
     });
-    let kneedle = curve.kneedle.and_then(|knee| {
-        let moves = ["", ", which moves with the range"][usize::from(!knee.steady)];
-        let kneedle = Item::named("kneedle", Role::Plain, at(knee.point)?);
-        Some(kneedle.and(Role::Dim, moves))
-    });
-    let items: Vec<Item> = near.into_iter().chain(kneedle).collect();
-    (!items.is_empty()).then(|| Row::new("knee", items))
+    near.map(|item| Row::new("knee", vec![item]))
 }
 
 /// The scalability law of workers, with what speaks against it.
