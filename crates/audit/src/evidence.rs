@@ -2,7 +2,7 @@
 //!
 //! A record knows them all; a published table a few. So each is optional, and none is made up.
 
-use plan::{Load, Plan, Stop};
+use plan::{Axis, Load, Plan, Stop};
 use record::{
     Baseline, Machine, Observed, Point, Probe, Round, Run, SCHEMA_VERSION, ServerEnd,
     SplitGenerators, Summary, Tally,
@@ -40,6 +40,8 @@ pub struct Evidence<'a> {
     pub interrupted: bool,
     /// Of a whole sweep that is not complete: the load levels that were measured, and those planned; none of a search.
     pub levels: Option<(usize, Option<usize>)>,
+    /// Of a whole sweep of one setting that is no search: the setting and the points.
+    pub sweep: Option<(&'a Axis, &'a [Point])>,
     /// How the server that weigh started ended, if it did so at this level.
     pub server_end: Option<&'a ServerEnd>,
 }
@@ -68,6 +70,7 @@ impl<'a> Evidence<'a> {
             foreign: run.weigh != env!("CARGO_PKG_VERSION") || run.schema != SCHEMA_VERSION,
             interrupted: run.interrupted,
             levels: None,
+            sweep: None,
             server_end: (run.server_end.as_ref()).filter(|end| end.level == point.level),
         }
     }

@@ -1,6 +1,6 @@
 //! A healthy run to be spoiled by tests: ten connections, five rounds, a server that was the limit.
 
-use plan::{Arrivals, Arriving, Level, Load, Plan, Stop};
+use plan::{Arrivals, Arriving, Axis, Level, Load, Plan, Stop, Sweep};
 use record::{
     Baseline, BaselineTimes, Blame, Exchange, Fault, Footprint, Kind, Machine, Outcome, Point,
     Round, Run, SentTotal, Step, Tally, ThreadAccounts, Window,
@@ -57,6 +57,54 @@ pub(crate) fn open_loop() -> Run {
     }
     run.summarise();
     run
+}
+
+/// A sweep over these connections of healthy runs, with so many requests/s at each and hardly a scatter.
+pub(crate) fn sweep(connections: &[u32], rates: &[u64]) -> Run {
+    let mut run = healthy();
+    run.plan.sweep = Some(Sweep {
+        axes: vec![Axis::Connections(connections.to_vec())],
+        ..Sweep::default()
+    });
+    let level = |(&connections, rate): (&u32, &u64)| {
+        let mut point = Point::new(Level::of(Load::Closed { connections }));
+        point.rounds = (0..run.plan.rounds).map(round).collect();
+        for round in &mut point.rounds {
+            round.tally.ok_in_window = rate + u64::from(round.index);
+        }
+        point
+    };
+    run.points = connections.iter().zip(rates).map(level).collect();
+    run
+}
+
+/// Chance that follows from a seed (Marsaglia's xorshift).
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    /// The same sequence each time.
+    pub(crate) fn seeded() -> Chance {
+        Chance(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// Between 0 and 1, neither of them.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// Exponential, of mean 1.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// Normal, of mean 0 and standard deviation 1 (Box and Muller).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let length = (2.0 * self.exponential()).sqrt();
+        length * (std::f64::consts::TAU * self.uniform()).cos()
+    }
 }
 
 /// What the self-test of the healthy open loop found: an instrument that hardly shows.

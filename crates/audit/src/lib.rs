@@ -36,7 +36,8 @@ pub use known::{UnknownFigure, figure, value};
 pub use manual::manual;
 pub use requirements::{RequirementError, check, requirements, requirements_at};
 
-use record::{Finding, Run, ServerEnd, Summary};
+use plan::Axis;
+use record::{Finding, Point, Run, ServerEnd, Summary};
 use std::cmp::Reverse;
 
 /// Returns the caveats of the figures of `run`: the worst first, then in the order of [`CHECKS`].
@@ -81,7 +82,7 @@ pub fn judge_evidence(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// What is known without a point: how the server ended at a load level of which nothing was measured, so that the level is
-/// not among the points; that no point has a round; and how many levels of a sweep are missing.
+/// not among the points; that no point has a round; how many levels of a sweep are missing; and its points together.
 fn without_point(run: &Run) -> Vec<Finding> {
     let end = run.server_end.as_ref();
     let is_told = |end: &&ServerEnd| run.points.iter().any(|point| point.level == end.level);
@@ -90,15 +91,24 @@ fn without_point(run: &Run) -> Vec<Finding> {
         rounds: run.points.is_empty().then_some(&[]),
         interrupted: run.interrupted,
         levels: unmeasured(run),
+        sweep: swept(run),
         ..Evidence::default()
     };
     let mut found = judge_evidence(&evidence);
     if let Some(end) = end.filter(|_| run.is_sweep()) {
-        found
-            .iter_mut()
-            .for_each(|finding| finding.level = Some(end.level));
+        let ended = found.iter_mut().filter(|finding| finding.check == "server");
+        ended.for_each(|finding| finding.level = Some(end.level));
     }
     found
+}
+
+/// Returns the setting of a sweep of one setting that is no search, and its points.
+fn swept(run: &Run) -> Option<(&Axis, &[Point])> {
+    let sweep = run.plan.sweep.as_ref().filter(|_| !run.plan.is_search());
+    match sweep?.axes.as_slice() {
+        [axis] => Some((axis, &run.points)),
+        _ => None,
+    }
 }
 
 /// Returns how many of the planned levels of a sweep were measured, where some were not. A search plans none.

@@ -32,6 +32,9 @@ is met unless it is INVALID. The record keeps every number, with the findings be
 
 A threshold is what a value is compared with. \"A guess\" as its source means that it was not derived or measured.
 
+False alarms are findings in a sound run, power is how often the check finds what it looks for: computed, simulated or counted
+in real runs, as it says; \"not measured\" means that the rate is not known.
+
 This page is generated from the checks; `WEIGH_UPDATE_GOLDEN=1 cargo test -p audit` writes it.
 ";
 
@@ -46,9 +49,24 @@ fn section(check: &Check) -> String {
         rows => format!("\n| Threshold | Value | Source |\n|---|---|---|\n{rows}"),
     };
     format!(
-        "\n## `{}`\n\n{}\n\n**Looks at.** {}\n{thresholds}\n**Effect.** {}\n\n**Remedy.** {}\n",
-        check.name, check.question, check.looks_at, check.effect, check.remedy
+        "\n## `{}`\n\n{}\n\n**Looks at.** {}\n{thresholds}\n**False alarms.** {}.\n\n**Power.** {}.\n\n\
+         **Effect.** {}\n\n**Remedy.** {}\n",
+        check.name,
+        check.question,
+        check.looks_at,
+        upper(check.false_alarms),
+        upper(check.power),
+        check.effect,
+        check.remedy
     )
+}
+
+/// Returns `text` with an upper-case first letter.
+fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 #[cfg(test)]

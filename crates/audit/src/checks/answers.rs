@@ -21,6 +21,8 @@ pub(super) const CHECK: Check = Check {
             "the plan; 1 % by default",
         ),
     ],
+    false_alarms: "none: it follows from counts",
+    power: "every run beyond the threshold",
     effect: "Requests/s and latency get a caveat. Different statuses are a note.",
     remedy: "Request the final URL, correct the path or the credentials, or name the expected statuses with \
              --expect; --show-exchange prints request and response. Where the server closes connections with \

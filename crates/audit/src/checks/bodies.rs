@@ -19,6 +19,8 @@ pub(super) const CHECK: Check = Check {
             SAMPLES_MIN.to_string()
         }),
     ],
+    false_alarms: "not measured",
+    power: "every body of another length; of another checksum only among the sample",
     effect: "Where some bodies differ from most, counts and requests/s get a caveat, since pages may vary for good \
              reasons. Where nearly all differ from one another, the page is dynamic: a note.",
     remedy: "Name the expected body with --expect @FILE, unless the page varies by design.",

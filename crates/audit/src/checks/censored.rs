@@ -15,6 +15,8 @@ pub(super) const CHECK: Check = Check {
         || "69 s".to_owned(),
         "the range of the histograms, 2^36 ns",
     )],
+    false_alarms: "none: it follows from counts",
+    power: "every request that was cut off",
     effect: "Latency gets a caveat where a percentile is a lower bound. Where only mean or maximum are, and for \
              samples beyond the range, there is a note.",
     remedy: "Wait longer with --timeout, or lower the load. Where requests were never sent, find out why connections \

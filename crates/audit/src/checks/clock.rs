@@ -13,6 +13,8 @@ pub(super) const CHECK: Check = Check {
         || span(MOST),
         "ten times a reading through the vDSO; what takes longer is a system call",
     )],
+    false_alarms: "none: one value of the machine",
+    power: "every clock above the threshold",
     effect: "Requests/s and latency get a caveat: the generator spends on its time stamps what a request costs.",
     remedy: "Use the clock source tsc if it is stable on this machine, or another machine.",
     cause: Cause::Other,

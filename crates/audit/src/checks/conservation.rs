@@ -18,6 +18,8 @@ pub(super) const CHECK: Check = Check {
         || format!("{TOLERANCE:e}"),
         "adding in another order changes the last digits of a floating-point sum",
     )],
+    false_alarms: "none: identities of counts",
+    power: "every request that is lost or counted twice",
     effect: "Every figure is void, and the exit status is 1: weigh has an error, or the record was changed after it \
              was written.",
     remedy: "Measure again. If it happens again, report it as an error of weigh, with the record.",

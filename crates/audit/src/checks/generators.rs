@@ -23,6 +23,8 @@ pub(super) const CHECK: Check = Check {
             "a guess; p99 varies more than a rate",
         ),
     ],
+    false_alarms: "at most 2.5 %: it takes a whole interval of 95 % above 1",
+    power: "low for differences under 5 %: five pairs with a scatter of 3 % mostly tell nothing",
     effect: "More requests/s with two: one generator was the bottleneck, and requests/s is a lower bound. Lower p99 \
              with two: latency gets a caveat. Anything else is a note. Under three pairs there is no interval, and \
              nothing follows.",

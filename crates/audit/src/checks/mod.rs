@@ -9,6 +9,7 @@ mod connections;
 pub(crate) mod conservation;
 mod generators;
 mod kernel;
+mod levels;
 mod limit;
 mod offered;
 mod omission;
@@ -16,6 +17,7 @@ mod overload;
 mod paused;
 mod price;
 mod quota;
+mod range;
 mod rounds;
 mod samples;
 mod server;
@@ -51,6 +53,10 @@ pub struct Check {
     pub looks_at: &'static str,
     /// What it compares with.
     pub thresholds: &'static [Threshold],
+    /// How often it finds something in a sound run, and how that is known; "not measured" where it is not.
+    pub false_alarms: &'static str,
+    /// How often it finds what it looks for, likewise.
+    pub power: &'static str,
     /// What its findings do to which figures.
     pub effect: &'static str,
     /// What to do about its findings: the remedy of those above a note that name none.
@@ -129,6 +135,7 @@ pub const CHECKS: &[Check] = &[
     bodies::CHECK,
     censored::CHECK,
     connections::CHECK,
+    range::CHECK,
 ];
 
 #[cfg(test)]
@@ -140,7 +147,11 @@ mod tests {
     fn every_row_is_documented_and_named_once() {
         for check in CHECKS {
             assert!(check.question.ends_with('?'), "{}", check.name);
-            for text in [check.looks_at, check.effect, check.remedy] {
+            let rates = [check.false_alarms, check.power];
+            for text in [check.looks_at, check.effect, check.remedy]
+                .into_iter()
+                .chain(rates)
+            {
                 assert!((10..900).contains(&text.len()), "{}: {text}", check.name);
             }
             for threshold in check.thresholds {

@@ -23,6 +23,8 @@ pub(super) const CHECK: Check = Check {
             "a p99 would show no more of it",
         ),
     ],
+    false_alarms: "not measured",
+    power: "not measured",
     effect: "Requests/s and latency get a caveat. In an open loop with longer pauses latency is void, because that \
              many requests were sent, or their responses read, late.",
     remedy: "Measure again without the interruption.",

@@ -22,6 +22,8 @@ pub(super) const CHECK: Check = Check {
             "with two, Student's factor is 12.7",
         ),
     ],
+    false_alarms: "none: it follows from counts",
+    power: "not applicable",
     effect: "Percentiles with too few samples are withheld, and named in a note. Under 100 samples latency gets a \
              caveat, under three rounds the interval does. A measurement that was stopped early gives counts and interval a caveat, a \
              sweep that lacks load levels the interval. Where no round was measured, every figure is void.",

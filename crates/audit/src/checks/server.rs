@@ -8,6 +8,8 @@ pub(super) const CHECK: Check = Check {
     looks_at: "Whether the process that weigh started as the server ended before the last round; how, in which \
                round, and what it printed last.",
     thresholds: &[],
+    false_alarms: "none: the process's own end",
+    power: "every end of a server that weigh started",
     effect: "The campaign stops, and the exit status is 1. What was measured before stands, but the round in which \
              the server ended is cut short, up to 0.1 s later: every figure gets a caveat.",
     remedy: "Find the reason in what the server printed and in its log. Start it in the foreground.",

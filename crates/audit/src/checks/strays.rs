@@ -13,6 +13,8 @@ pub(super) const CHECK: Check = Check {
         || "0".to_owned(),
         "each breaks HTTP",
     )],
+    false_alarms: "none: it follows from bytes",
+    power: "every such response",
     effect: "Requests/s and latency get a caveat.",
     remedy: "Look at a response with --show-exchange: the server breaks HTTP.",
     cause: Cause::Other,

@@ -10,6 +10,8 @@ pub(super) const CHECK: Check = Check {
                threads' time: the median over complete rounds of 10 ms and more. A thread that waits reads its clock \
                later, so the wait counts as the server's time. Waits for a CPU quota belong to `quota`.",
     thresholds: &[guess("share of time waited, over", || percent(WAIT_MOST))],
+    false_alarms: "96 % of 612 windows on a crowded machine, where the waiting was real",
+    power: "not measured",
     effect: "Latency gets a caveat.",
     remedy: "Use fewer --threads or another machine, or give generator and server CPUs of their own.",
     cause: Cause::GeneratorStarved,

@@ -18,6 +18,8 @@ pub(super) const CHECK: Check = Check {
             "exponential service times: the last of c connections takes 1 + 1/2 + ... + 1/c times the mean",
         ),
     ],
+    false_alarms: "none: it follows from the plan",
+    power: "simulation: a closed loop of -n requests loses 6 to 39 % of requests/s in windows that it marks",
     effect: "Requests/s and its interval get a caveat; they are void where only requests of the warm-up ended ok.",
     remedy: "Measure longer, with --duration or more --requests.",
     cause: Cause::ShortWindow,
