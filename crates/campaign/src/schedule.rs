@@ -3,7 +3,7 @@
 //! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
 
 use crate::planned_rounds::{Generators, PlannedRound, planned_rounds};
-use plan::{Arrivals, Axis, Level, Load, Plan, Stop};
+use plan::{Axis, Level, Load, Plan, Stop};
 use record::{Capacity, Point, Run, Verdict};
 use units::Rate;
 
@@ -115,9 +115,8 @@ fn precision(plan: &Plan, rate: Rate) -> f64 {
     };
     match load {
         Load::Open {
-            arrivals: Arrivals::Poisson,
-            ..
-        } => PRECISION.max(DEVIATIONS * (2.0 / arrivals).sqrt()),
+            arrivals: process, ..
+        } if process.is_random() => PRECISION.max(DEVIATIONS * (2.0 / arrivals).sqrt()),
         _ => PRECISION,
     }
 }
@@ -177,7 +176,7 @@ fn rate_of(point: &Point) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Sweep;
+    use plan::{Arrivals, Sweep};
     use record::example;
 
     fn plan() -> Plan {

@@ -175,7 +175,8 @@ fn plan_of(plan: &Plan, at: Endpoint) -> Plan {
             Load::Open { of, arrivals, .. } => Load::Open {
                 rate,
                 of,
-                arrivals,
+                // Half a second may hold no whole period.
+                arrivals: arrivals.steady(),
                 connections: plan.connections().min(most),
             },
             closed @ Load::Closed { .. } => closed,

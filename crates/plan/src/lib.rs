@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod arrivals;
 mod campaign;
 mod check;
 mod draft;
@@ -36,11 +37,12 @@ mod target;
 pub mod template;
 pub mod url;
 
+pub use arrivals::Arrivals;
 pub use campaign::{Plan, RingKind, ServerCommand, Spin};
 pub use check::PlanError;
 pub use draft::{Draft, Environment, Habits};
 pub use expect::{BodyExpectation, Expect, StatusRange};
-pub use load::{Arrivals, Arriving, Load, Stop};
+pub use load::{Arriving, Load, Stop};
 pub use observe::{Observe, ObserveError};
 pub use pacing::{Pacing, Stretch};
 pub use requirement::{Bound, Comparison, Conditions, Operator, Requirement, RequirementError};

@@ -1,10 +1,8 @@
 //! Load: what drives it, and for how long.
 
-use crate::Protocol;
-use crate::settings::Choice;
+use crate::{Arrivals, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use units::{Nanos, Rate};
 
 /// What drives the load.
@@ -94,34 +92,6 @@ impl Arriving {
             Arriving::Exchanges => "--rate",
             Arriving::Connections => "--connection-rate",
         }
-    }
-}
-
-/// Arrival process of an open loop; each is a file in `pacing/`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// At random: gaps are exponential and independent, as of many independent users.
-    #[default]
-    Poisson,
-    /// Evenly spaced.
-    Constant,
-}
-
-impl Choice for Arrivals {
-    const CHOICES: &'static [(Arrivals, &'static str, &'static str)] = &[
-        (
-            Arrivals::Poisson,
-            "poisson",
-            "At random, as from many independent users.",
-        ),
-        (Arrivals::Constant, "constant", "Evenly spaced."),
-    ];
-}
-
-impl fmt::Display for Arrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

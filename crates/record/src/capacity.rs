@@ -1,7 +1,7 @@
 //! The sustained capacity: the highest rate at which the conditions hold in 90 % of windows.
 
 use crate::{Censored, Point, Round, Tally};
-use plan::{Arrivals, Axis, Conditions, Load, Plan, Requirement, Stop};
+use plan::{Axis, Conditions, Load, Plan, Requirement, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -150,9 +150,9 @@ fn offered(load: &Load, tally: &Tally, span: f64, plan: &Plan) -> (f64, f64) {
     match (load, plan.stop) {
         (Load::Open { rate, arrivals, .. }, Stop::Requests(_)) => {
             let each = load.exchanges_per_arrival(&plan.protocol) as f64;
-            let chance = match arrivals {
-                Arrivals::Poisson => DEVIATIONS / (offered_load / each).sqrt(),
-                Arrivals::Constant => 0.0,
+            let chance = match arrivals.is_random() {
+                true => DEVIATIONS / (offered_load / each).sqrt(),
+                false => 0.0,
             };
             (rate.as_f64() * each, chance)
         }

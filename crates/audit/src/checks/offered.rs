@@ -105,10 +105,7 @@ fn off_schedule(round: &Round, rate: Rate, arrivals: Arrivals, stop: Stop) -> Op
         false => due + 1,
     };
     let is_off = (due as f64 - wanted).abs() > 1.0
-        && match arrivals {
-            Arrivals::Constant => true,
-            Arrivals::Poisson => stats::poisson_tail(wanted, inside) < CHANCE_LEAST,
-        };
+        && (!arrivals.is_random() || stats::poisson_tail(wanted, inside) < CHANCE_LEAST);
     (is_off || sent > round.tally.scheduled).then(|| {
         let number_of_round = round.number();
         let sentence = format!(

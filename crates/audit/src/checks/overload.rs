@@ -4,7 +4,7 @@ use super::offered::share;
 use super::paused;
 use super::prelude::*;
 use super::short::{Short, short};
-use plan::{Arrivals, Load, Stop};
+use plan::{Load, Stop};
 use record::{Blame, Kind, Summary};
 
 pub(super) const CHECK: Check = Check {
@@ -147,12 +147,10 @@ fn rates_of(evidence: &Evidence<'_>, tally: &Tally, seconds: f64, sustained: f64
         return None;
     };
     // Of a number that arrives at random only the mean of the rate is known: so few may have come later by chance.
-    let (each_second, chance) = match (plan.stop, arrivals) {
+    let (each_second, chance) = match (plan.stop, arrivals.is_random()) {
         (Stop::Duration(_), _) => (arrived(tally) as f64 / seconds, 0.0),
-        (Stop::Requests(_), Arrivals::Constant) => (rate.as_f64(), 0.0),
-        (Stop::Requests(_), Arrivals::Poisson) => {
-            (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt())
-        }
+        (Stop::Requests(_), false) => (rate.as_f64(), 0.0),
+        (Stop::Requests(_), true) => (rate.as_f64(), DEVIATIONS / (arrived(tally) as f64).sqrt()),
     };
     let brought = brought(tally, load.exchanges_per_arrival(&plan.protocol));
     Some(Rates {
@@ -230,11 +228,14 @@ struct Part {
     growth: f64,
 }
 
-/// The parts that are judged: each round; where they are fewer than three, each third of their windows.
+/// The parts that are judged: each round; where they are fewer than three, each third of their windows, unless the load comes
+/// in bursts, of which thirds have different shares.
 fn parts(evidence: &Evidence<'_>) -> Vec<Part> {
     let rounds = evidence.rounds.unwrap_or_default();
     if rounds.len() < 3 {
-        return rounds.iter().flat_map(thirds).collect();
+        let is_steady = matches!(evidence.load, Some(Load::Open { arrivals, .. }) if arrivals.period().is_none());
+        let steady = rounds.iter().filter(|_| is_steady);
+        return steady.flat_map(thirds).collect();
     }
     let part = |round: &Round| {
         let seconds = round.window.span().as_secs_f64();
@@ -495,8 +496,9 @@ fn left_over(tally: &Tally) -> f64 {
 mod tests {
     use super::*;
     use crate::fixture::{Chance, open_loop};
+    use plan::{Arrivals, Pacing};
     use record::{Grade, Growth, Run};
-    use units::{Instant, Nanos};
+    use units::{Instant, Nanos, Rate};
 
     fn found(run: &mut Run) -> Vec<Finding> {
         run.summarise();
@@ -623,7 +625,7 @@ mod tests {
     fn of_visits(sustained: u64, growth: u64, skipped: u64) -> Run {
         let mut run = run(sustained, growth);
         run.points[0].level.load = Load::Open {
-            rate: units::Rate::per_second(100),
+            rate: Rate::per_second(100),
             of: plan::Arriving::Connections,
             arrivals: Arrivals::Constant,
             connections: 10,
@@ -741,10 +743,14 @@ mod tests {
         assert_eq!(told(&mut run), []);
     }
 
-    /// A round of a queue with one server, exponential service of `mu` a second and Poisson arrivals of `rate` a second,
-    /// which begins empty, with a warm-up of half a second.
-    fn queue(chance: &mut Chance, round: &Round, rate: f64, mu: f64, seconds: f64) -> Round {
+    /// A round of a queue with one server and exponential service of `mu` a second, to which the requests of `load` come. It
+    /// begins empty, with a warm-up of half a second.
+    fn queue(chance: &mut Chance, round: &Round, load: Load, mu: f64, seconds: f64) -> Round {
         const WARMUP: f64 = 0.5;
+        let Load::Open { rate, arrivals, .. } = load else {
+            panic!("it is an open loop")
+        };
+        let mut schedule = Pacing::new(arrivals, rate, chance.exponential().to_bits(), 0, 1);
         let mut round = round.clone();
         round.window.end = round.window.start + Nanos::from_nanos((seconds * 1e9) as u64);
         let mut tally = Tally {
@@ -753,7 +759,10 @@ mod tests {
         };
         let (mut arrives, mut free) = (0.0, 0.0f64);
         loop {
-            arrives += chance.exponential() / rate;
+            match arrivals {
+                Arrivals::Poisson => arrives += chance.exponential() / rate.as_f64(),
+                _ => arrives = schedule.next().unwrap().as_secs_f64(),
+            }
             if arrives >= WARMUP + seconds {
                 break;
             }
@@ -778,14 +787,32 @@ mod tests {
         round
     }
 
-    /// Of `runs` runs of such a queue, those that are called overloaded, those of which it is not told, and the others.
+    /// Of `runs` runs of such a queue with Poisson arrivals, those that are called overloaded, those of which it is not told,
+    /// and the others.
     fn simulated(runs: u32, rounds: usize, seconds: f64, mu: f64, load: f64) -> [f64; 3] {
+        simulated_of(Arrivals::Poisson, runs, rounds, seconds, mu, load)
+    }
+
+    fn simulated_of(
+        process: Arrivals,
+        runs: u32,
+        rounds: usize,
+        seconds: f64,
+        mu: f64,
+        load: f64,
+    ) -> [f64; 3] {
         let mut chance = Chance::seeded();
         let mut run = open_loop();
         let pattern = run.points[0].rounds[0].clone();
+        let level = &mut run.points[0].level.load;
+        *level = level.with_rate(Rate::of_f64(load * mu).unwrap());
+        if let Load::Open { arrivals, .. } = level {
+            *arrivals = process;
+        }
+        let level = *level;
         let mut found = [0u32; 3];
         for _ in 0..runs {
-            let made = (0..rounds).map(|_| queue(&mut chance, &pattern, load * mu, mu, seconds));
+            let made = (0..rounds).map(|_| queue(&mut chance, &pattern, level, mu, seconds));
             run.points[0].rounds = made.collect();
             let evidence = Evidence::of(&run, &run.points[0]);
             found[match (shortfall(&evidence), untold(&evidence)) {
@@ -823,6 +850,26 @@ mod tests {
         }
         let [.., stable] = simulated(200, 5, 5.0, 500.0, 0.9);
         assert!(stable >= 0.95, "{stable}");
+    }
+
+    #[test]
+    fn a_server_that_is_done_with_each_burst_before_the_next_is_not_called_overloaded() {
+        let every = Nanos::from_secs(1);
+        let bursts = |millis| Arrivals::Bursts {
+            within: Nanos::from_millis(millis),
+            every,
+        };
+        for process in [bursts(10), bursts(400)] {
+            for (rounds, seconds) in [(5, 5.0), (3, 1.0), (1, 5.0), (1, 1.0)] {
+                let [overloaded, ..] = simulated_of(process, 300, rounds, seconds, 100.0, 0.6);
+                assert!(
+                    overloaded <= 0.05,
+                    "{process}, {rounds} rounds of {seconds} s: {overloaded}"
+                );
+            }
+            let [overloaded, ..] = simulated_of(process, 200, 5, 5.0, 100.0, 1.3);
+            assert!(overloaded >= 0.95, "{process}: {overloaded}");
+        }
     }
 
     #[test]

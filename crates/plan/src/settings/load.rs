@@ -1,8 +1,10 @@
 //! Load: what drives it, for how long, and what generates it.
 
 use super::Takes::{Value, Word};
-use super::{Choice, Group, Setting, broken, count, count32, keep, put, read, time, varied, yes};
-use crate::{Arrivals, Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
+use super::{
+    Choice, Group, Setting, broken, count, count32, keep, put, read, set, time, varied, yes,
+};
+use crate::{Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
 use units::{Nanos, Series};
 
 /// No request over a socket is over in less: two system calls and two passes through the kernel's TCP take several
@@ -43,14 +45,18 @@ pub(super) static ROWS: &[Setting] = &[
         show: |plan| rate(plan, Arriving::Connections),
         check: |plan| check_rate(plan, Arriving::Connections),
         ..ROW },
-    Setting { name: "arrivals", takes: Word(Arrivals::words), default: "poisson",
+    Setting { name: "arrivals", takes: Value("PROCESS"), default: "poisson",
         needs: &["rate", "connection-rate"],
         help: "How scheduled requests or connections are spaced in time.",
-        parse: |draft, text| keep(&mut draft.arrivals, Choice::read(text)),
+        long: "poisson: at random, as from many independent users. constant: evenly spaced. bursts:10ms/1s: those of each \
+               second evenly within its first 10 ms. The rate is the mean over whole periods, so --duration is a \
+               multiple of the period.",
+        parse: |draft, text| set(&mut draft.arrivals, text),
         show: |plan| match plan.load {
-            Load::Open { arrivals, .. } => arrivals.word().to_owned(),
+            Load::Open { arrivals, .. } => arrivals.to_string(),
             Load::Closed { .. } => String::new(),
         },
+        check: check_period,
         ..ROW },
     Setting { name: "requests", short: Some('n'), takes: Value("N"), common: true, excludes: &["duration"],
         help: "Number of requests in each round, exactly.",
@@ -144,6 +150,23 @@ fn rate(plan: &Plan, arriving: Arriving) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// A window that holds a part of a period has another mean rate than the load.
+fn check_period(plan: &Plan) -> Option<String> {
+    let (Load::Open { arrivals, .. }, Stop::Duration(span)) = (plan.load, plan.stop) else {
+        return None;
+    };
+    let period = arrivals.period()?.max(Nanos::from_nanos(1));
+    let periods = span.as_nanos().div_ceil(period.as_nanos());
+    (period * periods != span).then(|| {
+        format!(
+            "--duration {} is no multiple of the period of --arrivals {arrivals}, so its mean rate would be another; give \
+             --duration {}",
+            units::exact(span),
+            units::exact(period * periods).replace(' ', "")
+        )
+    })
 }
 
 fn check_rate(plan: &Plan, arriving: Arriving) -> Option<String> {

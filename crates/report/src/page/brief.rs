@@ -6,7 +6,7 @@
 use super::{Block, Item, Page, Role, Row, Span, curve, load, requirements, tables};
 use crate::phrase::clean;
 use figures::{Figures, find};
-use plan::{Arrivals, Load, Plan, Version};
+use plan::{Load, Plan, Version};
 use record::{Cause, Effect, Figure, Finding, Grade, Probe, Run, effect_on};
 use std::cmp::Reverse;
 use units::{Percentile, count, number, percent};
@@ -89,10 +89,7 @@ fn load(plan: &Plan) -> String {
         }
         Load::Open { arrivals, .. } => {
             let rate = load::offered(plan);
-            let arrivals = match arrivals {
-                Arrivals::Poisson => "Poisson",
-                Arrivals::Constant => "evenly spaced",
-            };
+            let arrivals = load::spaced(arrivals);
             format!(
                 "open loop, {rate} ({arrivals}), up to {connections}, {rounds}; latency is response time"
             )

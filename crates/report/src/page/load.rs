@@ -202,8 +202,8 @@ fn load(plan: &Plan) -> String {
         Load::Closed { .. } => format!("closed loop, {connections} on {threads}"),
         Load::Open { of, arrivals, .. } => {
             let process = match arrivals {
-                Arrivals::Poisson => "at random (Poisson)",
-                Arrivals::Constant => "evenly spaced",
+                Arrivals::Poisson => "at random (Poisson)".to_owned(),
+                other => spaced(other),
             };
             let each = plan.load.exchanges_per_arrival(&plan.protocol);
             let each = match of {
@@ -214,6 +214,18 @@ fn load(plan: &Plan) -> String {
             };
             let rate = offered(plan);
             format!("open loop, {rate}{each} {process}, at most {connections} on {threads}")
+        }
+    }
+}
+
+/// The arrival process in words.
+pub(super) fn spaced(arrivals: Arrivals) -> String {
+    let exact = units::exact;
+    match arrivals {
+        Arrivals::Poisson => "Poisson".to_owned(),
+        Arrivals::Constant => "evenly spaced".to_owned(),
+        Arrivals::Bursts { within, every } => {
+            format!("in bursts of {} every {}", exact(within), exact(every))
         }
     }
 }
