@@ -59,20 +59,24 @@ pub fn between(first: &Budget, last: &Budget) -> Budget {
 /// built. None where its configuration does not lie about. It does not change while the machine is up, and unpacking it
 /// takes about a millisecond, so it is asked for once a round, and outside of the window.
 pub(crate) fn irq_apart(root: &Root) -> Option<bool> {
-    let release = root.fact("/proc/sys/kernel/osrelease")?;
-    let places = [
-        format!("/boot/config-{release}"),
-        format!("/lib/modules/{release}/config"),
-    ];
-    let lying = places.iter().find_map(|place| root.text(place));
-    let config = lying.or_else(|| root.unpacked("/proc/config.gz"))?;
-    let line = config
+    let line = kernel_config(root)?
         .lines()
         .any(|line| line == "CONFIG_IRQ_TIME_ACCOUNTING=y");
     let is_switched_off = root
         .text("/proc/cmdline")
         .is_some_and(|words| words.contains("tsc=noirqtime"));
     Some(line && !is_switched_off)
+}
+
+/// The configuration that the kernel was built with; none where it cannot be found.
+pub(crate) fn kernel_config(root: &Root) -> Option<String> {
+    let release = root.fact("/proc/sys/kernel/osrelease")?;
+    let places = [
+        format!("/boot/config-{release}"),
+        format!("/lib/modules/{release}/config"),
+    ];
+    let plain = places.iter().find_map(|place| root.text(place));
+    plain.or_else(|| root.unpacked("/proc/config.gz"))
 }
 
 /// What the network has counted since boot, and holds now.

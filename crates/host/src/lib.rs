@@ -1,7 +1,7 @@
 //! What Linux says about machines and processes.
 //!
-//! In scope: the [`Machine`](record::Machine) as disclosed in a record, and the [`Watch`] that takes a server's
-//! [`Footprint`](record::Footprint). Out of scope: system calls (`kernel`), what the facts mean for a measurement (`audit`), load.
+//! In scope: the [`Machine`](record::Machine) as disclosed in a record, the [`Watch`] that takes a server's
+//! [`Footprint`](record::Footprint), what else runs ([`activity`]) and the [`path`] to a target. Out of scope: system calls (`kernel`), what the facts mean for a measurement (`audit`, `doctor`), load.
 //! It knows nothing of HTTP.
 //!
 //! ```
@@ -16,8 +16,11 @@ mod files;
 // What the machine is,
 mod cpus;
 mod machine;
+mod setup;
 // and what was counted on it;
+mod activity;
 mod counters;
+mod path;
 // which processes are a server,
 mod cgroup;
 mod found;
@@ -28,10 +31,12 @@ mod memory;
 mod observer;
 mod quotas;
 
+pub use activity::activity;
 pub use counters::{between, cpu_time};
 pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};
+pub use path::path;
 
 #[cfg(test)]
 mod tests {

@@ -37,8 +37,10 @@ pub struct Throttling {
 
 /// The version of control groups, each with files of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+pub enum Version {
+    /// A tree for each controller.
     One,
+    /// One tree for all controllers.
     Two,
 }
 
@@ -57,6 +59,21 @@ fn lowest(quotas: &[Quota]) -> Option<f64> {
 /// The quotas that hold for process `pid`, or for this process: of its group and of each ancestor that has one, the
 /// nearest first. Files are read below `root`.
 pub fn of(root: &Path, pid: Option<u32>) -> Vec<Quota> {
+    let quota = |(version, group): (Version, PathBuf)| {
+        let cpus = version.cpus(root, &group)?;
+        Some(Quota {
+            cpus,
+            group,
+            version,
+        })
+    };
+    let groups = groups(root, pid, "cpu").into_iter();
+    groups.filter_map(quota).collect()
+}
+
+/// The folders of the control groups in which `controller` can limit process `pid`, or this process: of its group and of
+/// each ancestor, the nearest first. Files are read below `root`.
+pub fn groups(root: &Path, pid: Option<u32>, controller: &str) -> Vec<(Version, PathBuf)> {
     let text = |path: &str| fs::read_to_string(at(root, Path::new(path)));
     let groups = match pid {
         Some(pid) => text(&format!("/proc/{pid}/cgroup")),
@@ -66,16 +83,8 @@ pub fn of(root: &Path, pid: Option<u32>) -> Vec<Quota> {
         return Vec::new();
     };
     let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::read).collect();
-    let folders = |line| folders(line, &mounts, pid.is_none());
-    let quota = |(version, group): (Version, PathBuf)| {
-        let cpus = version.cpus(root, &group)?;
-        Some(Quota {
-            cpus,
-            group,
-            version,
-        })
-    };
-    groups.lines().flat_map(folders).filter_map(quota).collect()
+    let folders = |line| folders(line, controller, &mounts, pid.is_none());
+    groups.lines().flat_map(folders).collect()
 }
 
 impl Quota {
@@ -138,18 +147,27 @@ fn at(root: &Path, path: &Path) -> PathBuf {
 }
 
 /// The folders of the group that a line of /proc/PID/cgroup names (`number:controllers:path`, without controllers for
-/// version 2) and of its ancestors, as far as they can be seen; none of a tree that has no quotas.
-fn folders(line: &str, mounts: &[Mount<'_>], is_own: bool) -> Vec<(Version, PathBuf)> {
+/// version 2) and of its ancestors, as far as they can be seen; none of a tree without `controller`.
+fn folders(
+    line: &str,
+    controller: &str,
+    mounts: &[Mount<'_>],
+    is_own: bool,
+) -> Vec<(Version, PathBuf)> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
         return Vec::new();
     };
     let version = match controllers {
         "" => Version::Two,
-        _ if controllers.split(',').any(|name| name == "cpu") => Version::One,
+        _ if controllers.split(',').any(|name| name == controller) => Version::One,
         _ => return Vec::new(),
     };
-    let serving = || mounts.iter().filter(|mount| mount.serves(version));
+    let serving = || {
+        mounts
+            .iter()
+            .filter(|mount| mount.serves(version, controller))
+    };
     let found = serving().find_map(|mount| mount.folders(Path::new(path)));
     // In a container our own path may lie outside of what is mounted; then what is mounted is our group.
     let fallback = || {
@@ -186,12 +204,11 @@ impl Mount<'_> {
         })
     }
 
-    fn serves(&self, version: Version) -> bool {
+    fn serves(&self, version: Version, controller: &str) -> bool {
+        let mut options = self.options.split(',');
         match self.kind {
             "cgroup2" => version == Version::Two,
-            "cgroup" => {
-                version == Version::One && self.options.split(',').any(|option| option == "cpu")
-            }
+            "cgroup" => version == Version::One && options.any(|option| option == controller),
             _ => false,
         }
     }

@@ -196,6 +196,7 @@ pub fn machine() -> Machine {
         local_ports: (32_768, 60_999),
         somaxconn: Some(4096),
         load_average: Some(0.08),
+        setup: None,
     }
 }
 

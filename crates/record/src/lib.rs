@@ -46,7 +46,9 @@ mod quota;
 // and the generator against our own server,
 mod baseline;
 // on which machine;
+mod activity;
 mod machine;
+mod setup;
 // what is made of it,
 mod capacity;
 mod censored;
@@ -72,6 +74,7 @@ mod state;
 #[cfg(any(test, feature = "example"))]
 pub mod example;
 
+pub use activity::{Activity, NetworkPath, Program};
 pub use baseline::{Baseline, BaselineTimes};
 pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};
@@ -104,6 +107,7 @@ pub use save::{SaveError, can_replace, replace_file};
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
 pub use server_end::{During, ServerEnd};
+pub use setup::{ControlGroup, Limit, Packets, Setup, Switch, SystemMemory};
 pub use split::{Ratio, SplitGenerators};
 pub use stalls::Stalls;
 pub use state::default_path;

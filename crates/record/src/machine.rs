@@ -1,5 +1,6 @@
 //! The environment as disclosed.
 
+use crate::Setup;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,9 @@ pub struct Machine {
     pub somaxconn: Option<u64>,
     /// Load average over one minute before the run.
     pub load_average: Option<f64>,
+    /// How it is built and configured; none in records of versions before 0.3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
 }
 
 impl Machine {
