@@ -32,6 +32,7 @@ pub const ROOMS: &[Room] = &[
     room(1, "kernel", &["units"]),
     room(1, "stats", &[]),
     room(2, "record", &["plan", "stats", "units"]),
+    room(3, "doctor", &["record", "units"]),
     room(3, "host", &["kernel", "record", "units"]),
     room(3, "engine", &["kernel", "plan", "record", "stats", "units", "wire"]),
     room(3, "figures", &["plan", "record", "stats", "units"]),
