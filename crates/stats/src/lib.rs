@@ -36,6 +36,7 @@ mod knee;
 
 mod line;
 pub mod scalability;
+mod trend;
 
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
@@ -45,3 +46,4 @@ pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries, rank};
 pub use summary::{mean, median, min_max};
+pub use trend::rising_chance;

@@ -2,15 +2,21 @@
 
 mod answers;
 mod baseline;
+mod bins;
 mod bodies;
 mod censored;
+mod cliff;
 mod clock;
 mod connections;
 pub(crate) mod conservation;
+mod delays;
+mod drift;
 mod generators;
 mod kernel;
 mod levels;
 mod limit;
+mod memory;
+mod modes;
 mod offered;
 mod omission;
 mod overload;
@@ -136,6 +142,11 @@ pub const CHECKS: &[Check] = &[
     censored::CHECK,
     connections::CHECK,
     range::CHECK,
+    cliff::CHECK,
+    memory::CHECK,
+    drift::CHECK,
+    modes::CHECK,
+    delays::CHECK,
 ];
 
 #[cfg(test)]

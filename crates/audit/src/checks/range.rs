@@ -1,6 +1,6 @@
 //! Does a sweep contain the peak?
 
-use super::levels::{Level, levels, step};
+use super::levels::{Level, levels, point, step};
 use super::prelude::*;
 use plan::Axis;
 
@@ -110,8 +110,9 @@ fn end(rates: &[&[f64]]) -> Option<bool> {
     let peak = (0..means.len()).max_by(|one, other| means[*one].total_cmp(&means[*other]))?;
     let last = means.len() - 1;
     let is_higher = |edge: usize, inner: usize| {
-        let step = step(rates[inner], rates[edge], ALPHA);
-        step.is_some_and(|step| step.change > CHANGE_LEAST.ln_1p() && step.change > step.reach)
+        let is_beyond = |change: f64, least: f64| change > CHANGE_LEAST.ln_1p() && change > least;
+        let step = step(rates[inner], rates[edge]);
+        step.is_some_and(|step| is_beyond(step.change, step.error * point(step.freedom, ALPHA)))
     };
     match peak {
         0 => is_higher(0, 1).then_some(false),
