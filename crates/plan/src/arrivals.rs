@@ -22,6 +22,13 @@ pub enum Arrivals {
         /// From the beginning of a burst to that of the next.
         every: Nanos,
     },
+    /// At random while it is on, and none while it is off.
+    OnOff {
+        /// Length of a span with arrivals.
+        on: Nanos,
+        /// Length of the silence after it.
+        off: Nanos,
+    },
 }
 
 impl Arrivals {
@@ -33,7 +40,7 @@ impl Arrivals {
     /// Returns the process without its silent spans.
     pub fn steady(self) -> Arrivals {
         match self {
-            Arrivals::Poisson => Arrivals::Poisson,
+            Arrivals::Poisson | Arrivals::OnOff { .. } => Arrivals::Poisson,
             Arrivals::Constant | Arrivals::Bursts { .. } => Arrivals::Constant,
         }
     }
@@ -44,6 +51,7 @@ impl Arrivals {
         match self {
             Arrivals::Poisson | Arrivals::Constant => None,
             Arrivals::Bursts { every, .. } => Some(every),
+            Arrivals::OnOff { on, off } => Some(on + off),
         }
     }
 }
@@ -51,7 +59,7 @@ impl Arrivals {
 impl FromStr for Arrivals {
     type Err = String;
 
-    /// Reads `poisson`, `constant` or `bursts:10ms/1s`.
+    /// Reads `poisson`, `constant`, `bursts:10ms/1s` or `on-off:300ms/700ms`.
     fn from_str(text: &str) -> Result<Arrivals, String> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let times =
@@ -62,11 +70,15 @@ impl FromStr for Arrivals {
             ("bursts", Some((within, every))) if Nanos::ZERO < within && within < every => {
                 Some(Arrivals::Bursts { within, every })
             }
+            ("on-off", Some((on, off))) if on.min(off) > Nanos::ZERO => {
+                Some(Arrivals::OnOff { on, off })
+            }
             _ => None,
         };
         read.ok_or_else(|| {
             format!(
-                "`{text}` is no arrival process; write poisson, constant, or bursts:WITHIN/EVERY such as bursts:10ms/1s"
+                "`{text}` is no arrival process; write poisson, constant, bursts:WITHIN/EVERY such as bursts:10ms/1s, or on-off:ON/OFF \
+                 such as on-off:300ms/700ms"
             )
         })
     }
@@ -82,6 +94,7 @@ impl fmt::Display for Arrivals {
             Arrivals::Bursts { within, every } => {
                 write!(f, "bursts:{}/{}", typed(within), typed(every))
             }
+            Arrivals::OnOff { on, off } => write!(f, "on-off:{}/{}", typed(on), typed(off)),
         }
     }
 }
@@ -92,7 +105,13 @@ mod tests {
 
     #[test]
     fn a_process_is_read_as_it_is_shown_and_anything_else_is_refused_with_the_forms() {
-        for text in ["poisson", "constant", "bursts:10ms/1s", "bursts:1.5s/2.5s"] {
+        for text in [
+            "poisson",
+            "constant",
+            "bursts:10ms/1s",
+            "bursts:1.5s/2.5s",
+            "on-off:2s/30ms",
+        ] {
             let read: Arrivals = text.parse().unwrap();
             assert_eq!(read.to_string(), text);
         }
@@ -105,6 +124,8 @@ mod tests {
             "bursts:1s/1s",
             "bursts:0s/1s",
             "bursts:1ms/1s/1s",
+            "on-off:0s/1s",
+            "on-off:1s/0s",
         ] {
             let why = text.parse::<Arrivals>().unwrap_err();
             assert!(why.contains("such as bursts:10ms/1s"), "{why}");

@@ -43,6 +43,7 @@ enum Process {
     Constant(Constant),
     Poisson(Poisson),
     Bursts(Spans<Constant>),
+    OnOff(Spans<Poisson>),
 }
 
 impl Pacing {
@@ -58,6 +59,9 @@ impl Pacing {
                 Arrivals::Poisson => Process::Poisson(Poisson::new(rate, seed)),
                 Arrivals::Bursts { within, every } => {
                     Process::Bursts(Spans::new(Constant::new(rate), within, every))
+                }
+                Arrivals::OnOff { on, off } => {
+                    Process::OnOff(Spans::new(Poisson::new(rate, seed), on, on + off))
                 }
             },
             skip: thread as usize,
@@ -75,6 +79,7 @@ impl Iterator for Pacing {
             Process::Constant(process) => process.nth(skip),
             Process::Poisson(process) => process.nth(skip),
             Process::Bursts(process) => process.nth(skip),
+            Process::OnOff(process) => process.nth(skip),
         }
     }
 }
@@ -100,12 +105,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROCESSES: [Arrivals; 3] = [
+    const PROCESSES: [Arrivals; 4] = [
         Arrivals::Constant,
         Arrivals::Poisson,
         Arrivals::Bursts {
             within: Nanos::from_micros(70),
             every: Nanos::from_millis(1),
+        },
+        Arrivals::OnOff {
+            on: Nanos::from_millis(3),
+            off: Nanos::from_millis(7),
         },
     ];
 

@@ -859,7 +859,11 @@ mod tests {
             within: Nanos::from_millis(millis),
             every,
         };
-        for process in [bursts(10), bursts(400)] {
+        let on_off = Arrivals::OnOff {
+            on: Nanos::from_millis(300),
+            off: Nanos::from_millis(700),
+        };
+        for process in [bursts(10), bursts(400), on_off] {
             for (rounds, seconds) in [(5, 5.0), (3, 1.0), (1, 5.0), (1, 1.0)] {
                 let [overloaded, ..] = simulated_of(process, 300, rounds, seconds, 100.0, 0.6);
                 assert!(

@@ -53,11 +53,11 @@ impl Iterator for Poisson {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Seeds that the distribution is tried on; fixed, so that what holds once holds always.
-    const SEEDS: [u64; 5] = [0, 1, 42, 1_000_003, u64::MAX];
+    pub(in crate::pacing) const SEEDS: [u64; 5] = [0, 1, 42, 1_000_003, u64::MAX];
 
     fn due(rate: &str, seed: u64) -> Poisson {
         Poisson::new(rate.parse().unwrap(), seed)
@@ -90,7 +90,7 @@ mod tests {
 
     /// Anderson and Darling's statistic of gaps against the exponential distribution with a known mean, which exceeds 3.86 once in
     /// a hundred times (Stephens 1974).
-    fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
+    pub(in crate::pacing) fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
         gaps.sort_by(f64::total_cmp);
         let number = gaps.len() as f64;
         let below = |gap: f64| -(-gap / mean).exp_m1();

@@ -43,6 +43,8 @@ impl<P: Iterator<Item = Nanos>> Iterator for Spans<P> {
 #[cfg(test)]
 mod tests {
     use super::super::constant::Constant;
+    use super::super::poisson::Poisson;
+    use super::super::poisson::tests::{SEEDS, anderson_darling};
     use super::*;
 
     #[test]
@@ -72,6 +74,47 @@ mod tests {
             let number = due.iter().filter(|due| (begin..end).contains(*due)).count();
             let wanted = rate.number_in(period * 7);
             assert!((number as f64 - wanted).abs() <= 1.0, "{begin:?}: {number}");
+        }
+    }
+
+    /// 300 ms on, 700 ms off, at a mean rate of 1000/s.
+    fn on_off(seed: u64) -> impl Iterator<Item = u64> {
+        let steady = Poisson::new(units::Rate::per_second(1_000), seed);
+        let (on, period) = (Nanos::from_millis(300), Nanos::from_secs(1));
+        Spans::new(steady, on, period).map(Nanos::as_nanos)
+    }
+
+    #[test]
+    fn nothing_arrives_while_it_is_off_and_gaps_are_exponential_while_it_is_on() {
+        for seed in SEEDS {
+            let due: Vec<u64> = on_off(seed).take(2_001).collect();
+            assert!(due.iter().all(|due| due % 1_000_000_000 < 300_000_000));
+            // The clock stands still while it is off.
+            let on = |due: u64| (due / 1_000_000_000 * 300_000_000 + due % 1_000_000_000) as f64;
+            let gaps = due.windows(2).map(|pair| on(pair[1]) - on(pair[0]));
+            // 300 ms have the requests of a second.
+            let statistic = anderson_darling(gaps.collect(), 0.3e6);
+            assert!(statistic < 3.86, "{seed}: {statistic}");
+        }
+    }
+
+    #[test]
+    fn whole_periods_have_the_mean_rate_and_scatter_as_much_as_a_poisson_process() {
+        const PERIODS: usize = 400;
+        for seed in SEEDS {
+            let mut counts = [0_u32; PERIODS];
+            on_off(seed)
+                .map(|due| (due / 1_000_000_000) as usize)
+                .take_while(|period| *period < PERIODS)
+                .for_each(|period| counts[period] += 1);
+            let mean = counts.iter().sum::<u32>() as f64 / PERIODS as f64;
+            let squares = counts
+                .iter()
+                .map(|count| (f64::from(*count) - mean).powi(2));
+            let dispersion = squares.sum::<f64>() / (PERIODS - 1) as f64 / mean;
+            // Four standard deviations: of the mean sqrt(1000 / 400), of the dispersion sqrt(2 / 400).
+            assert!((mean - 1_000.0).abs() < 6.4, "{seed}: {mean}");
+            assert!((dispersion - 1.0).abs() < 0.29, "{seed}: {dispersion}");
         }
     }
 }

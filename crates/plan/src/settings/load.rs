@@ -49,7 +49,7 @@ pub(super) static ROWS: &[Setting] = &[
         needs: &["rate", "connection-rate"],
         help: "How scheduled requests or connections are spaced in time.",
         long: "poisson: at random, as from many independent users. constant: evenly spaced. bursts:10ms/1s: those of each \
-               second evenly within its first 10 ms. The rate is the mean over whole periods, so --duration is a \
+               second evenly within its first 10 ms. on-off:300ms/700ms: at random for 300 ms, then none for 700 ms. The rate is the mean over whole periods, so --duration is a \
                multiple of the period.",
         parse: |draft, text| set(&mut draft.arrivals, text),
         show: |plan| match plan.load {

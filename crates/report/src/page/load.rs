@@ -227,6 +227,9 @@ pub(super) fn spaced(arrivals: Arrivals) -> String {
         Arrivals::Bursts { within, every } => {
             format!("in bursts of {} every {}", exact(within), exact(every))
         }
+        Arrivals::OnOff { on, off } => {
+            format!("Poisson, {} on, {} off", exact(on), exact(off))
+        }
     }
 }
 
