@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use units::{Nanos, exact};
+use units::{Nanos, Rate, exact};
 
 /// Arrival process of an open loop. Whatever it is, the rate of the load is its mean rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,19 @@ pub enum Arrivals {
         /// Length of the silence after it.
         off: Nanos,
     },
+    /// At a rate that changes linearly over the window; the rate of the load is that of the whole window.
+    Ramp {
+        /// Rate of the warm-up and at the start of the window.
+        from: Rate,
+        /// Rate at its end.
+        to: Rate,
+        /// Length of the warm-up.
+        after: Nanos,
+        /// Length of the window.
+        over: Nanos,
+        /// Whether they are evenly spaced; otherwise at random.
+        even: bool,
+    },
 }
 
 impl Arrivals {
@@ -37,11 +50,15 @@ impl Arrivals {
         self.steady() == Arrivals::Poisson
     }
 
-    /// Returns the process without its silent spans.
+    /// Returns the process at a rate that does not change.
     pub fn steady(self) -> Arrivals {
         match self {
-            Arrivals::Poisson | Arrivals::OnOff { .. } => Arrivals::Poisson,
-            Arrivals::Constant | Arrivals::Bursts { .. } => Arrivals::Constant,
+            Arrivals::Poisson | Arrivals::OnOff { .. } | Arrivals::Ramp { even: false, .. } => {
+                Arrivals::Poisson
+            }
+            Arrivals::Ramp { even: true, .. } | Arrivals::Constant | Arrivals::Bursts { .. } => {
+                Arrivals::Constant
+            }
         }
     }
 
@@ -49,7 +66,7 @@ impl Arrivals {
     /// mean rate that of the load.
     pub fn period(self) -> Option<Nanos> {
         match self {
-            Arrivals::Poisson | Arrivals::Constant => None,
+            Arrivals::Poisson | Arrivals::Constant | Arrivals::Ramp { .. } => None,
             Arrivals::Bursts { every, .. } => Some(every),
             Arrivals::OnOff { on, off } => Some(on + off),
         }
@@ -85,7 +102,7 @@ impl FromStr for Arrivals {
 }
 
 impl fmt::Display for Arrivals {
-    /// Writes what [`Arrivals::from_str`] reads.
+    /// Writes what [`Arrivals::from_str`] reads; a ramp with its rates.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let typed = |span| exact(span).replace(' ', "");
         match *self {
@@ -95,6 +112,15 @@ impl fmt::Display for Arrivals {
                 write!(f, "bursts:{}/{}", typed(within), typed(every))
             }
             Arrivals::OnOff { on, off } => write!(f, "on-off:{}/{}", typed(on), typed(off)),
+            Arrivals::Ramp { from, to, .. } => {
+                write!(
+                    f,
+                    "{}, ramp:{}..{}",
+                    self.steady(),
+                    from.as_f64(),
+                    to.as_f64()
+                )
+            }
         }
     }
 }

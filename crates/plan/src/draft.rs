@@ -102,6 +102,7 @@ pub struct Draft {
     /// What arrives by a schedule; nothing in a closed loop.
     pub arriving: Option<Arriving>,
     pub arrivals: Arrivals,
+    pub ramp: Option<[Rate; 2]>,
     pub stop: Option<Stop>,
     pub rounds: Option<u32>,
     pub warmup: Option<Nanos>,
@@ -159,6 +160,23 @@ impl Draft {
         self.vary(text, |rates: Series<Rate>| Axis::Rate(rates.0))
     }
 
+    /// Reads the rates from which and to which that of the requests changes; their mean is the rate.
+    pub(crate) fn change(&mut self, text: &str) -> Result<(), String> {
+        let rates = text.split_once("..").and_then(|(from, to)| {
+            let (from, to): (Rate, Rate) = (from.parse().ok()?, to.parse().ok()?);
+            (from != to).then_some([from, to])
+        });
+        let rates = rates.ok_or_else(|| {
+            format!("`{text}` is no ramp; write two different rates, such as 100..10k")
+        })?;
+        let mean = Rate::of_f64((rates[0].as_f64() + rates[1].as_f64()) / 2.0).unwrap_or_default();
+        self.ramp = Some(rates);
+        self.arriving = Some(Arriving::Exchanges);
+        self.axes.retain(|axis| axis.name() != "rate");
+        self.axes.push(Axis::Rate(vec![mean]));
+        Ok(())
+    }
+
     /// Makes the plan.
     ///
     /// # Errors
@@ -201,6 +219,22 @@ impl Draft {
         });
         plan.seed = self.seed.unwrap_or_else(|| environment.seed());
         plan.load = level.load;
+        if let (Some([from, to]), Load::Open { arrivals, .. }, Stop::Duration(over)) =
+            (self.ramp, &mut plan.load, plan.stop)
+        {
+            if arrivals.period().is_some() {
+                return Err(PlanError(format!(
+                    "--arrivals {arrivals} contradicts --ramp; give poisson or constant, or --rate"
+                )));
+            }
+            *arrivals = Arrivals::Ramp {
+                from,
+                to,
+                after: plan.warmup,
+                over,
+                even: *arrivals == Arrivals::Constant,
+            };
+        }
         let plan = Plan {
             target,
             requests,

@@ -19,11 +19,13 @@
 
 mod constant;
 mod poisson;
+mod ramp;
 mod spans;
 
 use crate::Arrivals;
 use constant::Constant;
 use poisson::Poisson;
+use ramp::Ramp;
 use spans::Spans;
 use units::{Nanos, Rate};
 
@@ -44,6 +46,8 @@ enum Process {
     Poisson(Poisson),
     Bursts(Spans<Constant>),
     OnOff(Spans<Poisson>),
+    RampEven(Ramp<Constant>),
+    RampRandom(Ramp<Poisson>),
 }
 
 impl Pacing {
@@ -63,6 +67,22 @@ impl Pacing {
                 Arrivals::OnOff { on, off } => {
                     Process::OnOff(Spans::new(Poisson::new(rate, seed), on, on + off))
                 }
+                Arrivals::Ramp {
+                    from,
+                    to,
+                    after,
+                    over,
+                    even,
+                } => match even {
+                    true => {
+                        let steady = Constant::new(rate);
+                        Process::RampEven(Ramp::new(steady, [from, to], after, over))
+                    }
+                    false => {
+                        let steady = Poisson::new(rate, seed);
+                        Process::RampRandom(Ramp::new(steady, [from, to], after, over))
+                    }
+                },
             },
             skip: thread as usize,
             stride: threads as usize - 1,
@@ -80,6 +100,8 @@ impl Iterator for Pacing {
             Process::Poisson(process) => process.nth(skip),
             Process::Bursts(process) => process.nth(skip),
             Process::OnOff(process) => process.nth(skip),
+            Process::RampEven(process) => process.nth(skip),
+            Process::RampRandom(process) => process.nth(skip),
         }
     }
 }
@@ -105,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROCESSES: [Arrivals; 4] = [
+    const PROCESSES: [Arrivals; 6] = [
         Arrivals::Constant,
         Arrivals::Poisson,
         Arrivals::Bursts {
@@ -116,7 +138,19 @@ mod tests {
             on: Nanos::from_millis(3),
             off: Nanos::from_millis(7),
         },
+        ramp(true),
+        ramp(false),
     ];
+
+    const fn ramp(even: bool) -> Arrivals {
+        Arrivals::Ramp {
+            from: Rate::per_second(0),
+            to: Rate::per_second(300),
+            after: Nanos::from_millis(5),
+            over: Nanos::from_millis(900),
+            even,
+        }
+    }
 
     fn rate(millionths: u64) -> Rate {
         let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
@@ -173,7 +207,9 @@ mod tests {
             seed: u64,
         ) {
             const NUMBER: usize = 40_000;
-            for process in PROCESSES {
+            // A ramp goes on at its last rate.
+            let is_ramp = |process: &Arrivals| matches!(process, Arrivals::Ramp { .. });
+            for process in PROCESSES.into_iter().filter(|process| !is_ramp(process)) {
                 let last = whole(process, rate(parts), seed).nth(NUMBER - 1).unwrap();
                 let chance = if process.is_random() { 4.0 * (NUMBER as f64).sqrt() } else { 1.0 };
                 let part = process.period().map_or(0.0, |period| rate(parts).number_in(period));

@@ -4,7 +4,7 @@ use super::offered::share;
 use super::paused;
 use super::prelude::*;
 use super::short::{Short, short};
-use plan::{Load, Stop};
+use plan::{Arrivals, Load, Stop};
 use record::{Blame, Kind, Summary};
 
 pub(super) const CHECK: Check = Check {
@@ -17,7 +17,8 @@ pub(super) const CHECK: Check = Check {
                stands for all of its requests. Rounds in which weigh was paused are left out. Where only the \
                generator was saturated, or had no CPU, there is no overload: `limit` says that the rate was not offered. In a short \
                window a few more requests in the queue at its end than at its start look like a backlog, so that it is \
-               judged over rounds, of fewer than three over the thirds of their windows.",
+               judged over rounds, of fewer than three over the thirds of their windows. A ramp, whose rate changes all \
+               the time, is not judged.",
     thresholds: &[
         threshold(
             "share of the scheduled requests that ended ok in the windows, under",
@@ -208,6 +209,14 @@ fn of_running<T>(
     judge: impl FnOnce(&Evidence<'_>) -> Option<T>,
 ) -> Option<T> {
     let rounds = evidence.rounds?;
+    // What no rate lasts for has no steady state that a backlog could be told from.
+    if let Load::Open {
+        arrivals: Arrivals::Ramp { .. },
+        ..
+    } = evidence.load?
+    {
+        return None;
+    }
     if !rounds.iter().any(paused::is_paused) {
         return judge(evidence);
     }
@@ -496,7 +505,7 @@ fn left_over(tally: &Tally) -> f64 {
 mod tests {
     use super::*;
     use crate::fixture::{Chance, open_loop};
-    use plan::{Arrivals, Pacing};
+    use plan::Pacing;
     use record::{Grade, Growth, Run};
     use units::{Instant, Nanos, Rate};
 

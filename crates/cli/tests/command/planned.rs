@@ -18,6 +18,7 @@ const FLAGS: &[(&str, &str, &str)] = &[
         "--rate 777 --arrivals constant",
         "arrivals constant",
     ),
+    ("--ramp", "--ramp 5..77", "ramp 5..77"),
     ("--threads", "--threads 3 -c 9", "threads 3"),
     ("--requests", "--requests 777", "requests 777"),
     ("--duration", "--duration 7s", "duration 7 s"),

@@ -82,7 +82,7 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["@", "--arrivals", "constant"],
-        &["--arrivals needs --rate or --connection-rate"],
+        &["--arrivals needs --rate or --connection-rate or --ramp"],
     ),
     (
         &["@", "--connection-rate", "0"],

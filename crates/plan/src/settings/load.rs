@@ -4,7 +4,7 @@ use super::Takes::{Value, Word};
 use super::{
     Choice, Group, Setting, broken, count, count32, keep, put, read, set, time, varied, yes,
 };
-use crate::{Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
+use crate::{Arrivals, Arriving, Axis, Load, Plan, RingKind, Spin, Stop};
 use units::{Nanos, Series};
 
 /// No request over a socket is over in less: two system calls and two passes through the kernel's TCP take several
@@ -45,14 +45,27 @@ pub(super) static ROWS: &[Setting] = &[
         show: |plan| rate(plan, Arriving::Connections),
         check: |plan| check_rate(plan, Arriving::Connections),
         ..ROW },
+    Setting { name: "ramp", takes: Value("FROM..TO"), excludes: &["rate", "connection-rate", "requests"],
+        help: "Rate that changes evenly over each window, from FROM to TO requests per second.",
+        long: "The warm-up has the rate FROM. All figures are of the whole window, whose mean rate is that of --rate. A ramp \
+               shows where a server begins to fall behind, and is never called OVERLOAD.",
+        parse: |draft, text| draft.change(text),
+        show: |plan| match plan.load {
+            Load::Open { arrivals: Arrivals::Ramp { from, to, .. }, .. } => {
+                format!("{}..{}", from.as_f64(), to.as_f64())
+            }
+            _ => String::new(),
+        },
+        ..ROW },
     Setting { name: "arrivals", takes: Value("PROCESS"), default: "poisson",
-        needs: &["rate", "connection-rate"],
+        needs: &["rate", "connection-rate", "ramp"],
         help: "How scheduled requests or connections are spaced in time.",
         long: "poisson: at random, as from many independent users. constant: evenly spaced. bursts:10ms/1s: those of each \
                second evenly within its first 10 ms. on-off:300ms/700ms: at random for 300 ms, then none for 700 ms. The rate is the mean over whole periods, so --duration is a \
                multiple of the period.",
         parse: |draft, text| set(&mut draft.arrivals, text),
         show: |plan| match plan.load {
+            Load::Open { arrivals: ramp @ Arrivals::Ramp { .. }, .. } => ramp.steady().to_string(),
             Load::Open { arrivals, .. } => arrivals.to_string(),
             Load::Closed { .. } => String::new(),
         },

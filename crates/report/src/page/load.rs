@@ -84,11 +84,14 @@ fn per_second(rate: Rate, of: Arriving) -> String {
         Arriving::Exchanges => "requests",
         Arriving::Connections => "connections",
     };
-    let shown = match rate.as_f64() {
+    format!("{} {noun}/s", exactly(rate))
+}
+
+fn exactly(rate: Rate) -> String {
+    match rate.as_f64() {
         whole if whole.fract() == 0.0 => units::count(whole as u64),
         other => other.to_string(),
-    };
-    format!("{shown} {noun}/s")
+    }
 }
 
 /// Why the plan was not carried out to its end, and how much of it was; none where it was.
@@ -230,6 +233,7 @@ pub(super) fn spaced(arrivals: Arrivals) -> String {
         Arrivals::OnOff { on, off } => {
             format!("Poisson, {} on, {} off", exact(on), exact(off))
         }
+        ramp @ Arrivals::Ramp { .. } => format!("ramp, {}", spaced(ramp.steady())),
     }
 }
 
@@ -250,9 +254,15 @@ fn swept(plan: &Plan, name: &str, only: u32, noun: &str) -> String {
 
 /// The offered load of an open loop, of a sweep the lowest and the highest; empty in a closed loop.
 pub(super) fn offered(plan: &Plan) -> String {
-    let Load::Open { rate, of, .. } = plan.load else {
+    let Load::Open {
+        rate, of, arrivals, ..
+    } = plan.load
+    else {
         return String::new();
     };
+    if let Arrivals::Ramp { from, to, .. } = arrivals {
+        return format!("{} to {}", exactly(from), per_second(to, of));
+    }
     let ends = axes(plan).find_map(|axis| match axis {
         Axis::Rate(rates) => rates.first().zip(rates.last()),
         _ => None,
