@@ -44,6 +44,9 @@ pub enum Verb {
     Report(ReportFlags),
     /// List saved records.
     List(ListFlags),
+    /// Say what is wrong with this machine for measuring, what it costs, and how to mend and undo it.
+    #[command(after_help = DOCTOR_MORE)]
+    Doctor(DoctorFlags),
     /// Serve a folder, or small built-in resources: the reference server.
     Serve(Box<ServeFlags>),
     /// Print a completion script for a shell.
@@ -140,6 +143,9 @@ pub struct ReportFlags {
     /// lower bound.
     #[arg(long, value_name = "FIGURE", conflicts_with_all = ["format", "chart", "require"])]
     pub get: Option<String>,
+    /// Print only how weigh's version, machine and plan of two records differ, and whether that forbids comparing them.
+    #[arg(long, conflicts_with_all = ["chart", "get", "require", "percentiles", "verbose", "quiet", "wide"])]
+    pub diff: bool,
     /// Judge the records by this as well, such as 'p99<20ms,errors<0.1%'. May be given several times.
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub require: Vec<plan::Requirement>,
@@ -167,6 +173,24 @@ impl ReportFlags {
     }
 }
 
+/// `weigh doctor`
+#[derive(Debug, Args)]
+pub struct DoctorFlags {
+    /// Look at the path to this server, too, with five connects: HOST, HOST:PORT or a URL.
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// Print findings and facts as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Print every check, and all advice that weigh refuses.
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
+}
+
+const DOCTOR_MORE: &str = "\
+It changes nothing; `mend` and `undo` are commands for you to run. Exit status: 0,
+or 1 where a finding makes measuring invalid.";
+
 /// `weigh list`
 #[derive(Debug, Args)]
 pub struct ListFlags {
@@ -186,7 +210,7 @@ pub struct CompletionFlags {
 #[derive(Debug, Args)]
 pub struct ManFlags {
     /// The verb; without one, the page of weigh itself.
-    #[arg(value_parser = ["run", "demo", "sweep", "report", "list", "serve", "man", "completions"])]
+    #[arg(value_parser = ["run", "demo", "sweep", "report", "list", "doctor", "serve", "man", "completions"])]
     pub verb: Option<String>,
 }
 

@@ -7,6 +7,7 @@
 mod args;
 mod choice;
 mod demo;
+mod doctor;
 mod environment;
 mod exit;
 mod generate;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Sweep(flags) => sweep::sweep(&flags.0),
         Verb::Report(flags) => report::report(&flags),
         Verb::List(flags) => list::list(flags.all),
+        Verb::Doctor(flags) => doctor::doctor(&flags),
         Verb::Serve(flags) => serve::serve(&flags),
         Verb::Completions(flags) => manual::completions(&flags),
         Verb::Man(flags) => manual::man(&flags),

@@ -6,11 +6,15 @@ use crate::output_file::OutputFile;
 use crate::{list, output};
 use anyhow::{Context, Result, anyhow, bail};
 use record::Run;
+use report::page::differences;
 use std::io;
 use std::path::Path;
 
 /// Prints the records that `flags` name. One that cannot be read costs none of the others.
 pub fn report(flags: &ReportFlags) -> Result<Exit> {
+    if flags.diff {
+        return diff(flags);
+    }
     for requirement in &flags.require {
         campaign::check(requirement).map_err(|error| anyhow!("--require {error}"))?;
     }
@@ -48,6 +52,24 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     Ok(match runs.len() < files.len() {
         true => Exit::COULD_NOT,
         false => exit(&runs),
+    })
+}
+
+/// Prints how two records differ in what they measured with.
+fn diff(flags: &ReportFlags) -> Result<Exit> {
+    let [a, b] = &flags.files[..] else {
+        bail!("--diff takes two records, such as `weigh report --diff 41 42`");
+    };
+    let all = differences(&read(a)?, &read(b)?);
+    let text = match flags.format.name {
+        "text" => report::page_text(&report::page::diff(&all), &flags.look()),
+        "json" => serde_json::to_string_pretty(&all)? + "\n",
+        other => bail!("--diff is printed as text or json, not as {other}"),
+    };
+    output::print(&text)?;
+    Ok(match all.comparable {
+        true => Exit::YES,
+        false => Exit::no("the records are not comparable"),
     })
 }
 

@@ -26,6 +26,7 @@ HTTP load generator that tells you how far its numbers can be trusted
   weigh URL -- COMMAND           start the server, load it, stop it
   weigh sweep --connections 1..100:10 URL    load it at many levels
   weigh list, weigh report       show saved records
+  weigh doctor                   say what is wrong with this machine for measuring
   weigh run -h, weigh --help     all options, all commands
 ";
 

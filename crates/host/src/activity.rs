@@ -4,6 +4,7 @@ use crate::counters::{between, cpu_time};
 use crate::files::Root;
 use kernel::process::{self, Process, Stat};
 use record::{Activity, Program};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -14,14 +15,14 @@ const NAMED_FROM: f64 = 0.01;
 
 /// Returns what ran during `span` from now on, which it waits for; none where Linux does not say.
 pub fn activity(span: Nanos) -> Option<Activity> {
-    let (start, first, processes) = (kernel::clock::now(), cpu_time()?, cpu_of_processes());
+    let (start, first, before) = (kernel::clock::now(), cpu_time()?, cpu_of_processes());
     kernel::clock::sleep_until(start + span);
     let (last, after) = (cpu_time()?, cpu_of_processes());
     let span = kernel::clock::now() - start;
     let total = between(&first, &last);
     let cpus = |time: Nanos| time.as_secs_f64() / span.as_secs_f64().max(1e-9);
-    let programs = taken(&processes, &after);
-    let own = programs.iter().find(|(pid, _)| *pid == std::process::id());
+    let processes = taken(&before, &after);
+    let own = processes.iter().find(|(pid, _)| *pid == std::process::id());
     let own = own.map_or(Nanos::ZERO, |(_, time)| *time);
     let busy = total.user + total.system + total.softirq + total.irq;
     Some(Activity {
@@ -29,7 +30,9 @@ pub fn activity(span: Nanos) -> Option<Activity> {
         cpus: total.cpus,
         busy: cpus(busy.saturating_sub(own)),
         stolen: cpus(total.steal),
-        programs: named(programs, cpus),
+        programs: named(processes, cpus, |pid| {
+            Root::machine().fact(format!("/proc/{pid}/comm"))
+        }),
     })
 }
 
@@ -48,23 +51,27 @@ fn taken(first: &BTreeMap<Process, Nanos>, last: &BTreeMap<Process, Nanos>) -> V
     last.iter().map(since).collect()
 }
 
-/// The programs that took most, without this one.
-fn named(mut programs: Vec<(u32, Nanos)>, cpus: impl Fn(Nanos) -> f64) -> Vec<Program> {
-    programs.retain(|(pid, time)| *pid != std::process::id() && cpus(*time) >= NAMED_FROM);
-    programs.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let program = |(pid, time)| {
-        let name = Root::machine().fact(format!("/proc/{pid}/comm"));
-        Program {
-            pid,
-            name: name.unwrap_or_else(|| "a program that has ended".into()),
-            cpus: cpus(time),
-        }
-    };
+/// The programs that took most, without this one. `name` returns that of a process; what has ended has none.
+fn named(
+    mut processes: Vec<(u32, Nanos)>,
+    cpus: impl Fn(Nanos) -> f64,
+    name: impl Fn(u32) -> Option<String>,
+) -> Vec<Program> {
+    processes.retain(|(pid, time)| *pid != std::process::id() && *time > Nanos::ZERO);
+    processes.sort_by_key(|(_, time)| Reverse(*time));
+    let mut programs: BTreeMap<String, Program> = BTreeMap::new();
+    for (pid, time) in processes {
+        let Some(name) = name(pid) else { continue };
+        let program = programs.entry(name.clone()).or_default();
+        program.name = name;
+        program.pids.push(pid);
+        program.cpus += cpus(time);
+    }
+    let mut programs: Vec<Program> = programs.into_values().collect();
+    programs.retain(|program| program.cpus >= NAMED_FROM);
+    programs.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
+    programs.truncate(MOST_PROGRAMS);
     programs
-        .into_iter()
-        .take(MOST_PROGRAMS)
-        .map(program)
-        .collect()
 }
 
 #[cfg(test)]
@@ -72,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_program_is_named_and_a_new_one_counts_from_its_start() {
+    fn a_program_is_named_with_all_its_processes_and_a_new_one_counts_from_its_start() {
         let process = |pid, start_ticks| Process { start_ticks, pid };
         let millis = Nanos::from_millis;
         let first = BTreeMap::from([(process(1, 5), millis(900)), (process(7, 6), millis(10))]);
@@ -83,9 +90,14 @@ mod tests {
         ]);
         let taken = taken(&first, &last);
         assert_eq!(taken, [(1, millis(100)), (7, millis(400)), (8, millis(2))]);
-        let named = named(taken, |time| time.as_secs_f64());
-        let named: Vec<(u32, f64)> = named.iter().map(|each| (each.pid, each.cpus)).collect();
-        assert_eq!(named, [(7, 0.4), (1, 0.1)]);
+        let name = |pid| (pid != 1).then(|| format!("program {}", pid / 7));
+        let named = named(taken, |time| time.as_secs_f64(), name);
+        let wanted = Program {
+            name: "program 1".into(),
+            pids: vec![7, 8],
+            cpus: 0.402,
+        };
+        assert_eq!(named, [wanted]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn path(target: &str, address: SocketAddr) -> NetworkPath {
         match TcpStream::connect_timeout(&address, PATIENCE.to_std()) {
             Ok(_) => path.connects.push(kernel::clock::now() - start),
             Err(error) => {
-                path.failed = Some(error.to_string());
+                path.failed = Some(error.kind().to_string());
                 break;
             }
         }

@@ -21,11 +21,11 @@ pub struct Activity {
 /// A program that ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Program {
-    /// Number of its process.
-    pub pid: u32,
-    /// Name of its process, as the kernel cuts it off (15 bytes).
+    /// Name of its processes, as the kernel cuts it off (15 bytes).
     pub name: String,
-    /// CPUs' worth of time that it took.
+    /// Numbers of its processes, the busiest first.
+    pub pids: Vec<u32>,
+    /// CPUs' worth of time that all of them took.
     pub cpus: f64,
 }
 

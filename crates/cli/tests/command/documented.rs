@@ -6,10 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The pages for users, and the options of other programs that they name.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/checks.md",
     "docs/columns.md",
+    "docs/doctor.md",
     "docs/measurement.md",
     "docs/record.md",
     "docs/run.md",
@@ -28,7 +29,7 @@ const FOREIGN: &[&str] = &[
     "--signal",
     "--workspace",
 ];
-const VERBS: [&str; 4] = ["run", "sweep", "report", "serve"];
+const VERBS: [&str; 5] = ["run", "sweep", "report", "doctor", "serve"];
 
 fn page(name: &str) -> String {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -78,7 +79,15 @@ fn every_option_that_exists_is_on_a_page() {
 #[test]
 fn every_verb_is_on_a_page_and_nothing_stands_there_for_later() {
     let pages: String = PAGES.iter().map(|name| page(name)).collect();
-    for verb in ["run", "sweep", "report", "serve", "completions", "man"] {
+    for verb in [
+        "run",
+        "sweep",
+        "report",
+        "doctor",
+        "serve",
+        "completions",
+        "man",
+    ] {
         assert!(pages.contains(&format!("weigh {verb}")), "{verb}");
     }
     for name in PAGES {

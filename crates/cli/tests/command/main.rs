@@ -7,6 +7,7 @@
 mod bench;
 mod counts;
 mod died;
+mod doctor;
 mod documented;
 mod faults;
 mod gate;

@@ -49,7 +49,7 @@ fn help_names_every_flag_and_exit_status() {
     assert!(help.out.contains("Exit status"), "{}", help.out);
     assert!(help.out.lines().count() > 3 * bench.say("run -h").out.lines().count());
     let help = bench.say("--help");
-    for verb in ["run", "report", "serve", "completions", "man"] {
+    for verb in ["run", "report", "doctor", "serve", "completions", "man"] {
         assert!(
             help.ended(0).out.contains(&format!("  {verb} ")),
             "{verb}: {}",

@@ -126,9 +126,9 @@ mod tests {
     fn a_target_that_refuses_is_fatal() {
         fn refused(made: &mut Made) {
             path(made).address = "127.0.0.1:1".into();
-            made.path.as_mut().unwrap().failed = Some("Connection refused (os error 111)".into());
+            made.path.as_mut().unwrap().failed = Some("connection refused".into());
         }
-        let headline = "no connection to 127.0.0.1:1: Connection refused (os error 1";
+        let headline = "no connection to 127.0.0.1:1: connection refused";
         finds(
             &UNREACHABLE,
             &[

@@ -4,8 +4,11 @@
 //! of few kinds of blocks and not of named fields, so that a figure is added in one place and no format knows of it.
 
 mod brief;
+mod checkup;
 mod cost;
 pub(crate) mod curve;
+mod diff;
+mod disclosure;
 pub(crate) mod findings;
 mod list;
 pub(crate) mod load;
@@ -17,6 +20,8 @@ mod server;
 mod split_generators;
 pub(crate) mod tables;
 
+pub use checkup::checkup;
+pub use diff::{Difference, Differences, diff, differences};
 pub use list::saved_records;
 
 use crate::Detail;
