@@ -1,15 +1,17 @@
-//! One of two generator processes: it takes commands from the campaign, measures its half of a round and hands it over.
+//! A generator process: it takes commands from the campaign, measures a round or its share of one and hands it over.
 //!
 //! ```text
 //!   campaign                          generator
 //!   Assignment     ------------->     makes the plan ready, opens its connections
 //!                  <-------------     Arrived(ready)
-//!   Open(ready)    ------------->     (once both have said so) the load begins in both at that instant
+//!   Open(ready)    ------------->     (once all have said so) the load begins in all at that instant
 //!                  <-------------     Opened, Progress ..., Closed: what an observer sees of the window
+//!                  <-------------     Drained: its connections are still open
+//!   Release        ------------->     (once the server's memory was read) it may close them
 //!                  <-------------     Done, with the round; or Failed, with the reason
 //! ```
 //!
-//! Each message is one line of JSON. With a number of requests and a warm-up there is a second meeting before the window.
+//! Each message is one line of JSON. One that measures alone opens its points itself. With a number of requests and a warm-up there is a second meeting before the window.
 //! When the campaign says Stop the round is cut short and handed over; when its line ends, so that no process is there to
 //! hand anything over to, the generator is to end at once.
 
@@ -20,25 +22,31 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use thiserror::Error;
-use units::Instant;
+use units::{Instant, Nanos};
 
 /// The longest message: a plan with every body in it, or a round with every histogram filled and some to spare.
 pub(crate) const LONGEST: u64 = 1 << 28;
 
+/// How long it waits for what is read while its connections are open.
+const HELD_OPEN: Nanos = Nanos::from_secs(2);
+
 /// What a generator is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Assignment {
-    /// The plan for both.
+    /// The plan for all of them.
     pub(crate) plan: Plan,
     /// The address that the campaign uses.
     pub(crate) endpoint: Endpoint,
-    /// How its threads wait: as those of the one generator that it is compared with.
+    /// How its threads wait: of two generators, as those of the one that they are compared with.
     pub(crate) busy_poll: BusyPoll,
     /// The round.
     pub(crate) rep: Rep,
     /// Which of the generators it is.
     pub(crate) part: Part,
+    /// Whether its progress is to have the percentiles of the last second.
+    pub(crate) wants_latency: bool,
 }
 
 /// A command to a generator, after its assignment.
@@ -46,6 +54,8 @@ pub(crate) struct Assignment {
 pub(crate) enum Command {
     /// The point opens at that instant.
     Open(SyncPoint, Instant),
+    /// Connections need not be held open any longer.
+    Release,
     /// The round is to be cut short.
     Stop,
 }
@@ -59,6 +69,8 @@ pub(crate) enum Event {
     Opened,
     /// Its window has just closed.
     Closed,
+    /// All of its threads have drained, with so many connections open.
+    Drained(u64),
     /// How far it has come.
     Progress(Progress),
     /// What it measured, and the first `{seq}` that it did not use.
@@ -93,10 +105,14 @@ pub fn generate(
     let assignment: Assignment = next(&mut input).map_err(GenerateError::NoAssignment)?;
     let start_signal = Arc::new(StartSignal::default());
     let signal = Arc::clone(&start_signal);
+    let (release, released) = channel();
     let listen = move || {
         while let Ok(command) = next(&mut input) {
             match command {
                 Command::Open(point, at) => signal.open(point, at),
+                Command::Release => {
+                    let _ = release.send(()); // it has ended
+                }
                 Command::Stop => stop.store(true, Ordering::Relaxed),
             }
         }
@@ -104,7 +120,11 @@ pub fn generate(
     };
     let thread = std::thread::Builder::new().name("weigh-commands".to_owned());
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
-    let mut writer = EventWriter(output);
+    let mut writer = EventWriter {
+        output,
+        wants_latency: assignment.wants_latency,
+        released,
+    };
     let event = measure(assignment, &start_signal, stop, &mut writer);
     writer.write(&event);
     Ok(())
@@ -129,27 +149,35 @@ fn measure(
         busy_poll,
         rep,
         part,
+        wants_latency: _,
     } = assignment;
     let mut job = match Job::new(plan, endpoint) {
         Ok(job) => job,
         Err(error) => return Event::Failed(error.to_string()),
     };
     job.busy_poll = busy_poll;
-    match engine::round(&job, rep, Some((part, start_signal)), stop, writer) {
+    let part = (part.of > 1).then_some((part, start_signal));
+    match engine::round(&job, rep, part, stop, writer) {
         Ok((round, seq)) => Event::Done(Box::new(round), seq),
         Err(error) => Event::Failed(error.to_string()),
     }
 }
 
 /// Tells the campaign what an observer sees.
-struct EventWriter<'a>(&'a mut dyn Write);
+struct EventWriter<'a> {
+    output: &'a mut dyn Write,
+    wants_latency: bool,
+    /// Where it is said that connections need not be held open any longer.
+    released: Receiver<()>,
+}
 
 impl EventWriter<'_> {
     /// A campaign that is gone does not read it; the listening thread finds that out.
     fn write(&mut self, event: &Event) {
         let mut line = serde_json::to_vec(event).expect("an event is plain JSON");
         line.push(b'\n');
-        let _ = self.0.write_all(&line).and_then(|()| self.0.flush());
+        let _ = self.output.write_all(&line);
+        let _ = self.output.flush();
     }
 }
 
@@ -166,6 +194,15 @@ impl Observer for EventWriter<'_> {
         self.write(&Event::Closed);
     }
 
+    fn drained(&mut self, open: u64) {
+        self.write(&Event::Drained(open));
+        let _ = self.released.recv_timeout(HELD_OPEN.to_std()); // threads do not wait longer either
+    }
+
+    fn wants_latency(&self) -> bool {
+        self.wants_latency
+    }
+
     fn tick(&mut self, progress: Progress) {
         self.write(&Event::Progress(progress));
     }
@@ -174,7 +211,6 @@ impl Observer for EventWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Nanos;
 
     #[test]
     fn every_message_is_one_line_that_says_the_same_when_it_is_read() {
@@ -195,6 +231,7 @@ mod tests {
                 seq: u64::MAX,
             },
             part: Part { index: 1, of: 2 },
+            wants_latency: true,
         };
         let line = serde_json::to_string(&assignment).unwrap();
         assert!(!line.contains('\n'));
@@ -209,7 +246,12 @@ mod tests {
             Event::Failed("two\nlines".into()),
         ] {
             let mut line = Vec::new();
-            EventWriter(&mut line).write(&event);
+            let mut writer = EventWriter {
+                output: &mut line,
+                wants_latency: false,
+                released: channel().1,
+            };
+            writer.write(&event);
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             assert_eq!(next::<Event>(&mut &line[..]).unwrap(), event);
         }

@@ -30,7 +30,7 @@ mod observer;
 mod server;
 // generators that are processes of their own;
 mod generator;
-mod split_generators;
+mod processes;
 // all of that as something to measure on;
 mod bench;
 mod error;

@@ -4,11 +4,11 @@ use crate::bench::{Bench, Unmeasured};
 use crate::error::CampaignError;
 use crate::observer::{ObservedServer, RoundObserver};
 use crate::planned_rounds::{Generators, PlannedRound};
+use crate::processes;
 use crate::selftest::{self, SelfTestError};
 use crate::server::{self, Ready, Running};
-use crate::split_generators;
 use crate::view::{Follower, SelfTestObserver, View};
-use engine::{Job, PROBED, Rep};
+use engine::{Job, PROBED, Rep, RoundError};
 use plan::{Endpoint, Plan};
 use record::{Baseline, During, Machine, Observed, Round};
 use std::ffi::OsString;
@@ -124,21 +124,17 @@ impl Bench for LocalBench<'_> {
             index: planned.round,
             seq,
         };
-        let measured = match planned.by {
-            Generators::One => engine::round(&prepared.job, rep, None, &cut, &mut observer)
-                .map_err(Unmeasured::One),
-            Generators::Two => {
-                split_generators::round(self.generator, &prepared.job, rep, &cut, &mut observer)
-                    .map_err(Unmeasured::Two)
-            }
-        };
+        let job = &prepared.job;
+        let measured = processes::round(self.generator, planned.by, job, rep, &cut, &mut observer);
         let lost = observer.lost();
         let measured = measured.map(|(mut round, next)| {
             observer.add_costs(&mut round);
-            if planned.by == Generators::Two {
-                charge_generators(&mut round);
-            }
+            charge_generators(&mut round);
             (round, next)
+        });
+        let measured = measured.map_err(|why| match planned.by {
+            Generators::One => Unmeasured::One(RoundError(why)),
+            Generators::Two => Unmeasured::Two(why),
         });
         (measured, lost)
     }

@@ -18,7 +18,7 @@ pub struct PlannedRound {
 /// Who generates a round's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generators {
-    /// This process.
+    /// One process.
     One,
     /// Two processes, half the load each.
     Two,

@@ -1,37 +1,39 @@
-//! A round by two generators: two processes of this program, half the load each, that open their windows together.
+//! A round by generator processes, each started for this round alone: one with the whole load, or two with half of it each
+//! that open their windows together.
 //!
-//! Processes and not only more threads, because what a process's threads share (its address space, its descriptors, the
-//! allocator, a mistake of ours) may be the limit too. Both talk with the campaign in lines, see `generator`.
+//! One for each round, because the start of a process is a source of variance as large as others (where its memory and its
+//! threads come to lie): rounds of one process would agree more than measurements do. Two processes and not only more threads,
+//! because what a process's threads share (its address space, its descriptors, the allocator, a mistake of ours) may be the
+//! limit too. They talk with the campaign in lines, see `generator`.
 
 use crate::generator::{Assignment, Command, Event, LONGEST};
+use crate::planned_rounds::Generators;
 use engine::{Job, Observer, Part, Progress, Rep};
 use kernel::process::{Message, Piped};
 use record::Round;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
-use units::{Instant, Nanos};
+use units::Nanos;
 
-/// How many generators there are.
-const GENERATORS: usize = 2;
 /// How far ahead a common start lies: enough for a line to be written, read, and noticed by threads that check once a
 /// millisecond, on a busy machine.
 const LEAD: Nanos = Nanos::from_millis(50);
 /// How often an interrupt is checked for.
-const POLL: Duration = Duration::from_millis(50);
+const POLL: Nanos = Nanos::from_millis(50);
 /// How long a generator, which reports its progress ten times a second, may be silent.
 const SILENCE: Nanos = Nanos::from_secs(20);
 /// How long a generator may take to end once it has handed over its round.
 const GRACE: Nanos = Nanos::from_secs(1);
 
-/// Measures repetition `rep` of the load of `job` by two generators, each started by `command`; returns the round, and the
+/// Measures repetition `rep` of the load of `job` by new processes, each started by `command`; returns the round, and the
 /// first `{seq}` that was not used.
 ///
 /// # Errors
 /// Why there was no round: a sentence.
 pub(crate) fn round(
     command: &[OsString],
+    by: Generators,
     job: &Job,
     rep: Rep,
     stop: &AtomicBool,
@@ -39,12 +41,15 @@ pub(crate) fn round(
 ) -> Result<(Round, u64), String> {
     let (sender, messages) = channel();
     let mut helpers = Vec::new();
-    for part in 0..GENERATORS {
+    let (number, plan) = match by {
+        Generators::One => (1, job.plan.clone()),
+        Generators::Two => (2, job.plan.for_two_generators()),
+    };
+    for part in 0..number {
         let helper = Piped::start(command, LONGEST, part, sender.clone());
         let failed = |error| format!("a generator process could not be started: {error}");
         helpers.push(helper.map_err(failed)?);
     }
-    let plan = job.plan.for_two_generators();
     for (part, helper) in helpers.iter().enumerate() {
         helper.send(line(&Assignment {
             plan: plan.clone(),
@@ -53,73 +58,79 @@ pub(crate) fn round(
             rep,
             part: Part {
                 index: part as u32,
-                of: GENERATORS as u32,
+                of: number as u32,
             },
+            wants_latency: observer.wants_latency(),
         }));
     }
-    Pair::new(helpers, messages).follow(stop, observer)
+    Processes::new(helpers, messages).follow(stop, observer)
 }
 
 fn line(message: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("messages are plain JSON")
 }
 
-/// Two generators at work on one round.
-struct Pair {
+/// Generators at work on one round.
+struct Processes {
     helpers: Vec<Piped>,
     messages: Receiver<(usize, Message)>,
-    each: [Half; GENERATORS],
+    each: Vec<Share>,
     is_stopping: bool,
-    /// How often one of them has come to a point, has opened its window, and has closed it.
+    /// How often one of them has come to a point, has opened its window, has closed it, and has drained.
     arrived: usize,
     opened: usize,
     closed: usize,
+    drained: usize,
+    /// The connections of those that have drained.
+    open: u64,
 }
 
 /// What is known of one of them.
 #[derive(Debug, Default)]
-struct Half {
-    last_message: Instant,
+struct Share {
+    /// How long nothing has come of it, by waits that were not longer than asked for: while we were stopped ourselves, that
+    /// says nothing.
+    silence: Nanos,
     progress: Progress,
     done: Option<(Box<Round>, u64)>,
 }
 
-impl Pair {
-    fn new(helpers: Vec<Piped>, messages: Receiver<(usize, Message)>) -> Pair {
-        let now = kernel::clock::now();
-        let half = || Half {
-            last_message: now,
-            ..Half::default()
-        };
-        Pair {
+impl Processes {
+    fn new(helpers: Vec<Piped>, messages: Receiver<(usize, Message)>) -> Processes {
+        Processes {
+            each: helpers.iter().map(|_| Share::default()).collect(),
             helpers,
             messages,
-            each: [half(), half()],
             is_stopping: false,
             arrived: 0,
             opened: 0,
             closed: 0,
+            drained: 0,
+            open: 0,
         }
     }
 
-    /// Follows both until each has handed over its half.
+    /// Follows them until each has handed over its share.
     fn follow(
         mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(Round, u64), String> {
-        while self.each.iter().any(|half| half.done.is_none()) {
+        while self.each.iter().any(|share| share.done.is_none()) {
             if stop.load(Ordering::Relaxed) && !self.is_stopping {
                 self.is_stopping = true;
                 self.send_all(&Command::Stop);
             }
-            match self.messages.recv_timeout(POLL) {
+            match self.messages.recv_timeout(POLL.to_std()) {
                 Ok((part, Some(line))) => self.handle(part, &line, observer)?,
                 Ok((part, None)) => self.ended(part)?,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    for share in &mut self.each {
+                        share.silence = share.silence + POLL;
+                    }
+                }
             }
-            let now = kernel::clock::now();
-            let is_silent = |half: &Half| half.done.is_none() && now - half.last_message > SILENCE;
+            let is_silent = |share: &Share| share.done.is_none() && share.silence > SILENCE;
             if self.each.iter().any(is_silent) {
                 let silence = units::span(SILENCE);
                 return Err(format!("a generator process said nothing for {silence}"));
@@ -128,12 +139,12 @@ impl Pair {
         for helper in &mut self.helpers {
             let _ = helper.end(GRACE); // it has handed over all that it had
         }
-        let halves = self.each.into_iter().filter_map(|half| half.done);
-        let sum = halves.reduce(|(mut sum, first), (half, other)| {
-            sum.merge(&half);
+        let shares = self.each.into_iter().filter_map(|share| share.done);
+        let sum = shares.reduce(|(mut sum, first), (share, other)| {
+            sum.merge(&share);
             (sum, first.max(other))
         });
-        let (round, seq) = sum.expect("there are two halves");
+        let (round, seq) = sum.expect("each has handed over its share");
         Ok((*round, seq))
     }
 
@@ -143,7 +154,7 @@ impl Pair {
             .for_each(|helper| helper.send(line(command)));
     }
 
-    /// One of them has ended, which is well only when it has handed over its half.
+    /// One of them has ended, which is well only when it has handed over its share.
     fn ended(&mut self, part: usize) -> Result<(), String> {
         if self.each[part].done.is_some() {
             return Ok(());
@@ -165,13 +176,14 @@ impl Pair {
     ) -> Result<(), String> {
         let unknown = |error| format!("a generator process sent an unknown message: {error}");
         let event: Event = serde_json::from_slice(line).map_err(unknown)?;
-        let half = &mut self.each[part];
-        half.last_message = kernel::clock::now();
+        let number = self.each.len();
+        let share = &mut self.each[part];
+        share.silence = Nanos::ZERO;
         match event {
-            // Each says so once, and goes on only when the point has opened for both.
+            // Each says so once, and goes on only when the point has opened for all.
             Event::Arrived(point) => {
                 self.arrived += 1;
-                if self.arrived.is_multiple_of(GENERATORS) {
+                if self.arrived.is_multiple_of(number) {
                     self.send_all(&Command::Open(point, kernel::clock::now() + LEAD));
                 }
             }
@@ -183,30 +195,42 @@ impl Pair {
             }
             Event::Closed => {
                 self.closed += 1;
-                if self.closed == GENERATORS {
+                if self.closed == number {
                     observer.closed();
                 }
             }
+            Event::Drained(open) => {
+                self.open += open;
+                self.drained += 1;
+                if self.drained == number {
+                    observer.drained(self.open);
+                    self.send_all(&Command::Release);
+                }
+            }
             Event::Progress(progress) => {
-                half.progress = progress;
+                share.progress = progress;
                 observer.tick(self.progress());
             }
-            Event::Done(round, seq) => half.done = Some((round, seq)),
+            Event::Done(round, seq) => share.done = Some((round, seq)),
             Event::Failed(why) => return Err(why),
         }
         Ok(())
     }
 
-    /// How far both have come.
+    /// How far all have come. Percentiles of the last second cannot be added up: of two there are none.
     fn progress(&self) -> Progress {
-        let mut both = Progress::default();
-        for Half { progress, .. } in &self.each {
-            both.ok += progress.ok;
-            both.errors += progress.errors;
-            both.scheduled += progress.scheduled;
-            let starts = [both.window_start, progress.window_start];
-            both.window_start = starts.into_iter().flatten().min();
-        }
-        both
+        let all = self.each.iter().map(|share| share.progress);
+        let sum = all.reduce(|sum, progress| Progress {
+            ok: sum.ok + progress.ok,
+            errors: sum.errors + progress.errors,
+            scheduled: sum.scheduled + progress.scheduled,
+            window_start: sum
+                .window_start
+                .into_iter()
+                .chain(progress.window_start)
+                .min(),
+            last_second: [None; 2],
+        });
+        sum.unwrap_or_default()
     }
 }

@@ -53,7 +53,7 @@ pub enum Verb {
     Completions(CompletionFlags),
     /// Print a man page: of weigh, or of one verb.
     Man(ManFlags),
-    /// Measures half of a round for a `weigh run --two-generators`, which tells it what to do.
+    /// Measures one round for a `weigh run`, which tells it what to do.
     #[command(hide = true)]
     Generate,
 }

@@ -52,7 +52,7 @@ pub fn carry_out(plan: Plan, output: Option<PathBuf>, view: &mut dyn View) -> Re
         None => record::default_path(kernel::clock::realtime().as_secs(), std::process::id())
             .context("there is no state directory for the record; name a file with --output")?,
     };
-    let generator = generate::command(&plan)?;
+    let generator = generate::command()?;
     let outcome = campaign::carry_out(plan, &path, &generator, stop.flag(), view);
     Ok(outcome?)
 }

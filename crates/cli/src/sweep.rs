@@ -50,7 +50,7 @@ fn measure(given: &Given, earlier: Option<(Run, PathBuf)>) -> Result<Exit> {
     let outcome = match earlier {
         Some((earlier, path)) => {
             let stop = kernel::signals::measuring();
-            let generator = generate::command(&plan)?;
+            let generator = generate::command()?;
             campaign::resume(plan, earlier, &path, &generator, stop.flag(), &mut bar)?
         }
         None => run::carry_out(plan, how.record.clone(), &mut bar)?,

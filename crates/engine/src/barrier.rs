@@ -119,8 +119,8 @@ impl<'a> Barrier<'a> {
         }
     }
 
-    /// A barrier for all of a round's `threads`, held open for the observer at its end; or for those of a part of it, of
-    /// which further processes have the others: its sync points open when the part's signal says.
+    /// A barrier for all of a round's `threads`, or for those of a part of it, of which further processes have the others:
+    /// its sync points open when the part's signal says. Connections are held open for the observer at its end.
     ///
     /// # Panics
     /// There is no thread for the part.
@@ -130,13 +130,11 @@ impl<'a> Barrier<'a> {
         stop: &'a AtomicBool,
     ) -> Barrier<'a> {
         let mut barrier = Barrier::new(threads, stop);
-        match part {
-            None => barrier.hold_open.watch(),
-            Some((part, start_signal)) => {
-                barrier.threads = plan::share(u64::from(threads), part.index, part.of) as u32;
-                barrier.start_signal = Some(start_signal);
-                assert!(barrier.threads > 0, "there is no thread for this process");
-            }
+        barrier.hold_open.watch();
+        if let Some((part, start_signal)) = part {
+            barrier.threads = plan::share(u64::from(threads), part.index, part.of) as u32;
+            barrier.start_signal = Some(start_signal);
+            assert!(barrier.threads > 0, "there is no thread for this process");
         }
         barrier
     }

@@ -161,6 +161,18 @@ pub fn signal(name: &str, id: u32) {
     assert!(sent.is_ok());
 }
 
+/// The generator process of the weigh with process number `id`, which loads.
+pub fn generator_of(id: u32) -> u32 {
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    let mut children = children.split_whitespace();
+    let generator = |child: &&str| {
+        let line = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.contains("generate")
+    };
+    let found = children.find(generator);
+    found.expect("a generator is at work").parse().unwrap()
+}
+
 /// Whether there is a process `id` that has not ended.
 pub fn lives(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `--rate` and `--connection-rate`: what is due is what the schedule says, and all of it is asked and counted, however the machine was disturbed
 //! meanwhile. Nothing here depends on how long anything took.
 
-use crate::bench::{Bench, Record, Reference, Said, signal};
+use crate::bench::{Bench, Record, Reference, Said, generator_of, signal};
 use crate::scripted::{OK, Scripted};
 use serde_json::json;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn the_generators_own_pause_is_no_waiting_for_a_connection() {
         while line.request().is_some() {
             line.say(OK);
             if requests.fetch_add(1, Ordering::SeqCst) == 100 {
-                let process = process.load(Ordering::SeqCst);
+                let process = generator_of(process.load(Ordering::SeqCst));
                 signal("STOP", process);
                 std::thread::sleep(Duration::from_millis(400)); // this is what is measured
                 signal("CONT", process);

@@ -1,6 +1,6 @@
 //! Whose pause it was: a stopped weigh is not charged to the server, and a server that stalls once is not overloaded.
 
-use crate::bench::{Bench, Record, Said, signal};
+use crate::bench::{Bench, Record, Said, generator_of, signal};
 use crate::scripted::{OK, Scripted};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,6 +29,7 @@ fn run(bench: &Bench, line: &str, number: u64, who: Stopped) -> (Said, Record) {
                 let weigh = weigh.load(Ordering::SeqCst);
                 match who {
                     Stopped::Weigh => {
+                        let weigh = generator_of(weigh);
                         signal("STOP", weigh);
                         thread::sleep(PAUSE); // the pause itself
                         signal("CONT", weigh);
