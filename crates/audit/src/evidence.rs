@@ -42,6 +42,8 @@ pub struct Evidence<'a> {
     pub levels: Option<(usize, Option<usize>)>,
     /// Of a whole sweep of one setting that is no search: the setting and the points.
     pub sweep: Option<(&'a Axis, &'a [Point])>,
+    /// Whether it is the long window at the end of a search, of which there is one.
+    pub is_long: bool,
     /// How the server that weigh started ended, if it did so at this level.
     pub server_end: Option<&'a ServerEnd>,
 }
@@ -71,6 +73,7 @@ impl<'a> Evidence<'a> {
             interrupted: run.interrupted,
             levels: None,
             sweep: None,
+            is_long: point.level.windows > 1,
             server_end: (run.server_end.as_ref()).filter(|end| end.level == point.level),
         }
     }

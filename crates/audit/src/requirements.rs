@@ -506,7 +506,10 @@ mod tests {
         let required = plan::requirement::requirements("errors<1%").unwrap();
         let mut at = |holds: Option<usize>| {
             let curve = run.curve.as_mut().unwrap();
-            curve.capacity = Some(record::Capacity { holds, fails: None });
+            curve.capacity = Some(record::Capacity {
+                holds,
+                ..record::Capacity::default()
+            });
             requirements(&run, &required)
         };
         assert_eq!(at(None), []);

@@ -7,7 +7,7 @@ use crate::error::CampaignError;
 use crate::local_bench::LocalBench;
 use crate::planned_rounds::{Generators, PlannedRound};
 use crate::preflight::{AvailableResources, check_resources, check_search};
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 use crate::selftest::SelfTestError;
 use crate::view::{Follower, View};
 use audit::Evidence;
@@ -271,7 +271,10 @@ impl<'a> Campaign<'a> {
             return Ok(());
         }
         self.view.round(planned);
-        let level = self.plan.at(&planned.level);
+        let mut level = self.plan.at(&planned.level);
+        if self.plan.is_search() {
+            level.warmup = schedule::warmup(self.plan, &self.run);
+        }
         let baseline = match planned.by {
             Generators::One => self.baseline(planned, &level)?,
             Generators::Two => None,
@@ -287,8 +290,9 @@ impl<'a> Campaign<'a> {
         };
         let (measured, lost) = self.bench.round(self.seq, &mut follower);
         let measured = match measured {
-            Ok((round, next)) => {
+            Ok((mut round, next)) => {
                 self.seq = next;
+                round.warmup = (level.warmup != self.plan.warmup).then_some(level.warmup);
                 Ok(round)
             }
             Err(Unmeasured::One(error)) => return Err(error.into()),

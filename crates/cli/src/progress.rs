@@ -167,7 +167,7 @@ impl Bar {
         };
         let round = planned.round + 1;
         match self.plan.is_search() {
-            true => format!("{point}round {round}{generators}"), // as many as it takes
+            true => format!("{point}window {round}{generators}"), // as many as it takes
             false => format!("{point}round {round}/{}{generators}", self.plan.rounds),
         }
     }
@@ -221,6 +221,12 @@ impl View for Bar {
             .idle_connections()
             .into_iter()
             .chain(unexpected(run));
+        let budget = self
+            .plan
+            .is_search()
+            .then(|| report::search_budget(&self.plan));
+        let messages =
+            messages.chain(budget.map(|budget| format!("weigh: the search has {budget}")));
         for message in messages.filter(|_| !self.is_quiet).collect::<Vec<_>>() {
             self.message(&message);
         }

@@ -83,6 +83,9 @@ pub struct Plan {
     /// Conditions of a search for the highest of the sweep's rates at which they hold; not all rates are measured then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Conditions>,
+    /// Whether a search ends without a long window at its answer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub quick: bool,
     /// Processes to observe; by default those of the server that weigh starts, or else the process that listens at the
     /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,6 +233,7 @@ impl Plan {
             server: None,
             sweep: None,
             slo: None,
+            quick: false,
             observe: None,
         }
     }

@@ -67,6 +67,10 @@ impl Plan {
                 "--two-generators contradicts --slo, which searches for a rate; remove one of them",
             ),
             (
+                self.quick && !self.is_search(),
+                "--quick shortens the search of --slo, and there is none: add --slo, or remove it",
+            ),
+            (
                 by_workers && !has_hole,
                 "--workers needs a server that weigh starts, with {workers} in its command: weigh sweep URL -- COMMAND",
             ),

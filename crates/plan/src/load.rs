@@ -104,3 +104,13 @@ pub enum Stop {
     /// When the window has been open this long.
     Duration(Nanos),
 }
+
+impl Stop {
+    /// A window that is so many times as long.
+    pub fn times(self, factor: u32) -> Stop {
+        match self {
+            Stop::Requests(number) => Stop::Requests(number.saturating_mul(factor.into())),
+            Stop::Duration(span) => Stop::Duration(span * u64::from(factor)),
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! not know that there are others.
 
 use crate::settings::Choice;
-use crate::{Arriving, Load, Plan};
+use crate::{Arriving, Load, Plan, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Rate;
@@ -89,6 +89,18 @@ pub struct Level {
     /// Workers of the server that is started, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// How many times as long as the plan's its window is: more than 1 at the end of a search, whose answer has to hold for
+    /// longer.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub windows: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 impl Level {
@@ -99,6 +111,7 @@ impl Level {
             threads: None,
             pipeline: None,
             workers: None,
+            windows: 1,
         }
     }
 }
@@ -274,9 +287,14 @@ impl Plan {
     pub fn name(&self, level: &Level) -> String {
         let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes);
         let names: Vec<String> = axes.rev().map(|axis| axis.name_at(level)).collect();
-        match names.is_empty() {
+        let name = match names.is_empty() {
             true => Axis::Connections(Vec::new()).name_at(level),
             false => names.join(", "),
+        };
+        match (level.windows, self.stop.times(level.windows)) {
+            (1, _) => name,
+            (_, Stop::Duration(span)) => format!("{name} for {}", units::span(span)),
+            (_, Stop::Requests(number)) => format!("{name}, {} in all", units::count(number)),
         }
     }
 
@@ -299,6 +317,7 @@ impl Plan {
             threads: level.threads.unwrap_or(self.threads),
             sweep: None,
             slo: None,
+            stop: self.stop.times(level.windows),
             ..self.clone()
         };
         plan.protocol.pipeline = level.pipeline.unwrap_or(plan.protocol.pipeline);

@@ -4,6 +4,7 @@ use crate::{Censored, Point, Round, Tally};
 use plan::{Axis, Conditions, Load, Plan, Requirement, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Threshold, Trials};
 use units::Nanos;
 
 /// Under this share of what was scheduled a rate was not sustained, if response time grew.
@@ -11,22 +12,17 @@ const SUSTAINED_LEAST: f64 = 0.99;
 /// At least this share of the growth must be seen that a backlog of what is missing makes. Of a server that is slow and not
 /// behind, endings are missing at the end of the window too.
 const GROWTH_LEAST: f64 = 0.5;
-/// Votes for a rate that outweigh one against it: nine of ten windows.
-const FOR_EACH_AGAINST: usize = 9;
-
 /// So many standard deviations are chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Whether conditions held at a point, by the votes of its rounds: each has one, or where a round has too few exchanges
-/// several together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// At least nine of ten votes are for it.
-    Holds,
-    /// Two or more are against it: a condition did not hold, or the rate was not sustained.
-    Fails,
-    /// A single one is against it: further rounds have to say.
-    Open,
+/// How the windows of a point voted on its rate: each round has one vote, or where a round has too few exchanges several
+/// together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Votes {
+    /// Windows in which every condition held.
+    pub held: u64,
+    /// Windows in which one did not, or the rate was not sustained.
+    pub failed: u64,
 }
 
 /// Why conditions did not hold.
@@ -56,36 +52,63 @@ impl Shortfall {
 }
 
 /// What a search for the highest rate has come to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
-    /// The place of the point with the highest rate that held, under the lowest that failed; none where none held.
+    /// The rate at which the conditions hold in 90 % of windows, as far as all votes tell; none before a window held and
+    /// another failed. Requests a second, or connections where those have the rate.
+    #[serde(default)]
+    pub estimate: Option<f64>,
+    /// Lower end of its 95 % interval.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// The place of the point that is the answer: the highest rate whose long window held; without long windows, or before
+    /// them, the highest rate up to the estimate of whose windows most held. None where there is none.
     pub holds: Option<usize>,
-    /// The place of the point with the lowest rate that failed; none where none did.
+    /// The place of the lowest rate above it of whose windows most failed; none where there is none.
     pub fails: Option<usize>,
+    /// Whether the answer held in a long window: only then it is a capacity.
+    #[serde(default)]
+    pub is_soaked: bool,
 }
 
-impl Verdict {
-    /// The verdict on `point` of `plan`; none where nothing was measured.
-    ///
-    /// A moment in which something else took the machine spoils a round and not the rate, so no rate fails for one; but then
-    /// nine others must hold.
-    pub fn of(point: &Point, plan: &Plan) -> Option<Verdict> {
+impl Votes {
+    /// Returns the votes on the rate of `point` of `plan`; none of a plan that searches nothing.
+    pub fn of(point: &Point, plan: &Plan) -> Option<Votes> {
         let conditions = plan.slo.as_ref()?;
         let load = &point.level.load;
         let whole: Vec<&Round> = point.rounds.iter().filter(has_vote).collect();
-        let each = usize::try_from(Capacity::rounds_a_vote(load, plan)).unwrap_or(usize::MAX);
-        let votes = whole.chunks_exact(each);
+        let votes = whole.chunks_exact(Self::rounds_each(point, plan));
+        let number = votes.len();
         let held = votes
-            .clone()
             .filter(|rounds| shortfall(conditions, load, rounds, plan).is_none())
             .count();
-        let failed = votes.len() - held;
-        match (held, failed) {
-            (0, 0) if point.rounds.is_empty() => None,
-            (0, _) if failed < 2 => Some(Verdict::Open),
-            _ if held >= FOR_EACH_AGAINST * failed => Some(Verdict::Holds),
-            _ if failed < 2 => Some(Verdict::Open),
-            _ => Some(Verdict::Fails),
+        Some(Votes {
+            held: held as u64,
+            failed: (number - held) as u64,
+        })
+    }
+
+    /// Whether a vote of `point` lacks rounds.
+    pub fn is_open(point: &Point, plan: &Plan) -> bool {
+        let whole = point.rounds.iter().filter(has_vote).count();
+        !whole.is_multiple_of(Self::rounds_each(point, plan))
+    }
+
+    /// How many there are.
+    pub fn sum(&self) -> u64 {
+        self.held + self.failed
+    }
+
+    fn rounds_each(point: &Point, plan: &Plan) -> usize {
+        match point.level.windows {
+            1 => {
+                let rounds = Capacity::rounds_a_vote(&point.level.load, plan);
+                usize::try_from(rounds).unwrap_or(usize::MAX)
+            }
+            _ => 1,
         }
     }
 }
@@ -171,13 +194,20 @@ fn needed(conditions: &Conditions) -> u64 {
     each.max().unwrap_or(1)
 }
 
-/// The value of the axis that is searched, at a point.
-fn height(point: &Point) -> f64 {
-    let rate = Axis::Rate(Vec::new()).value_at(&point.level);
-    rate.unwrap_or_default()
-}
-
 impl Capacity {
+    /// How many times as long the last window of a search is, in which its answer has to hold.
+    pub const LONG: u32 = 10;
+
+    /// The fewest and the most short windows of a search of `plan`: 4 for each of its rounds, so that no two disturbed ones
+    /// decide, and 12, which is what it takes where chance blurs the threshold (M/M/1).
+    pub fn windows(plan: &Plan) -> (u64, u64) {
+        let rounds = u64::from(plan.rounds);
+        (4 * rounds, 12 * rounds)
+    }
+
+    /// Rates that differ by less than this share are one.
+    pub const SAME_RATE: f64 = 0.025;
+
     /// The most rounds of one vote; a rate that would need more is not asked for.
     pub const MOST_ROUNDS_A_VOTE: u64 = 10;
 
@@ -198,26 +228,66 @@ impl Capacity {
         ((rounds - 1e-3).ceil() as u64).max(1)
     }
 
-    /// What `points` of `plan` show: the lowest rate that failed, and the highest under it that held.
+    /// What `points` of `plan` show.
     pub fn of(points: &[Point], plan: &Plan) -> Capacity {
-        let verdicts: Vec<(usize, Verdict)> = points
+        let all: Vec<(usize, &Point, Votes)> = points
             .iter()
             .enumerate()
-            .filter_map(|(place, point)| Some((place, Verdict::of(point, plan)?)))
+            .filter_map(|(place, point)| Some((place, point, Votes::of(point, plan)?)))
+            .filter(|(_, _, votes)| votes.sum() > 0)
             .collect();
-        let at = |wanted: Verdict| {
-            let verdicts = verdicts
-                .iter()
-                .filter(move |(_, verdict)| *verdict == wanted);
-            verdicts.map(|(place, _)| *place)
+        let threshold = Capacity::threshold(points, plan);
+        let estimate = threshold.map(|known| known.centre);
+        let most = estimate.map_or(f64::INFINITY, |estimate| estimate * (1.0 + Self::SAME_RATE));
+        let is_soak = |point: &Point| point.level.windows > 1;
+        let is_soaked = all
+            .iter()
+            .any(|(_, point, votes)| is_soak(point) && votes.held > 0);
+        let has_soaks = all.iter().any(|(_, point, _)| is_soak(point));
+        let of_rate = |(_, point, _): &&(usize, &Point, Votes)| Self::height(point);
+        let by_height = |a: &&(usize, &Point, Votes), b: &&(usize, &Point, Votes)| {
+            of_rate(a).total_cmp(&of_rate(b))
         };
-        let by_height = |a: &usize, b: &usize| height(&points[*a]).total_cmp(&height(&points[*b]));
-        let fails = at(Verdict::Fails).min_by(by_height);
-        let limit = fails.map_or(f64::INFINITY, |place| height(&points[place]));
-        let holds = at(Verdict::Holds)
-            .filter(|place| height(&points[*place]) < limit)
-            .max_by(by_height);
-        Capacity { holds, fails }
+        let holds = all.iter().filter(|(_, point, votes)| match is_soak(point) {
+            true => votes.held > 0,
+            false => !has_soaks && votes.held > votes.failed && Self::height(point) <= most,
+        });
+        let holds = holds.max_by(by_height);
+        let fails = all.iter().filter(|each| {
+            let (_, _, votes) = each;
+            votes.failed > votes.held && holds.is_none_or(|held| of_rate(each) > of_rate(&held))
+        });
+        Capacity {
+            estimate,
+            low: threshold.map(|known| known.low),
+            high: threshold.map(|known| known.high),
+            holds: holds.map(|(place, ..)| *place),
+            fails: fails.min_by(by_height).map(|(place, ..)| *place),
+            is_soaked,
+        }
+    }
+
+    /// Returns what the short windows at all rates tell of the rate at which 90 % of them hold.
+    pub fn threshold(points: &[Point], plan: &Plan) -> Option<Threshold> {
+        let short = points.iter().filter(|point| point.level.windows == 1);
+        let trials: Vec<Trials> = short
+            .filter_map(|point| {
+                let votes = Votes::of(point, plan)?;
+                Some(Trials {
+                    height: Self::height(point),
+                    held: votes.held,
+                    failed: votes.failed,
+                })
+            })
+            .filter(|trials| trials.held + trials.failed > 0)
+            .collect();
+        Threshold::of(&trials)
+    }
+
+    /// The rate that is searched, at a point: arrivals a second.
+    pub fn height(point: &Point) -> f64 {
+        let rate = Axis::Rate(Vec::new()).value_at(&point.level);
+        rate.unwrap_or_default()
     }
 }
 
@@ -267,50 +337,28 @@ mod tests {
         plan.stop = Stop::Requests(1_000 / rounds + 1);
         let times = crate::Summary::tally(&points[0].rounds).unwrap();
         let p99 = times.latency().quantile(0.99).unwrap();
-        for (bound, wanted) in [(p99, Verdict::Open), (p99 + 1, Verdict::Holds)] {
+        for (bound, held) in [(p99, 0), (p99 + 1, 1)] {
             plan.slo = Some(format!("p99<{bound}ns").parse().unwrap());
-            assert_eq!(Verdict::of(&points[0], &plan), Some(wanted), "{bound}");
+            assert_eq!(votes(&points[0], &plan), (held, 1 - held), "{bound}");
+            assert!(!Votes::is_open(&points[0], &plan));
         }
         plan.stop = Stop::Requests(1_000 / (rounds + 1));
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Open));
+        assert_eq!(votes(&points[0], &plan), (0, 0));
+        assert!(Votes::is_open(&points[0], &plan));
     }
 
-    #[test]
-    fn one_round_fails_no_rate_and_every_other_one_does() {
-        let (points, plan) = points("max<60m", &[(1_000, 1000)]);
-        let after = |shares: &[u64]| {
-            let pattern = &points[0].rounds[0];
-            let round = |share: &u64| {
-                let mut round = pattern.clone();
-                fall_behind(&mut round, *share);
-                round
-            };
-            let point = Point {
-                rounds: shares.iter().map(round).collect(),
-                ..points[0].clone()
-            };
-            Verdict::of(&point, &plan)
-        };
-        for (shares, wanted) in [
-            (&[1000][..], Verdict::Holds),
-            (&[500], Verdict::Open),
-            (&[500, 500], Verdict::Fails),
-            (&[500, 1000], Verdict::Open),
-            (&[500, 1000, 1000], Verdict::Open),
-            (&[500, 1000, 500], Verdict::Fails),
-            (&[1000, 1000, 500, 500], Verdict::Fails),
-            (
-                &[500, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
-                Verdict::Open,
-            ),
-            (
-                &[500, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000],
-                Verdict::Holds,
-            ),
-        ] {
-            assert_eq!(after(shares), Some(wanted), "{shares:?}");
+    fn votes(point: &Point, plan: &Plan) -> (u64, u64) {
+        let votes = Votes::of(point, plan).unwrap();
+        (votes.held, votes.failed)
+    }
+
+    /// Whether every window at the point held; none where they do not agree.
+    fn holds(point: &Point, plan: &Plan) -> Option<bool> {
+        match votes(point, plan) {
+            (1.., 0) => Some(true),
+            (0, 1..) => Some(false),
+            _ => None,
         }
-        assert_eq!(after(&[]), None);
     }
 
     #[test]
@@ -326,18 +374,18 @@ mod tests {
             };
             round.tally.faults.add(reset, failed);
         }
-        let held = Verdict::of(&points[0], &plan);
+        let held = holds(&points[0], &plan);
         let strict = Plan {
             slo: Some("errors<0.5%".parse().unwrap()),
             ..plan.clone()
         };
-        assert_eq!(held, Some(Verdict::Holds));
-        assert_eq!(Verdict::of(&points[0], &strict), Some(Verdict::Fails));
+        assert_eq!(held, Some(true));
+        assert_eq!(holds(&points[0], &strict), Some(false));
         for round in &mut points[0].rounds {
             round.tally.ok = round.tally.scheduled; // the rest came, but too late
             round.tally.faults = Default::default();
         }
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
+        assert_eq!(holds(&points[0], &plan), Some(false));
     }
 
     #[test]
@@ -347,15 +395,15 @@ mod tests {
         for round in &mut points[0].rounds {
             round.tally.ok_in_window = round.tally.scheduled * 850 / 1000;
         }
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
+        assert_eq!(holds(&points[0], &plan), Some(true));
         assert_eq!(Shortfall::of(&points[0], &plan), None);
     }
 
     #[test]
     fn a_rate_that_was_not_sustained_fails_whatever_its_latency() {
         let (points, plan) = points("max<60m", &[(1_000, 991), (1_000, 980)]);
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
-        assert_eq!(Verdict::of(&points[1], &plan), Some(Verdict::Fails));
+        assert_eq!(holds(&points[0], &plan), Some(true));
+        assert_eq!(holds(&points[1], &plan), Some(false));
     }
 
     #[test]
@@ -371,30 +419,68 @@ mod tests {
             }
         };
         set(&mut points, 950);
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Holds));
+        assert_eq!(holds(&points[0], &plan), Some(true));
         let rounds = points[0].rounds.iter_mut();
         rounds.for_each(|round| fall_behind(round, 600));
         set(&mut points, 600);
-        assert_eq!(Verdict::of(&points[0], &plan), Some(Verdict::Fails));
+        assert_eq!(holds(&points[0], &plan), Some(false));
     }
 
     #[test]
-    fn capacity_lies_under_the_lowest_failure_whatever_held_above_it() {
-        let (points, plan) = points(
-            "max<60m",
-            &[
-                (400, 1000),
-                (100, 1000),
-                (200, 1000),
-                (300, 900),
-                (800, 900),
-            ],
-        );
+    fn without_a_long_window_the_answer_is_the_highest_rate_up_to_the_estimate_of_whose_windows_most_held()
+     {
+        let rates = [
+            (400, 1000),
+            (100, 1000),
+            (200, 1000),
+            (500, 900),
+            (800, 900),
+        ];
+        let (points, plan) = points("max<60m", &rates);
         let capacity = Capacity::of(&points, &plan);
-        assert_eq!((capacity.holds, capacity.fails), (Some(2), Some(3)));
+        assert_eq!((capacity.holds, capacity.fails), (Some(0), Some(3)));
+        let (low, high) = (capacity.low.unwrap(), capacity.high.unwrap());
+        let estimate = capacity.estimate.unwrap();
+        assert!(
+            200.0 < low && low < estimate && estimate < high && high < 510.0,
+            "{capacity:?}"
+        );
+        assert!(!capacity.is_soaked);
         let none = Capacity::of(&points[3..], &plan);
-        assert_eq!((none.holds, none.fails), (None, Some(0)));
+        assert_eq!(
+            (none.holds, none.fails, none.estimate),
+            (None, Some(0), None)
+        );
         let all = Capacity::of(&points[..3], &plan);
-        assert_eq!((all.holds, all.fails), (Some(0), None));
+        assert_eq!((all.holds, all.fails, all.estimate), (Some(0), None, None));
+    }
+
+    #[test]
+    fn with_long_windows_the_answer_is_the_highest_rate_at_which_one_held() {
+        let rates = [
+            (100, 1000),
+            (400, 1000),
+            (500, 900),
+            (440, 900),
+            (420, 1000),
+        ];
+        let (mut points, plan) = points("max<60m", &rates);
+        points[3..]
+            .iter_mut()
+            .for_each(|point| point.level.windows = Capacity::LONG);
+        let failed = Capacity::of(&points[..4], &plan);
+        assert_eq!(
+            (failed.holds, failed.fails, failed.is_soaked),
+            (None, Some(3), false)
+        );
+        let held = Capacity::of(&points, &plan);
+        assert_eq!(
+            (held.holds, held.fails, held.is_soaked),
+            (Some(4), Some(3), true)
+        );
+        assert_eq!(
+            held.estimate, failed.estimate,
+            "long windows have no vote on it"
+        );
     }
 }

@@ -78,7 +78,7 @@ pub use activity::{Activity, NetworkPath, Program};
 pub use baseline::{Baseline, BaselineTimes};
 pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};
-pub use capacity::{Capacity, Shortfall, Verdict};
+pub use capacity::{Capacity, Shortfall, Votes};
 pub use censored::Censored;
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};

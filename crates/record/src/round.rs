@@ -33,6 +33,10 @@ pub struct Round {
     pub index: u32,
     /// The span that was measured.
     pub window: Window,
+    /// The warm-up before it, where a search made it longer than the plan's: three times the 99th percentile of latency seen
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Nanos>,
     /// What all threads counted together.
     pub tally: Tally,
     /// Where each thread's time went.

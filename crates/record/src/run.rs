@@ -3,7 +3,7 @@
 use crate::{
     Cost, Curve, Exit, Finding, Judged, Machine, Observed, Point, SentTotal, ServerEnd, Summary,
 };
-use plan::{Axis, Endpoint, Plan};
+use plan::{Endpoint, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -197,15 +197,16 @@ impl Run {
         used.fold(apart, u64::saturating_add)
     }
 
-    /// Leaves away the points of a sweep of which nothing was measured, and puts those of a search in order.
+    /// Leaves away the points of a sweep of which nothing was measured, and puts those of a search in order, those with long
+    /// windows last.
     pub fn drop_unmeasured(&mut self) {
         if self.plan.sweep.is_some() {
             self.points.retain(|point| !point.rounds.is_empty());
         }
         if self.plan.is_search() {
-            let rate = |point: &Point| Axis::Rate(Vec::new()).value_at(&point.level);
+            let place = |point: &Point| (point.level.windows, crate::Capacity::height(point));
             self.points
-                .sort_by(|a, b| rate(a).partial_cmp(&rate(b)).unwrap_or(Ordering::Equal));
+                .sort_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal));
         }
     }
 

@@ -24,6 +24,7 @@ mod phrase;
 pub mod sweep;
 mod text;
 
+pub use page::search_budget;
 pub use text::{plan as plan_text, render as page_text};
 
 use record::Run;

@@ -36,7 +36,11 @@ mod knee;
 
 mod line;
 pub mod scalability;
+<<<<<<< HEAD
 mod trend;
+=======
+mod threshold;
+>>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
 
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
@@ -46,4 +50,8 @@ pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries, rank};
 pub use summary::{mean, median, min_max};
+<<<<<<< HEAD
 pub use trend::rising_chance;
+=======
+pub use threshold::{Threshold, Trials};
+>>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)

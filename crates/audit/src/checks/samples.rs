@@ -46,7 +46,7 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let latency = evidence.summary.as_ref().map(|summary| &summary.latency_us);
     let too_few = latency.and_then(too_few);
     let withheld = latency.and_then(withheld);
-    let complete = evidence.complete();
+    let complete = evidence.complete().filter(|_| !evidence.is_long);
     let repeated = complete.and_then(|rounds| repeated(rounds.len()));
     let found = [cut, lacking(evidence), too_few, withheld, repeated];
     found.into_iter().flatten().collect()

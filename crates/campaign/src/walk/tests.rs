@@ -378,15 +378,15 @@ fn a_search_that_was_interrupted_finds_what_it_would_have_found() {
     let mut whole = limited();
     desk.begin(&plan, &mut whole).unwrap();
     let wanted = desk.load();
-    let rates: Vec<f64> = wanted
-        .points
-        .iter()
-        .map(|point| rate_of(&point.level))
+    let points = wanted.points.iter();
+    let places: Vec<(u32, f64)> = points
+        .map(|point| (point.level.windows, rate_of(&point.level)))
         .collect();
-    assert!(rates.is_sorted(), "{rates:?}");
+    assert!(places.is_sorted(), "{places:?}");
     let capacity = wanted.curve.as_ref().unwrap().capacity.as_ref().unwrap();
-    let ends = [capacity.holds, capacity.fails].map(|place| rates[place.unwrap()]);
-    assert!(ends[0] <= 500.0 && ends[1] > 500.0, "{ends:?}");
+    let ends = [capacity.holds, capacity.fails].map(|place| places[place.unwrap()]);
+    assert!(ends[0].1 <= 500.0 && ends[1].1 > 500.0, "{ends:?}");
+    assert_eq!(ends[0].0, record::Capacity::LONG);
     for rounds in [1, 4, 7] {
         let (desk, stop) = (Desk::new(), AtomicBool::new(false));
         let mut view = After::rounds(rounds, Some(&stop));

@@ -464,11 +464,14 @@ fn a_search_never_finds_more_than_the_server_can_do() {
     let record = bench.record("c.json");
     let rates = of_points(&record, "/load/open/rate");
     let rates: Vec<f64> = rates.iter().map(|rate| rate.as_f64().unwrap()).collect();
-    assert!(rates.is_sorted(), "{rates:?}");
     let capacity = record.at("/curve/capacity");
     let place = |name: &str| capacity[name].as_u64().unwrap() as usize;
     let (holds, fails) = (rates[place("holds")], rates[place("fails")]);
     assert!(holds < fails && fails <= 800.0, "{holds} {fails}");
+    assert_eq!(capacity["is_soaked"], true);
+    let long = record.at(&format!("/points/{}/rounds/0/window", place("holds")));
+    let edge = |name: &str| long[name].as_u64().unwrap();
+    assert_eq!(edge("end") - edge("start"), 2_500_000_000, "ten windows");
 }
 
 #[test]

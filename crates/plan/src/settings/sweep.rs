@@ -17,9 +17,18 @@ pub(super) static ROWS: &[Setting] = &[
         help: "Search for the highest rate at which this condition holds.",
         long: "A percentile or max of response time under a time (p99<10ms), errors under a share (errors<1%); several \
                with commas. The rates of --rate are tried upwards until one fails; by default they double up to 1m, from \
-               100 or from the lowest rate that five rounds can tell.",
+               100 or from the lowest rate that five rounds can tell. Then windows at rates around the threshold follow, \
+               12 for each of --rounds at most, until the rate at which 90 % of windows hold is known to 5 %. Last, one \
+               window of ten times the length has to hold at that rate, or at one 5 % lower, and so on.",
         parse: |draft, text| put(&mut draft.plan.slo, text),
         show: |plan| plan.slo.as_ref().map_or(String::new(), ToString::to_string),
+        ..ROW },
+    Setting { name: "quick", sweep_only: true,
+        help: "With --slo: leave out the long window at the end.",
+        long: "The answer is then the highest rate that held in short windows, which a queue that fills slowly may not \
+               keep up; it is not called capacity.",
+        parse: |draft, _| keep(&mut draft.plan.quick, Ok(true)),
+        show: |plan| yes(plan.quick),
         ..ROW },
     Setting { name: "workers", takes: Value("N,..."), sweep_only: true, axis: true,
         help: "Worker counts of the started server: {workers} in COMMAND.",

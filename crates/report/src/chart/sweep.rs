@@ -119,6 +119,9 @@ impl Sight<'_> {
             series.splice(0..0, offered);
             series.extend(self.remarkable());
         }
+        if kind.title == KINDS[1].title && !series.is_empty() {
+            series.extend(self.objectives());
+        }
         let rest = self.groups.len().saturating_sub(MOST_LINES) as u64;
         let note = || format!("{} not drawn", number(rest, "more value"));
         Panel {
@@ -223,6 +226,32 @@ impl Sight<'_> {
         })
     }
 
+    /// The bounds of latency that a search holds rates against.
+    fn objectives(&self) -> Vec<Series> {
+        let Some((low, high)) = stats::min_max(&self.places().collect::<Vec<f64>>()) else {
+            return Vec::new();
+        };
+        let conditions = self
+            .run
+            .plan
+            .slo
+            .iter()
+            .flat_map(|conditions| &conditions.0);
+        let bounds = conditions.filter_map(|condition| {
+            let (_, bound) = condition.latency_below()?;
+            let micros = bound.as_secs_f64() * 1e6;
+            Some(Series {
+                name: Some(format!("objective {}", condition.spaced())),
+                number: None,
+                shape: Shape::Line(
+                    vec![Some((low, micros)), Some((high, micros))],
+                    Stroke::Dashed,
+                ),
+            })
+        });
+        bounds.collect()
+    }
+
     /// The peak, the knee, and what a search has found.
     fn remarkable(&self) -> Vec<Series> {
         let Some(curve) = &self.run.curve else {
@@ -254,7 +283,14 @@ impl Sight<'_> {
             });
         };
         match curve.capacity {
-            Some(found) => ring(found.holds, Mark::Ring, "held"),
+            Some(found) => {
+                let name = if found.is_soaked {
+                    "capacity"
+                } else {
+                    "highest rate that held"
+                };
+                ring(found.holds, Mark::Ring, name);
+            }
             None => {
                 ring(curve.peak.map(|peak| peak.point), Mark::Ring, "peak");
                 // The least load near a peak that is not known is not known either.

@@ -7,7 +7,7 @@ use figures::Figures;
 use plan::{Axis, Level, Plan, Requirement};
 use record::{
     Capacity, Cause, Curve, Effect, Figure, Finding, Model, Point, Round, Run, Scaling, Shortfall,
-    Verdict, effect_on,
+    Votes, effect_on,
 };
 use units::{Nanos, Percentile, number, percent};
 
@@ -80,6 +80,7 @@ pub(crate) fn cells(run: &Run, index: usize, findings: &[Finding]) -> Vec<Span> 
 fn value(axis: &Axis, level: &Level) -> String {
     match (axis, axis.value_at(level)) {
         (_, None) => "-".to_owned(),
+        (Axis::Rate(_), Some(asked)) if level.windows > 1 => format!("{} long", rate(asked)),
         (Axis::Rate(_), Some(asked)) => rate(asked),
         (_, Some(value)) => units::count(value as u64),
     }
@@ -90,15 +91,14 @@ fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
     let run = of.run;
     let effect = |figure: Figure| effect_on(findings, figure);
     let is_overload = |each: &Finding| each.cause == Cause::Overload;
-    let verdict = Verdict::of(of.point, &run.plan).filter(|_| run.plan.is_search());
-    if let Some(verdict) = verdict {
+    if let Some(votes) = Votes::of(of.point, &run.plan) {
         let is_bound = effect(Figure::Rps) == Some(Effect::LowerBound);
-        return match (verdict, Shortfall::of(of.point, &run.plan)) {
-            (Verdict::Holds, _) => "holds".to_owned(),
-            (Verdict::Fails, _) if is_bound => "fails: generator-bound".to_owned(),
-            (Verdict::Fails, Some(why)) => format!("fails: {}", reason(&why)),
-            (Verdict::Fails, None) => "fails in most rounds".to_owned(),
-            (Verdict::Open, _) => "undecided".to_owned(),
+        return match (votes.held, votes.failed, Shortfall::of(of.point, &run.plan)) {
+            (0, 0, _) => "undecided".to_owned(),
+            (_, 0, _) => "holds".to_owned(),
+            (0, _, _) if is_bound => "fails: generator-bound".to_owned(),
+            (0, _, Some(why)) => format!("fails: {}", reason(&why)),
+            (held, _, _) => format!("{held} of {} hold", votes.sum()),
         };
     }
     let marks = [Figure::Rps, Figure::Latency, Figure::Counts];
@@ -107,7 +107,7 @@ fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
         "OVERLOAD"
     } else if effect(Figure::Rps) == Some(Effect::LowerBound) {
         "generator-bound"
-    } else if !run.plan.is_search() && of.rounds.len() < run.plan.rounds as usize {
+    } else if of.rounds.len() < run.plan.rounds as usize {
         "unfinished"
     } else if marks.iter().any(has_caveat) {
         "*"
@@ -233,7 +233,8 @@ fn memory(run: &Run) -> Option<Row> {
 /// as self-tests, starting the server and writing; none of that where a round does not say how long it took.
 fn aside(run: &Run, elapsed: Nanos) -> Option<(f64, Option<f64>)> {
     let rounds: Vec<&Round> = run.points.iter().flat_map(Point::all_rounds).collect();
-    let loaded = |round: &&Round| round.window.span() + run.plan.warmup;
+    let warmup = |round: &Round| round.warmup.unwrap_or(run.plan.warmup);
+    let loaded = |round: &&Round| round.window.span() + warmup(round);
     let loaded: Nanos = rounds.iter().map(loaded).sum();
     let took: Nanos = rounds.iter().map(|round| round.took).sum();
     let is_known = rounds.iter().all(|round| round.took > Nanos::ZERO);
@@ -241,14 +242,12 @@ fn aside(run: &Run, elapsed: Nanos) -> Option<(f64, Option<f64>)> {
     (elapsed > Nanos::ZERO).then(|| (rest(loaded), is_known.then(|| rest(took))))
 }
 
-/// The highest rate that met the objective.
+/// What a search has found: a capacity where the answer held in a long window, else the highest rate that held. First the
+/// answer, then the interval of the rate at which 90 % of windows hold, then what speaks against a higher one.
 fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     let objective = run.plan.slo.as_ref()?.to_string();
     let point = |place: Option<usize>| place.and_then(|place| run.points.get(place));
-    let at = |point: &Point| {
-        let rounds = number(point.rounds.len() as u64, "round");
-        format!("{} ({rounds})", run.plan.name(&point.level))
-    };
+    let at = |point: &Point| run.plan.name(&point.level);
     // A rate that the generator could not offer says nothing of the server but that it can do what held.
     let is_ours = |place: usize| {
         let bounds = |each: &Finding| each.effects.on(Figure::Rps) == Some(Effect::LowerBound);
@@ -262,6 +261,14 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
         (None, None) => Item::wrong("not known yet"),
     }];
     items.push(Item::named("objective", Role::Plain, objective));
+    items.extend(found.low.zip(found.high).map(|(low, high)| {
+        let interval = format!("{} .. {}", rate(low), rate(high));
+        Item::named(
+            "90 % of windows hold up to (95 % interval)",
+            Role::Plain,
+            interval,
+        )
+    }));
     items.extend(match point(found.fails) {
         Some(failed) if bound => {
             let beyond = format!("the generator could not offer {}", at(failed));
@@ -271,10 +278,28 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
         None if run.interrupted || found.holds.is_none() => None,
         None => Some(Item::dim("no rate failed; search higher with --rate")),
     });
+    let lowest = run.plan.levels().first().and_then(|level| rate_of(level));
+    let is_below = |point: &&Point| rate_of(&point.level) < lowest;
+    if let Some(below) = run.points.iter().find(is_below) {
+        let below = format!(
+            "rates from {} on were tried because the first failed",
+            at(below)
+        );
+        items.push(Item::dim(below));
+    }
     if run.interrupted {
         items.push(Item::wrong("the search was not finished"));
     }
-    Some(Row::new("capacity", items))
+    let label = if found.is_soaked {
+        "capacity"
+    } else {
+        "highest rate"
+    };
+    Some(Row::new(label, items))
+}
+
+fn rate_of(level: &Level) -> Option<f64> {
+    Axis::Rate(Vec::new()).value_at(level)
 }
 
 /// Where the curve comes near its peak.

@@ -347,7 +347,11 @@ pub(super) fn rounds(plan: &Plan) -> String {
         };
         rounds = match &plan.slo {
             None => format!("{points}{order}, {nesting}{rounds}"),
-            Some(offered) => format!("searched for the highest rate with {offered}, {rounds}"),
+            Some(objective) => {
+                return format!(
+                    "searched for the highest rate with {objective} in 90 % of windows of {each}"
+                );
+            }
         };
     }
     format!("{rounds} of {each}")

@@ -23,6 +23,7 @@ pub(crate) mod tables;
 pub use checkup::checkup;
 pub use diff::{Difference, Differences, diff, differences};
 pub use list::saved_records;
+pub use plan::search_budget;
 
 use crate::Detail;
 use figures::Figures;
@@ -252,9 +253,10 @@ impl Item {
         of.into_iter().filter_map(named).collect()
     }
 
-    /// The ends of a 95 % interval.
+    /// The ends of a 95 % interval of rounds, and what it speaks of: repetition against one start of the server.
     pub(crate) fn interval((low, high): (String, String)) -> Item {
-        Item::named("95 % interval", Role::Plain, format!("{low} .. {high}"))
+        let item = Item::named("95 % interval", Role::Plain, format!("{low} .. {high}"));
+        item.and(Role::Dim, " (same server start)")
     }
 
     /// More words in another weight.

@@ -5,6 +5,7 @@ use super::{Block, Item, Page, Row};
 use crate::phrase::clean;
 use plan::settings::settings;
 use plan::{Group, Load, Plan, Setting, Stop};
+use record::Capacity;
 use units::{Nanos, number};
 
 /// The page of a plan: a line of summary, the settings group by group, and the totals.
@@ -36,6 +37,9 @@ fn setting(setting: &Setting, plan: &Plan) -> Vec<Row> {
 
 /// Rounds, requests and time of all points together, connecting and draining not counted.
 fn total(plan: &Plan) -> Vec<Item> {
+    if plan.is_search() {
+        return vec![Item::plain(search_budget(plan))];
+    }
     let levels = plan.levels();
     let twice = if plan.two_generators { 2 } else { 1 };
     let rounds = levels.len() as u64 * u64::from(plan.rounds) * twice;
@@ -44,7 +48,6 @@ fn total(plan: &Plan) -> Vec<Item> {
         let sum: Option<f64> = each.clone().map(|plan| per_round(&plan)).sum();
         sum.map(|sum| sum * f64::from(plan.rounds) * twice as f64)
     };
-    let at_most = if plan.is_search() { "at most " } else { "" };
     let requests = match (all(requests), plan.stop) {
         (Some(sum), Stop::Requests(_)) => number(sum as u64, "request"),
         (Some(sum), Stop::Duration(_)) => {
@@ -60,8 +63,41 @@ fn total(plan: &Plan) -> Vec<Item> {
         }
         None => "as long as the responses take".to_owned(),
     };
-    let rounds = format!("{at_most}{}", number(rounds, "round"));
-    [rounds, requests, time].map(Item::plain).into()
+    [number(rounds, "round"), requests, time]
+        .map(Item::plain)
+        .into()
+}
+
+/// How long a search of `plan` may take, and of what: the rates of its axis once, the windows between them, and one long
+/// window. Where the first rate is too high or the answer does not hold for long, it takes longer.
+pub fn search_budget(plan: &Plan) -> String {
+    let each = match plan.stop {
+        Stop::Duration(span) => units::exact(span),
+        Stop::Requests(requests) => number(requests, "request"),
+    };
+    let (_, most) = Capacity::windows(plan);
+    let levels = plan.levels();
+    let windows = number(most + levels.len() as u64, "window");
+    let long = match plan.quick {
+        true => String::new(),
+        false => match plan.stop.times(Capacity::LONG) {
+            Stop::Duration(span) => format!(", then one of {}", units::exact(span)),
+            Stop::Requests(requests) => format!(", then one of {}", number(requests, "request")),
+        },
+    };
+    let factor = if plan.quick { 0 } else { Capacity::LONG };
+    let time = match plan.stop {
+        Stop::Requests(_) => String::new(),
+        Stop::Duration(span) => {
+            let short = (span + plan.warmup) * (most + levels.len() as u64);
+            let most = short + span * u64::from(factor) + plan.warmup;
+            format!(
+                ": {} of load",
+                units::exact(Nanos::from_secs(most.as_secs_f64().ceil() as u64))
+            )
+        }
+    };
+    format!("at most {windows} of {each}{long}{time}")
 }
 
 /// Requests of a round's window, if the plan says so.
