@@ -126,7 +126,7 @@ impl Processes {
                 Ok((part, None)) => self.ended(part)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     for share in &mut self.each {
-                        share.silence = share.silence + POLL;
+                        share.silence += POLL;
                     }
                 }
             }

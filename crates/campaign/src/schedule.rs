@@ -3,15 +3,9 @@
 //! A search remembers nothing but what was measured, so that it can be stopped and gone on with as any campaign.
 
 use crate::planned_rounds::{Generators, PlannedRound, planned_rounds};
-<<<<<<< HEAD
-use plan::{Axis, Level, Load, Plan, Stop};
-use record::{Capacity, Point, Run, Verdict};
-use units::Rate;
-=======
 use plan::{Axis, Level, Plan};
 use record::{Capacity, Point, Run, Votes};
 use units::{Nanos, Rate};
->>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
 
 /// A search goes on until the interval of its answer is no wider than this to each side, as a share.
 const PRECISION: f64 = 0.05;
@@ -142,22 +136,6 @@ fn wanted(plan: &Plan, run: &Run) -> Option<PlannedRound> {
     }
 }
 
-<<<<<<< HEAD
-/// The smallest difference between rates near `rate` that a search distinguishes, as a share: the number of random
-/// arrivals in one round varies around the planned mean.
-fn precision(plan: &Plan, rate: Rate) -> f64 {
-    let load = plan.load.with_rate(rate);
-    let arrivals = match plan.stop {
-        Stop::Requests(number) => number as f64 / load.exchanges_per_arrival(&plan.protocol) as f64,
-        Stop::Duration(span) => rate.as_f64() * span.as_secs_f64(),
-    };
-    match load {
-        Load::Open {
-            arrivals: process, ..
-        } if process.is_random() => PRECISION.max(DEVIATIONS * (2.0 / arrivals).sqrt()),
-        _ => PRECISION,
-    }
-=======
 /// The rate to be measured for `height`: one that was, if there is one close by; never more than the highest of the axis.
 fn near(plan: &Plan, measured: &[&Point], height: f64) -> Option<Rate> {
     let highest = rates(plan)
@@ -194,7 +172,6 @@ pub(crate) fn warmup(plan: &Plan, run: &Run) -> Nanos {
     let seen = tallies.filter_map(|tally| tally.latency().quantile(0.99));
     let slowest = seen.max().map_or(Nanos::ZERO, Nanos::from_nanos);
     plan.warmup.max(slowest * 3)
->>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
 }
 
 /// The rates of the axis.
@@ -249,11 +226,7 @@ fn rate_of(point: &Point) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-<<<<<<< HEAD
-    use plan::{Arrivals, Sweep};
-=======
     use plan::{Arrivals, Load, Stop, Sweep};
->>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
     use record::example;
 
     fn plan() -> Plan {

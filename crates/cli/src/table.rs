@@ -38,8 +38,14 @@ impl Table {
     }
 
     /// Prints the row of a point, on a terminal in place of the one that it had. A row that the terminal has scrolled away
-    /// stays.
+    /// stays. Elsewhere the rows of a search, of which each comes several times, wait for its end.
     pub fn row(&mut self, bar: &ProgressBar, run: &Run, point: usize, findings: &[Finding]) {
+        if !run.plan.is_search() || std::io::stdout().is_terminal() {
+            self.print_row(bar, run, point, findings);
+        }
+    }
+
+    fn print_row(&mut self, bar: &ProgressBar, run: &Run, point: usize, findings: &[Finding]) {
         let row = report::sweep::line(run, point, findings, &self.look);
         self.printed.insert(point);
         let known = self.rows.iter().rposition(|known| *known == point);
@@ -78,7 +84,7 @@ impl Table {
                 .iter()
                 .filter(|finding| finding.concerns(point));
             let findings: Vec<Finding> = about.cloned().collect();
-            self.row(&hidden, run, point, &findings);
+            self.print_row(&hidden, run, point, &findings);
         }
         let foot = report::sweep::foot(run, &self.look);
         self.print(&hidden, &foot);

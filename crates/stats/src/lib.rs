@@ -36,11 +36,8 @@ mod knee;
 
 mod line;
 pub mod scalability;
-<<<<<<< HEAD
-mod trend;
-=======
 mod threshold;
->>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
+mod trend;
 
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
@@ -50,8 +47,5 @@ pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries, rank};
 pub use summary::{mean, median, min_max};
-<<<<<<< HEAD
-pub use trend::rising_chance;
-=======
 pub use threshold::{Threshold, Trials};
->>>>>>> 78c7f69 (search: rate at which 90 % of windows hold, with an interval, and a long window at the answer)
+pub use trend::rising_chance;

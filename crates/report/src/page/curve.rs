@@ -263,11 +263,8 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
     items.push(Item::named("objective", Role::Plain, objective));
     items.extend(found.low.zip(found.high).map(|(low, high)| {
         let interval = format!("{} .. {}", rate(low), rate(high));
-        Item::named(
-            "90 % of windows hold up to (95 % interval)",
-            Role::Plain,
-            interval,
-        )
+        Item::named("95 % interval", Role::Plain, interval)
+            .and(Role::Dim, " (90 % of windows hold)")
     }));
     items.extend(match point(found.fails) {
         Some(failed) if bound => {
@@ -278,7 +275,7 @@ fn capacity(run: &Run, found: &Capacity) -> Option<Row> {
         None if run.interrupted || found.holds.is_none() => None,
         None => Some(Item::dim("no rate failed; search higher with --rate")),
     });
-    let lowest = run.plan.levels().first().and_then(|level| rate_of(level));
+    let lowest = run.plan.levels().first().and_then(rate_of);
     let is_below = |point: &&Point| rate_of(&point.level) < lowest;
     if let Some(below) = run.points.iter().find(is_below) {
         let below = format!(

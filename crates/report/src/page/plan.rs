@@ -4,7 +4,7 @@ use super::load::{LONGEST, sentence, what};
 use super::{Block, Item, Page, Row};
 use crate::phrase::clean;
 use plan::settings::settings;
-use plan::{Group, Load, Plan, Setting, Stop};
+use plan::{Group, Level, Load, Plan, Setting, Stop};
 use record::Capacity;
 use units::{Nanos, number};
 
@@ -68,8 +68,9 @@ fn total(plan: &Plan) -> Vec<Item> {
         .into()
 }
 
-/// How long a search of `plan` may take, and of what: the rates of its axis once, the windows between them, and one long
-/// window. Where the first rate is too high or the answer does not hold for long, it takes longer.
+/// How long a search of `plan` may take, and of what: the rates of its axis once, the windows between them, of which slow
+/// rates need several for one vote, and one long window. Where the first rate is too high or the answer does not hold for
+/// long, it takes longer.
 pub fn search_budget(plan: &Plan) -> String {
     let each = match plan.stop {
         Stop::Duration(span) => units::exact(span),
@@ -77,7 +78,10 @@ pub fn search_budget(plan: &Plan) -> String {
     };
     let (_, most) = Capacity::windows(plan);
     let levels = plan.levels();
-    let windows = number(most + levels.len() as u64, "window");
+    let rounds = |level: &Level| Capacity::rounds_a_vote(&level.load, plan);
+    let listed: u64 = levels.iter().map(rounds).sum();
+    let all = listed + most * levels.iter().map(rounds).max().unwrap_or(1);
+    let windows = number(all, "window");
     let long = match plan.quick {
         true => String::new(),
         false => match plan.stop.times(Capacity::LONG) {
@@ -89,7 +93,7 @@ pub fn search_budget(plan: &Plan) -> String {
     let time = match plan.stop {
         Stop::Requests(_) => String::new(),
         Stop::Duration(span) => {
-            let short = (span + plan.warmup) * (most + levels.len() as u64);
+            let short = (span + plan.warmup) * all;
             let most = short + span * u64::from(factor) + plan.warmup;
             format!(
                 ": {} of load",
