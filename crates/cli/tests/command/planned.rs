@@ -86,6 +86,7 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("--order", "-c 1,2 --order down", "order down"),
     ("--interleaved", "-c 1,2 --interleaved", "interleaved yes"),
     ("--slo", "--slo p99<7ms --rate 1k,2k", "slo p99 < 7.00 ms"),
+    ("--quick", "--slo p99<7ms --rate 1k,2k --quick", "quick yes"),
     (
         "--percentiles",
         "--percentiles 75,99.99,75",
@@ -134,7 +135,7 @@ fn a_dry_run_shows_every_setting_that_there_is() {
             "of {verb}: add them to FLAGS"
         );
     }
-    let swept = ["--workers", "--order", "--interleaved", "--slo"];
+    let swept = ["--workers", "--order", "--interleaved", "--slo", "--quick"];
     for (flag, given, words) in FLAGS.iter().filter(|(_, given, _)| !given.is_empty()) {
         let verb = if swept.contains(flag) { "sweep" } else { "run" };
         let (given, command) = given.split_once(" -- ").unwrap_or((given, ""));

@@ -266,7 +266,7 @@ fn a_result_that_outgrows_its_file_is_told() {
     for (line, status) in [(&*run, 2), ("report run.json", 2), ("man", 2)] {
         let file = File::create(bench.path("out")).unwrap();
         // The journal is a file too, so that the limit is a little higher than nothing.
-        let mut command = bench.under("ulimit -f 8", "", line);
+        let mut command = bench.under("ulimit -f 64", "", line);
         file.set_len(1 << 20).unwrap();
         let said = Said::of(command.stdout(at_end(file)).spawn().unwrap());
         said.ended(status);
