@@ -49,7 +49,7 @@ impl Given {
         }
         let plan = draft.plan(&ThisMachine)?;
         if let (Some(file), Requests::File { common, .. }) = (&file, &plan.requests) {
-            file.check_lines(common, &plan.target)?;
+            file.check_lines(common, &plan.target, plan.popularity.is_some())?;
         }
         Ok(plan)
     }

@@ -73,7 +73,8 @@ impl UrlsFile {
     }
 
     /// Reads the whole file once: every line must be a request to `target`.
-    pub fn check_lines(&self, common: &Request, target: &Target) -> Result<()> {
+    /// By a popularity (`is_drawn`) only requests in memory can be drawn, and weights have no place.
+    pub fn check_lines(&self, common: &Request, target: &Target, is_drawn: bool) -> Result<()> {
         let mut reader = self.open()?;
         let mut line = String::new();
         let (mut requests, mut weights) = (0u64, 0u64);
@@ -96,6 +97,14 @@ impl UrlsFile {
                 requests += 1;
                 weights += u64::from(plan::line::weight(&line).with_context(at)?.0);
             }
+        }
+        if is_drawn && (weights > requests || requests > HELD_MOST as u64) {
+            bail!(
+                "--popularity takes a list of up to {} requests without weights, and {} has another; shorten it, or use a range \
+                 such as /{{n:1..10000}}",
+                units::count(HELD_MOST as u64),
+                self.name
+            );
         }
         if weights > requests && requests > HELD_MOST as u64 {
             bail!(

@@ -2,6 +2,7 @@
 
 use crate::busy_poll::busy_poll;
 use crate::lines;
+use plan::template::Filling;
 use plan::{Body, Endpoint, Plan, Request, Requests, StatusRange};
 use record::{BusyPoll, Requested};
 use std::fs;
@@ -245,19 +246,18 @@ impl Template {
         }
     }
 
-    /// Writes the head and the body of exchange `seq`.
+    /// Writes the head and the body of one exchange.
     pub(crate) fn render(
         &self,
         body: &[u8],
-        seq: u64,
-        seed: u64,
+        filling: Filling,
         head_out: &mut Vec<u8>,
         body_out: &mut Vec<u8>,
     ) {
         use std::io::Write;
-        plan::template::render(body, seq, seed, body_out);
+        plan::template::render(body, filling, body_out);
         head_out.extend_from_slice(&self.before);
-        plan::template::render(&self.path, seq, seed, head_out);
+        plan::template::render(&self.path, filling, head_out);
         head_out.extend_from_slice(&self.after);
         if self.has_body {
             write!(head_out, "Content-Length: {}\r\n", body_out.len())
@@ -340,7 +340,12 @@ mod tests {
         let plan = Plan::example("127.0.0.1:80".parse().unwrap());
         let template = Template::new(&request, &plan);
         let (mut head, mut body) = (Vec::new(), Vec::new());
-        template.render(b"n={seq}", 1234, 1, &mut head, &mut body);
+        let filling = Filling {
+            seq: 1234,
+            seed: 1,
+            popularity: None,
+        };
+        template.render(b"n={seq}", filling, &mut head, &mut body);
         let head = String::from_utf8(head).unwrap();
         assert!(
             head.starts_with("POST /a?id=1234 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n"),

@@ -2,9 +2,13 @@
 
 use crate::job::{self, Job, Prepared, RequestIndex};
 use crate::lines::Lines;
-use plan::{Body, Requests};
+use plan::template::{self, Filling};
+use plan::{Body, Ranks, Requests};
 use std::collections::BTreeMap;
 use wire::{Opening, Source};
+
+/// Keeps the draws of places apart from those within a request.
+const PLACES: u64 = 0x706c_6163_6573_2e2e;
 
 /// The next request as bytes, and which of the listed requests it is.
 pub(crate) type NextRequest<'p> = (Opening<'p>, RequestIndex);
@@ -19,6 +23,8 @@ pub(crate) struct RequestSource<'p> {
     step: usize,
     /// Threads that share out the list; 1 where each goes through all of it.
     sharers: usize,
+    /// By which places are drawn, where they are not taken in turn.
+    ranks: Option<Ranks>,
     /// Number of the next exchange, and how far apart this thread's numbers are.
     seq: u64,
     stride: u64,
@@ -36,18 +42,35 @@ impl<'p> RequestSource<'p> {
                 (Some(lines), 1)
             }
         };
+        let popularity = job.plan.popularity.filter(|_| many > 1);
         let step = match sharers % many {
+            // Each is the last of its turn, so that nothing is asked of a list without popularity.
+            _ if popularity.is_some() => many,
             0 => usize::from(many > 1),
             step => step,
         };
-        RequestSource {
+        let mut source = RequestSource {
             job,
             lines,
             place: thread as usize % many,
             step,
             sharers,
+            ranks: popularity.map(|popularity| Ranks::new(popularity, many as u64)),
             seq: base + u64::from(thread),
             stride: u64::from(threads),
+        };
+        if source.ranks.is_some() {
+            source.begin_again();
+        }
+        source
+    }
+
+    /// What the holes of request `seq` are filled from.
+    fn filling(&self, seq: u64) -> Filling {
+        Filling {
+            seq,
+            seed: self.job.plan.seed,
+            popularity: self.job.plan.popularity,
         }
     }
 
@@ -82,8 +105,7 @@ impl<'p> RequestSource<'p> {
         self.pass();
         let template = prepared.template.as_ref()?;
         let (mut head, mut body) = (spare, Vec::new());
-        let seed = self.job.plan.seed;
-        template.render(&prepared.body, seq, seed, &mut head, &mut body);
+        template.render(&prepared.body, self.filling(seq), &mut head, &mut body);
         let opening = Opening {
             head: Source::Own(head),
             body: Source::Own(body),
@@ -102,10 +124,15 @@ impl<'p> RequestSource<'p> {
         }
     }
 
-    /// Goes on at the beginning of the list. Threads that share it out so that each would always take the same of it
+    /// Goes on at the beginning of the list, or at a place that is drawn. Threads that share it out so that each would always take the same of it
     /// change places, or the requests of a faster thread would be sent more often than their weight says.
     #[cold]
     fn begin_again(&mut self) {
+        if let Some(ranks) = &self.ranks {
+            let bits = template::draw(self.job.plan.seed ^ PLACES, self.seq);
+            self.place = ranks.draw(bits) as usize;
+            return;
+        }
         let many = self.job.prepared.len();
         let is_even = self.sharers < many && many.is_multiple_of(self.sharers);
         self.place = match is_even {
@@ -116,12 +143,11 @@ impl<'p> RequestSource<'p> {
 
     #[cold]
     fn next_line(&mut self, seq: u64, spare: Vec<u8>) -> Option<NextRequest<'p>> {
-        let job = self.job;
+        let (job, filling) = (self.job, self.filling(seq));
         let mut request = self.lines.as_mut()?.next()?;
-        let seed = job.plan.seed;
-        if plan::template::has_holes(&request.path) {
+        if template::has_holes(&request.path) {
             let mut path = spare;
-            plan::template::render(request.path.as_bytes(), seq, seed, &mut path);
+            template::render(request.path.as_bytes(), filling, &mut path);
             request.path = String::from_utf8(path).expect("holes are filled with ASCII");
         }
         let body = match &request.body {
@@ -129,7 +155,7 @@ impl<'p> RequestSource<'p> {
             Some(Body::File { .. }) => Source::Shared(&job.common_body),
             Some(Body::Text(text)) => {
                 let mut body = Vec::new();
-                plan::template::render(text.as_bytes(), seq, seed, &mut body);
+                template::render(text.as_bytes(), filling, &mut body);
                 Source::Own(body)
             }
         };
@@ -166,5 +192,51 @@ impl Job {
         let requests = turns.into_iter().take(most).map_while(next);
         let bytes = requests.map(|next| (next.head.bytes().to_vec(), next.body.bytes().to_vec()));
         bytes.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Plan, Popularity, Request};
+
+    /// The places of the first `number` requests of a list of four, by their numbers, over so many threads.
+    fn places(number: u64, threads: u32, popularity: Option<Popularity>) -> BTreeMap<u64, u32> {
+        let listed = ["/a", "/b", "/c", "/d"].map(Request::get).to_vec();
+        let plan = Plan {
+            requests: Requests::Listed(listed),
+            popularity,
+            ..Plan::example("127.0.0.1:80".parse().unwrap())
+        };
+        let endpoint = plan.target.endpoints[0].clone();
+        let job = Job::new(plan, endpoint).unwrap();
+        let mut places = BTreeMap::new();
+        for thread in 0..threads {
+            let mut source = RequestSource::new(&job, thread, threads, 0);
+            while source.seq() < number {
+                let seq = source.seq();
+                let next = source.next_prepared(|_| true).unwrap();
+                places.insert(seq, next.request_index.place().unwrap());
+            }
+        }
+        places
+    }
+
+    #[test]
+    fn requests_are_drawn_by_popularity_and_alike_for_any_number_of_threads() {
+        let zipf = Some(Popularity::Zipf(1.0));
+        let one = places(12_000, 1, zipf);
+        assert_eq!(places(12_000, 5, zipf), one);
+        let count = |place| one.values().filter(|each| **each == place).count() as f64;
+        // 12, 6, 4 and 3 of 25; four standard deviations.
+        for (place, share) in [(0, 0.48), (1, 0.24), (2, 0.16), (3, 0.12)] {
+            let off = count(place) - 12_000.0 * share;
+            let most = 4.0 * (12_000.0 * share * (1.0 - share)).sqrt();
+            assert!(off.abs() < most, "{place}: {off}");
+        }
+        assert_eq!(
+            places(8, 1, None).into_values().collect::<Vec<_>>(),
+            [0, 1, 2, 3, 0, 1, 2, 3]
+        );
     }
 }

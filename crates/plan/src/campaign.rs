@@ -3,8 +3,8 @@
 use crate::secrets::{Secrets, WITHHELD};
 use crate::settings::Choice;
 use crate::{
-    Conditions, Connect, Endpoint, Expect, Load, Observe, Protocol, Request, Requests, Requirement,
-    Stop, Sweep, Target, Timeouts,
+    Conditions, Connect, Endpoint, Expect, Load, Observe, Popularity, Protocol, Request, Requests,
+    Requirement, Stop, Sweep, Target, Timeouts,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub struct Plan {
     pub target: Target,
     /// The requests, which are sent in turn.
     pub requests: Requests,
+    /// How often each of several requests, or each number of `{n:1..10000}`, is sent; in turn, or equally often, without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub popularity: Option<Popularity>,
     /// What drives the load.
     pub load: Load,
     /// When a round is over.
@@ -199,6 +202,7 @@ impl Plan {
     /// command line builds its own.
     pub fn example(address: std::net::SocketAddr) -> Plan {
         Plan {
+            popularity: None,
             target: Target {
                 scheme: "http".into(),
                 authority: address.to_string(),

@@ -27,6 +27,7 @@ pub mod line;
 mod load;
 mod observe;
 pub mod pacing;
+mod popularity;
 pub mod requirement;
 pub mod secrets;
 pub mod settings;
@@ -45,6 +46,7 @@ pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arriving, Load, Stop};
 pub use observe::{Observe, ObserveError};
 pub use pacing::{Pacing, Stretch};
+pub use popularity::{Popularity, Ranks};
 pub use requirement::{Bound, Comparison, Conditions, Operator, Requirement, RequirementError};
 pub use settings::{
     Body, Choice, Connect, Group, Protocol, Request, Requests, Setting, Takes, Timeouts, Version,

@@ -19,6 +19,11 @@ const FLAGS: &[(&str, &str, &str)] = &[
         "arrivals constant",
     ),
     ("--ramp", "--ramp 5..77", "ramp 5..77"),
+    (
+        "--popularity",
+        "localhost/y --popularity zipf:1.0",
+        "popularity zipf:1",
+    ),
     ("--threads", "--threads 3 -c 9", "threads 3"),
     ("--requests", "--requests 777", "requests 777"),
     ("--duration", "--duration 7s", "duration 7 s"),

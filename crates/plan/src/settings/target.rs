@@ -2,7 +2,7 @@
 
 use super::Takes::{Operands, Value, Values};
 use super::{Group, Setting, broken, push, put};
-use crate::{Endpoint, Plan, Requests};
+use crate::{Body, Endpoint, Plan, Request, Requests, template};
 
 /// The most URLs or addresses that are shown.
 const SHOWN: usize = 20;
@@ -18,7 +18,8 @@ pub(super) static ROWS: &[Setting] = &[
     Setting { name: "url", takes: Operands("URL"), common: true,
         help: "URL to request; several URLs of one server are requested in turn.",
         long: "A missing scheme means http. In a URL and in --body, {seq} becomes the number of the request, counted from \
-               0 over all rounds, probe and warm-up included, and {random} becomes 16 random hexadecimal digits that follow from --seed.",
+               0 over all rounds, probe and warm-up included, {random} becomes 16 random hexadecimal digits, and {n:1..10000} a random number of \
+               that range; both follow from --seed.",
         parse: |draft, text| push(&mut draft.urls, text),
         show: urls,
         check: |plan| broken(plan.requests == Requests::Listed(Vec::new()),
@@ -34,6 +35,15 @@ pub(super) static ROWS: &[Setting] = &[
             Requests::File { path, .. } => path.display().to_string(),
             Requests::Listed(_) => String::new(),
         },
+        ..ROW },
+    Setting { name: "popularity", takes: Value("zipf:EXPONENT"),
+        help: "Request several URLs, or the numbers of {n:1..10000}, by Zipf's law.",
+        long: "The first of a list, or of a range, is the most popular. Without it, URLs are requested in turn and all numbers \
+               of a range are equally likely.",
+        parse: |draft, text| put(&mut draft.plan.popularity, text),
+        show: |plan| plan.popularity.map_or(String::new(), |popularity| popularity.to_string()),
+        check: |plan| broken(plan.popularity.is_some() && is_one(&plan.requests),
+            "--popularity has no effect on one URL; give several, --urls, or a range such as /{n:1..10000}"),
         ..ROW },
     Setting { name: "resolve", takes: Values("HOST:PORT:ADDR"), excludes: &["unix"],
         help: "Connect to ADDR instead of resolving HOST; may be repeated.",
@@ -58,6 +68,18 @@ pub(super) static ROWS: &[Setting] = &[
         },
         ..ROW },
 ];
+
+/// Whether all that is requested is one thing, or follows no popularity.
+fn is_one(requests: &Requests) -> bool {
+    let Requests::Listed(listed) = requests else {
+        return false;
+    };
+    let has_range = |request: &Request| match &request.body {
+        Some(Body::Text(text)) if template::has_range(text) => true,
+        _ => template::has_range(&request.path),
+    };
+    listed.len() < 2 && !listed.iter().any(has_range)
+}
 
 fn urls(plan: &Plan) -> String {
     let site = format!("{}://{}", plan.target.scheme, plan.target.authority);

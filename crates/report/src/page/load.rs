@@ -166,7 +166,14 @@ pub(super) fn what(plan: &Plan) -> String {
             };
             let more = match listed.len() {
                 1 => String::new(),
-                several => format!(" and {} more in turn", units::count(several as u64 - 1)),
+                several => {
+                    let turn = if plan.popularity.is_some() {
+                        ""
+                    } else {
+                        " in turn"
+                    };
+                    format!(" and {} more{turn}", units::count(several as u64 - 1))
+                }
             };
             format!("{method}{site}{}{more}", first.path)
         }
@@ -186,6 +193,10 @@ pub(super) fn sentence(plan: &Plan) -> String {
     }
     words.extend(protocol(plan));
     words.extend(sent_along(plan));
+    words.extend(
+        plan.popularity
+            .map(|popularity| format!("popularity {popularity}")),
+    );
     let warmup = match plan.warmup {
         units::Nanos::ZERO => String::new(),
         warmup => format!(" after {} of warm-up", units::exact(warmup)),
