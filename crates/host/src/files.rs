@@ -4,7 +4,7 @@
 //! a file of /proc has no length that could be asked for first.
 
 use flate2::read::GzDecoder;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -77,6 +77,11 @@ impl Root {
     /// Where the link at `path` leads; none when there is none, or it may not be read.
     pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         fs::read_link(self.place(path.as_ref())).ok()
+    }
+
+    /// What the file at `path` is, or the one that a link leads to; none when it cannot be looked at.
+    pub(crate) fn metadata(&self, path: impl AsRef<Path>) -> Option<Metadata> {
+        fs::metadata(self.place(path.as_ref())).ok()
     }
 
     /// The one fact that the file at `path` states.

@@ -12,7 +12,7 @@
 
 use kernel::accounts::Usage;
 use kernel::process::{Process, Stat, span_of};
-use record::Sampled;
+use record::{Sampled, Workers};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -143,6 +143,21 @@ impl Ledger {
         self.is_changed = true;
     }
 
+    /// How the processes with the same parent shared the work so far, of the largest such group; `last` has all processes
+    /// now. Those that came or went meanwhile are left out.
+    pub(crate) fn workers(&self, last: &TreeSample) -> Option<Workers> {
+        let mut groups: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();
+        for sample in last.samples.iter().filter(|sample| !sample.stat.zombie) {
+            let first = self.first.samples.iter();
+            let mut first = first.filter(|first| first.stat.process == sample.stat.process);
+            if let Some(first) = first.next() {
+                let group = groups.entry(sample.stat.parent).or_default();
+                group.push(sample.cpu.saturating_sub(first.cpu));
+            }
+        }
+        Workers::of(groups.values().max_by_key(|group| group.len())?)
+    }
+
     /// Closes the account: `last` has all processes now. `keeps_all` says that we reap all orphans, and that no process of
     /// the tree ignores SIGCHLD.
     pub(crate) fn close(mut self, last: &TreeSample, keeps_all: bool) -> Taken {
@@ -248,6 +263,36 @@ mod tests {
             let last = tree(&[sample(7, 1, 350, 50), sample(8, 1, 90, 0)]);
             assert_eq!(millis(ledger.close(&last, keeps_all)), (310, false));
         }
+    }
+
+    #[test]
+    fn workers_are_the_children_of_one_parent_that_were_there_all_the_time() {
+        let child = |pid: u32, parent: u32, cpu: u64| {
+            let mut sample = sample(pid, 1, cpu, 0);
+            sample.stat.parent = parent;
+            sample
+        };
+        let first = [
+            child(7, 1, 100),
+            child(8, 7, 30),
+            child(9, 7, 10),
+            child(10, 8, 5),
+        ];
+        let ledger = Ledger::open(tree(&first), 100);
+        let last = tree(&[
+            child(7, 1, 900),
+            child(8, 7, 130),
+            child(9, 7, 10),
+            child(11, 7, 50),
+        ]);
+        let workers = ledger.workers(&last).unwrap();
+        let [cpu, busiest] = [workers.cpu, workers.busiest].map(|cpu| cpu.as_nanos() / 1_000_000);
+        assert_eq!(
+            (workers.count, cpu, busiest, workers.effective),
+            (2, 100, 100, 1.0)
+        );
+        let alone = Ledger::open(tree(&first[..1]), 100);
+        assert_eq!(alone.workers(&tree(&first[..1])), None);
     }
 
     #[test]

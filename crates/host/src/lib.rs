@@ -30,6 +30,7 @@ mod ledger;
 mod memory;
 mod observer;
 mod quotas;
+mod written;
 
 pub use activity::activity;
 pub use counters::{between, cpu_time};

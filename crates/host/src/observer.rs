@@ -12,6 +12,7 @@ use crate::found::Found;
 use crate::ledger::{Ledger, ProcessSample, Taken, TreeSample, sampled_between};
 use crate::memory;
 use crate::quotas::Quotas;
+use crate::written::{self, Written};
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
 use kernel::process::{self, Child, Sampling, Stat, newest, pids, ticks_of};
 use record::{
@@ -105,6 +106,8 @@ impl Server<'_> {
 pub struct Watch {
     root: Root,
     memory: Memory,
+    /// Files that the server has open for writing before the round.
+    written: Vec<Written>,
     /// Whether interrupts are in no process's clock, where the kernel says.
     irq_apart: Option<bool>,
     /// The CPU quotas of this process, and of the server.
@@ -163,6 +166,9 @@ impl Watch {
         Watch {
             irq_apart: irq_apart(&root),
             quotas: Quotas::own(&root),
+            written: pids
+                .as_ref()
+                .map_or(Vec::new(), |pids| written::open(&root, pids)),
             server_quotas: Quotas::of(&root, &pids.unwrap_or_default()),
             root,
             memory,
@@ -235,6 +241,7 @@ impl Watch {
         let pids = server.pids();
         self.memory.after = memory::pss(&self.root, &pids);
         self.memory.connections = connections;
+        print.grown = written::grown(&self.root, &self.written);
         print.descriptors = memory::descriptors(&self.root, &pids);
     }
 
@@ -331,6 +338,7 @@ impl Open {
             Some(_) => CpuClock::Cgroup,
             None => CpuClock::Processes,
         };
+        let workers = self.ledger.workers(&tree);
         let taken = of_group.unwrap_or_else(|| self.ledger.close(&tree, keeps_all));
         let allowed = cpus.len() as f64;
         Footprint {
@@ -339,6 +347,7 @@ impl Open {
             clock,
             processes: members.len() as u32,
             threads: Some(threads),
+            workers,
             switches: switches.map(|(first, last)| memory::switched(first, &last)),
             cpus_allowed: quota.map_or(allowed, |quota| quota.min(allowed)),
             cpus,

@@ -29,6 +29,13 @@ pub struct Footprint {
     /// How often its threads gave up a CPU, or had it taken; of threads that ended meanwhile, nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
+    /// How its worker processes shared the work; none where no two processes have the same parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+    /// Regular files that it had open for writing before the round and that grew until the drain was over, warm-up
+    /// included; at most [`Footprint::MOST_GROWN`], the fastest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<GrownFile>,
     /// What it held in memory; none where that may not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
@@ -47,6 +54,43 @@ pub struct Footprint {
     pub read: Option<Window>,
     /// Whether processes came or went whose CPU time was not kept, so that some of it may be missing.
     pub lower_bound: bool,
+}
+
+/// CPU time of the processes that have the same parent: of several such groups the largest. Processes that came or went in
+/// the window are not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workers {
+    /// How many there were.
+    pub count: u32,
+    /// CPU time of all.
+    pub cpu: Nanos,
+    /// CPU time of the busiest.
+    pub busiest: Nanos,
+    /// The number of equally busy ones that would do the same: the square of the sum over the sum of squares.
+    pub effective: f64,
+}
+
+impl Workers {
+    /// Returns how workers that took these CPU times shared the work; none for fewer than two.
+    pub fn of(each: &[Nanos]) -> Option<Workers> {
+        let squares: f64 = each.iter().map(|cpu| cpu.as_secs_f64().powi(2)).sum();
+        let cpu: Nanos = each.iter().copied().sum();
+        (each.len() > 1).then(|| Workers {
+            count: each.len() as u32,
+            cpu,
+            busiest: each.iter().copied().max().unwrap_or_default(),
+            effective: share(cpu.as_secs_f64().powi(2), squares),
+        })
+    }
+}
+
+/// A regular file that grew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrownFile {
+    /// Where it is.
+    pub path: String,
+    /// Bytes that it grew by.
+    pub bytes: u64,
 }
 
 /// CPU time as the kernel samples it: by where its ticks fell, mostly 10 ms of them each, so that it is roughly right at
@@ -129,6 +173,9 @@ impl Memory {
 }
 
 impl Footprint {
+    /// The most files in `grown`.
+    pub const MOST_GROWN: usize = 4;
+
     /// Whether its CPU time is that of `window`: the first reading left out at most a tenth of it, and so did the last,
     /// which went beyond it by no more either. `is_over` says that nothing was left to do after the window, so that a late
     /// last reading does no harm.
@@ -179,6 +226,24 @@ mod tests {
             print.wall = Nanos::from_millis(1);
             assert!(!print.covers(window(1_000, 1_236), true), "an older record");
         }
+    }
+
+    #[test]
+    fn workers_count_as_many_as_equally_busy_ones_that_do_the_same() {
+        let millis = |each: &[u64]| -> Vec<Nanos> {
+            each.iter().map(|cpu| Nanos::from_millis(*cpu)).collect()
+        };
+        for (each, effective) in [
+            (&[500_u64, 500][..], 2.0),
+            (&[900, 0, 0, 0], 1.0),
+            (&[600, 200], 1.6),
+            (&[0, 0], 0.0),
+        ] {
+            let workers = Workers::of(&millis(each)).unwrap();
+            assert!((workers.effective - effective).abs() < 1e-9, "{workers:?}");
+            assert_eq!(workers.cpu.as_nanos(), each.iter().sum::<u64>() * 1_000_000);
+        }
+        assert_eq!(Workers::of(&millis(&[900])), None);
     }
 
     #[test]

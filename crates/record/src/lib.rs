@@ -87,7 +87,7 @@ pub use exchange::Exchange;
 pub use exit::Exit;
 pub use few::Few;
 pub use finding::{Cause, Effect, Effects, Figure, Finding, Grade, effect_on};
-pub use footprint::{CpuClock, Footprint, Memory, Sampled, Switches};
+pub use footprint::{CpuClock, Footprint, GrownFile, Memory, Sampled, Switches, Workers};
 pub use generator::{BusyPoll, Paused, ThreadAccounts, Turns};
 pub use growth::Growth;
 pub use journal::{Journal, journal_path};

@@ -6,7 +6,7 @@ use stats::Histogram;
 pub(super) const CHECK: Check = Check {
     name: "delays",
     question: "Do latencies have the fingerprint of a delay in TCP?",
-    looks_at: "Service times, in milliseconds: whether those of 39 to 45 (Linux delays an acknowledgement by 40) or of \
+    looks_at: "Service times, in milliseconds: whether those of 39 to 49 (Linux delays an acknowledgement by 40) or of \
                199 to 215 (the shortest retransmission timeout is 200) stand far above both sides. Retransmissions \
                also need the kernel's count, where the server runs on this machine and both ends are counted. Times of \
                connecting, in seconds: 1 to 1.1 and 3 to 3.2, after which a lost SYN is sent again.",
@@ -55,8 +55,8 @@ struct Place {
 }
 
 const DELAYED: Place = Place {
-    at: (39, 45),
-    sides: [(30, 37), (48, 55)],
+    at: (39, 49),
+    sides: [(28, 38), (54, 64)],
 };
 const RESENT: Place = Place {
     at: (199, 215),
@@ -113,7 +113,7 @@ fn delayed(tally: &Tally, requests: u64) -> Finding {
     let share = percent(requests as f64 / tally.service.count() as f64);
     let headline = format!("{share} of requests took 40 ms: delayed ACKs");
     let sentence = format!(
-        "{share} of requests took 40 to 44 ms and hardly any a little less or more: a delayed ACK for a response that the \
+        "{share} of requests took 40 to 48 ms and hardly any a little less or more: a delayed ACK for a response that the \
          server writes in pieces (Nagle's algorithm)"
     );
     let remedy = "Set TCP_NODELAY on the server's sockets, or write head and body with one call (writev, TCP_CORK, \
@@ -200,12 +200,12 @@ mod tests {
                 "{requests}: {found:?}"
             );
         }
-        assert_eq!(found(&with(600, 46)), []);
+        assert_eq!(found(&with(600, 51)), []);
         let mut beside = with(600, 40);
         beside.points[0].rounds[0]
             .tally
             .service
-            .record_n(50_000_000, 80);
+            .record_n(56_000_000, 80);
         assert_eq!(found(&beside), [], "its neighbours are frequent too");
     }
 

@@ -15,6 +15,7 @@ mod generators;
 mod kernel;
 mod levels;
 mod limit;
+mod log;
 mod memory;
 mod modes;
 mod offered;
@@ -33,6 +34,7 @@ mod strays;
 mod suspended;
 mod waiting;
 mod window;
+mod workers;
 
 use prelude::*;
 use record::Grade;
@@ -147,6 +149,8 @@ pub const CHECKS: &[Check] = &[
     drift::CHECK,
     modes::CHECK,
     delays::CHECK,
+    workers::CHECK,
+    log::CHECK,
 ];
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Servers that weigh did not start: found, charged, or said not to be observed.
 
 use crate::bench::{Bench, Reference};
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 #[test]
 fn a_server_that_listens_where_the_target_is_is_found_and_charged() {
@@ -90,5 +91,63 @@ fn whoever_is_named_has_to_be_there() {
         bench
             .say(&line)
             .refused(&[&format!("--server {name}"), why]);
+    }
+}
+
+#[test]
+fn an_access_log_that_is_written_with_each_request_is_noted() {
+    let bench = Bench::new();
+    for (log, is_found) in [(true, true), (false, false)] {
+        let path = bench.path("access.log");
+        let path = path.to_str().unwrap();
+        let rest: &[&str] = if log { &["--log", path] } else { &[] };
+        let server = Reference::with(&bench, &["127.0.0.1:0"], rest);
+        let line = format!("{}/100.html -n 2000 --rounds 2", server.at());
+        let (_, record) = bench.run(&line);
+        let findings = record.at("/findings").as_array().unwrap();
+        let mut found = findings.iter().filter(|finding| finding["check"] == "log");
+        let sentence = found
+            .next()
+            .map(|finding| finding["sentence"].as_str().unwrap());
+        assert_eq!(sentence.is_some(), is_found, "{findings:?}");
+        assert!(
+            sentence.is_none_or(|said| said.contains(path)),
+            "{sentence:?}"
+        );
+        std::fs::remove_file(bench.path("run.json")).unwrap();
+    }
+}
+
+/// Answers every request of a connection in two writes, head and body, as a server without TCP_NODELAY.
+fn answer_in_pieces(mut client: TcpStream) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while client.read(&mut byte)? > 0 {
+        request.push(byte[0]);
+        if request.ends_with(b"\r\n\r\n") {
+            client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")?;
+            client.write_all(b"hello")?;
+            request.clear();
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_that_meets_delayed_acks_is_told_from_one_that_does_not() {
+    for (nodelay, is_found) in [(false, true), (true, false)] {
+        let bench = Bench::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                client.set_nodelay(nodelay).unwrap();
+                std::thread::spawn(|| answer_in_pieces(client));
+            }
+        });
+        let (_, record) = bench.run(&format!("http://{at}/ -n 200 -c 4 --rounds 1"));
+        let findings = record.at("/findings").as_array().unwrap();
+        let found = findings.iter().any(|finding| finding["check"] == "delays");
+        assert_eq!(found, is_found, "nodelay {nodelay}: {findings:?}");
     }
 }
