@@ -378,6 +378,9 @@ pub struct Connects {
     /// Those of `established` that the peer ended while nothing was under way on them.
     #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub lost_idle: u64,
+    /// Those of `established` that the peer ended before the first byte of a response on them.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub unserved: u64,
     /// Connections open when the window opened; over several rounds the fewest.
     pub open_at_start: u64,
     /// The most that were open at a time, summed over threads: what concurrency was really achieved. Over several
@@ -393,6 +396,7 @@ impl Connects {
         plus(&mut self.in_window, other.in_window);
         self.time.merge(&other.time);
         plus(&mut self.lost_idle, other.lost_idle);
+        plus(&mut self.unserved, other.unserved);
         plus(&mut self.open_at_start, other.open_at_start);
         plus(&mut self.open_peak, other.open_peak);
     }

@@ -9,7 +9,8 @@ pub(super) const CHECK: Check = Check {
     question: "Did the server write to a file with each request, as to an access log?",
     looks_at: "Regular files that the observed server has open for writing before a round, and how much they have grown \
                after the drain, for each request that was sent, warm-up included. The file must grow in every complete \
-               round. A log that goes through a pipe or a socket to another process is not seen.",
+               round. Not seen are a log that goes through a pipe or a socket, and files of threads that have descriptors of \
+               their own, as the workers of the reference server.",
     thresholds: &[
         guess("bytes for each request, from", || BYTES_LEAST.to_string()),
         guess("requests, from", || REQUESTS_LEAST.to_string()),

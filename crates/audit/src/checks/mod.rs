@@ -28,6 +28,7 @@ mod range;
 mod rounds;
 mod samples;
 mod server;
+mod shield;
 mod short;
 mod stalls;
 mod strays;
@@ -151,6 +152,7 @@ pub const CHECKS: &[Check] = &[
     delays::CHECK,
     workers::CHECK,
     log::CHECK,
+    shield::CHECK,
 ];
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Servers that weigh did not start: found, charged, or said not to be observed.
 
 use crate::bench::{Bench, Reference};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -97,34 +98,41 @@ fn whoever_is_named_has_to_be_there() {
 #[test]
 fn an_access_log_that_is_written_with_each_request_is_noted() {
     let bench = Bench::new();
-    for (log, is_found) in [(true, true), (false, false)] {
-        let path = bench.path("access.log");
-        let path = path.to_str().unwrap();
-        let rest: &[&str] = if log { &["--log", path] } else { &[] };
-        let server = Reference::with(&bench, &["127.0.0.1:0"], rest);
-        let line = format!("{}/100.html -n 2000 --rounds 2", server.at());
-        let (_, record) = bench.run(&line);
-        let findings = record.at("/findings").as_array().unwrap();
-        let mut found = findings.iter().filter(|finding| finding["check"] == "log");
-        let sentence = found
-            .next()
-            .map(|finding| finding["sentence"].as_str().unwrap());
-        assert_eq!(sentence.is_some(), is_found, "{findings:?}");
-        assert!(
-            sentence.is_none_or(|said| said.contains(path)),
-            "{sentence:?}"
-        );
-        std::fs::remove_file(bench.path("run.json")).unwrap();
-    }
+    let path = bench.path("access.log");
+    let log = File::create(&path).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            client.set_nodelay(true).unwrap();
+            let log = log.try_clone().unwrap();
+            std::thread::spawn(move || answer(client, Some(log)));
+        }
+    });
+    let (_, record) = bench.run(&format!("http://{at}/ -n 1000 -c 4 --rounds 2"));
+    let findings = record.at("/findings").as_array().unwrap();
+    let mut found = findings.iter().filter(|finding| finding["check"] == "log");
+    let said = found
+        .next()
+        .map(|finding| finding["sentence"].as_str().unwrap());
+    let wanted = format!("the server wrote 20 B a request to {}", path.display());
+    assert!(
+        said.is_some_and(|said| said.starts_with(&wanted)),
+        "{said:?} {findings:?}"
+    );
 }
 
-/// Answers every request of a connection in two writes, head and body, as a server without TCP_NODELAY.
-fn answer_in_pieces(mut client: TcpStream) -> std::io::Result<()> {
+/// Answers every request of a connection in two writes, head and body, and writes a line of 20 bytes to its log, if it has
+/// one.
+fn answer(mut client: TcpStream, mut log: Option<File>) -> std::io::Result<()> {
     let mut request = Vec::new();
     let mut byte = [0];
     while client.read(&mut byte)? > 0 {
         request.push(byte[0]);
         if request.ends_with(b"\r\n\r\n") {
+            if let Some(log) = &mut log {
+                log.write_all(b"GET / HTTP/1.1, 200\n")?;
+            }
             client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")?;
             client.write_all(b"hello")?;
             request.clear();
@@ -142,12 +150,33 @@ fn a_server_that_meets_delayed_acks_is_told_from_one_that_does_not() {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 client.set_nodelay(nodelay).unwrap();
-                std::thread::spawn(|| answer_in_pieces(client));
+                std::thread::spawn(|| answer(client, None));
             }
         });
         let (_, record) = bench.run(&format!("http://{at}/ -n 200 -c 4 --rounds 1"));
         let findings = record.at("/findings").as_array().unwrap();
         let found = findings.iter().any(|finding| finding["check"] == "delays");
         assert_eq!(found, is_found, "nodelay {nodelay}: {findings:?}");
+    }
+}
+
+#[test]
+fn connections_that_are_cut_before_a_response_look_like_a_shield() {
+    for (cuts, is_found) in [(true, true), (false, false)] {
+        let bench = Bench::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for (number, client) in listener.incoming().flatten().enumerate() {
+                client.set_nodelay(true).unwrap();
+                if !cuts || number % 2 == 0 {
+                    std::thread::spawn(|| answer(client, None));
+                }
+            }
+        });
+        let (_, record) = bench.run(&format!("http://{at}/ -n 500 -c 4 --rounds 1"));
+        let findings = record.at("/findings").as_array().unwrap();
+        let found = findings.iter().any(|finding| finding["check"] == "shield");
+        assert_eq!(found, is_found, "{findings:?}");
     }
 }

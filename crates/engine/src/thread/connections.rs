@@ -2,11 +2,12 @@
 
 use super::Thread;
 use crate::recorder::Cut;
-use crate::slot::State;
+use crate::slot::{Slot, State};
 use crate::verdict;
 use kernel::{Closing, ConnectOptions, Errno, Ring, Token};
 use record::Blame;
 use std::cmp::Reverse;
+use units::Instant;
 use wire::Violation;
 
 impl<'p, R: Ring> Thread<'p, R> {
@@ -93,7 +94,7 @@ impl<'p, R: Ring> Thread<'p, R> {
     pub(super) fn ended(&mut self, index: u32) {
         let at = self.ring.now();
         self.clock = at;
-        self.note_idle_end(index);
+        self.note_end(index);
         let slot = &mut self.slots[index as usize];
         // What was wrong, if anything, is written down with the exchanges; an idle connection may always be ended.
         let delivered = slot.deliver(&mut self.recorder, at, None, |connection, arrival| {
@@ -115,7 +116,7 @@ impl<'p, R: Ring> Thread<'p, R> {
                 self.connect_failed(index, verdict::connect(errno, self.is_local()));
             }
             State::Open => {
-                self.note_idle_end(index);
+                self.note_end(index);
                 self.leave(index, Cut::Dead(errno));
                 self.offer(index, self.clock);
             }
@@ -123,10 +124,19 @@ impl<'p, R: Ring> Thread<'p, R> {
         }
     }
 
-    /// The peer ends the connection: counted where nothing was under way on it, as no exchange then tells of it.
-    fn note_idle_end(&mut self, index: u32) {
-        let is_idle = self.slots[index as usize].flights.is_empty();
-        self.recorder.tally.connects.lost_idle += u64::from(is_idle);
+    /// The peer ends the connection: counted where nothing was under way on it, as no exchange then tells of it, and where
+    /// no response had begun on it.
+    fn note_end(&mut self, index: u32) {
+        let Slot {
+            flights, opened, ..
+        } = &self.slots[index as usize];
+        let is_unserved = *opened <= flights.len() as u64
+            && flights
+                .front()
+                .is_none_or(|flight| flight.exchange.first == Instant::ZERO);
+        let connects = &mut self.recorder.tally.connects;
+        connects.lost_idle += u64::from(flights.is_empty());
+        connects.unserved += u64::from(is_unserved);
     }
 
     /// Closes an open slot's socket. What is still in flight is written down as `cut` says.
