@@ -11,6 +11,7 @@ use crate::watchdog::Watchdog;
 use crc32fast::Hasher;
 use kernel::Errno;
 use record::{Blame, Exchange, Fault, Kind, OpenTimes, Outcome, SentTotal, Sessions, Step, Tally};
+use stats::clusters::CLASSES;
 use units::{Instant, Nanos};
 use wire::{Connection, Ending, Head, InlineDeque, Sink, Violation};
 
@@ -34,6 +35,9 @@ pub(crate) struct Recorder<'p> {
     pub(crate) watchdog: Watchdog,
     timeout: Nanos,
     bin: Bin,
+    /// Latencies of ok exchanges by class: of those that ended in the bin, in the last bin also of those that ended behind the
+    /// window.
+    classes: Box<[u32; CLASSES]>,
     /// Exchanges that were pipelined behind a response that closed their connection in good order, the oldest first, until
     /// it is decided what becomes of them.
     pub(crate) behind: Vec<Flight>,
@@ -75,6 +79,7 @@ impl<'p> Recorder<'p> {
             watchdog,
             timeout: job.plan.timeouts.exchange,
             bin: Bin::default(),
+            classes: Box::new([0; CLASSES]),
             behind: Vec::new(),
         }
     }
@@ -154,7 +159,11 @@ impl<'p> Recorder<'p> {
         if flight.belongs {
             self.tally.bytes_received += bytes;
             self.tally.bytes_sent += flight.request_bytes - flight.unsent;
-            self.tally.observe(&flight.exchange, outcome, flight.status);
+            let tally = &mut self.tally;
+            let class = tally.observe(&flight.exchange, outcome, flight.status);
+            if let Some(count) = self.classes.get_mut(class) {
+                *count += 1;
+            }
         } else if let Outcome::Fault(fault) = outcome {
             self.note_warmup_fault(&flight.exchange, fault);
         }
@@ -258,6 +267,9 @@ impl<'p> Recorder<'p> {
         if bin.endings > 0 {
             let errors = bin.endings - bin.ok;
             self.tally.series.add(bin.offset, bin.ok, errors);
+            let at = (self.start + bin.offset).as_nanos();
+            self.tally.clusters.add(at, &*self.classes);
+            self.classes.fill(0);
             self.tally.ok_in_window += bin.ok;
         }
     }

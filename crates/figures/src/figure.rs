@@ -28,6 +28,8 @@ pub struct Figure {
     pub cell: Option<Cell>,
     pub(crate) source: Source,
     pub(crate) at_least: Read<bool>,
+    /// Whether it is the latency of all requests, of which slow ones may come together.
+    pub(crate) clustered: bool,
     pub(crate) absent: fn(&Figures<'_>) -> Option<String>,
 }
 
@@ -148,6 +150,7 @@ impl Figure {
             cell: None,
             source: Source::Value(value),
             at_least: |_, _| false,
+            clustered: false,
             absent: |_| None,
         }
     }
@@ -162,6 +165,12 @@ impl Figure {
         let mut figure = Figure::new(name, Unit::Micros, doc, |_, _| None);
         figure.source = Source::Times(times, samples);
         figure
+    }
+
+    /// It is the latency of all requests, of which slow ones may come together.
+    pub(crate) const fn clustered(mut self) -> Figure {
+        self.clustered = true;
+        self
     }
 
     /// Where `why` gives a reason, there is no value for it.

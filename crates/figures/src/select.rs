@@ -189,6 +189,7 @@ impl Selected {
     pub fn value(&self, of: &Figures<'_>) -> Option<Value> {
         let value = |of: &Figures<'_>| match self.figure.source {
             Source::Value(read) => read(of, self.part),
+            Source::Times(_, _) if self.is_withheld(of) => None,
             Source::Times(times, _) => {
                 let micros = statistic(times(of), self.part.statistic()?);
                 micros.map(Value::Number)
@@ -224,7 +225,26 @@ impl Selected {
             _ => None,
         };
         let have = times(of).map_or(0, Histogram::count);
-        too_few(need.unwrap_or(1), have, samples)
+        let why = too_few(need.unwrap_or(1), have, samples);
+        match self.part {
+            Part::Statistic(Statistic::At(p))
+                if self.is_withheld(of) && have >= need.unwrap_or(1) =>
+            {
+                let worth = units::count(of.tally().effective_samples(p.quantile()));
+                format!("{why}: slow ones come together, so that they count as {worth}")
+            }
+            _ => why,
+        }
+    }
+
+    /// Whether it is a percentile for which the samples would be enough if they were independent, and are not.
+    fn is_withheld(&self, of: &Figures<'_>) -> bool {
+        match self.part {
+            Part::Statistic(Statistic::At(p)) if self.figure.clustered && of.request.is_none() => {
+                !of.tally().carries(p.quantile())
+            }
+            _ => false,
+        }
     }
 
     /// Returns the value as a number in the figure's unit; none of words, and where nothing carries it.

@@ -26,6 +26,13 @@ pub struct Latency {
     pub count: u64,
     /// The figures that are lower bounds: censored exchanges, had they taken for ever, would make them larger in print.
     pub at_least: Vec<Statistic>,
+    /// For percentiles whose slower samples come together: as how many independent samples `count` counts there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effective_samples: BTreeMap<String, u64>,
+    /// 95 % intervals of the percentiles by ranks, with the effective number of samples; none where an end lies beyond all
+    /// samples.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, (f64, f64)>,
 }
 
 /// Percentiles with their values, by nearest rank; ascending. In a record each is a field such as `p999`.
@@ -57,7 +64,27 @@ impl Latency {
 
     /// Returns the same with the percentiles of `list`.
     pub(crate) fn with(tally: &Tally, list: &[Percentile]) -> Latency {
-        Latency::from(tally.latency(), Censored::of_latency(tally), list)
+        let times = tally.latency();
+        let mut latency = Latency::from(times, Censored::of_latency(tally), list);
+        for (p, value) in &mut latency.percentiles.0 {
+            value.take_if(|_| !tally.carries(p.quantile()));
+        }
+        if tally.clusters.is_empty() {
+            return latency;
+        }
+        for p in list {
+            let number = tally.effective_samples(p.quantile());
+            if number < latency.count {
+                latency.effective_samples.insert(p.key(), number);
+            }
+            let interval = latency
+                .at(*p)
+                .and_then(|_| interval(times, p.quantile(), number));
+            if let Some(interval) = interval {
+                latency.intervals.insert(p.key(), interval);
+            }
+        }
+        latency
     }
 
     /// The figures of `times`, of which some are censored.
@@ -75,6 +102,8 @@ impl Latency {
             max: times.max().map(micros),
             count: times.count(),
             at_least: Vec::new(),
+            effective_samples: BTreeMap::new(),
+            intervals: BTreeMap::new(),
         };
         if let Some(censored) = censored {
             let known = latency.named().filter(|(_, value)| value.is_some());
@@ -105,6 +134,15 @@ impl Latency {
     pub fn is_at_least(&self, figure: Statistic) -> bool {
         self.at_least.contains(&figure)
     }
+}
+
+/// The 95 % interval of the quantile `p` of `times`, in microseconds, where they are worth `number` independent ones: the values
+/// at the shares `p -+ 1.96 sqrt(p (1 - p) / number)` (the normal form of the binomial interval by ranks; Conover, "Practical
+/// Nonparametric Statistics", 3.2). None where the upper share is 1 or more.
+fn interval(times: &Histogram, p: f64, number: u64) -> Option<(f64, f64)> {
+    let half = 1.96 * (p * (1.0 - p) / number as f64).sqrt();
+    let at = |share: f64| Some(times.quantile(share)? as f64 / 1e3);
+    (p + half < 1.0).then(|| Some((at((p - half).max(0.0))?, at(p + half)?)))?
 }
 
 impl fmt::Display for Statistic {

@@ -75,10 +75,10 @@ impl OpenTimes {
 
     /// Counts an exchange that ended well. (Apart, so that a closed loop pays one comparison for it.)
     #[inline(never)]
-    pub(crate) fn observe_ok(&mut self, exchange: &Exchange) {
+    pub(crate) fn observe_ok(&mut self, exchange: &Exchange) -> usize {
         let response = exchange.response();
-        self.response.record(response.as_nanos());
         self.growth.add(exchange.scheduled, response);
+        self.response.record_class(response.as_nanos())
     }
 
     /// Counts an exchange that was cut off at `age` since it was scheduled.

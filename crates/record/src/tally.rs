@@ -8,8 +8,9 @@ use crate::{
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::Histogram;
-use units::Nanos;
+use stats::clusters::CLASSES;
+use stats::{Clusters, Histogram};
+use units::{Nanos, Percentile};
 
 /// Counts and distributions of the exchanges that were scheduled in the window (and, where it says so, of others).
 ///
@@ -66,6 +67,9 @@ pub struct Tally {
     pub connects: Connects,
     /// Endings over the window in bins of 100 ms.
     pub series: Series,
+    /// Latencies of the `ok` exchanges that ended in the window, by class in bins of time: how far slow ones come together.
+    #[serde(default, skip_serializing_if = "Clusters::is_empty")]
+    pub clusters: Clusters,
     /// What was answered to each listed request that is no template: the bodies' likeness.
     #[serde(alias = "answers")]
     pub bodies: Bodies,
@@ -95,21 +99,26 @@ impl Tally {
 
     /// Counts one ended exchange that was scheduled in the window: `started`, its outcome, and what distributions it enters.
     /// `scheduled` is counted at the exchange's intended start, not here. `status` is that of a complete response; 0 where none came.
+    /// Returns the class of its latency, see [`Clusters`]; none of the classes where it did not end ok.
     #[inline]
-    pub fn observe(&mut self, exchange: &Exchange, outcome: Outcome, status: u16) {
+    pub fn observe(&mut self, exchange: &Exchange, outcome: Outcome, status: u16) -> usize {
         self.started += 1;
         match outcome {
             Outcome::Ok => {
                 self.ok += 1;
                 self.statuses.add(status, 1);
-                self.service.record(exchange.service().as_nanos());
+                let class = self.service.record_class(exchange.service().as_nanos());
                 self.first_byte.record(exchange.to_first_byte().as_nanos());
                 self.send_delay.record(exchange.send_delay().as_nanos());
-                if let Some(open) = &mut self.open {
-                    open.observe_ok(exchange);
+                match &mut self.open {
+                    Some(open) => open.observe_ok(exchange),
+                    None => class,
                 }
             }
-            Outcome::Fault(fault) => self.observe_fault(exchange, fault, status),
+            Outcome::Fault(fault) => {
+                self.observe_fault(exchange, fault, status);
+                CLASSES
+            }
         }
     }
 
@@ -196,6 +205,19 @@ impl Tally {
             .map_or(&self.service, |open| &open.response)
     }
 
+    /// Returns so many independent latencies as tell as much of their quantile `p` as those that are there, which come in
+    /// clusters: their number divided by the index of dispersion.
+    pub fn effective_samples(&self, p: f64) -> u64 {
+        (self.latency().count() as f64 / self.clusters.dispersion(p)) as u64
+    }
+
+    /// Whether the latencies carry their quantile `p`, or one of the usual ones above it.
+    pub fn carries(&self, p: f64) -> bool {
+        let usual = Percentile::DEFAULT.iter().map(|p| p.quantile());
+        let mut from_here = usual.filter(|usual| *usual > p).chain([p]);
+        from_here.any(|p| stats::carries(self.effective_samples(p), p))
+    }
+
     /// The smallest age at which one of those was censored.
     pub fn latency_censored_from(&self) -> Option<Nanos> {
         match &self.open {
@@ -258,6 +280,7 @@ impl Tally {
         self.service_5xx.merge(&other.service_5xx);
         self.connects.merge(&other.connects);
         self.series.merge(&other.series);
+        self.clusters.merge(&other.clusters);
         self.bodies.merge(&other.bodies);
         if let Some(open) = &other.open {
             self.open.get_or_insert_default().merge(open);

@@ -5,6 +5,7 @@
 //! asked. (Our own rather than the `hdrhistogram` crate, which the tests hold it against: that one
 //! can fail on a value, and keeps neither the sum nor the exact extremes.)
 
+use crate::clusters;
 use crate::form::Form;
 use crate::layout::{self, LAST, SLOTS, TOP};
 use crate::packed::Packed;
@@ -110,8 +111,16 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        self.record_class(value);
+    }
+
+    /// Adds one sample. Returns the class that it has in [`Clusters`](crate::Clusters), which costs least where its slot is known;
+    /// of a value above the top it is no class.
+    #[inline]
+    pub fn record_class(&mut self, value: u64) -> usize {
         let (low, high) = self.usual;
-        match self.slots.get_mut(layout::slot(value)) {
+        let slot = layout::slot(value);
+        match self.slots.get_mut(slot) {
             Some(count) if low <= value && value <= high => {
                 *count += 1;
                 self.count += 1;
@@ -119,6 +128,7 @@ impl Histogram {
             }
             _ => self.record_rarity(value),
         }
+        slot >> clusters::COARSER
     }
 
     /// The first sample, a new extreme, one into a packed histogram, one above [`TOP`], or one that could be too many.

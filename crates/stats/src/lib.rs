@@ -39,6 +39,9 @@ pub mod scalability;
 mod threshold;
 mod trend;
 
+pub mod clusters;
+
+pub use clusters::Clusters;
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
 pub use interval::{Interval, log_t_interval, median_interval, student_t};

@@ -46,9 +46,17 @@ fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     let latency = evidence.summary.as_ref().map(|summary| &summary.latency_us);
     let too_few = latency.and_then(too_few);
     let withheld = latency.and_then(withheld);
+    let clustered = latency.and_then(clustered);
     let complete = evidence.complete().filter(|_| !evidence.is_long);
     let repeated = complete.and_then(|rounds| repeated(rounds.len()));
-    let found = [cut, lacking(evidence), too_few, withheld, repeated];
+    let found = [
+        cut,
+        lacking(evidence),
+        too_few,
+        withheld,
+        clustered,
+        repeated,
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -163,6 +171,24 @@ fn withheld(latency: &Latency) -> Option<Finding> {
     );
     let finding = note(sentence).remedy(MORE);
     Some(finding.evidence([("samples", count as f64), ("samples needed", most as f64)]))
+}
+
+/// Percentiles for which there would be samples enough, if the slower ones did not come together.
+fn clustered(latency: &Latency) -> Option<Finding> {
+    let carried = |p: Percentile| stats::carries(latency.count, p.quantile());
+    let mut missing = latency.percentiles.0.iter();
+    let (first, _) = missing.find(|(p, value)| value.is_none() && carried(*p))?;
+    let worth = *latency.effective_samples.get(&first.key())?;
+    let sentence = format!(
+        "too few independent samples for {first}: slow requests came together, so that {} samples count as {}",
+        count(latency.count),
+        count(worth)
+    );
+    let samples = [
+        ("samples", latency.count as f64),
+        ("effective samples", worth as f64),
+    ];
+    Some(note(sentence).remedy(MORE).evidence(samples))
 }
 
 fn repeated(complete: usize) -> Option<Finding> {

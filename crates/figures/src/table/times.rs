@@ -17,7 +17,7 @@ pub(super) const LATENCY: &[Figure] = &[
     Figure::times("latency_us.{p}", "{p} latency in microseconds: response time with a rate, else service time",
         "requests", |f| Some(f.tally().latency()))
         .aliases(&["{p}", "latency.{p}"]).at_least(|f, part| part.statistic().is_some_and(|each| f.is_bound(each)))
-        .class(Latency).repeats().csv("latency_{p}_us").of_requests().cell("{p}", 9, Plain, Always),
+        .class(Latency).clustered().repeats().csv("latency_{p}_us").of_requests().cell("{p}", 9, Plain, Always),
     Figure::new("latency_us.count", Unit::Count, "requests that the latencies rest on: ok and censored ones",
         |f, _| count(f.summary.latency_us.count)).class(Counts).csv("latency_count").of_requests(),
     Figure::new("latency_us.at_least", Unit::Text, "latency figures that are lower bounds, separated by spaces",

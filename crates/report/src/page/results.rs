@@ -28,6 +28,7 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
         Some(rate(of)),
         offered(of),
         Some(latency(of)),
+        latency_intervals(of),
         spread(of),
         baseline(of),
     ];
@@ -118,6 +119,20 @@ fn latency(of: &Figures<'_>) -> Row {
         _ => times(of, "latency_us", |p| of.is_affected(p)),
     };
     demoted(run, Figure::Latency, label, items)
+}
+
+/// 95 % intervals of the percentiles that were asked for; none where latency is void or no interval is known.
+fn latency_intervals(of: &Figures<'_>) -> Option<Row> {
+    let latency = &of.summary.latency_us;
+    let known = of.plan.percentiles.iter().filter_map(|p| {
+        let (low, high) = latency.intervals.get(&p.key())?;
+        let shown = |micros: &f64| units::span(Nanos::from_nanos((micros * 1e3) as u64));
+        let interval = format!("{} .. {}", shown(low), shown(high));
+        Some(Item::named(&p.to_string(), Role::Plain, interval))
+    });
+    let items: Vec<Item> = known.collect();
+    let is_void = grade(of.run, Figure::Latency) == Some(Grade::Invalid);
+    (!items.is_empty() && !is_void).then(|| Row::new("95 % interval", items))
 }
 
 /// Offered load of an open loop: target rate, scheduled and sent requests.
