@@ -73,7 +73,7 @@ impl CoordinatedOmission {
             (omission.affected_from, omission.affected_to) = (Some(affected.0), Some(affected.1));
         }
         let carried = list.iter().copied();
-        let carried = carried.filter(|p| stats::carries(count, p.quantile()));
+        let carried = carried.filter(|p| tally.carries(p.quantile()));
         let affected = carried.filter(|p| omission.affects(tally, *p));
         omission.affected = affected.collect();
         Some(omission)

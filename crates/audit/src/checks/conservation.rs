@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use record::{Curve, Kind, OpenTimes, Run, SentTotal, Summary};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -197,6 +197,9 @@ fn differences(stated: &Summary, computed: &Summary, foreign: bool) -> Vec<Strin
 /// Parts that rest on rules of judgement, and those that other versions compute by rules of their own.
 const APART: [&str; 4] = ["coordinated_omission", "per_request", "open", "at_least"];
 
+/// Parts of latency that have the percentiles which were asked for, as latency itself.
+const BY_PERCENTILE: [&str; 2] = ["effective_samples", "intervals"];
+
 /// The name of an element of a list, such as the figures of one request.
 const ELEMENT: &str = "[]";
 
@@ -216,6 +219,8 @@ fn compare(at: &str, stated: &Value, computed: &Value, foreign: bool, names: &mu
         let both = listed.filter(|name| name.as_str().is_some_and(is_in_both));
         both.collect()
     };
+    let of_latency = |part: &&str| at.ends_with(&format!(".{part}"));
+    let has_percentiles = one.contains_key("at_least") || BY_PERCENTILE.iter().any(of_latency);
     let apart = if foreign { &APART[..] } else { &APART[..2] };
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let is_apart =
@@ -228,7 +233,12 @@ fn compare(at: &str, stated: &Value, computed: &Value, foreign: bool, names: &mu
                 compare(&name, &one, &other, foreign, names);
             }
             (Some(one), Some(other)) => compare(&name, one, other, foreign, names),
-            _ if one.contains_key("at_least") && key.parse::<Percentile>().is_ok() => {}
+            (one, other) if BY_PERCENTILE.contains(&key.as_str()) => {
+                let none = || Value::Object(Map::new());
+                let [one, other] = [one, other].map(|part| part.cloned().unwrap_or_else(none));
+                compare(&name, &one, &other, foreign, names);
+            }
+            _ if has_percentiles && key.parse::<Percentile>().is_ok() => {}
             _ => names.push(name.trim_start_matches('.').to_owned()),
         }
     }
