@@ -252,14 +252,15 @@ fn a_closed_loop_has_no_floor() {
 #[test]
 fn what_a_closed_loop_omits_of_a_server_that_stalls_is_marked_and_an_open_loop_shows_it() {
     let bench = Bench::new();
-    // It stands still for three tenths of the time: however slow the machine is, more only comes on top.
+    // It stands still for three tenths of the time: however slow the machine is, more only comes on top. Sixteen stalls are
+    // enough for a p99, whose slower samples come together in them.
     let server = Reference::with(
         &bench,
         &["127.0.0.1:0"],
-        &["--truth", "--stall", "150ms/500ms"],
+        &["--truth", "--stall", "75ms/250ms"],
     );
     let run = |load: &str| {
-        let line = format!("http://{}/hello {load} -d 1s --rounds 1", server.at());
+        let line = format!("http://{}/hello {load} -d 2s --rounds 2", server.at());
         let (said, record) = bench.run(&line);
         said.ended(0);
         record.assert_conserved();
@@ -304,9 +305,9 @@ fn what_a_closed_loop_omits_of_a_server_that_stalls_is_marked_and_an_open_loop_s
     let (said, record) = run("--rate 1500");
     assert!(!said.out.contains("coordinated omission"), "{}", said.out);
     assert_eq!(told(&record), None);
-    // A fifth of all arrivals come in the first hundred milliseconds of a stall, and wait for at least fifty.
+    // A fifth of all arrivals come in the first fifty milliseconds of a stall, and wait for at least 25.
     let p90 = record.at("/summary/latency_us/p90").as_f64().unwrap();
-    assert!(p90 > 50_000.0, "{p90} us");
+    assert!(p90 > 25_000.0, "{p90} us");
     let p99 = record.at("/summary/latency_us/p99").as_f64().unwrap();
     assert!(p99 >= p90, "{p99} us");
 }
