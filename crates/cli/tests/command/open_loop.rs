@@ -284,15 +284,21 @@ fn what_a_closed_loop_omits_of_a_server_that_stalls_is_marked_and_an_open_loop_s
         assert!(index > 0.2, "{index}");
         let affected = record.at("/summary/coordinated_omission/affected").clone();
         let affected = affected.as_array().unwrap();
-        assert!(affected.contains(&json!("p90")), "{affected:?}");
+        // On a busy machine the samples above p90 may come together, so that it is withheld.
+        let is_withheld = record.at("/summary/latency_us/p90").is_null();
+        let is_affected = |name: &str| affected.contains(&json!(name));
+        assert!(
+            is_affected("p50") && (is_affected("p90") || is_withheld),
+            "{affected:?}"
+        );
         for name in affected {
             let path = format!("/summary/latency_us/{}", name.as_str().unwrap());
             assert!(record.at(&path).is_f64(), "{path}");
         }
         let short = bench.say("report run.json");
-        let p90 = short.ended(0).out.split("p90 ").nth(1).unwrap();
+        let p50 = short.ended(0).out.split("p50 ").nth(1).unwrap();
         assert_eq!(
-            p90.split("  ").next().unwrap().chars().last(),
+            p50.split("  ").next().unwrap().chars().last(),
             Some('*'),
             "{}",
             short.out
@@ -308,6 +314,6 @@ fn what_a_closed_loop_omits_of_a_server_that_stalls_is_marked_and_an_open_loop_s
     // A fifth of all arrivals come in the first fifty milliseconds of a stall, and wait for at least 25.
     let p90 = record.at("/summary/latency_us/p90").as_f64().unwrap();
     assert!(p90 > 25_000.0, "{p90} us");
-    let p99 = record.at("/summary/latency_us/p99").as_f64().unwrap();
-    assert!(p99 >= p90, "{p99} us");
+    let p99 = record.at("/summary/latency_us/p99").as_f64();
+    assert!(p99.is_none_or(|p99| p99 >= p90), "{p99:?} us");
 }
