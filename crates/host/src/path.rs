@@ -10,7 +10,7 @@ const CONNECTS: usize = 5;
 /// How long each may take.
 const PATIENCE: Nanos = Nanos::from_secs(3);
 
-/// Returns the path to `address`, which the user called `target`, after [`CONNECTS`] connects to it; the first that
+/// Returns the path to `address`, which the user called `target`, after five connects to it; the first that
 /// fails is the last.
 pub fn path(target: &str, address: SocketAddr) -> NetworkPath {
     let mut path = NetworkPath {
