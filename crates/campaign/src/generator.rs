@@ -11,9 +11,9 @@
 //!                  <-------------     Done, with the round; or Failed, with the reason
 //! ```
 //!
-//! Each message is one line of JSON. One that measures alone opens its points itself. With a number of requests and a warm-up there is a second meeting before the window.
-//! When the campaign says Stop the round is cut short and handed over; when its line ends, so that no process is there to
-//! hand anything over to, the generator is to end at once.
+//! Each message is one line of JSON. One that measures alone opens its points itself. With a number of requests and a
+//! warm-up there is a second meeting before the window. When the campaign says Stop the round is cut short and handed over;
+//! when its line ends, so that no process is there to hand anything over to, the generator is to end at once.
 
 use engine::{Job, Observer, Part, Progress, Rep, StartSignal, SyncPoint};
 use plan::{Endpoint, Plan};
