@@ -23,7 +23,7 @@ the numbers, and a remedy. Other figures are not affected. With several findings
 |---|---|---|
 | none | note | the sentence |
 | caveat | caveat | the figure with `*`, and the reason |
-| lower bound | caveat | requests/s as `>= X (generator-bound)` |
+| lower bound | caveat | requests/s as `>= X (generator-bound)`, or `(link-bound)` |
 | void | invalid | `INVALID` in place of the figure |
 
 The worst grade is the reliability of the result: GOOD (notes only), LIMITED (caveats) or INVALID. `--require reliable`

@@ -90,7 +90,11 @@ impl Bench for LocalBench<'_> {
             }
             other => {
                 drop(other); // its server has to be gone before the next is started
-                return self.probe(plan, seq, view).map(Some);
+                let mut ready = self.probe(plan, seq, view)?;
+                if let Endpoint::Ip(address) = ready.probe.endpoint {
+                    ready.probe.link = Some(host::link(address));
+                }
+                return Ok(Some(ready));
             }
         }
         Ok(None)

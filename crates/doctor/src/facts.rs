@@ -50,6 +50,6 @@ impl<'a> Facts<'a> {
 
     /// Whether the server may run on this machine: it does not where the path leads elsewhere.
     pub(crate) fn is_server_here(&self) -> bool {
-        self.path.is_none_or(|path| path.loopback)
+        self.path.is_none_or(|path| path.link.loopback)
     }
 }

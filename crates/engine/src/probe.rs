@@ -335,6 +335,7 @@ fn summary(
     let unexpected = || shown.iter().filter_map(|each| each.unexpected.as_ref());
     record::Probe {
         endpoint: endpoint.clone(),
+        link: None,
         failed,
         request_head: text(&first.request_head),
         response_head: (!first.response_head.is_empty()).then(|| text(&first.response_head)),

@@ -37,7 +37,7 @@ pub use counters::{between, cpu_time};
 pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};
-pub use path::path;
+pub use path::{link, path};
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The network path from this machine to a target: loopback or which link, and what connecting takes.
 
 use crate::files::{Root, fact};
-use record::NetworkPath;
+use record::{Link, NetworkPath};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use units::Nanos;
 
@@ -16,7 +16,8 @@ pub fn path(target: &str, address: SocketAddr) -> NetworkPath {
     let mut path = NetworkPath {
         target: target.to_owned(),
         address: address.to_string(),
-        ..link(&Root::machine(), address.ip(), is_own(address))
+        link: link(address),
+        ..NetworkPath::default()
     };
     for _ in 0..CONNECTS {
         let start = kernel::clock::now();
@@ -29,6 +30,11 @@ pub fn path(target: &str, address: SocketAddr) -> NetworkPath {
         }
     }
     path
+}
+
+/// Returns the link that packets to `address` take. No packet is sent.
+pub fn link(address: SocketAddr) -> Link {
+    link_by(&Root::machine(), address.ip(), is_own(address))
 }
 
 /// Whether `address` is one of this machine's own: then packets to it have it as their source, too. No packet is sent.
@@ -44,8 +50,8 @@ fn is_own(address: SocketAddr) -> bool {
     address.ip().is_loopback() || socket.is_ok_and(|own| own.ip() == address.ip())
 }
 
-/// The link that packets to `to` take; all other facts are left out.
-fn link(root: &Root, to: IpAddr, loopback: bool) -> NetworkPath {
+/// The link that packets to `to` take, by the files of `root`.
+fn link_by(root: &Root, to: IpAddr, loopback: bool) -> Link {
     let interface = match (loopback, to) {
         (true, _) => Some("lo".to_owned()),
         (_, IpAddr::V4(to)) => root
@@ -56,15 +62,17 @@ fn link(root: &Root, to: IpAddr, loopback: bool) -> NetworkPath {
             .and_then(|text| route6(&text, to)),
     };
     let say = |what: &str| root.fact(format!("/sys/class/net/{}/{what}", interface.as_deref()?));
-    NetworkPath {
+    let is_device = say("device/uevent").is_some();
+    Link {
         loopback,
-        link_mbits: say("speed").and_then(|speed| speed.parse().ok()), // -1 where the driver does not know
+        link_mbits: say("speed")
+            .filter(|_| is_device)
+            .and_then(|speed| speed.parse().ok()), // -1 where the driver does not know
         half_duplex: say("duplex")
             .filter(|kind| kind != "unknown")
             .map(|kind| kind == "half"),
         mtu: say("mtu").and_then(|mtu| mtu.parse().ok()),
         interface,
-        ..NetworkPath::default()
     }
 }
 
@@ -104,6 +112,7 @@ mod tests {
 
     const ROUTES: &str = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n\
         eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n\
+        veth2\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n\
         eth1\t0000A8C0\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n";
     const ROUTES6: &str = "\
         20010db8000000000000000000000000 20 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth1\n\
@@ -118,27 +127,30 @@ mod tests {
             ("sys/class/net/eth0/speed", "-1\n"),
             ("sys/class/net/eth0/mtu", "1400\n"),
             ("sys/class/net/eth1/speed", "100\n"),
+            ("sys/class/net/eth1/device/uevent", "DRIVER=e1000e\n"),
+            ("sys/class/net/veth2/speed", "10000\n"),
             ("sys/class/net/eth1/duplex", "half\n"),
         ]);
         let cases = [
             ("192.168.3.4", "eth1", Some(100), Some(true), None),
+            ("172.17.0.2", "veth2", None, None, None), // its driver's 10 Gbit/s are made up
             ("8.8.8.8", "eth0", None, None, Some(1400)),
             ("2001:db8::7", "eth1", Some(100), Some(true), None),
             ("2001:db9::7", "eth0", None, None, Some(1400)),
         ];
         for (to, interface, link_mbits, half_duplex, mtu) in cases {
-            let found = link(&tree.root, to.parse().unwrap(), false);
-            let wanted = NetworkPath {
+            let found = link_by(&tree.root, to.parse().unwrap(), false);
+            let wanted = Link {
+                loopback: false,
                 interface: Some(interface.into()),
                 link_mbits,
                 half_duplex,
                 mtu,
-                ..NetworkPath::default()
             };
             assert_eq!(found, wanted, "{to}");
         }
-        let none = link(&fixture(&[]).root, "8.8.8.8".parse().unwrap(), false);
-        assert_eq!(none, NetworkPath::default());
+        let none = link_by(&fixture(&[]).root, "8.8.8.8".parse().unwrap(), false);
+        assert_eq!(none, Link::default());
     }
 
     #[test]
@@ -146,9 +158,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let found = path("here", address);
-        assert!(found.loopback && found.failed.is_none(), "{found:?}");
+        assert!(found.link.loopback && found.failed.is_none(), "{found:?}");
         assert_eq!(
-            (found.connects.len(), found.interface.as_deref()),
+            (found.connects.len(), found.link.interface.as_deref()),
             (CONNECTS, Some("lo"))
         );
         drop(listener);

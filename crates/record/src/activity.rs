@@ -1,6 +1,8 @@
-//! What a look at the machine beside a measurement found: what ran, and the path to a target. Neither is part of a Run.
+//! What a look at the machine beside a measurement found: what ran, and the path to a target. Of these only the link to the
+//! target is part of a Run.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// What ran on the machine during a span in which weigh was at rest.
@@ -36,18 +38,27 @@ pub struct NetworkPath {
     pub target: String,
     /// The address, with its port.
     pub address: String,
-    /// Whether the target is on this machine.
+    /// The link to it.
+    #[serde(flatten)]
+    pub link: Link,
+    /// What each connect took, in nanoseconds: about one round trip.
+    pub connects: Vec<Nanos>,
+    /// Why a connect failed.
+    pub failed: Option<String>,
+}
+
+/// The link that packets to an address take. A fact that could not be read is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// Whether the address is on this machine.
     pub loopback: bool,
     /// The interface by the routing table.
     pub interface: Option<String>,
-    /// Speed of the link in Mbit/s, where the driver says it.
+    /// Speed in Mbit/s as the driver of a device states it; none of a virtual interface (veth, bridge, tunnel), whose
+    /// driver states a made-up one.
     pub link_mbits: Option<u64>,
     /// Whether the link sends and receives in turns.
     pub half_duplex: Option<bool>,
     /// The largest packet in bytes (MTU).
     pub mtu: Option<u64>,
-    /// What each connect took, in nanoseconds: about one round trip.
-    pub connects: Vec<Nanos>,
-    /// Why a connect failed.
-    pub failed: Option<String>,
 }

@@ -570,6 +570,7 @@ fn probe(plan: &Plan) -> Probe {
     let endpoint = plan.target.endpoints.first().cloned();
     Probe {
         endpoint: endpoint.unwrap_or_else(|| Endpoint::Ip(([127, 0, 0, 1], 8080).into())),
+        link: None,
         failed: Vec::new(),
         request_head: "GET /100.html HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: weigh/0.1.0\r\n\r\n"
             .into(),

@@ -171,6 +171,8 @@ pub enum Cause {
     ConnectionsClosed,
     /// The network or a full listen queue dropped segments.
     Network,
+    /// The network link was the bottleneck.
+    LinkSaturated,
     /// Requests failed.
     Errors,
     /// The server sent redirects or unexpected statuses instead of the page.

@@ -74,7 +74,7 @@ mod state;
 #[cfg(any(test, feature = "example"))]
 pub mod example;
 
-pub use activity::{Activity, NetworkPath, Program};
+pub use activity::{Activity, Link, NetworkPath, Program};
 pub use baseline::{Baseline, BaselineTimes};
 pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};

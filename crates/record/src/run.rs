@@ -1,7 +1,8 @@
 //! The recorded artefact.
 
 use crate::{
-    Cost, Curve, Exit, Finding, Judged, Machine, Observed, Point, SentTotal, ServerEnd, Summary,
+    Cost, Curve, Exit, Finding, Judged, Link, Machine, Observed, Point, SentTotal, ServerEnd,
+    Summary,
 };
 use plan::{Endpoint, Plan};
 use schemars::JsonSchema;
@@ -69,6 +70,9 @@ pub struct Run {
 pub struct Probe {
     /// The address that accepted the connection; the whole campaign uses it.
     pub endpoint: Endpoint,
+    /// The link to it; none where it is a Unix socket, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// Addresses that were tried before it, and why they did not serve.
     pub failed: Vec<(Endpoint, String)>,
     /// The request's bytes, as text, without its body.

@@ -214,6 +214,7 @@ mod tests {
     fn probe(head: &str) -> Probe {
         Probe {
             endpoint: Endpoint::Ip("127.0.0.1:8080".parse().unwrap()),
+            link: None,
             failed: Vec::new(),
             request_head: String::new(),
             response_head: Some(head.into()),

@@ -15,6 +15,7 @@ mod generators;
 mod kernel;
 mod levels;
 mod limit;
+mod link;
 mod log;
 mod memory;
 mod modes;
@@ -130,6 +131,7 @@ pub const CHECKS: &[Check] = &[
     baseline::CHECK,
     limit::CHECK,
     quota::CHECK,
+    link::CHECK,
     generators::CHECK,
     waiting::CHECK,
     kernel::CHECK,

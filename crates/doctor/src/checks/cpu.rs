@@ -220,10 +220,7 @@ mod tests {
     fn few_cpus_matter_where_the_server_may_be_here() {
         fn on(made: &mut Made, loopback: bool) {
             made.machine.cpus_allowed = vec![0, 1];
-            made.path = Some(NetworkPath {
-                loopback,
-                ..NetworkPath::default()
-            });
+            made.path.insert(NetworkPath::default()).link.loopback = loopback;
         }
         finds(
             &FEW_CPUS,

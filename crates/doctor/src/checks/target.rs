@@ -38,7 +38,7 @@ pub(super) const LINK: Check = Check {
     reads: "speed and duplex of the interface to the target",
     finds: "less than 1 Gbit/s, or half duplex",
     judge: |facts| {
-        let path = facts.path?;
+        let path = &facts.path?.link;
         let interface = path.interface.as_deref().unwrap_or("link");
         let mbits = path
             .link_mbits
@@ -95,7 +95,7 @@ pub(super) const MTU: Check = Check {
     reads: "the MTU of the interface to the target",
     finds: "less than Ethernet's 1500",
     judge: |facts| {
-        let path = facts.path?;
+        let path = &facts.path?.link;
         let mtu = path.mtu.filter(|mtu| *mtu < MTU_LEAST && !path.loopback)?;
         let finding = note(format!(
             "packets of {mtu} bytes: a tunnel or an overlay network"
@@ -114,7 +114,7 @@ mod tests {
 
     fn path(made: &mut Made) -> &mut NetworkPath {
         let path = made.path.insert(NetworkPath::default());
-        path.interface = Some("eth0".into());
+        path.link.interface = Some("eth0".into());
         path
     }
 
@@ -145,15 +145,15 @@ mod tests {
             &LINK,
             &[
                 (
-                    |made| path(made).link_mbits = Some(100),
+                    |made| path(made).link.link_mbits = Some(100),
                     Some((Caveat, "eth0 has only 100 Mbit/s")),
                 ),
                 (
-                    |made| path(made).half_duplex = Some(true),
+                    |made| path(made).link.half_duplex = Some(true),
                     Some((Caveat, "eth0 is half duplex")),
                 ),
-                (|made| path(made).link_mbits = Some(1000), None),
-                (|made| path(made).half_duplex = Some(false), None),
+                (|made| path(made).link.link_mbits = Some(1000), None),
+                (|made| path(made).link.half_duplex = Some(false), None),
                 (|_| (), None),
             ],
         );
@@ -161,17 +161,15 @@ mod tests {
             &MTU,
             &[
                 (
-                    |made| path(made).mtu = Some(1400),
+                    |made| path(made).link.mtu = Some(1400),
                     Some((
                         Note,
                         "packets of 1400 bytes: a tunnel or an overlay network",
                     )),
                 ),
-                (|made| path(made).mtu = Some(1500), None),
+                (|made| path(made).link.mtu = Some(1500), None),
                 (
-                    |made| {
-                        (path(made).mtu, made.path.as_mut().unwrap().loopback) = (Some(1400), true)
-                    },
+                    |made| (path(made).link.mtu, path(made).link.loopback) = (Some(1400), true),
                     None,
                 ),
                 (|_| (), None),

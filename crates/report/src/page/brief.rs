@@ -3,6 +3,7 @@
 //! It selects from the figures of the only point; everything else is on the long page ([`super::Page::of`]). A value is
 //! marked only where a reader would decide otherwise with the reason in mind.
 
+use super::findings::bound_by;
 use super::{Block, Item, Page, Role, Row, Span, curve, load, requirements, tables};
 use crate::phrase::clean;
 use figures::{Figures, find};
@@ -151,7 +152,8 @@ fn throughput(figures: &Figures<'_>) -> Option<Row> {
         Some(Effect::Void) => return Some(Row::new("throughput", vec![Item::wrong("INVALID")])),
         Some(Effect::LowerBound) => {
             let bound = Item::strong(format!(">= {mean}"));
-            vec![bound.and(Role::Warning, " (generator-bound)")]
+            let by = bound_by(&figures.run.findings).unwrap_or_default();
+            vec![bound.and(Role::Warning, format!(" ({by})"))]
         }
         other => {
             let mark = if other.is_some() { "*" } else { "" };
@@ -295,6 +297,7 @@ fn name(cause: Cause) -> Option<&'static str> {
     Some(match cause {
         Cause::GeneratorSaturated => "load generator",
         Cause::ServerSaturated => "server",
+        Cause::LinkSaturated => "network link",
         Cause::BothSaturated => "server and load generator",
         Cause::SharedCpus => "one CPU for both sides",
         Cause::NeitherSaturated => "neither side",

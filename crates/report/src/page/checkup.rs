@@ -116,7 +116,8 @@ fn checks(findings: &[Finding]) -> Block {
 }
 
 fn path(path: &NetworkPath) -> Row {
-    let way = if path.loopback { "loopback" } else { "network" };
+    let link = &path.link;
+    let way = if link.loopback { "loopback" } else { "network" };
     let mut items = vec![
         Item::strong(clean(&path.address, LONGEST)),
         Item::plain(way),
@@ -124,14 +125,14 @@ fn path(path: &NetworkPath) -> Row {
     let named = |name: &str, value: Option<String>| Some(Item::named(name, Role::Plain, value?));
     items.extend(named(
         "interface",
-        path.interface.as_deref().map(|name| clean(name, LONGEST)),
+        link.interface.as_deref().map(|name| clean(name, LONGEST)),
     ));
-    let speed = path
+    let speed = link
         .link_mbits
         .map(|mbits| format!("{} Mbit/s", units::count(mbits)));
-    let speed = speed.or_else(|| (!path.loopback).then(|| "not known to its driver".into()));
+    let speed = speed.or_else(|| (!link.loopback).then(|| "not known to its driver".into()));
     items.extend(named("speed", speed));
-    items.extend(named("MTU", path.mtu.map(|mtu| mtu.to_string())));
+    items.extend(named("MTU", link.mtu.map(|mtu| mtu.to_string())));
     let (shortest, longest) = (path.connects.iter().min(), path.connects.iter().max());
     let times = shortest.zip(longest).map(|(shortest, longest)| {
         let connects = number(path.connects.len() as u64, "connect");
@@ -171,7 +172,7 @@ fn disclosure(facts: &[Fact]) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::{Look, page_text};
-    use record::{Machine, Program, Setup};
+    use record::{Link, Machine, Program, Setup};
     use units::Nanos;
 
     fn shown(checkup: &Checkup, verbose: bool) -> String {
@@ -253,8 +254,11 @@ CPU             model Example CPU at 3.00 GHz  hypervisor none
     fn a_target_is_shown_with_its_link_and_round_trips() {
         let path = NetworkPath {
             address: "192.0.2.1:80".into(),
-            interface: Some("eth0".into()),
-            mtu: Some(1500),
+            link: Link {
+                interface: Some("eth0".into()),
+                mtu: Some(1500),
+                ..Link::default()
+            },
             connects: vec![Nanos::from_micros(300), Nanos::from_micros(200)],
             ..NetworkPath::default()
         };

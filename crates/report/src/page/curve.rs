@@ -1,5 +1,6 @@
 //! The curve of a sweep: a line for each point, and what follows from all of them.
 
+use super::findings::bound_by;
 use super::tables::cell;
 use super::{Column, Item, Role, Row, Span, Table};
 use crate::phrase::rate;
@@ -91,12 +92,12 @@ fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
     let run = of.run;
     let effect = |figure: Figure| effect_on(findings, figure);
     let is_overload = |each: &Finding| each.cause == Cause::Overload;
+    let bound = bound_by(findings);
     if let Some(votes) = Votes::of(of.point, &run.plan) {
-        let is_bound = effect(Figure::Rps) == Some(Effect::LowerBound);
         return match (votes.held, votes.failed, Shortfall::of(of.point, &run.plan)) {
             (0, 0, _) => "undecided".to_owned(),
             (_, 0, _) => "holds".to_owned(),
-            (0, _, _) if is_bound => "fails: generator-bound".to_owned(),
+            (0, _, _) if bound.is_some() => format!("fails: {}", bound.unwrap_or_default()),
             (0, _, Some(why)) => format!("fails: {}", reason(&why)),
             (held, _, _) => format!("{held} of {} hold", votes.sum()),
         };
@@ -105,8 +106,8 @@ fn remark(of: &Figures<'_>, findings: &[Finding]) -> String {
     let has_caveat = |figure: &Figure| effect(*figure) == Some(Effect::Caveat);
     let remark = if findings.iter().any(is_overload) {
         "OVERLOAD"
-    } else if effect(Figure::Rps) == Some(Effect::LowerBound) {
-        "generator-bound"
+    } else if let Some(by) = bound {
+        by
     } else if of.rounds.len() < run.plan.rounds as usize {
         "unfinished"
     } else if marks.iter().any(has_caveat) {
@@ -180,9 +181,10 @@ pub(crate) fn rows(run: &Run) -> Vec<Row> {
         let findings = findings_of(run, peak.point);
         let shown = format!("{} requests/s", rate(peak.rps));
         let height = match effect_on(&findings, Figure::Rps) {
-            Some(Effect::LowerBound) => Item::wrong(">= ")
-                .and(Role::Strong, shown)
-                .and(Role::Wrong, " (generator-bound)"),
+            Some(Effect::LowerBound) => Item::wrong(">= ").and(Role::Strong, shown).and(
+                Role::Wrong,
+                bound_by(&findings).map_or(String::new(), |by| format!(" ({by})")),
+            ),
             Some(Effect::Void) => Item::wrong("INVALID"),
             Some(Effect::Caveat) | None => Item::strong(shown),
         };

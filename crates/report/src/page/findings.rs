@@ -19,9 +19,15 @@ pub(super) fn is_void(run: &Run, figure: Figure) -> bool {
     effect_on(&run.findings, figure) == Some(Effect::Void)
 }
 
-/// Returns whether requests/s is a lower bound.
-pub(super) fn is_bound(run: &Run) -> bool {
-    effect_on(&run.findings, Figure::Rps) == Some(Effect::LowerBound)
+/// Returns by what requests/s is only a lower bound; none where it is none, or worse.
+pub(super) fn bound_by(findings: &[Finding]) -> Option<&'static str> {
+    let is_bound = effect_on(findings, Figure::Rps) == Some(Effect::LowerBound);
+    let bounds = |each: &&Finding| each.effects.on(Figure::Rps) == Some(Effect::LowerBound);
+    let bound = findings.iter().find(bounds).filter(|_| is_bound)?;
+    Some(match bound.cause {
+        Cause::LinkSaturated => "link-bound",
+        _ => "generator-bound",
+    })
 }
 
 /// Returns whether latency is void for no other reason than overload.
@@ -147,7 +153,7 @@ mod tests {
             for check in ["limit", "not_written_yet"] {
                 run.findings = effects.iter().map(|each| finding(check, *each)).collect();
                 assert_eq!(grade(&run, Figure::Rps), *wanted, "{effects:?}");
-                assert_eq!(is_bound(&run), *bound, "{effects:?}");
+                assert_eq!(bound_by(&run.findings).is_some(), *bound, "{effects:?}");
                 assert_eq!(is_void(&run, Figure::Rps), *void, "{effects:?}");
                 assert_eq!(grade(&run, Figure::Latency), None);
             }

@@ -1,6 +1,6 @@
 //! The figures of one load level, each demoted by the findings that touch it.
 
-use super::findings::{grade, is_bound, is_overloaded, is_void};
+use super::findings::{bound_by, grade, is_overloaded, is_void};
 use super::tables::select;
 use super::{Item, Role, Row, Span, cost as costs};
 use crate::phrase::rate as per_second;
@@ -81,9 +81,9 @@ fn rate(of: &Figures<'_>) -> Row {
         ];
         items.extend(listed(of, spread));
     }
-    if is_bound(of.run) {
+    if let Some(by) = bound_by(&of.run.findings) {
         let bound = Item::wrong(">= ").and(Role::Strong, per_second(rps.mean));
-        items[0] = bound.and(Role::Wrong, " (generator-bound)");
+        items[0] = bound.and(Role::Wrong, format!(" ({by})"));
     } else {
         items.extend(interval(of));
     }
