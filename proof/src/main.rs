@@ -1,6 +1,6 @@
-//! `cargo xtask cost | faults | observing | shield | truth`: measures weigh beside other tools and servers.
+//! `cargo xtask alarms | cost | faults | observing | shield | truth`: measures weigh beside other tools and servers.
 //!
-//! In scope: what weigh and its server cost (`cost`), what load generators count of misbehaving servers (`faults`),
+//! In scope: how often its verdicts are wrong (`alarms`), what weigh and its server cost (`cost`), what load generators count of misbehaving servers (`faults`),
 //! whether monitoring a server changes its throughput (`observing`), whether slow attackers can keep the reference
 //! server from serving (`shield`), and whether reported latency is true (`truth`).
 //! Out of scope: checks of the source tree, which are chores of `xtask`; anything a user of weigh runs.
@@ -10,6 +10,7 @@
 //! cargo xtask truth --quick    # reported latency beside a server's own log
 //! ```
 
+mod alarms;
 mod catalogue;
 mod columns;
 mod cost;
@@ -28,6 +29,8 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Proof {
+    /// Count false alarms over many short runs, and write docs/alarms.md.
+    Alarms(alarms::Alarms),
     /// Measure what weigh costs, beside a bare client and beside other tools; or its server, beside other servers.
     Cost(cost::CostChore),
     /// Write docs/faults.md: misbehaving servers, and what weigh and other tools counted.
@@ -42,6 +45,7 @@ enum Proof {
 
 fn main() -> ExitCode {
     let result = match Proof::parse() {
+        Proof::Alarms(alarms) => alarms.run(),
         Proof::Cost(cost) => cost.run(),
         Proof::Faults(faults) => faults.run(),
         Proof::Observing(observing) => observing.run(),

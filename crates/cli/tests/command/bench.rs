@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long anything may take before the test gives it up. Far more than ever needed, on machines ever so busy.
@@ -161,16 +161,22 @@ pub fn signal(name: &str, id: u32) {
     assert!(sent.is_ok());
 }
 
-/// The generator process of the weigh with process number `id`, which loads.
+/// The generator process of the weigh with process number `id`, as soon as there is one.
 pub fn generator_of(id: u32) -> u32 {
-    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    let mut children = children.split_whitespace();
-    let generator = |child: &&str| {
-        let line = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.contains("generate")
-    };
-    let found = children.find(generator);
-    found.expect("a generator is at work").parse().unwrap()
+    let begun = Instant::now();
+    loop {
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+        let mut children = children.split_whitespace();
+        let generator = |child: &&str| {
+            let line = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.contains("generate")
+        };
+        if let Some(found) = children.find(generator) {
+            return found.parse().unwrap();
+        }
+        assert!(begun.elapsed() < PATIENCE, "no generator is at work");
+        std::thread::yield_now();
+    }
 }
 
 /// Whether there is a process `id` that has not ended.

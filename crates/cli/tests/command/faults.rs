@@ -1,6 +1,6 @@
 //! What a server does wrong is counted by what it was, one by one, and the load goes on and ends.
 
-use crate::bench::{Bench, PATIENCE, Record, Reference, Said, signal};
+use crate::bench::{Bench, PATIENCE, Record, Reference, Said, generator_of, signal};
 use crate::scripted::{OK, Scripted};
 use std::net::TcpListener;
 use std::sync::LazyLock;
@@ -308,11 +308,12 @@ fn a_server_that_is_stopped_for_a_second_loses_nothing_and_the_stall_is_told() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
     let line = format!(
-        "run -v {}/100.html -c 4 -d 1300ms --warmup 0s --rounds 1 -o run.json",
+        "run -v {}/100.html -c 4 -d 4s --warmup 0s --rounds 1 -o run.json",
         server.at()
     );
     let words: Vec<&str> = line.split_whitespace().collect();
     let child = bench.weigh(&words).spawn().unwrap();
+    generator_of(child.id());
     wait_for_work(&server);
     signal("STOP", server.id());
     std::thread::sleep(Duration::from_secs(1)); // this is what is to be weighed
@@ -333,10 +334,11 @@ fn a_server_that_is_stopped_for_a_second_loses_nothing_and_the_stall_is_told() {
     assert_eq!(server.stop().requests(), record.sent());
 }
 
-/// Returns when the server has worked for some hundredths of a second: no probe costs that.
+/// Returns when the server has worked for some hundredths of a second from now on: no probe costs that.
 fn wait_for_work(server: &Reference) {
     let begun = Instant::now();
-    while cpu_time(server.id()) < 4 {
+    let before = cpu_time(server.id());
+    while cpu_time(server.id()) < before + 4 {
         assert!(begun.elapsed() < PATIENCE, "the load did not begin");
         std::thread::yield_now();
     }

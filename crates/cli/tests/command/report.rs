@@ -117,12 +117,17 @@ fn any_percentile_can_be_asked_for_when_measuring_and_afterwards() {
         server.at()
     );
     let (said, record) = bench.run(&line);
-    let names = |text: &str, all: [&str; 3]| all.map(|name| text.contains(&format!("  {name} ")));
+    let names = |text: &str, all: [&str; 3]| {
+        let figures = text.split("\nreliability").next().unwrap();
+        let figures = figures.split("\ncaveat").next().unwrap(); // whose sentences may name any
+        all.map(|name| figures.contains(&format!("  {name} ")))
+    };
     let asked = ["p12.5", "p75", "p90"];
     assert_eq!(names(&said.out, asked), [true, true, false], "{}", said.out);
-    for key in ["p12.5", "p75", "p50", "p99"] {
-        let value = record.at(&format!("/summary/latency_us/{key}"));
-        assert!(value.is_f64(), "{key}: {value}"); // JSON has the usual ones too: scripts rely on them
+    for key in ["p12.5", "p50", "p99"] {
+        let value = record.at(&format!("/summary/latency_us/{key}")); // scripts rely on the usual ones
+        let may_be_withheld = key == "p99"; // where slow samples come together
+        assert!(value.is_f64() || may_be_withheld, "{key}: {value}");
     }
     let csv = bench.say("report run.json --format csv").out;
     assert!(
