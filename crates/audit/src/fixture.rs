@@ -107,6 +107,24 @@ impl Chance {
     }
 }
 
+/// The share of 10,000 runs, each simulated with further draws, in which something is found.
+pub(crate) fn simulated(mut finds: impl FnMut(&mut Chance) -> bool) -> f64 {
+    let mut chance = Chance::seeded();
+    let found = (0..10_000).filter(|_| finds(&mut chance)).count();
+    found as f64 / 10_000.0
+}
+
+/// A round of a second of which nothing else is known.
+pub(crate) fn bare_round() -> Round {
+    Round {
+        window: Window {
+            start: Instant::ZERO,
+            end: Instant::ZERO + Nanos::from_secs(1),
+        },
+        ..Round::default()
+    }
+}
+
 /// What the self-test of the healthy open loop found: an instrument that hardly shows.
 fn baseline() -> Baseline {
     Baseline {

@@ -6,10 +6,12 @@
 
 use crate::cgroup::kibibytes;
 use crate::files::{Root, field};
-use record::{Process, Switches};
+use record::{Process, Switches, Workers};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use units::Nanos;
 
-/// The most threads whose switches are read at an edge of a window: each takes some ten microseconds.
+/// The most threads that are read at an edge of a window: each takes some ten microseconds.
 const MOST_THREADS: usize = 256;
 /// The most processes whose memory is read.
 const MOST_PROCESSES: usize = 4096;
@@ -50,8 +52,18 @@ pub(crate) fn descriptors(root: &Root, pids: &[u32]) -> Option<u64> {
     pids.iter().map(of).sum()
 }
 
-/// The switches so far of each thread of `pids`; none where there are too many to read at an edge of a window.
-pub(crate) fn switches(root: &Root, pids: &[u32]) -> Option<Vec<(u32, Switches)>> {
+/// A thread, with what it did so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadSample {
+    pid: u32,
+    task: u32,
+    switches: Switches,
+    /// CPU time; none of the only thread of a process, and where Linux does not say it.
+    cpu: Option<Nanos>,
+}
+
+/// The threads of `pids`; none where there are too many to read at an edge of a window.
+pub(crate) fn threads(root: &Root, pids: &[u32]) -> Option<Vec<ThreadSample>> {
     let mut all = Vec::new();
     for pid in pids {
         let tasks = root
@@ -67,7 +79,17 @@ pub(crate) fn switches(root: &Root, pids: &[u32]) -> Option<Vec<(u32, Switches)>
                 voluntary: number("voluntary_ctxt_switches")?,
                 forced: number("nonvoluntary_ctxt_switches")?,
             };
-            Some((task.parse().ok()?, switches))
+            let cpu = || {
+                let text = root.text(format!("/proc/{pid}/task/{task}/schedstat"))?;
+                let ran = text.split_ascii_whitespace().next()?.parse().ok()?;
+                Some(Nanos::from_nanos(ran))
+            };
+            Some(ThreadSample {
+                pid: *pid,
+                task: task.parse().ok()?,
+                switches,
+                cpu: (tasks.len() > 1).then(cpu).flatten(),
+            })
         };
         all.extend(tasks.iter().filter_map(of));
     }
@@ -75,15 +97,32 @@ pub(crate) fn switches(root: &Root, pids: &[u32]) -> Option<Vec<(u32, Switches)>
 }
 
 /// What was added between `first` and `last`; of threads that came meanwhile, all.
-pub(crate) fn switched(first: &[(u32, Switches)], last: &[(u32, Switches)]) -> Switches {
+pub(crate) fn switched(first: &[ThreadSample], last: &[ThreadSample]) -> Switches {
     let mut sum = Switches::default();
-    for (task, now) in last {
-        let before = first.iter().find(|(other, _)| other == task);
-        let before = before.map_or(Switches::default(), |(_, switches)| *switches);
-        sum.voluntary += now.voluntary.saturating_sub(before.voluntary);
-        sum.forced += now.forced.saturating_sub(before.forced);
+    for now in last {
+        let before = first.iter().find(|other| other.task == now.task);
+        let before = before.map_or(Switches::default(), |before| before.switches);
+        sum.voluntary += now.switches.voluntary.saturating_sub(before.voluntary);
+        sum.forced += now.switches.forced.saturating_sub(before.forced);
     }
     sum
+}
+
+/// How the threads of one process shared the work between `first` and `last`: of the process whose threads took most CPU
+/// time. Threads that came or went meanwhile are left out.
+pub(crate) fn shared(first: &[ThreadSample], last: &[ThreadSample]) -> Option<Workers> {
+    let mut processes: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();
+    for now in last {
+        let before = first
+            .iter()
+            .find(|other| (other.pid, other.task) == (now.pid, now.task));
+        if let Some((before, now_cpu)) = before.and_then(|before| before.cpu).zip(now.cpu) {
+            let each = processes.entry(now.pid).or_default();
+            each.push(now_cpu.saturating_sub(before));
+        }
+    }
+    let each = processes.values().map(|each| Workers::of(each));
+    each.flatten().max_by_key(|workers| workers.cpu)
 }
 
 /// Process `pid` as it is shown at the head of a table.
@@ -144,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_of_all_threads_and_count_from_the_first_look() {
+    fn switches_and_cpu_time_are_of_all_threads_and_count_from_the_first_sample() {
         let status = |voluntary, forced| {
             format!(
                 "Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{forced}\n"
@@ -154,26 +193,21 @@ mod tests {
         let tree = fixture(&[
             ("proc/7/task/7/status", &one),
             ("proc/7/task/70/status", &two),
+            ("proc/7/task/7/schedstat", "900 5 1\n"),
+            ("proc/7/task/70/schedstat", "300 5 1\n"),
+            ("proc/8/task/8/status", &two),
+            ("proc/8/task/8/schedstat", "7777 5 1\n"),
             ("proc/7/task/71/status", "nonsense"),
         ]);
-        let found = switches(&tree.root, &[7, 999]).unwrap();
+        let found = threads(&tree.root, &[7, 999]).unwrap();
         assert_eq!(found.len(), 2);
-        let before = [
-            (
-                7,
-                Switches {
-                    voluntary: 3,
-                    forced: 1,
-                },
-            ),
-            (
-                99,
-                Switches {
-                    voluntary: 9,
-                    forced: 9,
-                },
-            ),
-        ];
+        let thread = |pid, task, [voluntary, forced]: [u64; 2], cpu| ThreadSample {
+            pid,
+            task,
+            switches: Switches { voluntary, forced },
+            cpu: Some(Nanos::from_nanos(cpu)),
+        };
+        let before = [thread(7, 7, [3, 1], 100), thread(9, 99, [9, 9], 100)];
         assert_eq!(
             switched(&before, &found),
             Switches {
@@ -182,6 +216,13 @@ mod tests {
             }
         );
         assert_eq!(switched(&found, &before[..1]), Switches::default());
+        let whole = threads(&tree.root, &[7, 8]).unwrap();
+        assert_eq!(whole[2].cpu, None, "the only thread of its process");
+        assert_eq!(shared(&before, &whole), None, "one was there before");
+        let before = [before[0].clone(), thread(7, 70, [0, 0], 200)];
+        let shared = shared(&before, &whole).unwrap();
+        let nanos = [shared.cpu, shared.busiest].map(Nanos::as_nanos);
+        assert_eq!((shared.count, nanos), (2, [900, 800]));
     }
 
     #[test]
@@ -214,6 +255,6 @@ mod tests {
     fn this_process_has_memory_and_descriptors() {
         let (root, me) = (Root::machine(), [std::process::id()]);
         assert!(pss(&root, &me) > Some(0) && descriptors(&root, &me) > Some(2));
-        assert!(!switches(&root, &me).unwrap().is_empty());
+        assert!(!threads(&root, &me).unwrap().is_empty());
     }
 }

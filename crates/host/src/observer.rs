@@ -10,14 +10,12 @@ use crate::cpus;
 use crate::files::Root;
 use crate::found::Found;
 use crate::ledger::{Ledger, ProcessSample, Taken, TreeSample, sampled_between};
-use crate::memory;
+use crate::memory::{self, ThreadSample};
 use crate::quotas::Quotas;
 use crate::written::{self, Written};
 use kernel::accounts::{Usage, process_cpu, thread_cpu};
 use kernel::process::{self, Child, Sampling, Stat, newest, pids, ticks_of};
-use record::{
-    Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Quota, Switches,
-};
+use record::{Budget, CpuClock, Footprint, KernelCounters, Known, Memory, Observed, Quota};
 use std::collections::BTreeSet;
 use units::{Instant, Nanos};
 
@@ -132,7 +130,7 @@ struct Open {
     ledger: Ledger,
     /// The group whose clock is read, with what it showed at first.
     group: Option<(Cgroup, Accounts)>,
-    switches: Option<Vec<(u32, Switches)>>,
+    threads: Option<Vec<ThreadSample>>,
     /// All processes of the machine at the last sample.
     strangers: BTreeSet<u32>,
     newest: Option<u32>,
@@ -272,7 +270,7 @@ impl Open {
         let group = group.and_then(|group| group.accounts(root).map(|accounts| (group, accounts)));
         Open {
             ledger: Ledger::open(tree, uptime),
-            switches: memory::switches(root, &members),
+            threads: memory::threads(root, &members),
             group,
             strangers,
             newest,
@@ -327,8 +325,8 @@ impl Open {
         let members = living(&tree);
         let threads = tree.samples.iter().filter(|sample| !sample.stat.zombie);
         let threads = threads.map(|sample| sample.stat.threads).sum();
-        let last = memory::switches(root, &members);
-        let switches = self.switches.as_ref().zip(last);
+        let last = memory::threads(root, &members);
+        let each = self.threads.as_deref().zip(last.as_deref());
         let cpus = members.first().and_then(|pid| cpus::allowed(root, *pid));
         // One that has just ended may use what it was given: what we may use.
         let cpus = cpus.unwrap_or_else(kernel::affinity::allowed);
@@ -348,7 +346,8 @@ impl Open {
             processes: members.len() as u32,
             threads: Some(threads),
             workers,
-            switches: switches.map(|(first, last)| memory::switched(first, &last)),
+            thread_workers: each.and_then(|(first, last)| memory::shared(first, last)),
+            switches: each.map(|(first, last)| memory::switched(first, last)),
             cpus_allowed: quota.map_or(allowed, |quota| quota.min(allowed)),
             cpus,
             wall: read.span(),

@@ -32,6 +32,10 @@ pub struct Footprint {
     /// How its worker processes shared the work; none where no two processes have the same parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
+    /// How the threads of its busiest process shared the work; none of one with a single thread, where there are more than
+    /// 256 to read, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_workers: Option<Workers>,
     /// Regular files that it had open for writing before the round and that grew until the drain was over, warm-up
     /// included; at most [`Footprint::MOST_GROWN`], the fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,8 +60,8 @@ pub struct Footprint {
     pub lower_bound: bool,
 }
 
-/// CPU time of the processes that have the same parent: of several such groups the largest. Processes that came or went in
-/// the window are not in it.
+/// CPU time of the processes that have the same parent, of several such groups the largest; or of the threads of one process.
+/// Those that came or went in the window are not in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workers {
     /// How many there were.

@@ -19,7 +19,7 @@ pub(super) const CHECK: Check = Check {
             SAMPLES_MIN.to_string()
         }),
     ],
-    false_alarms: "not measured",
+    false_alarms: "none by chance: lengths and checksums are compared; a page that varies by design is found too",
     power: "every body of another length; of another checksum only among the sample",
     effect: "Where some bodies differ from most, counts and requests/s get a caveat, since pages may vary for good \
              reasons. Where nearly all differ from one another, the page is dynamic: a note.",

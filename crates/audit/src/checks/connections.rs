@@ -15,8 +15,9 @@ pub(super) const CHECK: Check = Check {
         "connections opened, times those that were needed, from",
         || AGAIN.to_string(),
     )],
-    false_alarms: "none: it follows from counts",
-    power: "not measured",
+    false_alarms: "none by chance: it follows from counts",
+    power: "every missing connection where all open before the load, and every one without a response; where they open on \
+            demand only the most that were open at a time is known",
     effect: "Too few connections, and connections without a response during a whole window, give requests/s and \
              latency a caveat. Where connections open on demand or serve only some requests, where there are more \
              connections than requests, and where the server closes connections, there is a note.",

@@ -34,8 +34,11 @@ pub(super) const CHECK: Check = Check {
             || span(Round::SHARES_FROM),
         ),
     ],
-    false_alarms: "of 612 windows against nginx on a crowded machine 2.1 % invalid and 2.6 % a caveat, before a saturated generator was told from one without a CPU",
-    power: "not measured",
+    false_alarms: "simulation of 10,000 runs of five rounds whose busy shares scatter by 5 points, which a test repeats: a \
+                   generator at 75 % or a server at 80 % is called saturated in under 0.5 %; of 612 windows against nginx \
+                   on a crowded machine 2.1 % invalid and 2.6 % a caveat, before a saturated generator was told from one \
+                   without a CPU",
+    power: "the same simulation: a generator at 95 %, or a server at 97 %, is found in over 99 %",
     effect: "Only the generator saturated: requests/s is a lower bound and latency gets a caveat; where an open loop \
              fell behind its schedule, latency is void. The machine had no CPU for the generator: requests/s and latency \
              get a caveat, and it is no fault of the server. Both saturated, or both on the same only CPU: requests/s and \
@@ -373,7 +376,7 @@ fn exempt(generator: Option<f64>, server: Option<Server>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{busy_server, busy_thread, healthy};
+    use crate::fixture::{bare_round, busy_server, busy_thread, healthy, simulated};
     use record::Run;
     use units::Nanos;
 
@@ -840,6 +843,36 @@ mod tests {
                 (found[0].effects.strongest(), said),
                 (None, wanted),
                 "{cpus}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn false_alarms_and_power_are_those_of_the_manual() {
+        use Cause::{BothSaturated, GeneratorSaturated, ServerSaturated};
+        let all = &[GeneratorSaturated, ServerSaturated, BothSaturated][..];
+        for (generator, server, causes, from, to) in [
+            (0.75, 0.80, all, 0.0, 0.005),
+            (0.95, 0.50, &[GeneratorSaturated], 0.99, 1.0),
+            (0.50, 0.97, &[ServerSaturated], 0.99, 1.0),
+        ] {
+            let found = simulated(|chance| {
+                let mut busy = |share: f64| (share + 0.05 * chance.normal()).clamp(0.0, 1.0);
+                let rounds = [(); 5].map(|()| Round {
+                    threads: vec![busy_thread(busy(generator))],
+                    footprint: Some(busy_server(busy(server))),
+                    ..bare_round()
+                });
+                let rounds = Some(&rounds[..]);
+                let found = judge(&Evidence {
+                    rounds,
+                    ..Evidence::default()
+                });
+                found.iter().any(|each| causes.contains(&each.cause))
+            });
+            assert!(
+                (from..=to).contains(&found),
+                "{generator} {server}: {found}"
             );
         }
     }

@@ -40,7 +40,9 @@ pub(super) const CHECK: Check = Check {
         ),
     ],
     false_alarms: "2.5e-7 a round for the count of random arrivals (exact Poisson tail); generator delay: 9 of 9 runs on a crowded machine, where it was real",
-    power: "not measured",
+    power: "simulation of 10,000 rounds of 5 s at 1,000 requests/s, random arrivals, which a test repeats: a rate 10 % too \
+            low is found in over 95 % of rounds, 5 % in under 10 %; every skipped and every unsent request beyond its \
+            threshold",
     effect: "A schedule that was not kept, or more sent than was scheduled, is an error of weigh: every figure is \
              void. Requests that the generator never sent: requests/s and latency are void. Skipped requests: \
              requests/s gets a caveat. Delay or waiting: latency gets a caveat. A number of requests that was given \
@@ -260,7 +262,7 @@ fn queued(tally: &Tally, connections: u32) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::open_loop;
+    use crate::fixture::{bare_round, open_loop, simulated};
     use record::{Grade, Run};
     use units::Nanos;
 
@@ -477,6 +479,26 @@ mod tests {
                     "{found:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_power_of_the_count_is_that_of_the_manual() {
+        let (rate, span) = (Rate::per_second(1_000), Nanos::from_secs(5));
+        let mut round = bare_round();
+        round.window.end = round.window.start + span;
+        for (offered, from, to) in [
+            (5_000.0, 0.0, 0.0),
+            (4_750.0, 0.0, 0.1),
+            (4_500.0, 0.95, 1.0),
+        ] {
+            let found = simulated(|chance| {
+                // Poisson's law of so many is nearly the normal one.
+                let scheduled = offered + f64::sqrt(offered) * chance.normal();
+                round.tally.scheduled = scheduled.round() as u64;
+                off_schedule(&round, rate, Arrivals::Poisson, Stop::Duration(span)).is_some()
+            });
+            assert!((from..=to).contains(&found), "{offered}: {found}");
         }
     }
 }

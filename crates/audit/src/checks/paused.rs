@@ -23,8 +23,9 @@ pub(super) const CHECK: Check = Check {
             "a p99 would show no more of it",
         ),
     ],
-    false_alarms: "not measured",
-    power: "not measured",
+    false_alarms: "none by chance: it is time in which a thread that was to run by an alarm neither ran nor waited for a \
+                   CPU; a wait of 10 ms for a disk or for memory is such a time too",
+    power: "every pause of over 20 ms; of shorter ones those that last 10 ms beyond the next look",
     effect: "Requests/s and latency get a caveat. In an open loop with longer pauses latency is void, because that \
              many requests were sent, or their responses read, late.",
     remedy: "Measure again without the interruption.",

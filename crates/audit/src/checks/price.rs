@@ -13,8 +13,8 @@ pub(super) const CHECK: Check = Check {
         "distance of a reading from the edge, of the window, over",
         || "10 %".to_owned(),
     )],
-    false_alarms: "not measured",
-    power: "not measured",
+    false_alarms: "none by chance: it follows from the times of two readings",
+    power: "every reading beyond the threshold",
     effect: "A note. The round is left out of CPU time per request and of the server's busy share, and its CPU time \
              is a lower bound. Where no round is left, both are withheld.",
     remedy: "Measure longer, with --duration or more --requests, or leave weigh a CPU of its own.",

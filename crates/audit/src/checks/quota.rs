@@ -19,8 +19,8 @@ pub(super) const CHECK: Check = Check {
             || "50 %".to_owned(),
         ),
     ],
-    false_alarms: "none: the kernel's counters",
-    power: "not measured",
+    false_alarms: "none by chance: the kernel's counters",
+    power: "every throttling that the kernel counts in a control group that weigh can read",
     effect: "Where weigh was throttled, latency gets a caveat; above the threshold requests/s too, `limit` names no \
              bottleneck, and an open loop that fell behind is not overload. A throttled server is a note: the quota \
              is part of the server under test.",
