@@ -182,6 +182,9 @@ impl Alarms {
     ) -> Result<()> {
         let cases: Vec<&Case> = CASES.iter().filter(|case| case.group == group).collect();
         let wanted = self.runs.unwrap_or(group.runs());
+        if group == Group::Intervals {
+            self.forget_begun(&cases, beside, wanted, journal)?;
+        }
         let _neighbours = Neighbours::start(beside, site)?;
         let mut shared = None;
         loop {
@@ -211,6 +214,26 @@ impl Alarms {
                 return Ok(());
             }
         }
+    }
+
+    /// Leaves out of the journal the runs of a series that was not completed: its server is gone.
+    fn forget_begun(
+        &self,
+        cases: &[&Case],
+        beside: Beside,
+        wanted: u32,
+        journal: &mut Vec<Row>,
+    ) -> Result<()> {
+        for case in cases {
+            let is_of = |row: &Row| row.case == case.name && row.beside == beside;
+            if (journal.iter().filter(|row| is_of(row)).count() as u32) < wanted {
+                journal.retain(|row| !is_of(row));
+            }
+        }
+        let lines = journal.iter().map(serde_json::to_string);
+        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        write(&self.journal, &text)
     }
 
     /// What the journal has.

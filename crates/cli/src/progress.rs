@@ -279,7 +279,11 @@ impl View for Bar {
 
     fn recorded(&mut self, run: &Run, path: &Path, is_finished: bool) {
         // Without the list, the record still has its file.
-        let _ = Library::of_user().add(run, path, self.name.as_ref(), !is_finished);
+        let number = Library::of_user().add(run, path, self.name.as_ref(), !is_finished);
+        if run.is_sweep() && !is_finished {
+            let resuming = crate::run::resuming(run, number.ok(), path);
+            kernel::signals::last_words(&resuming);
+        }
     }
 
     fn point(&mut self, run: &Run, point: usize, findings: &[Finding]) {

@@ -91,13 +91,18 @@ pub fn tell_record(outcome: &Outcome, how: &Output) -> bool {
 
 /// How to go on with a sweep that was interrupted; none where nothing was.
 fn resume(run: &Run, number: Option<u64>, path: &Path) -> Option<String> {
+    let is_left = run.interrupted && run.is_sweep();
+    is_left.then(|| resuming(run, number, path))
+}
+
+/// How to go on with the sweep that `run` records.
+pub fn resuming(run: &Run, number: Option<u64>, path: &Path) -> String {
     let record = number.map_or_else(|| path.display().to_string(), |number| number.to_string());
     let command = match run.plan.withholds() {
         true => "the same command with",
         false => "weigh sweep",
     };
-    let is_left = run.interrupted && run.is_sweep();
-    is_left.then(|| format!("continue with: {command} --resume {record}"))
+    format!("continue with: {command} --resume {record}")
 }
 
 /// `saved #41 base (run.json)   details: weigh report -v`: the number, the name, and the file where one was named.

@@ -4,9 +4,9 @@
 //! what was measured. The second is an order: the process ends at once. SIGPIPE stays ignored, as Rust leaves it;
 //! writing says EPIPE. So can SIGXFSZ be made an error of writing.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
-use signal_hook::flag;
-use std::sync::atomic::{AtomicBool, Ordering};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::{flag, low_level};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The exit status after a second interrupt: what shells call a program that SIGINT ended.
@@ -41,14 +41,61 @@ pub fn interrupts() -> &'static Interrupts {
         // Apart from `raised`, which SIGHUP raises as well: what comes after a SIGHUP is no second one.
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGQUIT] {
-            // In this order: the first signal finds the flag down, and raises it; the second finds it up.
-            flag::register_conditional_shutdown(signal, STATUS, Arc::clone(&asked))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-                .and_then(|_| flag::register(signal, Arc::clone(&raised)))
-                .expect("these signals may be caught");
+            let (asked, raised) = (Arc::clone(&asked), Arc::clone(&raised));
+            let handler = move || {
+                raised.store(true, Ordering::Relaxed);
+                if asked.swap(true, Ordering::Relaxed) {
+                    end_at_once();
+                }
+            };
+            // SAFETY: the handler does what a signal handler may: atomic operations, write and _exit.
+            let registered = unsafe { low_level::register(signal, handler) };
+            registered.expect("these signals may be caught");
         }
         Interrupts { raised }
     })
+}
+
+/// What a second interrupt writes to standard error before it ends the process.
+static LAST_WORDS: OnceLock<String> = OnceLock::new();
+
+/// Sets the line that a second interrupt, which ends the process at once, writes to standard error. The first call counts.
+pub fn last_words(line: &str) {
+    let _ = LAST_WORDS.set(format!("{line}\n"));
+}
+
+/// Ends the process by what a signal handler may do.
+fn end_at_once() {
+    if let Some(words) = LAST_WORDS.get() {
+        // SAFETY: the text lives as long as the process.
+        unsafe { libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len()) };
+    }
+    low_level::exit(STATUS);
+}
+
+/// Has Ctrl-Z (SIGTSTP) stop the processes that `ids` names at that moment as well, each by its process number and 0 for
+/// none, and has them go on when this process does. Nothing changes where the signal is ignored.
+pub(crate) fn suspend_with_us(ids: &'static [AtomicI32]) {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    let all = move |signal| {
+        let each = ids.iter().map(|id| id.load(Ordering::Relaxed));
+        each.filter(|id| *id > 0).for_each(|id| {
+            // SAFETY: kill takes no memory. The process is a child that is not reaped while its number is listed.
+            unsafe { libc::kill(id, signal) };
+        });
+    };
+    let handler = move || {
+        all(libc::SIGSTOP);
+        let _ = low_level::raise(libc::SIGSTOP); // returns when a shell lets us go on
+        all(libc::SIGCONT);
+    };
+    ONCE.get_or_init(|| {
+        if !is_ignored(SIGTSTP) {
+            // SAFETY: the handler does what a signal handler may: atomic operations, kill and raise.
+            let registered = unsafe { low_level::register(SIGTSTP, handler) };
+            registered.expect("the signal may be caught");
+        }
+    });
 }
 
 /// The interrupts of a process that measures: SIGHUP interrupts it too, unless it was ignored when the process started,
@@ -93,7 +140,7 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
 
 /// The name of `signal`, such as `SIGSEGV`; its number where it has none.
 pub fn name(signal: i32) -> String {
-    match signal_hook::low_level::signal_name(signal) {
+    match low_level::signal_name(signal) {
         Some(name) => name.to_owned(),
         None => format!("signal {signal}"),
     }

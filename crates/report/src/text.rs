@@ -23,6 +23,8 @@ const GAP_ROOMY: usize = 3;
 const WIDTH_LEAST: usize = 40;
 /// The least room for items behind their indent.
 const ROOM_LEAST: usize = 10;
+/// Indent of a table's last cell where it has a line of its own.
+const FURTHER: usize = 4;
 
 /// Every Run's page, one after the other.
 pub(crate) fn runs(runs: &[Run], look: &Look) -> String {
@@ -184,6 +186,11 @@ impl Paper<'_> {
             });
             start.push(blank(GAP));
             indent += widths[at] + GAP;
+        }
+        let room = self.width().saturating_sub(indent);
+        if room < ROOM_LEAST.min(columns(&cells[*last].text)) {
+            self.line(&start); // a line of its own has more room
+            (start, indent) = (Vec::new(), FURTHER);
         }
         self.items(start, indent, &[Item(vec![cells[*last].clone()])]);
     }
@@ -371,6 +378,21 @@ mod tests {
             "18,446,744,073,709,551,615  many of them\n",
             "... 1 more\n",
         );
+        assert_eq!(shown(vec![Block::Table(table)], 40), wanted);
+    }
+
+    #[test]
+    fn a_last_cell_without_room_has_a_line_of_its_own() {
+        let cell = |text: &str| Span::new(Role::Plain, text);
+        let table = Table {
+            columns: ["required", "why"].map(Column::text).to_vec(),
+            rows: vec![vec![
+                cell("a_figure_with_a_very_long_name<1ms"),
+                cell("it is more than that"),
+            ]],
+            rest: None,
+        };
+        let wanted = "required                            why\na_figure_with_a_very_long_name<1ms\n    it is more than that\n";
         assert_eq!(shown(vec![Block::Table(table)], 40), wanted);
     }
 

@@ -20,7 +20,7 @@ const MEMORY: u64 = 320 * 1024;
 /// As a flag: what no exchange takes that is not meant to.
 pub const PATIENT: &str = "--timeout 20s --connect-timeout 20s";
 /// As a flag: what is soon over, and yet long enough for right answers on a machine on which endless ones take all CPUs.
-pub const HURRIED: &str = "--timeout 600ms --connect-timeout 20s";
+pub const HURRIED: &str = "--timeout 1s --connect-timeout 20s";
 
 /// Whether the other ring can be tried; if not, says so.
 pub fn has_uring() -> bool {

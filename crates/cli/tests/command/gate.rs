@@ -209,11 +209,11 @@ fn a_condition_ends_the_campaign_early() {
 #[test]
 fn a_condition_on_any_figure_ends_the_campaign_after_a_round() {
     let bench = Bench::new();
-    let (said, record) = delayed(&bench, "--abort-if p50>100us");
+    let (said, record) = delayed(&bench, "--abort-if max>100us");
     said.ended(1);
     assert!(
         said.err
-            .contains("weigh: --abort-if p50>100us is met: p50 is "),
+            .contains("weigh: --abort-if max>100us is met: max is "),
         "{said:#?}"
     );
     assert_eq!(record.at("/points/0/rounds").as_array().unwrap().len(), 1);

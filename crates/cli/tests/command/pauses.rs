@@ -13,7 +13,10 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// Who is.
 #[derive(Clone, Copy, PartialEq)]
 enum Stopped {
+    /// The process that loads.
     Weigh,
+    /// All of weigh, as Ctrl-Z does.
+    Suspended,
     Server,
 }
 
@@ -31,6 +34,11 @@ fn run(bench: &Bench, line: &str, number: u64, who: Stopped) -> (Said, Record) {
                     Stopped::Weigh => {
                         let weigh = generator_of(weigh);
                         signal("STOP", weigh);
+                        thread::sleep(PAUSE); // the pause itself
+                        signal("CONT", weigh);
+                    }
+                    Stopped::Suspended => {
+                        signal("TSTP", weigh);
                         thread::sleep(PAUSE); // the pause itself
                         signal("CONT", weigh);
                     }
@@ -96,9 +104,9 @@ fn a_weigh_that_is_stopped_near_the_end_of_a_window_calls_no_server_overloaded()
 }
 
 #[test]
-fn a_weigh_that_is_stopped_in_a_closed_loop_is_no_stall_of_the_server() {
+fn a_weigh_that_is_suspended_by_its_terminal_in_a_closed_loop_is_no_stall_of_the_server() {
     let bench = Bench::new();
-    let (said, record) = run(&bench, "-c 4 -d 1s", 200, Stopped::Weigh);
+    let (said, record) = run(&bench, "-c 4 -d 1s", 200, Stopped::Suspended);
     said.ended(0);
     assert!(paused(&record) >= 250, "{}", paused(&record));
     let longest = record.at("/summary/coordinated_omission")["longest_us"].as_f64();

@@ -151,15 +151,17 @@ fn a_server_is_started_anew_for_each_number_of_workers() {
     assert_eq!(of_points(&record, "/summary/ok"), [80; 3].map(Value::from));
 }
 
-/// What a sweep said that got a signal when the line of its second point had come.
-fn stopped(bench: &Bench, line: &str, name: &str) -> Said {
+/// What a sweep said that got signals when the line of its second point had come.
+fn stopped<'a>(bench: &Bench, line: &str, names: impl IntoIterator<Item = &'a str>) -> Said {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut child: Child = bench.weigh(&words).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let is_second = |line: &String| line.split_whitespace().next() == Some("2");
     let second = out.lines().map_while(Result::ok).find(is_second);
     assert!(second.is_some(), "its second point was told");
-    signal(name, child.id());
+    for name in names {
+        signal(name, child.id());
+    }
     Said::of(child)
 }
 
@@ -171,7 +173,7 @@ fn an_interrupted_sweep_says_how_to_go_on_with_it() {
         "sweep http://{}/100.html -c 1,2,3 --rate 200 -d 250ms --warmup 0s --rounds 2 -o s.json",
         server.at()
     );
-    let said = stopped(&bench, &line, "INT");
+    let said = stopped(&bench, &line, ["INT"]);
     said.ended(130);
     let told = said
         .err
@@ -185,7 +187,7 @@ fn an_interrupted_sweep_says_how_to_go_on_with_it() {
     assert_eq!(rounds(&bench.record("s.json")).len(), 6);
 
     let secret = line.replace("s.json", "secret.json --user me:secret");
-    let said = stopped(&bench, &secret, "INT");
+    let said = stopped(&bench, &secret, ["INT"; 20]);
     assert!(
         said.err
             .contains("continue with: the same command with --resume "),
@@ -205,7 +207,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_stopped_and_keeps_what_it_had() {
     );
     let refused = line.replace("100.html", "none.html");
     bench.say(&refused).refused(&["status 404"]);
-    let killed = stopped(&bench, &line, "KILL");
+    let killed = stopped(&bench, &line, ["KILL"]);
     assert_eq!(killed.status, None);
     assert!(!bench.path("s.json").exists());
     let row = || {

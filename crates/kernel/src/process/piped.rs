@@ -9,11 +9,16 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use units::Nanos;
 
-use crate::clock;
+use crate::{clock, signals};
+
+/// The numbers of those at work, which Ctrl-Z stops with us; 0 where there is none. There are at most two at a time; a
+/// further one is not stopped.
+static AT_WORK: [AtomicI32; 2] = [AtomicI32::new(0), AtomicI32::new(0)];
 
 /// How often it is looked whether a helper that is ending has ended.
 const LOOK: Nanos = Nanos::from_millis(2);
@@ -47,7 +52,9 @@ impl Piped {
         command.args(arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         super::end_with_us(&mut command, Signal::KILL);
+        signals::suspend_with_us(&AT_WORK);
         let mut child = command.spawn()?;
+        exchange(0, child.id() as i32);
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (lines, written) = channel();
         let helper = Piped {
@@ -84,6 +91,7 @@ impl Piped {
     /// What the system said.
     pub fn end(&mut self, grace: Nanos) -> io::Result<ExitStatus> {
         self.lines = None;
+        exchange(self.child.id() as i32, 0);
         let deadline = clock::now() + grace;
         while clock::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
@@ -101,6 +109,13 @@ impl Drop for Piped {
     fn drop(&mut self) {
         let _ = self.end(Nanos::ZERO); // what cannot be killed has ended
     }
+}
+
+/// Replaces one of the numbers of those at work.
+fn exchange(old: i32, new: i32) {
+    let replaced =
+        |slot: &AtomicI32| slot.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    let _ = AT_WORK.iter().any(|slot| replaced(slot).is_ok());
 }
 
 fn write(mut input: ChildStdin, lines: &Receiver<Vec<u8>>) {

@@ -335,12 +335,20 @@ fn reliability(run: &Run) -> Vec<Row> {
             caveats.push(finding);
         }
     }
-    caveats.sort_by_key(|finding| (Reverse(finding.grade()), rank(run, finding)));
+    let has_ended = |finding: &Finding| finding.cause == Cause::ServerEnded;
+    let key = |finding: &&Finding| {
+        (
+            Reverse((has_ended(finding), finding.grade())),
+            rank(run, finding),
+        )
+    };
+    caveats.sort_by_key(key);
+    let worst = caveats.iter().map(|finding| finding.grade()).max();
     let Some(main) = caveats.first() else {
         return vec![Row::new("reliability", vec![Item::strong("GOOD")])];
     };
-    let (role, grade) = match main.grade() {
-        Grade::Invalid => (Role::Wrong, "INVALID"),
+    let (role, grade) = match worst {
+        Some(Grade::Invalid) => (Role::Wrong, "INVALID"),
         _ => (Role::Warning, "LIMITED"),
     };
     let headline = clean(main.headline(), SENTENCE);
@@ -357,4 +365,32 @@ fn reliability(run: &Run) -> Vec<Row> {
     std::iter::once(Row::new("reliability", vec![item]))
         .chain(next)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Figure, example};
+
+    #[test]
+    fn the_end_of_the_server_comes_first_and_the_grade_is_the_worst() {
+        let mut run = example::ok();
+        let ended = example::finding(&[(Figure::Rps, Effect::Caveat)]).because(Cause::ServerEnded);
+        let void = example::finding(&[(Figure::Rps, Effect::Void)]);
+        run.findings = vec![
+            void,
+            Finding {
+                headline: "the server exited with status 3".into(),
+                ..ended
+            },
+        ];
+        let [Row { items, .. }, ..] = &reliability(&run)[..] else {
+            panic!("no reliability");
+        };
+        let words = items[0].0.iter().map(|span| span.text.as_str());
+        assert_eq!(
+            words.collect::<String>(),
+            "INVALID  * the server exited with status 3 (1 other caveat)"
+        );
+    }
 }
