@@ -16,7 +16,7 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["-k", "--insecure"], "connections are kept alive by default (-k of ab), and https is not spoken (-k of curl)"),
     (&["--latency"], "percentiles of latency are always printed"),
     (&["--slo"], "`weigh sweep --slo` searches the highest rate at which it holds; `weigh run --require` judges one run"),
-    (&["--workers", "--order", "--interleaved", "--resume", "--wide"], "`weigh run` measures one load; `weigh sweep` has it"),
+    (&["--workers", "--size", "--order", "--interleaved", "--resume", "--wide"], "`weigh run` measures one load; `weigh sweep` has it"),
     (&["-R", "--rps"], "write --rate 1k for requests per second"),
     (&["-m", "--request"], "write -X POST for the method"),
     (&["-p", "--data", "--data-binary", "-D"], "write --body TEXT or --body @FILE for the request body"),

@@ -16,7 +16,7 @@ use units::{Nanos, parse_count};
 #[command(after_help = EXAMPLES, mut_args = hide_details)]
 pub struct ServeFlags {
     /// The folder that is served; a file of it wins over a built-in resource of the same name. Without one: the built-in
-    /// /nop.gif (43 bytes), /100.html, /0.html and /hello alone.
+    /// /nop.gif (43 bytes), /100.html, /0.html, /hello and /bytes/N (N bytes, up to 1 GiB) alone.
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Where to listen: ADDR:PORT (an IPv6 address in brackets) or unix:PATH. May be given several times.

@@ -89,6 +89,8 @@ pub enum Shown {
     Always,
     /// Of those with a rate of connections.
     Arriving,
+    /// Of those with several sizes of responses.
+    Sized,
     /// Of those whose server was observed, as far as is known yet.
     Observed,
 }
@@ -112,6 +114,10 @@ impl Shown {
         match self {
             Shown::Always => true,
             Shown::Arriving => run.plan.load.is_of_connections(),
+            Shown::Sized => {
+                let mut axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
+                axes.any(|axis| matches!(axis, plan::Axis::Size(_)))
+            }
             Shown::Observed => {
                 let observed = run.observed.as_ref();
                 observed.is_some_and(|observed| observed.why_not.is_none())

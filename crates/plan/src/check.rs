@@ -1,7 +1,7 @@
 //! What makes a plan sound: the rules that its settings state, at each of its points, and those between its points.
 
 use crate::settings::settings;
-use crate::{Axis, Environment, Plan, RingKind, Sweep, WORKERS};
+use crate::{Axis, Environment, Plan, RingKind, SIZE, Sweep, WORKERS};
 use thiserror::Error;
 
 /// Why a plan cannot be carried out: a sentence that names the option and the remedy.
@@ -41,6 +41,8 @@ impl Plan {
     fn check_sweep(&self) -> Option<String> {
         let axes = self.sweep.as_ref().map_or(&[][..], |sweep| &sweep.axes);
         let by_workers = axes.iter().any(|axis| matches!(axis, Axis::Workers(_)));
+        let by_size = axes.iter().any(|axis| matches!(axis, Axis::Size(_)));
+        let has_size = self.requests.each().iter().any(|it| it.path.contains(SIZE));
         let points = self.sweep.as_ref().map_or(1, Sweep::points);
         let argv = self.server.iter().flat_map(|server| &server.argv);
         let has_hole = argv.into_iter().any(|word| word.contains(WORKERS));
@@ -77,6 +79,18 @@ impl Plan {
             (
                 has_hole && !by_workers,
                 "the server's command has {workers} in it, and nothing says how many; give --workers with `weigh sweep`",
+            ),
+            (
+                by_size && !has_size,
+                "--size needs {size} in a URL, such as 'http://127.0.0.1:8080/bytes/{size}'; add it, or remove --size",
+            ),
+            (
+                has_size && !by_size && self.sweep.is_some(),
+                "a URL has {size} in it, and nothing says which sizes; give --size 100,10k,1m",
+            ),
+            (
+                has_size && self.sweep.is_none(),
+                "a URL has {size} in it; `weigh sweep --size 100,10k,1m` measures several, or write a number",
             ),
         ];
         let broken = rules.into_iter().find(|(broken, _)| *broken);

@@ -249,8 +249,16 @@ impl Draft {
 
     /// The sweep, if it is one; otherwise no setting may have several values.
     fn several(&mut self) -> Result<Option<Sweep>, PlanError> {
-        let order = ["workers", "threads", "pipeline", "connections", "rate"];
-        let differs = |axis: &&Axis| axis.values() > 1 || matches!(axis, Axis::Workers(_));
+        let order = [
+            "workers",
+            "size",
+            "threads",
+            "pipeline",
+            "connections",
+            "rate",
+        ];
+        let fills = |axis: &Axis| matches!(axis, Axis::Workers(_) | Axis::Size(_));
+        let differs = |axis: &&Axis| axis.values() > 1 || fills(axis);
         let named = order
             .iter()
             .filter_map(|name| self.axes.iter().find(|axis| axis.name() == *name));

@@ -53,5 +53,5 @@ pub use settings::{
 };
 pub use share::{share, share_in_lots};
 pub use shell::shell_word;
-pub use sweep::{Axis, Level, Nesting, Order, Sweep, WORKERS};
+pub use sweep::{Axis, Level, Nesting, Order, SIZE, Sweep, WORKERS};
 pub use target::{Endpoint, Target};

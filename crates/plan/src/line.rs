@@ -35,6 +35,9 @@ pub enum LineError {
     /// The path holds something that may not stand in a request line.
     #[error("`{0}` is no path; it must begin with `/` and be percent-encoded")]
     BadPath(String),
+    /// What begins like a range of numbers is none.
+    #[error("`{0}` is no range; write {{n:FROM..TO}} with FROM up to TO, such as {{n:1..10000}}")]
+    BadRange(String),
     /// The first word is neither path nor URL nor method.
     #[error("`{0}` is no method; write it in capitals, such as POST")]
     BadMethod(String),
@@ -120,9 +123,10 @@ fn path(url: &str, target: &Target) -> Result<String, LineError> {
         _ => url.to_owned(),
     };
     let path = path.split('#').next().unwrap_or("/").to_owned();
-    match path_is_valid(&path) {
-        true => Ok(path),
-        false => Err(LineError::BadPath(path)),
+    match (path_is_valid(&path), crate::template::broken_range(&path)) {
+        (true, None) => Ok(path),
+        (true, Some(range)) => Err(LineError::BadRange(range.to_owned())),
+        (false, _) => Err(LineError::BadPath(path)),
     }
 }
 

@@ -5,7 +5,7 @@
 //! not know that there are others.
 
 use crate::settings::Choice;
-use crate::{Arriving, Load, Plan, Stop};
+use crate::{Arriving, Load, Plan, Requests, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Rate;
@@ -37,6 +37,8 @@ pub enum Axis {
     Pipeline(Vec<u32>),
     /// Workers of the server that is started: `{workers}` in its command.
     Workers(Vec<u32>),
+    /// Sizes of responses in bytes: `{size}` in the URLs.
+    Size(Vec<u32>),
 }
 
 /// In which order points are measured.
@@ -89,6 +91,9 @@ pub struct Level {
     /// Workers of the server that is started, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Size of the responses in bytes, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
     /// How many times as long as the plan's its window is: more than 1 at the end of a search, whose answer has to hold for
     /// longer.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -111,6 +116,7 @@ impl Level {
             threads: None,
             pipeline: None,
             workers: None,
+            size: None,
             windows: 1,
         }
     }
@@ -124,6 +130,8 @@ fn number(number: Option<u32>, name: &str) -> String {
 
 /// What stands for the number of workers in a server's command.
 pub const WORKERS: &str = "{workers}";
+/// What stands for the size of the response in a URL.
+pub const SIZE: &str = "{size}";
 
 impl Sweep {
     /// The most points of a sweep.
@@ -144,7 +152,8 @@ impl Axis {
             Axis::Connections(values)
             | Axis::Threads(values)
             | Axis::Pipeline(values)
-            | Axis::Workers(values) => values.len(),
+            | Axis::Workers(values)
+            | Axis::Size(values) => values.len(),
         }
     }
 
@@ -158,7 +167,8 @@ impl Axis {
             Axis::Connections(values)
             | Axis::Threads(values)
             | Axis::Pipeline(values)
-            | Axis::Workers(values) => {
+            | Axis::Workers(values)
+            | Axis::Size(values) => {
                 let values = values.iter();
                 values.map(|value| units::count((*value).into())).collect()
             }
@@ -173,6 +183,7 @@ impl Axis {
             Axis::Threads(_) => "threads",
             Axis::Pipeline(_) => "pipeline",
             Axis::Workers(_) => "workers",
+            Axis::Size(_) => "size",
         }
     }
 
@@ -200,6 +211,7 @@ impl Axis {
             Axis::Threads(_) => level.threads.map(f64::from),
             Axis::Pipeline(_) => level.pipeline.map(f64::from),
             Axis::Workers(_) => level.workers.map(f64::from),
+            Axis::Size(_) => level.size.map(f64::from),
         }
     }
 
@@ -223,6 +235,7 @@ impl Axis {
                 format!("{depth} at a time")
             }
             Axis::Workers(_) => number(level.workers, "worker"),
+            Axis::Size(_) => number(level.size, "byte"),
         }
     }
 
@@ -234,6 +247,7 @@ impl Axis {
             Axis::Threads(values) => level.threads = Some(values[index]),
             Axis::Pipeline(values) => level.pipeline = Some(values[index]),
             Axis::Workers(values) => level.workers = Some(values[index]),
+            Axis::Size(values) => level.size = Some(values[index]),
         }
         level
     }
@@ -325,6 +339,12 @@ impl Plan {
             let number = workers.to_string();
             for word in &mut server.argv {
                 *word = word.replace(WORKERS, &number);
+            }
+        }
+        if let (Requests::Listed(listed), Some(size)) = (&mut plan.requests, level.size) {
+            let number = size.to_string();
+            for request in listed {
+                request.path = request.path.replace(SIZE, &number);
             }
         }
         plan
@@ -424,5 +444,17 @@ mod tests {
         });
         let server = plan.at(&plan.levels()[1]).server.unwrap();
         assert_eq!(server.argv, ["serve", "-w8", "8", "{port}"]);
+    }
+
+    #[test]
+    fn the_size_of_the_response_stands_in_every_url() {
+        let mut plan = plan(vec![Axis::Size(vec![100, 1_000_000])]);
+        let listed = ["/bytes/{size}", "/?a={size}&b={size}", "/"].map(crate::Request::get);
+        plan.requests = Requests::Listed(listed.to_vec());
+        let level = &plan.levels()[1];
+        let at = plan.at(level);
+        let paths: Vec<&str> = at.requests.each().iter().map(|it| &*it.path).collect();
+        assert_eq!(paths, ["/bytes/1000000", "/?a=1000000&b=1000000", "/"]);
+        assert_eq!(plan.name(level), "1,000,000 bytes");
     }
 }

@@ -31,6 +31,16 @@ pub fn has_range(text: &str) -> bool {
     starts.any(|(at, _)| range(&text.as_bytes()[at..]).is_some())
 }
 
+/// Returns the first thing in `text` that begins like a range of numbers and is none, such as `{n:5..1}`.
+pub fn broken_range(text: &str) -> Option<&str> {
+    let mut starts = text.match_indices("{n:");
+    starts.find_map(|(at, _)| {
+        let text = &text[at..];
+        let end = text.find('}').map_or(text.len(), |end| end + 1);
+        range(text.as_bytes()).is_none().then_some(&text[..end])
+    })
+}
+
 /// The range at the beginning of `text`, and what follows it.
 fn range(text: &[u8]) -> Option<(RangeInclusive<u64>, &[u8])> {
     let text = text.strip_prefix(b"{n:")?;
@@ -125,8 +135,11 @@ mod tests {
         for text in ["{n:5..1}", "{n:1}", "{n:}", "{n:a..b}", "{n:1..2"] {
             assert_eq!(rendered(text, 1), text);
             assert!(!has_holes(text));
+            let around = format!("/{{n:1..2}}/{text}");
+            assert_eq!(broken_range(&around), Some(text));
         }
         assert!(has_range("/a/{n:1..3}"));
+        assert_eq!(broken_range("/a/{n:1..3}/{n}/{seq}"), None);
         let drawn: std::collections::BTreeSet<String> =
             (0..100).map(|seq| rendered("{n:8..11}", seq)).collect();
         assert_eq!(

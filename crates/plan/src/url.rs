@@ -64,6 +64,11 @@ pub fn url(text: &str) -> Result<Url, PlanError> {
     if !crate::line::path_is_valid(&path) {
         return Err(wrong("its path must be percent-encoded"));
     }
+    if let Some(range) = crate::template::broken_range(&path) {
+        return Err(PlanError(
+            crate::line::LineError::BadRange(range.to_owned()).to_string(),
+        ));
+    }
     if is_numeric(&host) {
         let has_port = authority.port().is_some();
         return Err(PlanError(numeric_host(&host, has_port, whole)));

@@ -24,7 +24,7 @@ pub struct Curve {
     /// The point with the highest requests/s; none where nothing ended well.
     pub peak: Option<Peak>,
     /// The place of the least load whose 95 % interval, where that is no wider than 5 % of the peak, overlaps 95 % of it;
-    /// none where several settings differ.
+    /// none where several settings differ, or only the size of responses.
     pub near_peak: Option<usize>,
     /// How requests/s grow with workers or threads; none where anything else differs, or the levels do not carry it.
     pub scaling: Option<Scaling>,
@@ -49,7 +49,9 @@ impl Curve {
             Some([only]) => Some(only),
             _ => None,
         };
-        let shape = axis.map_or(Vec::new(), |axis| shape(points, axis));
+        // A larger response is no higher load.
+        let load = axis.filter(|axis| !matches!(axis, Axis::Size(_)));
+        let shape = load.map_or(Vec::new(), |axis| shape(points, axis));
         let place = |found: usize| shape[found].0;
         let curve: Vec<(f64, f64)> = shape.iter().map(|(_, point)| *point).collect();
         let summaries = || points.iter().flat_map(|point| &point.summary);

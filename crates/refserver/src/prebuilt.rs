@@ -7,7 +7,8 @@
 
 use crate::date;
 use crate::headers::Headers;
-use crate::resources::{RESOURCES, Resource};
+use crate::resources::{EMPTY, RESOURCES, Resource};
+use std::io::Write;
 use std::time::Duration;
 use units::{Instant, Nanos};
 use wire::Version;
@@ -155,6 +156,22 @@ impl PrebuiltResponses {
         } else {
             &prepared.bytes
         }
+    }
+
+    /// Appends the head of a response with `length` bytes that mean nothing: that with none of them, with another length.
+    pub(crate) fn append_filled(&self, form: Form, length: u64, out: &mut Vec<u8>) {
+        const NONE: &[u8] = b"Content-Length: 0\r\n";
+        let key = ResponseKey {
+            resource: EMPTY,
+            form,
+            is_head: true,
+        };
+        let head = self.bytes(key);
+        let place = head.windows(NONE.len()).rposition(|line| line == NONE);
+        let place = place.expect("the head of an empty body") + NONE.len() - "0\r\n".len();
+        out.extend_from_slice(&head[..place]);
+        write!(out, "{length}").expect("writing to a Vec cannot fail");
+        out.extend_from_slice(&head[place + 1..]);
     }
 
     /// Appends the response to a request that is refused.

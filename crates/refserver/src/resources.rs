@@ -14,6 +14,7 @@ pub(crate) struct Resource {
 
 const GIF: &[(&str, &str)] = &[("Content-Type", "image/gif")];
 const HTML: &[(&str, &str)] = &[("Content-Type", "text/html")];
+const BINARY: &[(&str, &str)] = &[("Content-Type", "application/octet-stream")];
 const TEXT: &[(&str, &str)] = &[("Content-Type", "text/plain")];
 const ALLOW: &[(&str, &str)] = &[("Allow", "GET, HEAD, OPTIONS")];
 const TEXT_ALLOW: &[(&str, &str)] = &[
@@ -33,13 +34,20 @@ const PIXEL: &[u8; 43] = b"GIF89a\x01\0\x01\0\x80\0\0\
 const PAGE: &[u8; 100] = b"<!DOCTYPE html><title>100 bytes</title>\
     <p>This page has one hundred bytes, neither more nor less.\n\n\n";
 
+/// Where what means nothing is sent from.
+pub(crate) static FILLING: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+
+/// The longest body of `/bytes/N`.
+const FILLED_MOST: u64 = 1 << 30;
+
 /// All of them: those with a path, then the fixed responses in the order of [`FixedResponse`].
 #[rustfmt::skip]
-pub(crate) const RESOURCES: [Resource; 14] = [
+pub(crate) const RESOURCES: [Resource; 15] = [
     Resource { path: b"/nop.gif", status: 200, headers: GIF, body: PIXEL },
     Resource { path: b"/100.html", status: 200, headers: HTML, body: PAGE },
     Resource { path: b"/0.html", status: 200, headers: HTML, body: b"" },
     Resource { path: b"/hello", status: 200, headers: TEXT, body: b"Hello, world!\n" },
+    Resource { path: b"/bytes/0", status: 200, headers: BINARY, body: b"" },
     Resource { path: b"", status: 404, headers: TEXT, body: b"Nothing is here.\n" },
     Resource { path: b"", status: 405, headers: TEXT_ALLOW, body: b"Only GET, HEAD and OPTIONS are answered.\n" },
     Resource { path: b"", status: 501, headers: TEXT_ALLOW, body: b"The method is not known here.\n" },
@@ -56,7 +64,7 @@ pub(crate) const RESOURCES: [Resource; 14] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FixedResponse {
     /// 404: there is no such resource or file, or none that is served.
-    Missing = 4,
+    Missing = 5,
     /// 405: a known method that built-in resources do not have.
     NotAllowed,
     /// 501: an unknown method.
@@ -92,7 +100,9 @@ pub fn choose(method: &str, path: &[u8]) -> usize {
 
 fn choose_for_other(method: &str, path: &[u8]) -> FixedResponse {
     match method {
-        "OPTIONS" if path == b"*" || find(path) != NOT_FOUND => FixedResponse::Options,
+        "OPTIONS" if path == b"*" || find(path) != NOT_FOUND || filled(path).is_some() => {
+            FixedResponse::Options
+        }
         "OPTIONS" => FixedResponse::Missing,
         method if OTHER_METHODS.contains(&method) => FixedResponse::NotAllowed,
         _ => FixedResponse::Unknown,
@@ -100,12 +110,29 @@ fn choose_for_other(method: &str, path: &[u8]) -> FixedResponse {
 }
 
 const NOT_FOUND: usize = FixedResponse::Missing as usize;
+/// The place of `/bytes/0`.
+pub(crate) const EMPTY: usize = NOT_FOUND - 1;
+
+/// Returns how many bytes `path` asks for: the N of `/bytes/N`, whatever its query; none for other paths, and beyond what is
+/// sent.
+#[cold]
+pub(crate) fn filled(path: &[u8]) -> Option<u64> {
+    let number = str::from_utf8(name(path).strip_prefix(b"/bytes/")?).ok()?;
+    let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+    let length = number.parse().ok().filter(|_| is_number)?;
+    (length <= FILLED_MOST).then_some(length)
+}
+
+/// `path` without its query.
+fn name(path: &[u8]) -> &[u8] {
+    let end = path.iter().position(|&byte| byte == b'?');
+    &path[..end.unwrap_or(path.len())]
+}
 
 /// Returns the place of what `path` names among the built-in resources, whatever its query.
 #[inline]
 pub fn find(path: &[u8]) -> usize {
-    let end = path.iter().position(|&byte| byte == b'?');
-    let name = &path[..end.unwrap_or(path.len())];
+    let name = name(path);
     RESOURCES[..NOT_FOUND]
         .iter()
         .position(|resource| resource.path == name)

@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::files::{Appended, Chosen, Library, What};
 use crate::log::{Draft, Log};
 use crate::prebuilt::{Form, PrebuiltResponses};
-use crate::resources;
+use crate::resources::{self, FixedResponse};
 use crate::sending::Sending;
 use crate::slots::Slot;
 use std::net::IpAddr;
@@ -150,7 +150,10 @@ impl ResponseContext {
 
     #[inline]
     fn choose(&mut self, head: &RequestHead<'_>) -> Chosen {
-        let built_in = || What::Ready(resources::choose(head.method, head.path));
+        let built_in = || match resources::choose(head.method, head.path) {
+            place if place == FixedResponse::Missing as usize => missing(head),
+            place => What::Ready(place),
+        };
         let what = match &mut self.site {
             Site::BuiltIn => built_in(),
             Site::Files(library) => library.find(head, self.now).unwrap_or_else(built_in),
@@ -195,6 +198,14 @@ impl ResponseContext {
         }
         Some(sending)
     }
+}
+
+/// The response to a request for what is not among the ready ones.
+#[cold]
+fn missing(head: &RequestHead<'_>) -> What {
+    let is_read = head.method == "GET" || head.method == "HEAD";
+    let length = resources::filled(head.path).filter(|_| is_read);
+    length.map_or(FixedResponse::Missing.into(), What::Filled)
 }
 
 /// What listens to a connection while its bytes are read.

@@ -88,6 +88,7 @@ const FLAGS: &[(&str, &str, &str)] = &[
         "--workers 1,2 -- ./server {workers}",
         "workers 1, 2",
     ),
+    ("--size", "localhost/{size} --size 7,8", "size 7, 8"),
     ("--order", "-c 1,2 --order down", "order down"),
     ("--interleaved", "-c 1,2 --interleaved", "interleaved yes"),
     ("--slo", "--slo p99<7ms --rate 1k,2k", "slo p99 < 7.00 ms"),
@@ -140,7 +141,14 @@ fn a_dry_run_shows_every_setting_that_there_is() {
             "of {verb}: add them to FLAGS"
         );
     }
-    let swept = ["--workers", "--order", "--interleaved", "--slo", "--quick"];
+    let swept = [
+        "--workers",
+        "--size",
+        "--order",
+        "--interleaved",
+        "--slo",
+        "--quick",
+    ];
     for (flag, given, words) in FLAGS.iter().filter(|(_, given, _)| !given.is_empty()) {
         let verb = if swept.contains(flag) { "sweep" } else { "run" };
         let (given, command) = given.split_once(" -- ").unwrap_or((given, ""));

@@ -112,6 +112,49 @@ fn rates_threads_and_pipelines_are_swept_by_the_same_grammar_and_combined() {
 }
 
 #[test]
+fn responses_are_as_large_as_the_sizes_of_the_sweep() {
+    let bench = Bench::new();
+    let server = Reference::start(&bench);
+    let line = format!(
+        "sweep http://{}/bytes/{{size}}?{{seq}} --size 100,1k,70k,1m -c 2 -n 20 --rounds 2 --wide -o sizes.json",
+        server.at()
+    );
+    let said = bench.say(&line);
+    let out = &said.ended(0).out;
+    let heading = out
+        .lines()
+        .find(|line| line.contains("requests/s"))
+        .unwrap();
+    assert!(
+        heading.trim_start().starts_with("size") && heading.contains("received/s"),
+        "{out}"
+    );
+    assert!(out.contains("1,000,000 "), "{out}");
+    let record = bench.record("sizes.json");
+    assert_eq!(
+        of_points(&record, "/size"),
+        [100, 1_000, 70_000, 1_000_000].map(Value::from)
+    );
+    assert_eq!(of_points(&record, "/summary/ok"), [40; 4].map(Value::from));
+    let received = of_points(&record, "/summary/bytes_received");
+    let heads = received
+        .iter()
+        .zip([100u64, 1_000, 70_000, 1_000_000])
+        .map(|(received, size)| {
+            let head = received.as_u64().unwrap() / 40 - size;
+            head - size.to_string().len() as u64
+        });
+    let heads: Vec<u64> = heads.collect();
+    assert!(
+        heads
+            .iter()
+            .all(|head| *head == heads[0] && (80..200).contains(head)),
+        "{heads:?}"
+    );
+    assert_eq!(server.stop().requests(), 4 * 40 + 1);
+}
+
+#[test]
 fn a_server_is_started_anew_for_each_number_of_workers() {
     let bench = Bench::new();
     let server = Reference::start(&bench);
@@ -441,6 +484,20 @@ fn what_cannot_be_swept_is_refused_with_the_remedy_before_anything_is_asked() {
         ),
         ("run @ --rate 1k..3k:1k", &["--rate has 3 values"]),
         ("run @ -- true {workers}", &["{workers}", "--workers"]),
+        ("sweep @ --size 1,2", &["--size needs {size} in a URL"]),
+        (
+            "sweep @/{size} -c 1,2",
+            &["a URL has {size} in it, and nothing says which sizes"],
+        ),
+        (
+            "run @/{size}",
+            &["a URL has {size} in it; `weigh sweep --size"],
+        ),
+        (
+            "run @/{n:5..1}",
+            &["`{n:5..1}` is no range; write {n:FROM..TO}"],
+        ),
+        ("sweep @/{n:1..2}/{n:x} -c 1,2", &["`{n:x}` is no range"]),
     ];
     for (line, words) in cases {
         let said = bench.say(&line.replace('@', server.at()));

@@ -34,6 +34,8 @@ pub(super) const ROWS: &[Figure] = &[
         |f, _| count(u64::from(f.plan.protocol.pipeline))).csv("pipeline").of_requests(),
     Figure::new("workers", Unit::Count, "workers of the server that weigh started, where --workers sets them",
         |f, _| count(f.point.level.workers.map(u64::from))).csv("workers").of_requests(),
+    Figure::new("size", Unit::Count, "size of the responses in bytes, where --size sets it",
+        |f, _| count(f.point.level.size.map(u64::from))).csv("size").of_requests(),
     Figure::new("request", Unit::Text,
         "the request of a list that the row is about: path, after the method unless that is GET; empty where all count",
         |f, _| text(f.request.map(str::to_owned))).csv("request").of_requests(),

@@ -3,7 +3,8 @@
 use super::cached_file::{CachedFile, FilePart, SMALL};
 use super::heads::Head;
 use crate::prebuilt::{Form, PrebuiltResponses, ResponseKey};
-use crate::resources::{FixedResponse, RESOURCES};
+use crate::resources::{FILLING, FixedResponse, RESOURCES};
+use crate::sending::Rest;
 use std::rc::Rc;
 
 /// The response to a request, chosen and not yet written. It may be kept until the request is complete, and appended
@@ -22,6 +23,8 @@ pub(crate) struct Chosen {
 pub(crate) enum What {
     /// One that lies ready, by the place of its resource.
     Ready(usize),
+    /// So many bytes that mean nothing.
+    Filled(u64),
     /// A variant of a file, all of it or a part.
     Content {
         cached: Rc<CachedFile>,
@@ -52,7 +55,7 @@ pub(crate) struct Appended {
     /// The whole body's length, whether it is appended or comes by `part`.
     pub(crate) length: u64,
     /// The body, when it is large: to be sent when all of the buffer is.
-    pub(crate) part: Option<FilePart>,
+    pub(crate) part: Option<Rest>,
 }
 
 impl What {
@@ -85,7 +88,7 @@ impl Chosen {
     pub(crate) fn status(&self) -> u16 {
         match &self.what {
             What::Ready(resource) => RESOURCES[*resource].status,
-            What::Content { part: None, .. } => 200,
+            What::Filled(_) | What::Content { part: None, .. } => 200,
             What::Content { .. } => 206,
             What::Unchanged(..) => 304,
             What::Made(made) => made.0,
@@ -117,14 +120,18 @@ impl Chosen {
             } => {
                 let variant = cached.variant(*place);
                 match part {
-                    None => (&variant.whole, variant.size()),
-                    Some(part) => (&part.head, part.length),
+                    None => (Some(&variant.whole), variant.size()),
+                    Some(part) => (Some(&part.head), part.length),
                 }
             }
-            What::Unchanged(cached, place) => (&cached.variant(*place).unchanged, 0),
-            What::Made(made) => (&made.1, made.2.len() as u64),
+            What::Unchanged(cached, place) => (Some(&cached.variant(*place).unchanged), 0),
+            What::Made(made) => (Some(&made.1), made.2.len() as u64),
+            What::Filled(length) => (None, *length),
         };
-        head.append(self.form, prebuilt.date(), out);
+        match head {
+            Some(head) => head.append(self.form, prebuilt.date(), out),
+            None => prebuilt.append_filled(self.form, length, out),
+        }
         let mut appended = Appended {
             status: self.status(),
             length: if self.is_head { 0 } else { length },
@@ -140,11 +147,14 @@ impl Chosen {
             } => {
                 let first = part.as_ref().map_or(0, |part| part.first);
                 if length > SMALL {
-                    appended.part = Some(FilePart::new(cached, *place, first, length)?);
+                    let part = FilePart::new(cached, *place, first, length)?;
+                    appended.part = Some(Rest::File(part));
                 } else {
                     cached.variant(*place).append(first, length, out).ok()?;
                 }
             }
+            What::Filled(length) if *length > SMALL => appended.part = Some(Rest::Filled(*length)),
+            What::Filled(length) => out.extend_from_slice(&FILLING[..*length as usize]),
             What::Made(made) => out.extend_from_slice(made.2.as_bytes()),
             What::Ready(_) | What::Unchanged(..) => {}
         }

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::holders::Holder;
 use crate::responding;
-use crate::sending::{ROUND, Sending};
+use crate::sending::{ROUND, Rest, Sending};
 use crate::slots::{Held, Waits};
 use kernel::{Closing, Errno, ServerRing, Token};
 use std::io::IoSlice;
@@ -237,10 +237,10 @@ impl<R: ServerRing> Worker<R> {
             return flow;
         }
         let share = sending.share().min(self.allowance);
-        let part = &mut sending.part;
+        let rest = &mut sending.rest;
         // Looked at before, so that nothing of another version is sent if that can be helped.
-        let sent = part.file.check();
-        let sent = sent.and_then(|()| self.ring.send_file(token, &part.file, part.offset, share));
+        let sent = rest.check();
+        let sent = sent.and_then(|()| rest.send(&mut self.ring, token, share));
         let taken = match sent {
             Ok(taken) => taken,
             Err(error) => {
@@ -250,9 +250,9 @@ impl<R: ServerRing> Worker<R> {
         };
         self.allowance -= taken;
         self.context.counts.bytes_sent += taken as u64;
-        if part.advance(taken) {
+        if rest.advance(taken) {
             // And behind the last piece, which may have changed while it was taken.
-            if let Err(error) = part.file.check() {
+            if let Err(error) = rest.check() {
                 self.give_up(token, held.file, error);
                 return Flow::Over;
             }
@@ -275,8 +275,10 @@ impl<R: ServerRing> Worker<R> {
         let Some(sending) = file else {
             return;
         };
-        if matches!(error, Errno::ENODATA | Errno::ESTALE | Errno::EIO) {
-            sending.part.lost();
+        if let Rest::File(part) = &sending.rest
+            && matches!(error, Errno::ENODATA | Errno::ESTALE | Errno::EIO)
+        {
+            part.lost();
             self.context.counts.cut += 1;
             self.context.counts.cut_file += 1;
             self.note_sent(token, Some(sending));

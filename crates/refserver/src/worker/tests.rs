@@ -186,6 +186,13 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("HEAD /100.html HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: text/html⏎Content-Length: 100⏎⏎"], "kept"),
     ("HEAD /nop.gif HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: image/gif⏎Content-Length: 43⏎⏎"], "kept"),
     ("HEAD /none HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎"], "kept"),
+    // As many bytes as the path names.
+    ("GET /bytes/5?a HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: application/octet-stream⏎Content-Length: 5⏎⏎xxxxx"], "kept"),
+    ("GET /bytes/0 HTTP/1.0⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: application/octet-stream⏎Content-Length: 0⏎Connection: close⏎⏎"], "closed"),
+    ("HEAD /bytes/1073741824 HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 200 OK⏎@Content-Type: application/octet-stream⏎Content-Length: 1073741824⏎⏎"], "kept"),
+    ("OPTIONS /bytes/5 HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 204 No Content⏎@Allow: GET, HEAD, OPTIONS⏎⏎"], "kept"),
+    ("HEAD /bytes/1073741825 HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎"], "kept"),
+    ("HEAD /bytes/+5 HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎"], "kept"),
     // What is not there, and what cannot be done.
     ("GET / HTTP/1.1⏎Host: a⏎⏎", &["HTTP/1.1 404 Not Found⏎@Content-Type: text/plain⏎Content-Length: 17⏎⏎Nothing is here.\n"], "kept"),
     ("POST /hello HTTP/1.1⏎Host: a⏎Content-Length: 2⏎⏎hiGET /hello HTTP/1.1⏎Host: a⏎⏎",
@@ -270,6 +277,29 @@ fn no_case_depends_on_how_the_network_cuts_it_up() {
                 outcomes(seed, rough(reads)),
                 wanted,
                 "{reads:?}, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bodies_are_as_long_as_the_path_names_however_short_the_sends() {
+    for options in [calm(), rough(Reads::Whole)] {
+        for length in [65_536, 65_537, 1_500_000] {
+            let mut bench = Bench::new(3, options.clone(), 10);
+            let says =
+                format!("GET /bytes/{length} HTTP/1.1⏎Host: a⏎⏎GET /hello HTTP/1.1⏎Host: a⏎⏎");
+            let conn = bench.open(&bytes(&says), false);
+            bench.pass(Nanos::from_secs(1));
+            let heard = bench.heard(conn).replacen(&"x".repeat(length), "(body)", 1);
+            let wanted = format!(
+                "HTTP/1.1 200 OK⏎@Content-Type: application/octet-stream⏎Content-Length: {length}⏎⏎(body){HELLO}"
+            );
+            assert_eq!(heard.into_bytes(), bytes(&wanted), "{length}");
+            let sent = bench.client(conn).heard.len() as u64;
+            assert_eq!(
+                (bench.counts().bytes_sent, bench.worker.holders.sum()),
+                (sent, 0)
             );
         }
     }

@@ -184,6 +184,7 @@ impl Sight<'_> {
             plan::Axis::Workers(_) => ("workers of the server", Unit::Count),
             plan::Axis::Threads(_) => ("generator threads", Unit::Count),
             plan::Axis::Connections(_) => ("connections", Unit::Count),
+            plan::Axis::Size(_) => ("size of responses", Unit::Bytes),
         };
         Axis {
             title: title.into(),

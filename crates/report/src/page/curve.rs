@@ -38,6 +38,10 @@ pub(crate) fn columns(run: &Run) -> Vec<Column> {
     let axes = run.plan.sweep.iter().flat_map(|sweep| &sweep.axes);
     let axes = axes.map(|axis| Column {
         title: axis.name().into(),
+        least: match axis {
+            Axis::Size(_) => axis.shown().iter().map(String::len).max().unwrap_or(0),
+            _ => Column::number("").least,
+        },
         ..Column::number("")
     });
     let cells = figures::cells(run, &percentiles(&run.plan)).into_iter();

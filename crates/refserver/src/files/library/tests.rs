@@ -3,6 +3,7 @@
 use super::*;
 use crate::files::cached_file::{LibraryOptions, SMALL};
 use crate::prebuilt::Form;
+use crate::sending::Rest;
 use kernel::Errno;
 use std::fs;
 use std::ops::ControlFlow;
@@ -165,7 +166,7 @@ impl Bench {
         let chosen = self.find(request);
         let mut out = Vec::new();
         let appended = self.library.append(&chosen, &self.prebuilt, &mut out);
-        if let Some(mut part) = appended.part {
+        if let Some(Rest::File(mut part)) = appended.part {
             assert!(part.left > SMALL && part.left == appended.length);
             let mut piece = vec![0; 10_000];
             while part.left > 0 {

@@ -148,7 +148,9 @@ fn a_large_file_that_changes_while_it_is_sent_is_not_sent_on_and_one_that_is_rep
         let appended = bench
             .library
             .append(&chosen, &bench.prebuilt, &mut Vec::new());
-        let part = appended.part.unwrap();
+        let Some(Rest::File(part)) = appended.part else {
+            panic!("a large file")
+        };
         assert_eq!(part.file.check(), Ok(()));
         change(&bench);
         part.file.check()
@@ -244,7 +246,10 @@ fn a_large_file_comes_as_a_part_to_send_and_one_that_is_lost_is_looked_at_again(
     let appended = bench.library.append(&chosen, &bench.prebuilt, &mut out);
     assert!(out.ends_with(b"\r\n\r\n"), "the head alone");
     bench.write("a.log", "short");
-    appended.part.unwrap().lost();
+    let Some(Rest::File(part)) = appended.part else {
+        panic!("a large file")
+    };
+    part.lost();
     assert_eq!(bench.get("/a.log"), ok("short"));
 }
 

@@ -78,7 +78,7 @@ fn an_answer_that_is_chosen_keeps_nothing_open_and_looks_again() {
                 (*status, body.len() as u64)
             );
             match appended.part {
-                Some(part) => assert_eq!(part.left, body.len() as u64),
+                Some(rest) => assert_eq!(rest.left(), body.len() as u64),
                 None => assert!(
                     out.ends_with(format!("\r\n\r\n{body}").as_bytes()),
                     "{path} {lines}"
