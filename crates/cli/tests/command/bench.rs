@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long anything may take before the test gives it up. Far more than ever needed, on machines ever so busy.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory that is its own home: records, sockets and bodies of one test.
 pub struct Bench {
