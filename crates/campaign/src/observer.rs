@@ -254,6 +254,7 @@ mod tests {
             planned: crate::planned_rounds(&plan)[0],
             view: &mut crate::Quiet,
             early: &EarlyStop::of(&plan, &run),
+            is_settling: false,
         };
         let mut observer = RoundObserver::of(&mut server, &mut follower, &stop, &cut);
         for (errors, is_cut) in [(4, false), (5, true), (6, true)] {

@@ -5,7 +5,7 @@
 //! is refused beforehand, with the largest number that would work.
 
 use plan::{Arriving, Endpoint, Load, Plan, Stop};
-use record::Capacity;
+use record::{Capacity, Settling};
 use std::net::IpAddr;
 use thiserror::Error;
 use units::Nanos;
@@ -125,8 +125,12 @@ fn check_rate(plan: &Plan, addresses: u64, ports: u64) -> Result<(), ResourceLim
     };
     let measured = if plan.two_generators { 2 } else { 1 };
     let rounds = f64::from(plan.rounds.saturating_mul(measured));
+    let settling = match plan.settle {
+        true => Settling::lasts(2, plan.warmup).as_secs_f64(),
+        false => 0.0,
+    };
     let span = match plan.stop {
-        Stop::Duration(span) => (plan.warmup + span).as_secs_f64() * rounds,
+        Stop::Duration(span) => (plan.warmup + span).as_secs_f64() * rounds + settling,
         Stop::Requests(number) => number as f64 / exchanges.unwrap_or(f64::MAX) * rounds,
     };
     // How often a search measures a rate is not known, nor those near it.

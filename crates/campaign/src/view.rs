@@ -50,12 +50,21 @@ pub(crate) struct Follower<'a> {
     pub(crate) planned: PlannedRound,
     pub(crate) view: &'a mut dyn View,
     pub(crate) early: &'a EarlyStop,
+    /// Whether it is load before the first round, which a view shows as warm-up.
+    pub(crate) is_settling: bool,
 }
 
 impl Follower<'_> {
     /// Passes on how far the round has come. Returns why the campaign is to end now, if it is.
     pub(crate) fn progress(&mut self, progress: Progress) -> Option<String> {
-        self.view.progress(&self.planned, progress);
+        let shown = match self.is_settling {
+            true => Progress {
+                window_start: None,
+                ..progress
+            },
+            false => progress,
+        };
+        self.view.progress(&self.planned, shown);
         self.early.during(progress, kernel::clock::now())
     }
 }

@@ -11,9 +11,11 @@ use crate::schedule::{self, Schedule};
 use crate::selftest::SelfTestError;
 use crate::view::{Follower, View};
 use audit::Evidence;
-use plan::Plan;
+use engine::RoundError;
+use plan::{Plan, Stop};
 use record::{
-    Baseline, Cost, Journal, Machine, Point, Round, Run, SaveError, SplitGenerators, Summary,
+    Baseline, Cost, Journal, Machine, Point, Round, Run, SaveError, Settling, SplitGenerators,
+    Summary,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -123,6 +125,8 @@ struct Campaign<'a> {
     /// The first `{seq}` that neither a probe nor a round has used.
     seq: u64,
     early: EarlyStop,
+    /// What is known of a server that was just probed and is not under load yet.
+    fresh: Option<Settling>,
     /// Whether a round of it is in the journal.
     is_recorded: bool,
 }
@@ -144,6 +148,7 @@ impl<'a> Campaign<'a> {
             view,
             baselines: BTreeMap::new(),
             seq: 0,
+            fresh: None,
             is_recorded: false,
         }
     }
@@ -283,16 +288,23 @@ impl<'a> Campaign<'a> {
         if let Some(lost) = self.bench.lost(planned) {
             return Err(lost);
         }
+        let settling = self.settle(planned, &level)?;
+        if self.is_stopped() {
+            self.run.sent_total.unopened += settling.map_or(0, |settling| settling.sent);
+            return Ok(());
+        }
         let mut follower = Follower {
             planned: *planned,
             view: self.view,
             early: &self.early,
+            is_settling: false,
         };
         let (measured, lost) = self.bench.round(self.seq, &mut follower);
         let measured = match measured {
             Ok((mut round, next)) => {
                 self.seq = next;
                 round.warmup = (level.warmup != self.plan.warmup).then_some(level.warmup);
+                round.settling = settling;
                 Ok(round)
             }
             Err(Unmeasured::One(error)) => return Err(error.into()),
@@ -306,6 +318,56 @@ impl<'a> Campaign<'a> {
         self.show_point(planned.point);
         let lost = lost.or(early.map(CampaignError::Aborted));
         lost.map_or(Ok(()), Err)
+    }
+
+    /// Loads a server that was just probed with windows of 1 s, as `level` does, until its state is steady; ends at a limit,
+    /// with errors that end a campaign, and where nothing ends ok. None where the plan wants none, and where the server was under
+    /// load before.
+    fn settle(
+        &mut self,
+        planned: &PlannedRound,
+        level: &Plan,
+    ) -> Result<Option<Box<Settling>>, CampaignError> {
+        let Some(fresh) = self.fresh.take().filter(|_| level.settle) else {
+            return Ok(None);
+        };
+        let warmup = level.warmup.min(Settling::WARMUP);
+        let mut window = Plan {
+            stop: Stop::Duration(Settling::WINDOW),
+            warmup: Nanos::ZERO,
+            ..level.clone()
+        };
+        let mut windows = Vec::new();
+        loop {
+            self.prepare(&window)?;
+            let mut follower = Follower {
+                planned: PlannedRound {
+                    by: Generators::One,
+                    ..*planned
+                },
+                view: self.view,
+                early: &self.early,
+                is_settling: true,
+            };
+            let (measured, lost) = self.bench.round(self.seq, &mut follower);
+            let (round, next) = measured.map_err(|why| RoundError(why.to_string()))?;
+            self.seq = next;
+            let is_over = round.partial || round.tally.ok == 0;
+            windows.push(round);
+            let (settling, goes_on) = Settling::of(&windows, warmup, level.load.is_open());
+            if let Some(lost) = lost.filter(|lost| !matches!(lost, CampaignError::Aborted(_))) {
+                self.run.sent_total.unopened += settling.sent;
+                return Err(lost); // errors that end the campaign do so in the round
+            }
+            if is_over || !goes_on || self.is_stopped() {
+                self.prepare(level)?;
+                return Ok(Some(Box::new(Settling {
+                    first_response: fresh.first_response,
+                    ..settling
+                })));
+            }
+            window.warmup = warmup;
+        }
     }
 
     /// Whether no more rounds by two generators are tried at the point of `planned`, because one could not be measured.
@@ -355,6 +417,10 @@ impl<'a> Campaign<'a> {
         };
         self.seq += ready.probes;
         self.run.sent_total.probe += ready.probes;
+        self.fresh = Some(Settling {
+            first_response: ready.probe.took,
+            ..Settling::default()
+        });
         if let Some(why) = ready.unexpected(plan) {
             return match self.is_stopped() {
                 true => Err(CampaignError::Interrupted),
@@ -407,7 +473,7 @@ impl<'a> Campaign<'a> {
         }
         match measured {
             Ok(round) if round.window.span() == Nanos::ZERO => {
-                self.run.sent_total.unopened += round.sent_total.sum();
+                self.run.sent_total.unopened += round.sent();
             }
             Ok(round) if planned.by == Generators::One => point.rounds.push(round),
             Ok(round) => point.split_mut().rounds.push(round),

@@ -35,6 +35,9 @@ pub struct TruthFlags {
     /// How long the queue takes for each request.
     #[arg(long, default_value = "fixed", value_parser = one_of(SERVICES), requires = "capacity")]
     pub service: Service,
+    /// Have half the capacity at the first request, and evenly more until so long after it.
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "capacity")]
+    pub cold: Nanos,
     /// Misbehave towards connections or requests: NAME:every=K, NAME:share=0.01, NAME:first=N or NAME:only=N. May be
     /// given several times.
     #[arg(long = "fault", value_name = "NAME:HOW", requires = "truth")]
@@ -110,6 +113,7 @@ fn config(flags: &TruthFlags, listen: &[Address]) -> Config {
         stall: flags.stall,
         work: flags.work,
         capacity: flags.capacity.map(|capacity| (capacity, flags.service)),
+        cold: flags.cold,
         script: Script {
             delay: flags.late,
             interval: flags.drip,

@@ -67,6 +67,8 @@ pub struct Shown {
     pub status: u16,
     /// What was wrong, if anything.
     pub fault: Option<String>,
+    /// From the start of the connect to the end of the response.
+    pub took: Nanos,
     /// Why the load would count this response as an error, if it would.
     pub unexpected: Option<Unexpected>,
 }
@@ -174,9 +176,10 @@ pub fn probe<R: Ring>(
             job: &job,
             stop,
         };
+        let begun = prober.ring.now();
         match prober.connect() {
             Ok(()) => {
-                let shown = prober.exchanges(job.first_requests(seq, most));
+                let shown = prober.exchanges(begun, job.first_requests(seq, most));
                 return match shown.is_empty() {
                     true => Err(JobError::NoRequest.into()),
                     false => Ok((summary(plan, endpoint, failed, &shown), shown)),
@@ -201,17 +204,24 @@ struct Prober<'a, R> {
 }
 
 impl<R: Ring> Prober<'_, R> {
-    /// Sends `requests`, the first on the connection that is open, and closes it at once after each, so that its port is
+    /// Sends `requests`, the first on the connection whose opening was begun at `begun`, and closes it at once after each, so that its port is
     /// there for the load. A connection that cannot be opened any more ends it.
-    fn exchanges(&mut self, requests: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Shown> {
+    fn exchanges(&mut self, mut begun: Instant, requests: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Shown> {
         let limit = self.ring.now() + self.job.plan.timeouts.exchange * 2;
         let mut shown = Vec::new();
         for (head, body) in requests {
             let is_over = self.ring.now() >= limit || self.stop.load(Ordering::Relaxed);
+            begun = if shown.is_empty() {
+                begun
+            } else {
+                self.ring.now()
+            };
             if !shown.is_empty() && (is_over || self.connect().is_err()) {
                 return shown;
             }
-            shown.push(self.exchange(head, body));
+            let mut one = self.exchange(head, body);
+            one.took = self.ring.now() - begun;
+            shown.push(one);
             self.ring.close(SOCKET, Closing::Reset);
         }
         shown
@@ -339,6 +349,7 @@ fn summary(
         failed,
         request_head: text(&first.request_head),
         response_head: (!first.response_head.is_empty()).then(|| text(&first.response_head)),
+        took: (first.status != 0).then_some(first.took),
         status: (first.status != 0).then_some(first.status),
         body_length: first.body_length,
         fault: first.fault,

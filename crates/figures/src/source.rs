@@ -131,6 +131,7 @@ impl<'a> Figures<'a> {
                 },
                 latency_us: one.latency_us.clone(),
                 by_request: Vec::new(),
+                settling: None,
                 open: None,
                 coordinated_omission: None,
                 per_request: None,

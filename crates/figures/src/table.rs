@@ -22,6 +22,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
         cost::REQUEST_CPU,
         cost::PER_CPU,
         cost::MACHINE,
+        times::SETTLING,
         requests::TIME,
         setting::CAVEATS,
     ];

@@ -54,7 +54,7 @@ impl Plan {
             Stop::Duration(_) => warmup,
             Stop::Requests(_) => Nanos::ZERO,
         };
-        if self.warmup != own {
+        if self.warmup != own || self.settle != self.can_settle() {
             words.push(format!("--warmup {}", typed(self.warmup)));
         }
         words.push(shell_word(&self.first_url()).into_owned());

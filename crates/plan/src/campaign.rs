@@ -29,6 +29,9 @@ pub struct Plan {
     pub rounds: u32,
     /// Load before the window opens, per round; its exchanges are counted apart.
     pub warmup: Nanos,
+    /// Whether the load before the first round against a server goes on until its state is steady.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub settle: bool,
     /// Generator threads; each owns its share of the connections.
     pub threads: u32,
     /// When connections are opened.
@@ -189,6 +192,19 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// Windows shorter than this are too short for a state that is worth waiting for.
+    const SETTLED_FROM: Nanos = Nanos::from_secs(1);
+
+    /// Returns whether its load can come to a steady state before the first round: it lasts for a time, of a second or more, at a
+    /// rate that does not change.
+    pub(crate) fn can_settle(&self) -> bool {
+        let is_constant = match self.load {
+            Load::Closed { .. } => true,
+            Load::Open { arrivals, .. } => arrivals == arrivals.steady(),
+        };
+        is_constant && matches!(self.stop, Stop::Duration(span) if span >= Self::SETTLED_FROM)
+    }
+
     /// Returns the URL of the first request; of requests from a file only scheme and authority.
     pub fn first_url(&self) -> String {
         let path = match &self.requests {
@@ -213,6 +229,7 @@ impl Plan {
             stop: Stop::Duration(Nanos::from_secs(1)),
             rounds: 5,
             warmup: Nanos::ZERO,
+            settle: false,
             threads: 1,
             connect: Connect::Eager,
             protocol: Protocol::default(),

@@ -235,6 +235,7 @@ impl Draft {
                 even: *arrivals == Arrivals::Constant,
             };
         }
+        plan.settle = self.warmup.is_none() && plan.can_settle();
         let plan = Plan {
             target,
             requests,

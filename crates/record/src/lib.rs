@@ -61,6 +61,7 @@ mod latency;
 mod round;
 mod run;
 mod server_end;
+mod settling;
 mod split;
 mod summary;
 // and how that comes to a file and back.
@@ -107,6 +108,7 @@ pub use save::{SaveError, can_replace, replace_file};
 pub use schema::{SCHEMA_VERSION, schema, schema_text};
 pub use series::Series;
 pub use server_end::{During, ServerEnd};
+pub use settling::{FirstSecond, Settling};
 pub use setup::{ControlGroup, Limit, Packets, Setup, Switch, SystemMemory};
 pub use split::{Ratio, SplitGenerators};
 pub use stalls::Stalls;

@@ -1,8 +1,8 @@
 //! Points and their rounds.
 
 use crate::{
-    Baseline, Budget, Cost, Footprint, KernelCounters, Paused, Quota, SplitGenerators, Summary,
-    Tally, ThreadAccounts,
+    Baseline, Budget, Cost, Footprint, KernelCounters, Paused, Quota, Settling, SplitGenerators,
+    Summary, Tally, ThreadAccounts,
 };
 use plan::Level;
 use schemars::JsonSchema;
@@ -37,6 +37,9 @@ pub struct Round {
     /// before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Nanos>,
+    /// The load before it until the server was steady, where it is the first round against a server; not in `sent_total`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Box<Settling>>,
     /// What all threads counted together.
     pub tally: Tally,
     /// Where each thread's time went.
@@ -75,6 +78,12 @@ impl Round {
     /// Returns its number as people count, from 1.
     pub fn number(&self) -> String {
         units::count(u64::from(self.index) + 1)
+    }
+
+    /// Requests that were sent before it and in it, those of the load until the server was steady included.
+    pub fn sent(&self) -> u64 {
+        let settling = self.settling.as_ref().map_or(0, |settling| settling.sent);
+        self.sent_total.sum().saturating_add(settling)
     }
 
     /// Whether the machine slept through a part of it, and its clock with it, so that none of its figures stand.

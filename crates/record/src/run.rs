@@ -1,8 +1,8 @@
 //! The recorded artefact.
 
 use crate::{
-    Cost, Curve, Exit, Finding, Judged, Link, Machine, Observed, Point, SentTotal, ServerEnd,
-    Summary,
+    Cost, Curve, Exit, Finding, Judged, Link, Machine, Observed, Point, Round, SentTotal,
+    ServerEnd, Summary,
 };
 use plan::{Endpoint, Plan};
 use schemars::JsonSchema;
@@ -79,6 +79,9 @@ pub struct Probe {
     pub request_head: String,
     /// The response's head as text; none when none came.
     pub response_head: Option<String>,
+    /// From the start of the connect to the end of the response; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<Nanos>,
     /// The response's status; none when none came.
     pub status: Option<u16>,
     /// Length of the response's body.
@@ -191,7 +194,7 @@ impl Run {
         let rounds = self.points.iter().flat_map(Point::all_rounds);
         let used = rounds.map(|round| {
             let threads = round.threads.len() as u64;
-            let sent = round.sent_total.sum().saturating_add(round.tally.scheduled);
+            let sent = round.sent().saturating_add(round.tally.scheduled);
             sent.saturating_add(threads * threads)
         });
         let apart = self
@@ -250,10 +253,13 @@ impl Run {
             .is_some()
             .then(|| Curve::of(&self.points, &self.plan));
         let splits = self.points.iter().flat_map(Point::split_rounds);
-        let splits = splits.map(|round| round.sent_total.sum());
+        let splits = splits.map(Round::sent);
         let mut sent = SentTotal::default();
         for round in self.points.iter().flat_map(|point| &point.rounds) {
             sent.merge(&round.sent_total);
+            let settling = round.settling.as_ref();
+            let warmup = settling.map_or(0, |settling| settling.sent);
+            sent.warmup = sent.warmup.saturating_add(warmup);
         }
         self.sent_total = SentTotal {
             // Neither is in the rounds, so that summarising twice counts them once.

@@ -2,7 +2,9 @@
 //!
 //! Every name here is part of the record's contract. A figure that the samples do not carry is null, never a number.
 
-use crate::{Censored, CoordinatedOmission, Kind, Latency, PerRequest, Round, Spread, Tally};
+use crate::{
+    Censored, CoordinatedOmission, Kind, Latency, PerRequest, Round, Settling, Spread, Tally,
+};
 use plan::{Load, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,9 @@ pub struct Summary {
     /// Each request by itself, where several different ones are sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_request: Vec<RequestFigures>,
+    /// The server's first response, first second of load and way to its steady state, where these were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Box<Settling>>,
     /// Raw bytes of responses.
     pub bytes_received: u64,
     /// Raw bytes of requests.
@@ -240,6 +245,7 @@ impl Summary {
             coordinated_omission: CoordinatedOmission::with(tally, list),
             per_request: PerRequest::of(rounds),
             by_request: RequestFigures::of(tally, list),
+            settling: rounds.iter().find_map(|round| round.settling.clone()),
             bytes_received: tally.bytes_received,
             bytes_sent: tally.bytes_sent,
         }

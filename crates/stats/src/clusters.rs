@@ -46,11 +46,35 @@ impl Clusters {
     pub fn add(&mut self, at: u64, counts: &[u32]) {
         let filled = counts.iter().zip(0u16..).filter(|(count, _)| **count > 0);
         let pairs = filled.map(|(count, class)| (class, u64::from(*count)));
-        let bin = self.bins.entry(at / self.interval.max(1)).or_default();
+        let bin = self.bins.entry(at / self.interval()).or_default();
         merge(bin, pairs);
         while self.bins.len() > Self::MOST_BINS {
             self.coarsen();
         }
+    }
+
+    /// The width of a bin, in nanoseconds.
+    pub fn interval(&self) -> u64 {
+        self.interval.max(1)
+    }
+
+    /// Returns the class of a value.
+    pub fn class_of(value: u64) -> usize {
+        layout::slot(value) >> COARSER
+    }
+
+    /// Returns the start of each bin with values, in nanoseconds, and their mean, each value taken as the middle of its class.
+    pub fn means(&self) -> impl Iterator<Item = (u64, f64)> {
+        let edge = |class: usize| layout::low(class << COARSER) as f64;
+        let middle = move |class: u16| edge(class.into()).midpoint(edge(usize::from(class) + 1));
+        self.bins.iter().filter_map(move |(bin, pairs)| {
+            let sum: f64 = pairs
+                .iter()
+                .map(|(class, count)| middle(*class) * *count as f64)
+                .sum();
+            let count: f64 = pairs.iter().map(|(_, count)| *count as f64).sum();
+            (count > 0.0).then(|| (bin.saturating_mul(self.interval()), sum / count))
+        })
     }
 
     /// Adds another's counts, in the wider of both intervals.
@@ -149,10 +173,6 @@ fn merge(bin: &mut Vec<(u16, u64)>, more: impl Iterator<Item = (u16, u64)>) {
 mod tests {
     use super::*;
 
-    fn class(value: u64) -> usize {
-        layout::slot(value) >> COARSER
-    }
-
     struct Chance(u64);
 
     impl Chance {
@@ -174,7 +194,7 @@ mod tests {
         let mut all = Clusters::default();
         for (at, value) in values {
             let mut counts = [0u32; CLASSES];
-            counts[class(value)] = 1;
+            counts[Clusters::class_of(value)] = 1;
             all.add(at, &counts);
         }
         all

@@ -36,6 +36,7 @@ mod knee;
 
 mod line;
 pub mod scalability;
+mod steady;
 mod threshold;
 mod trend;
 
@@ -49,6 +50,7 @@ pub use knee::near_peak;
 pub use line::{Line, fit_line};
 pub use poisson::poisson_tail;
 pub use rank::{carried_from, carries, rank};
+pub use steady::{is_rising, warm_up};
 pub use summary::{mean, median, min_max};
 pub use threshold::{Threshold, Trials};
 pub use trend::rising_chance;

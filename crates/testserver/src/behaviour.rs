@@ -76,7 +76,7 @@ impl Behaviour {
         Behaviour {
             start: Instant::ZERO,
             resources: None,
-            queue: config.capacity.map(Queue::new),
+            queue: config.capacity.map(|each| Queue::new(each, config.cold)),
             rules: Chooser::new(&config.script.rules, config.seed),
             faults: Chooser::new(&[], config.seed),
             nameless: 0,

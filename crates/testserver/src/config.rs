@@ -52,6 +52,8 @@ pub struct Config {
     pub work: Nanos,
     /// The one queue that all requests pass.
     pub capacity: Option<(Capacity, Service)>,
+    /// How long after its first request the queue has its whole capacity: half of it at first, evenly more.
+    pub cold: Nanos,
     /// Misbehaviours that any connection or request can meet, how slow they are and how long they last.
     pub script: Script,
     /// How waits end.
@@ -71,6 +73,7 @@ impl Default for Config {
             stall: None,
             work: Nanos::ZERO,
             capacity: None,
+            cold: Nanos::ZERO,
             script: Script::default(),
             busy_poll: BusyPoll::default(),
             log: None,

@@ -32,6 +32,7 @@ mod server;
 mod shield;
 mod short;
 mod stalls;
+mod steady;
 mod strays;
 mod suspended;
 mod waiting;
@@ -138,6 +139,7 @@ pub const CHECKS: &[Check] = &[
     price::CHECK,
     clock::CHECK,
     window::CHECK,
+    steady::CHECK,
     samples::CHECK,
     omission::CHECK,
     stalls::CHECK,

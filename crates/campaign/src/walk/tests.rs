@@ -21,6 +21,8 @@ struct Fake {
     machine: Machine,
     answer: Answer,
     baseline: BaselineOf,
+    /// What comes of a window before the first round.
+    settle: Option<Box<dyn FnMut() -> Round>>,
     /// The rounds that were measured.
     measured: Vec<PlannedRound>,
     /// The first `{seq}` of each round.
@@ -47,6 +49,7 @@ impl Fake {
             machine: example::machine(),
             answer: Box::new(answer),
             baseline: Box::new(|_| Err(SelfTestError::Silence)),
+            settle: None,
             measured: Vec::new(),
             seqs: Vec::new(),
             errors: 0,
@@ -100,6 +103,9 @@ impl Bench for Fake {
         seq: u64,
         follower: &mut Follower<'_>,
     ) -> (Result<(Round, u64), Unmeasured>, Option<CampaignError>) {
+        if let Some(settle) = self.settle.as_mut().filter(|_| follower.is_settling) {
+            return (Ok((settle(), seq + SENT)), None);
+        }
         self.measured.push(follower.planned);
         self.seqs.push(seq);
         let early = follower.progress(Progress {
@@ -534,4 +540,72 @@ fn an_interrupt_in_a_later_points_self_test_is_an_interrupt_and_what_was_measure
     let run = desk.begin(&plan, &mut bench).unwrap().run;
     let rounds: Vec<usize> = run.points.iter().map(|point| point.rounds.len()).collect();
     assert_eq!((rounds, run.broken_off), (vec![2], None));
+}
+
+/// A window of the load before the first round, whose requests/s rises by `rise` in each 100 ms from the last window's end on.
+fn window(number: u64, rise: u64) -> Round {
+    let mut round = example::ok().points[0].rounds[0].clone();
+    round.window.end = round.window.start + Settling::WINDOW;
+    round.tally.series = record::Series::default();
+    for bin in 0..10 {
+        let ok = 1_000 + rise * (number * 10 + bin);
+        round.tally.series.add(Nanos::from_millis(100) * bin, ok, 0);
+    }
+    round
+}
+
+/// A bench that measures windows of that rise before so many rounds; and how many windows it has measured.
+fn settling(rise: u64) -> (Fake, std::rc::Rc<std::cell::Cell<u64>>) {
+    let windows = std::rc::Rc::new(std::cell::Cell::new(0));
+    let measured = std::rc::Rc::clone(&windows);
+    let mut bench = Fake::new();
+    bench.settle = Some(Box::new(move || {
+        measured.set(measured.get() + 1);
+        window(measured.get() - 1, rise)
+    }));
+    (bench, windows)
+}
+
+#[test]
+fn load_goes_on_before_the_first_round_until_the_server_is_steady_or_to_the_limit() {
+    for (rise, windows, is_steady) in [(0, 2, true), (20, 10, false)] {
+        let (desk, plan) = (
+            Desk::new(),
+            Plan {
+                settle: true,
+                ..sweep()
+            },
+        );
+        let (mut bench, measured) = settling(rise);
+        let run = desk.begin(&plan, &mut bench).unwrap().run;
+        assert_eq!(measured.get(), windows);
+        let rounds = || run.points.iter().flat_map(|point| &point.rounds);
+        let settlings: Vec<_> = rounds()
+            .filter_map(|round| round.settling.as_ref())
+            .collect();
+        assert_eq!(settlings.len(), 1, "once a server");
+        assert_eq!(settlings[0].is_steady, Some(is_steady));
+        let each = window(0, 0).sent_total.sum();
+        assert_eq!(settlings[0].sent, windows * each);
+        let measured: u64 = rounds().map(|round| round.sent_total.sum()).sum();
+        assert_eq!(
+            run.sent_total.sum(),
+            1 + measured + windows * each,
+            "the probe is one"
+        );
+        assert_eq!(bench.seqs[0], 1 + windows * SENT);
+        assert_eq!(
+            run.findings.iter().any(|found| found.check == "steady"),
+            !is_steady
+        );
+        assert_eq!(desk.load(), run);
+    }
+}
+
+#[test]
+fn with_a_warm_up_of_its_own_a_plan_begins_with_its_first_round() {
+    let (desk, (mut bench, measured)) = (Desk::new(), settling(0));
+    let run = desk.begin(&sweep(), &mut bench).unwrap().run;
+    assert_eq!(measured.get(), 0);
+    assert!(run.points[0].rounds[0].settling.is_none());
 }

@@ -31,6 +31,7 @@ mod scarcity;
 mod scripted;
 mod secrets;
 mod serving;
+mod settling;
 mod started;
 mod statuses;
 mod sweeping;

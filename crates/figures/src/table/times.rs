@@ -7,9 +7,9 @@ use crate::select::too_few;
 use crate::{Figure, Figures, Unit, Value};
 use plan::Load;
 use record::Figure::{Counts, Latency};
-use record::{Censored, Statistic};
+use record::{Censored, FirstSecond, Settling, Statistic};
 use stats::Histogram;
-use units::Percentile;
+use units::{Nanos, Percentile};
 
 /// What is called latency: response time in an open loop, service time in a closed one.
 #[rustfmt::skip]
@@ -26,6 +26,44 @@ pub(super) const LATENCY: &[Figure] = &[
 
 const ENDS: &[Statistic] = &[Statistic::At(Percentile::P50), TAIL[0]];
 const TAIL: &[Statistic] = &[Statistic::At(Percentile::P99)];
+
+/// The time before the first round.
+#[rustfmt::skip]
+pub(super) const SETTLING: &[Figure] = &[
+    Figure::new("first_response_us", Unit::Micros,
+        "from the start of the first connect to the end of the first response, before any load; this and the next four only of load \
+         levels before whose rounds a server was loaded until it was steady",
+        |f, _| time(settling(f)?.first_response, 1e6)).absent(unsettled),
+    Figure::new("first_second.rps", Unit::PerSecond, "requests that ended ok in the first second of load",
+        |f, _| number(first_second(f)?.rps)).absent(unsettled),
+    Figure::new("first_second.p99_us", Unit::Micros, "p99 latency of the requests scheduled in it",
+        |f, _| time(first_second(f)?.p99, 1e6)).absent(unsettled),
+    Figure::new("first_second.max_us", Unit::Micros, "their highest latency",
+        |f, _| time(first_second(f)?.max, 1e6)).absent(unsettled),
+    Figure::new("steady_after_s", Unit::Seconds,
+        "load until requests/s (with a rate: latency) was steady; empty where it was not before the first round",
+        |f, _| time(settling(f)?.steady_after, 1.0)).absent(unsettled),
+];
+
+fn settling<'f>(f: &'f Figures<'_>) -> Option<&'f Settling> {
+    f.summary.settling.as_deref()
+}
+
+fn first_second<'f>(f: &'f Figures<'_>) -> Option<&'f FirstSecond> {
+    settling(f)?.first_second.as_ref()
+}
+
+/// A time in units of which a second has so many.
+fn time(span: Option<Nanos>, a_second: f64) -> Option<Value> {
+    number(span?.as_secs_f64() * a_second)
+}
+
+/// Says why there was no load before the first round.
+fn unsettled(f: &Figures<'_>) -> Option<String> {
+    let is_settled = f.plan.settle;
+    (!is_settled)
+        .then(|| "exists only where the warm-up ends by itself, without --warmup".to_owned())
+}
 
 /// What stands beside latency where a schedule says when requests are sent.
 #[rustfmt::skip]

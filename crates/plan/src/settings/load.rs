@@ -108,9 +108,15 @@ pub(super) static ROWS: &[Setting] = &[
         ..ROW },
     Setting { name: "warmup", takes: Value("TIME"),
         help: "Load before each round's measuring window; not part of the results.",
+        long: "By default there is more before the first round against a server: windows of 1 s until requests/s no longer rises (with a rate, until latency no longer falls), at \
+               least two and at most ten. With --warmup TIME there are none, nor with --requests, --ramp, bursts or on-off, nor if \
+               --duration is under 1 s.",
         computed: "500ms, of a sweep 200ms; none with --requests",
         parse: |draft, text| put(&mut draft.warmup, text),
-        show: |plan| time(plan.warmup),
+        show: |plan| match plan.settle {
+            true => format!("{}, and before the first round until steady", time(plan.warmup)),
+            false => time(plan.warmup),
+        },
         ..ROW },
     Setting { name: "threads", short: Some('t'), takes: Value("N"), common: true, axis: true,
         help: "Generator threads; never more than connections.",

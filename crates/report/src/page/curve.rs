@@ -240,9 +240,13 @@ fn memory(run: &Run) -> Option<Row> {
 fn aside(run: &Run, elapsed: Nanos) -> Option<(f64, Option<f64>)> {
     let rounds: Vec<&Round> = run.points.iter().flat_map(Point::all_rounds).collect();
     let warmup = |round: &Round| round.warmup.unwrap_or(run.plan.warmup);
-    let loaded = |round: &&Round| round.window.span() + warmup(round);
+    let settling = |round: &Round| round.settling.as_ref().map_or(Nanos::ZERO, |it| it.load);
+    let loaded = |round: &&Round| round.window.span() + warmup(round) + settling(round);
     let loaded: Nanos = rounds.iter().map(loaded).sum();
-    let took: Nanos = rounds.iter().map(|round| round.took).sum();
+    let took: Nanos = rounds
+        .iter()
+        .map(|round| round.took + settling(round))
+        .sum();
     let is_known = rounds.iter().all(|round| round.took > Nanos::ZERO);
     let rest = |part: Nanos| (1.0 - part.as_secs_f64() / elapsed.as_secs_f64()).max(0.0);
     (elapsed > Nanos::ZERO).then(|| (rest(loaded), is_known.then(|| rest(took))))

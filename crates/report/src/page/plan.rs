@@ -4,8 +4,8 @@ use super::load::{LONGEST, sentence, what};
 use super::{Block, Item, Page, Row};
 use crate::phrase::clean;
 use plan::settings::settings;
-use plan::{Group, Level, Load, Plan, Setting, Stop};
-use record::Capacity;
+use plan::{Axis, Group, Level, Load, Plan, Setting, Stop};
+use record::{Capacity, Settling};
 use units::{Nanos, number};
 
 /// The page of a plan: a line of summary, the settings group by group, and the totals.
@@ -63,9 +63,24 @@ fn total(plan: &Plan) -> Vec<Item> {
         }
         None => "as long as the responses take".to_owned(),
     };
-    [number(rounds, "round"), requests, time]
+    let mut items = [number(rounds, "round"), requests, time]
         .map(Item::plain)
-        .into()
+        .to_vec();
+    items.extend(plan.settle.then(|| {
+        let [least, most] = [2, Settling::MOST_WINDOWS].map(|windows| lasts(windows, plan));
+        let mut axes = plan.sweep.iter().flat_map(|sweep| &sweep.axes);
+        let when = match axes.any(|axis| matches!(axis, Axis::Workers(_))) {
+            true => "after each start of the server",
+            false => "before the first round",
+        };
+        Item::plain(format!("{least} to {most} more {when}, until steady"))
+    }));
+    items
+}
+
+/// How long the load before the first round lasts, of so many windows.
+fn lasts(windows: usize, plan: &Plan) -> String {
+    units::exact(Settling::lasts(windows, plan.warmup))
 }
 
 /// How long a search of `plan` may take, and of what: the rates of its axis once, the windows between them, of which slow
@@ -94,7 +109,11 @@ pub fn search_budget(plan: &Plan) -> String {
         Stop::Requests(_) => String::new(),
         Stop::Duration(span) => {
             let short = (span + plan.warmup) * all;
-            let most = short + span * u64::from(factor) + plan.warmup;
+            let settling = match plan.settle {
+                true => Settling::lasts(Settling::MOST_WINDOWS, plan.warmup),
+                false => Nanos::ZERO,
+            };
+            let most = short + span * u64::from(factor) + plan.warmup + settling;
             format!(
                 ": {} of load",
                 units::exact(Nanos::from_secs(most.as_secs_f64().ceil() as u64))
@@ -165,7 +184,7 @@ mod tests {
             let rates = vec![units::Rate::per_second(100), units::Rate::per_second(300)];
             plan.warmup = Nanos::from_millis(500);
             plan.sweep = Some(plan::Sweep {
-                axes: vec![plan::Axis::Rate(rates)],
+                axes: vec![Axis::Rate(rates)],
                 ..plan::Sweep::default()
             });
         });

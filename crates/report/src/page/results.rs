@@ -38,6 +38,7 @@ pub(super) fn rows(of: &Figures<'_>) -> Vec<Row> {
         Some(exchanges(of)),
         Some(bytes(of)),
         connections(of),
+        settling(of),
         generator(of),
         server(of),
     ];
@@ -243,6 +244,31 @@ fn baseline(of: &Figures<'_>) -> Option<Row> {
     let rate = per_second(of.point.baseline.as_ref()?.rate.as_f64());
     items.push(Item::dim(format!("of the reference server, at {rate}/s")));
     Some(Row::new("baseline", items))
+}
+
+/// The first second of load, and when the server was steady; of a server that weigh started, its cold start.
+fn settling(of: &Figures<'_>) -> Option<Row> {
+    let settling = of.summary.settling.as_ref()?;
+    let label = match of.plan.server {
+        Some(_) => "cold start",
+        None => "first second",
+    };
+    let mut items = listed(
+        of,
+        [
+            ("first response", "first_response_us"),
+            ("requests/s in the first second", "first_second.rps"),
+            ("p99", "first_second.p99_us"),
+            ("max", "first_second.max_us"),
+        ],
+    );
+    items.extend(match (settling.is_steady, settling.steady_after) {
+        (Some(true), Some(Nanos::ZERO)) => vec![Item::plain("steady from the start")],
+        (Some(true), _) => listed(of, [("steady after", "steady_after_s")]),
+        (Some(false), _) => vec![Item::wrong("not steady at the end")],
+        (None, _) => Vec::new(),
+    });
+    Some(Row::new(label, items))
 }
 
 /// Latency of complete responses with an unexpected status.

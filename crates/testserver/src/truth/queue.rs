@@ -64,15 +64,21 @@ pub fn service(capacity: Capacity, service: Service, seed: u64, id: u64) -> Nano
 pub(crate) struct Queue {
     capacity: Capacity,
     service: Service,
+    /// How long after its first request the server has its whole capacity, of which it has half at first.
+    cold: Nanos,
+    /// When the first request arrived.
+    first: Option<Instant>,
     /// When the last of those that came so far departs.
     last: Instant,
 }
 
 impl Queue {
-    pub(crate) fn new((capacity, service): (Capacity, Service)) -> Queue {
+    pub(crate) fn new((capacity, service): (Capacity, Service), cold: Nanos) -> Queue {
         Queue {
             capacity,
             service,
+            cold,
+            first: None,
             last: Instant::ZERO,
         }
     }
@@ -80,7 +86,16 @@ impl Queue {
     /// When the request departs that has arrived as the next one.
     pub(crate) fn pass(&mut self, arrival: Instant, seed: u64, id: u64) -> Instant {
         let service = service(self.capacity, self.service, seed, id);
-        self.last = self.last.max(arrival) + service;
+        let begun = self.last.max(arrival);
+        let since = begun - *self.first.get_or_insert(arrival);
+        let service = match since < self.cold {
+            true => {
+                let warm = since.as_secs_f64() / self.cold.as_secs_f64();
+                span(service.as_nanos() as f64 * 2.0 / (1.0 + warm))
+            }
+            false => service,
+        };
+        self.last = begun + service;
         self.last
     }
 }
@@ -95,7 +110,8 @@ mod tests {
 
     #[test]
     fn who_comes_while_another_is_served_waits_for_it() {
-        let mut queue = Queue::new(("5k/s".parse().unwrap(), Service::Fixed));
+        let fixed = ("5k/s".parse().unwrap(), Service::Fixed);
+        let mut queue = Queue::new(fixed, Nanos::ZERO);
         let cases = [
             (1000, 1200),
             (1000, 1400),
@@ -106,6 +122,16 @@ mod tests {
         for (id, (arrival, departure)) in cases.into_iter().enumerate() {
             let departs = queue.pass(micros(arrival), 7, id as u64);
             assert_eq!(departs, micros(departure), "{arrival}");
+        }
+    }
+
+    #[test]
+    fn a_cold_server_has_half_its_capacity_and_it_rises_evenly() {
+        let fixed = ("5k/s".parse().unwrap(), Service::Fixed);
+        let mut queue = Queue::new(fixed, Nanos::from_millis(3));
+        // 200 us at full capacity; 2 / (1 + 0), 2 / (1 + 1/3) and 2 / (1 + 1) times as long.
+        for (arrival, departure) in [(1000, 1400), (2000, 2300), (4000, 4200), (9000, 9200)] {
+            assert_eq!(queue.pass(micros(arrival), 7, 0), micros(departure));
         }
     }
 
