@@ -1,6 +1,6 @@
 //! A campaign as a list: which point, which round, in which order.
 
-use plan::{Level, Nesting, Order, Plan};
+use plan::{Level, Order, Plan};
 
 /// One (point, round) of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +34,10 @@ pub enum Generators {
 pub fn planned_rounds(plan: &Plan) -> Vec<PlannedRound> {
     let levels = plan.levels();
     let sweep = plan.sweep.clone().unwrap_or_default();
-    let (passes, each) = match sweep.rounds {
-        Nesting::Nested => (1, plan.rounds),
-        Nesting::Interleaved => (plan.rounds, 1),
-    };
     let mut planned = Vec::new();
-    for pass in 0..passes {
-        for point in places(levels.len(), sweep.order, plan.seed, pass) {
-            for round in pass..pass + each {
+    for pass in sweep.rounds.passes(plan.rounds) {
+        for point in places(levels.len(), sweep.order, plan.seed, pass.start) {
+            for round in pass.clone() {
                 let generators = by(plan.two_generators, round).iter();
                 planned.extend(generators.map(|&by| PlannedRound {
                     point,
@@ -83,7 +79,7 @@ fn places(number: usize, order: Order, seed: u64, pass: u32) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Axis, Sweep};
+    use plan::{Axis, Nesting, Sweep};
 
     fn order(order: Order, rounds: Nesting) -> Vec<(u32, u32)> {
         let mut plan = Plan::example("127.0.0.1:80".parse().unwrap());
@@ -123,6 +119,20 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_rounds_of_all_points_come_before_the_other_half() {
+        let halves = order(Order::Up, Nesting::Halves);
+        assert_eq!(
+            halves,
+            order(Order::Up, Nesting::Interleaved),
+            "of two rounds"
+        );
+        let passes = [(3, [0..2, 2..3]), (6, [0..3, 3..6])];
+        for (rounds, wanted) in passes {
+            assert_eq!(Nesting::Halves.passes(rounds), wanted);
+        }
+    }
+
+    #[test]
     fn shuffled_points_come_each_once_in_each_round_and_anew_when_interleaved() {
         for nesting in [Nesting::Nested, Nesting::Interleaved] {
             let shuffled = order(Order::Shuffled, nesting);
@@ -130,7 +140,7 @@ mod tests {
             assert_ne!(shuffled, up, "{nesting:?}");
             let mut sorted = shuffled.clone();
             sorted.sort_by_key(|(point, round)| match nesting {
-                Nesting::Nested => (*point, *round),
+                Nesting::Nested | Nesting::Halves => (*point, *round),
                 Nesting::Interleaved => (*round, *point),
             });
             assert_eq!(sorted, up);

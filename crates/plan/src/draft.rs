@@ -7,8 +7,8 @@
 use crate::settings::settings;
 use crate::url::{self, Url};
 use crate::{
-    Arrivals, Arriving, Axis, Connect, Endpoint, Level, Load, Plan, PlanError, Request, Requests,
-    Requirement, ServerCommand, Stop, Sweep, Target,
+    Arrivals, Arriving, Axis, Connect, Endpoint, Level, Load, Nesting, Plan, PlanError, Request,
+    Requests, Requirement, ServerCommand, Stop, Sweep, Target,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -281,7 +281,14 @@ impl Draft {
                  1k..20k:1k"
                     .into(),
             )),
-            (Some(_), true) => Ok(Some(Sweep { axes, ..self.sweep.clone() })),
+            (Some(_), true) => {
+                let mut sweep = self.sweep.clone();
+                let starts_anew = axes.iter().any(|axis| matches!(axis, Axis::Workers(_)));
+                if starts_anew && sweep.rounds == Nesting::Nested {
+                    sweep.rounds = Nesting::Halves;
+                }
+                Ok(Some(Sweep { axes, ..sweep }))
+            }
         }
     }
 

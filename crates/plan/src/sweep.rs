@@ -8,6 +8,7 @@ use crate::settings::Choice;
 use crate::{Arriving, Load, Plan, Requests, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use units::Rate;
 
 /// What differs between the points of a campaign.
@@ -73,8 +74,25 @@ pub enum Nesting {
     /// All rounds of a point, then the next point.
     #[default]
     Nested,
+    /// The first half of the rounds of every point, then the other half: of a sweep over workers, for which the server is
+    /// started at each point anew, every point has two starts.
+    Halves,
     /// One round of every point, then the next round: what drifts meanwhile touches all points alike.
     Interleaved,
+}
+
+impl Nesting {
+    /// The rounds that a point has in each pass over the points, where it has `rounds` in all.
+    pub fn passes(self, rounds: u32) -> Vec<Range<u32>> {
+        let half = rounds.div_ceil(2);
+        match self {
+            Nesting::Nested => std::iter::once(0..rounds).collect(),
+            Nesting::Halves if half < rounds => vec![0..half, half..rounds],
+            Nesting::Halves | Nesting::Interleaved => {
+                (0..rounds).map(|round| round..round + 1).collect()
+            }
+        }
+    }
 }
 
 /// What holds at one point; settings that the sweep leaves alone are the plan's.

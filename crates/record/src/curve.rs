@@ -3,10 +3,11 @@
 //! Rates are never added up: the whole is all endings over all time, and the peak is one point's.
 
 use crate::{Capacity, Point, Round, Run};
-use plan::{Axis, Plan};
+use plan::{Axis, Nesting, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::scalability::{self, Scaling};
+use std::ops::Range;
 
 /// The figures of a whole sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +72,7 @@ impl Curve {
             rps: (measured_s > 0.0).then(|| endings as f64 / measured_s),
             peak: peak(points),
             near_peak: stats::near_peak(&curve).map(place),
-            scaling: axis.and_then(|axis| scaling(points, axis, plan.seed)),
+            scaling: axis.and_then(|axis| scaling(points, axis, plan)),
             capacity: plan.is_search().then(|| Capacity::of(points, plan)),
         }
     }
@@ -86,20 +87,37 @@ fn shape(points: &[Point], axis: &Axis) -> Vec<(usize, (f64, f64))> {
     measured.collect()
 }
 
-/// The law of workers or threads; of no other axis, since no other counts what contends.
-fn scaling(points: &[Point], axis: &Axis, seed: u64) -> Option<Scaling> {
+/// The law of workers or threads; of no other axis, since no other counts what contends. Where the points have two starts of
+/// the server each, the unit is a start: rounds of one start agree more than starts do.
+fn scaling(points: &[Point], axis: &Axis, plan: &Plan) -> Option<Scaling> {
     if !matches!(axis, Axis::Workers(_) | Axis::Threads(_)) {
         return None;
     }
+    let nesting = plan
+        .sweep
+        .as_ref()
+        .map_or(Nesting::Nested, |sweep| sweep.rounds);
+    let units = match nesting {
+        Nesting::Halves => nesting.passes(plan.rounds),
+        Nesting::Nested | Nesting::Interleaved => Nesting::Interleaved.passes(plan.rounds),
+    };
+    let rate = |point: &Point, unit: &Range<u32>| {
+        let rounds = point.rounds.get(unit.start as usize..)?;
+        let rounds = rounds
+            .iter()
+            .take(unit.len())
+            .filter(|round| !round.partial);
+        let rates: Vec<f64> = rounds.map(Round::rps).collect();
+        stats::mean(&rates)
+    };
     let level = |point: &Point| {
-        let rounds = point.rounds.iter().filter(|round| !round.partial);
         Some(scalability::Level {
             n: axis.value_at(&point.level)?,
-            rates: rounds.map(Round::rps).collect(),
+            rates: units.iter().filter_map(|unit| rate(point, unit)).collect(),
         })
     };
     let levels: Vec<scalability::Level> = points.iter().filter_map(level).collect();
-    scalability::fit(&levels, seed)
+    scalability::fit(&levels, plan.seed)
 }
 
 fn peak(points: &[Point]) -> Option<Peak> {

@@ -131,7 +131,8 @@ fn healthy(journal: &[Row]) -> String {
     ];
     let notes = "*Wrongly blamed*: a caveat or worse about the server (the checks NAMES), or a bottleneck that cannot be one. \
         Of a closed loop on nginx the server, or both sides, can be one; the truth server of all other cases waits, and \
-        neither side is. Each run has three windows of one second.";
+        neither side is. Each run has three windows of one second, \
+        each after a warm-up of half a second.";
     let names: Vec<String> = BLAMING.iter().map(|name| format!("`{name}`")).collect();
     let notes = notes.replace("NAMES", &names.join(", "));
     format!(

@@ -187,7 +187,8 @@ fn a_server_is_started_anew_for_each_number_of_workers() {
     assert_eq!(lines(&said.ended(0).out), ["1", "3", "2"]);
     assert_eq!(
         fs::read_to_string(bench.path("starts")).unwrap(),
-        "1\n3\n2\n"
+        "1\n3\n2\n1\n3\n2\n",
+        "half of the rounds of each, then the other half"
     );
     let record = bench.record("w.json");
     assert_eq!(of_points(&record, "/workers"), [1, 3, 2].map(Value::from));

@@ -349,6 +349,7 @@ pub(super) fn rounds(plan: &Plan) -> String {
         let points = number(sweep.points() as u64, "point");
         let nesting = match sweep.rounds {
             Nesting::Nested => "",
+            Nesting::Halves => "in two passes ",
             Nesting::Interleaved => "interleaved ",
         };
         let order = match sweep.order {
