@@ -203,7 +203,7 @@ impl Alarms {
                 };
                 let ended = trial::run(case, &mut targets, program)?;
                 for (status, record) in ended {
-                    let row = trial::row(case, beside, machine.commit(), status, &record)?;
+                    let row = trial::row(case, beside, self.source(machine), status, &record)?;
                     println!("{:?} {} {done}: status {status}", beside, case.name);
                     self.keep(&row)?;
                     journal.push(row);
@@ -213,6 +213,14 @@ impl Alarms {
             if is_done {
                 return Ok(());
             }
+        }
+    }
+
+    /// What was built for the runs, as git names it.
+    fn source<'a>(&self, machine: &'a Machine) -> &'a str {
+        match self.program {
+            Some(_) => "a program that was given",
+            None => machine.commit(),
         }
     }
 

@@ -211,6 +211,14 @@ fn intervals(journal: &[Row]) -> String {
     for case in of_group(Group::Intervals) {
         for beside in [Beside::Idle, Beside::Busy] {
             let rows = rows(journal, case, beside);
+            if rows.is_empty() {
+                lines.push(vec![
+                    format!("{beside:?}").to_lowercase(),
+                    "-".into(),
+                    "not measured yet".into(),
+                ]);
+                continue;
+            }
             for figure in ["requests/s", "CPU per request"] {
                 let with: Vec<&Row> = rows
                     .iter()
