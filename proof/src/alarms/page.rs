@@ -49,9 +49,12 @@ pub fn text(journal: &[Row], machine: &Machine) -> String {
         the machine as it is, with nothing else to do. *busy*: beside two programs that use all the CPU they get. Every \
         run has a server of its own. No run was repeated or left out. In brackets: exact 95 % confidence limits of the \
         share (Clopper and Pearson).";
+    // The load is that of now, and not of the runs.
+    let sentence = machine.sentence();
+    let sentence = sentence.split(", load").next().unwrap_or_default();
     let machine = format!(
         "- machine: {}\n- source: {} (idle), {} (busy)",
-        machine.sentence(),
+        sentence,
         commits(Beside::Idle),
         commits(Beside::Busy)
     );
@@ -130,8 +133,7 @@ fn healthy(journal: &[Row]) -> String {
         "`--require reliable` met",
     ];
     let notes = "*Wrongly blamed*: a caveat or worse about the server (the checks NAMES), or a bottleneck that cannot be one. \
-        Of a closed loop on nginx the server, or both sides, can be one; the truth server of all other cases waits, and \
-        neither side is. Each run has three windows of one second, \
+        Of a closed loop on nginx the server, or both sides, can be one; in all other cases neither side is. Each run has three windows of one second, \
         each after a warm-up of half a second.";
     let names: Vec<String> = BLAMING.iter().map(|name| format!("`{name}`")).collect();
     let notes = notes.replace("NAMES", &names.join(", "));

@@ -30,18 +30,14 @@ fn run(bench: &Bench, line: &str, number: u64, who: Stopped) -> (Said, Record) {
             let turn = turn.lock().unwrap();
             if requests.fetch_add(1, Ordering::SeqCst) + 1 == number {
                 let weigh = weigh.load(Ordering::SeqCst);
+                let stop = |name, process| {
+                    signal(name, process);
+                    thread::sleep(PAUSE); // the length of the pause is what is measured
+                    signal("CONT", process);
+                };
                 match who {
-                    Stopped::Weigh => {
-                        let weigh = generator_of(weigh);
-                        signal("STOP", weigh);
-                        thread::sleep(PAUSE); // the pause itself
-                        signal("CONT", weigh);
-                    }
-                    Stopped::Suspended => {
-                        signal("TSTP", weigh);
-                        thread::sleep(PAUSE); // the pause itself
-                        signal("CONT", weigh);
-                    }
+                    Stopped::Weigh => stop("STOP", generator_of(weigh)),
+                    Stopped::Suspended => stop("TSTP", weigh),
                     Stopped::Server => thread::sleep(PAUSE), // the stall itself
                 }
             }
