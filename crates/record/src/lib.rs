@@ -52,6 +52,7 @@ mod setup;
 // what is made of it,
 mod capacity;
 mod censored;
+mod compare;
 mod coordinated_omission;
 mod curve;
 mod exit;
@@ -81,6 +82,9 @@ pub use bodies::{Bodies, RequestBodies};
 pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Shortfall, Votes};
 pub use censored::Censored;
+pub use compare::{
+    BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Slice, StartedServer,
+};
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
 pub use curve::{Curve, Peak};

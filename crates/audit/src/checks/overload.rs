@@ -28,8 +28,13 @@ pub(super) const CHECK: Check = Check {
         threshold(
             "lower ends over rounds of the missing share (one-sided 97.5 %) and of the growth (95 %), over",
             || "0".to_owned(),
-            "simulation of M/M/1, five windows of 5 s, 50 requests/s: passed at 80, 90, 95 and 120 % load in 0.2, 2.2, 7 and \
-             97 % of runs",
+            "simulation of M/M/1, five windows of 5 s, 50 requests/s: with the next threshold passed at 80, 90, 95 and 120 % \
+             load in 0, 0.1, 2.3 and 98 % of runs",
+        ),
+        threshold(
+            "and missing share beyond what chance makes of a server exactly at its capacity, standard deviations, over",
+            || CHANCE.to_string(),
+            "one-sided 95 %; the queue is then a random walk, of variance 2 a request with random arrivals, else 1",
         ),
         threshold(
             "no backlog: upper end of the missing share, under",
@@ -70,8 +75,8 @@ pub(super) const CHECK: Check = Check {
             || percent(QUEUED_MOST),
         ),
     ],
-    false_alarms: "simulation of M/M/1 in five windows of 5 s: 0.2 to 7 % of runs at 80 to 95 % load and 50 requests/s; at 20 to 500 requests/s and 80 or 90 % load at most 6 %, which a test repeats",
-    power: "simulation of M/M/1, which a test repeats: at least 85 % at 130 % load; five windows of 20 s: at least 90 % at 110 %",
+    false_alarms: "simulation of M/M/1 in five windows of 5 s, 3,000 runs each: 0 to 1.0 % of runs at 80 or 90 % load and 20 to 500 requests/s, at 95 % load 0 to 4.2 %; one or three windows: at most 6 %, which a test repeats",
+    power: "simulation of M/M/1, which a test repeats: at least 85 % at 130 % load; five windows of 20 s: at least 85 % at 110 %",
     effect: "Latency is void: it depends on how long one measures. OVERLOAD and the sustained rate stand in its \
              place. Where the rounds do not tell a backlog from chance, latency gets a caveat. The finding names the bottleneck: the server; the connections, where all were open, the server \
              had CPU left (or was not observed), and waiting for one was most of response time or left requests \
@@ -99,6 +104,8 @@ const TIMES_MOST: f64 = 10.0;
 const SURE: f64 = 0.95;
 /// Of the growth less is asked: with both at 95 % a server at 120 % of its capacity is found in 92 % of runs, so in 97 %.
 const SURE_OF_GROWTH: f64 = 0.90;
+/// One-sided 95 % of a normal law: so many standard deviations of what is missing by chance.
+const CHANCE: f64 = 1.645;
 /// At least this share of the growth that the missing rate makes must be seen.
 const GROWTH_LEAST: f64 = 0.5;
 /// A backlog grows from the beginning: at least this share of that growth must be seen before the last quarter of the
@@ -312,12 +319,25 @@ impl Backlog {
         let is_small = missing.mean <= allowed && missing.high() < MISSING_MOST + rates.chance;
         // Of a server that is slow and not behind, endings are missing at the edge of the window.
         let is_level = growth.high() < GROWTH_LEAST * missing.mean.max(allowed);
+        let by_chance = missing_by_chance(evidence);
+        let is_sure = missing.low() > 0.0 && growth.low() > 0.0 && missing.mean > by_chance;
+        let chance_longer = (by_chance / missing.mean).powi(2);
         Some(match missing.mean > allowed {
-            true if is_plain || (missing.low() > 0.0 && growth.low() > 0.0) => Backlog::Grows,
+            true if is_plain || is_sure => Backlog::Grows,
             _ if is_small || is_level => Backlog::Stable,
-            _ => Backlog::Untold(missing.longer().max(growth.longer())),
+            _ => Backlog::Untold(missing.longer().max(growth.longer()).max(chance_longer)),
         })
     }
+}
+
+/// The share that is missing by chance, at most, where the server can do exactly as many requests as are scheduled: then its queue
+/// is a random walk, which is led away by what is random in the times between requests and in the times that they take,
+/// each as in an exponential law.
+fn missing_by_chance(evidence: &Evidence<'_>) -> f64 {
+    let is_random = matches!(evidence.load, Some(Load::Open { arrivals, .. }) if arrivals.is_random());
+    let sources = if is_random { 2.0 } else { 1.0 };
+    let arrived = evidence.tally.as_ref().map_or(0, |tally| arrived(tally));
+    CHANCE * (sources / arrived.max(1) as f64).sqrt()
 }
 
 /// Mean and half width of the two-sided interval of some values, by Student's t.
@@ -837,9 +857,10 @@ mod tests {
     fn a_stable_queue_is_not_called_overloaded_and_an_unstable_one_is() {
         for mu in [20.0, 50.0, 125.0, 500.0] {
             for (load, rounds) in [(0.8, 5), (0.9, 5), (0.8, 3), (0.9, 3), (0.8, 1), (0.9, 1)] {
+                let most = if rounds == 5 { 0.03 } else { 0.06 };
                 let [overloaded, ..] = simulated(300, rounds, 5.0, mu, load);
                 assert!(
-                    overloaded <= 0.06,
+                    overloaded <= most,
                     "{rounds} rounds, {mu}/s at {load}: {overloaded}"
                 );
             }
@@ -850,7 +871,7 @@ mod tests {
         }
         let found = [
             (50.0, 5.0, 1.2, 0.93),
-            (50.0, 20.0, 1.1, 0.9),
+            (50.0, 20.0, 1.1, 0.85),
             (500.0, 5.0, 1.1, 0.95),
         ];
         for (mu, seconds, load, least) in found {

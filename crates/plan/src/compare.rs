@@ -1,0 +1,235 @@
+//! What is compared, and how: the plan of a comparison.
+
+use crate::{Load, Plan, Requirement};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use units::Nanos;
+
+/// One comparison, complete: several servers that are loaded in turn, in short slices, over several fresh starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparePlan {
+    /// The servers; the first is the one that the others are compared with.
+    pub servers: Vec<Compared>,
+    /// What each start measures, one after the other.
+    pub blocks: Vec<Block>,
+    /// When it is over.
+    pub budget: Budget,
+    /// The figure that the first line speaks of, and that decides.
+    pub decide_on: Deciding,
+    /// By how much a server may be worse than the first, as a share; none where that is not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_regression: Option<f64>,
+    /// Whether servers are compared although their conditions differ.
+    #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
+    pub unequal: bool,
+    /// Whether every pair of servers is compared, and not only each with the first.
+    #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
+    pub all_pairs: bool,
+    /// Seeds the order of the servers in each cycle.
+    pub seed: u64,
+}
+
+/// One server of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// What it is called.
+    pub name: String,
+    /// Its target and requests, and the command that starts it where weigh does that. Its load is that of the blocks.
+    pub plan: Plan,
+    /// Which server this one repeats under another name, to see what the comparison makes of equal servers; none of a server that
+    /// is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u32>,
+    /// What it was made from: the commit, and how it was built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// The commit that a server was built from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// The revision as given.
+    pub revision: String,
+    /// The commit's full id.
+    pub commit: String,
+    /// The command that built it; none where none was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+/// A load that the servers get in turn, a slice each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Block {
+    /// The load of every slice: a closed loop, or the same rate for all.
+    pub load: Load,
+    /// The shortest slice.
+    pub slice: Nanos,
+    /// Requests that a slice of a closed loop goes on for.
+    pub requests: u64,
+    /// Measured cycles in each start.
+    pub cycles: u32,
+}
+
+impl Block {
+    /// The shortest slice of a closed loop: neighbours of 100 ms see the same machine (they correlate with r = 0.54, those 200 ms
+    /// apart with 0.19; recorded slices of nginx on a 2-core virtual machine).
+    pub const SLICE: Nanos = Nanos::from_millis(100);
+    /// The slice of an open loop, which needs enough requests at a moderate rate for its median.
+    pub const OPEN_SLICE: Nanos = Nanos::from_secs(1);
+    /// The longest slice.
+    pub const LONGEST: Nanos = Nanos::from_secs(2);
+    /// Requests that make a slice.
+    pub const REQUESTS: u64 = 200;
+    /// Cycles in a start.
+    pub const CYCLES: u32 = 25;
+    /// Cycles of an open loop in a start.
+    pub const OPEN_CYCLES: u32 = 4;
+
+    /// The block of slices of `load`.
+    pub fn of(load: Load) -> Block {
+        match load.is_open() {
+            false => Block {
+                load,
+                slice: Block::SLICE,
+                requests: Block::REQUESTS,
+                cycles: Block::CYCLES,
+            },
+            true => Block {
+                load,
+                slice: Block::OPEN_SLICE,
+                requests: 0,
+                cycles: Block::OPEN_CYCLES,
+            },
+        }
+    }
+}
+
+/// When a comparison is over.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// When no further start fits into this time, but not before so many starts.
+    Time(Nanos),
+    /// When a difference of this share is decided, or cannot be.
+    Until(f64),
+    /// When the interval is this narrow: half of it at most 0.7 of this share.
+    Precision(f64),
+}
+
+impl Budget {
+    /// The time for two servers that is used where none is given.
+    pub const TIME: Nanos = Nanos::from_secs(60);
+    /// Fewest starts of the default, which has no fixed time.
+    pub const STARTS: u32 = 8;
+}
+
+/// A figure by which servers may be ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Deciding {
+    /// CPU time of the server for each request.
+    CpuPerRequest,
+    /// Median latency.
+    P50,
+    /// Requests a second.
+    Throughput,
+    /// Memory after the load.
+    Memory,
+}
+
+impl Deciding {
+    /// Every figure with the name by which it is given.
+    pub const NAMES: [(Deciding, &'static str); 4] = [
+        (Deciding::CpuPerRequest, "cpu_us_per_request"),
+        (Deciding::P50, "p50"),
+        (Deciding::Throughput, "throughput"),
+        (Deciding::Memory, "memory"),
+    ];
+
+    /// The name by which it is given.
+    pub fn name(self) -> &'static str {
+        let known = Deciding::NAMES.iter().find(|(figure, _)| *figure == self);
+        known.map_or("", |(_, name)| name)
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        self == Deciding::Throughput
+    }
+}
+
+impl FromStr for Deciding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Deciding, String> {
+        let known = Deciding::NAMES.iter().find(|(_, name)| *name == text);
+        known.map(|(figure, _)| *figure).ok_or_else(|| {
+            let names = Deciding::NAMES.map(|(_, name)| name).join(", ");
+            format!("`{text}` is no figure that can decide; write one of {names}")
+        })
+    }
+}
+
+/// Reads a share such as `2%` or `0.5 %`.
+///
+/// # Errors
+/// The sentence that says what to write.
+pub fn percent_share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').map(str::trim_end);
+    let share = number.and_then(|number| number.parse::<f64>().ok());
+    match share {
+        Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err(format!(
+            "`{text}` is no share; write it in per cent, such as 2%"
+        )),
+    }
+}
+
+impl ComparePlan {
+    /// The servers that are compared with the first: those that do not repeat one.
+    pub fn others(&self) -> impl Iterator<Item = (usize, &Compared)> {
+        let servers = self.servers.iter().enumerate().skip(1);
+        servers.filter(|(_, server)| server.repeats.is_none())
+    }
+
+    /// A copy that may be published: without secrets.
+    pub fn published(&self) -> ComparePlan {
+        let servers = self.servers.iter().map(|server| Compared {
+            plan: server.plan.published(),
+            ..server.clone()
+        });
+        ComparePlan {
+            servers: servers.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// What the responses of the servers must meet; the same for all.
+    pub fn max_errors(&self) -> Option<&Requirement> {
+        self.servers.first().map(|server| &server.plan.max_errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_in_per_cent_and_in_nothing_else() {
+        assert_eq!(percent_share("2%"), Ok(0.02));
+        assert_eq!(percent_share("0.5 %"), Ok(0.005));
+        for wrong in ["2", "0.02", "-1%", "0%", "101%", "%", "nan%"] {
+            assert!(percent_share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_figure_that_can_decide_is_read_by_its_name() {
+        for (figure, name) in Deciding::NAMES {
+            assert_eq!(name.parse(), Ok(figure));
+            assert_eq!(figure.name(), name);
+        }
+        assert!("speed".parse::<Deciding>().unwrap_err().contains("p50"));
+    }
+}
