@@ -65,6 +65,9 @@ pub enum CampaignError {
     /// There is nothing to go on with.
     #[error("{} has every round of its plan already; see it with `weigh report`", .0.display())]
     Complete(PathBuf),
+    /// Servers cannot be compared.
+    #[error("{0}")]
+    Incomparable(String),
     /// The server that was to be observed is not there.
     #[error("--server {0}; name its process, its port as :PORT, or its group as cgroup:PATH")]
     NoServer(String),

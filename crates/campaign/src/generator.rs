@@ -14,10 +14,23 @@
 //! Each message is one line of JSON. One that measures alone opens its points itself. With a number of requests and a
 //! warm-up there is a second meeting before the window. When the campaign says Stop the round is cut short and handed over;
 //! when its line ends, so that no process is there to hand anything over to, the generator is to end at once.
+//!
+//! One that loads several servers in turn opens its connections to all of them, says how many are open, and then measures a
+//! slice whenever it is told to, until its line ends:
+//!
+//! ```text
+//!   Lanes          ------------->     makes the plans ready, opens all connections
+//!                  <-------------     Open
+//!   Slice          ------------->     loads one server
+//!                  <-------------     Slice
+//! ```
 
-use engine::{Job, Observer, Part, Progress, Rep, StartSignal, SyncPoint};
-use plan::{Endpoint, Plan};
-use record::{BusyPoll, Round};
+use engine::{
+    Barrier, Job, Observer, Part, Progress, Rep, SliceLength, StartSignal, SyncPoint, Thread,
+};
+use kernel::{Epoll, Errno, Ring, Uring};
+use plan::{Endpoint, Plan, RingKind};
+use record::{BusyPoll, Round, Slice};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -49,9 +62,40 @@ pub(crate) struct Assignment {
     pub(crate) wants_latency: bool,
 }
 
-/// A command to a generator, after its assignment.
+/// What a generator is told first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// To measure a round.
+    Round(Box<Assignment>),
+    /// To load several servers in turn.
+    Lanes(Vec<Lane>),
+}
+
+/// One server under one load, of several that are loaded in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Lane {
+    /// Its target, requests and load.
+    pub(crate) plan: Plan,
+    /// The address.
+    pub(crate) endpoint: Endpoint,
+}
+
+/// A slice to be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SliceOrder {
+    /// Which lane.
+    pub(crate) lane: usize,
+    /// How long.
+    pub(crate) length: SliceLength,
+    /// The slice's number, from which an open loop's arrivals follow.
+    pub(crate) number: u32,
+}
+
+/// A command to a generator, after its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
+    /// A slice is to be measured.
+    Slice(SliceOrder),
     /// The point opens at that instant.
     Open(SyncPoint, Instant),
     /// Connections need not be held open any longer.
@@ -63,6 +107,10 @@ pub(crate) enum Command {
 /// What a generator says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Event {
+    /// Its connections are open: so many of each lane.
+    Open(Vec<u64>),
+    /// What a slice measured.
+    Slice(Box<Slice>),
     /// All of its threads have come to the point.
     Arrived(SyncPoint),
     /// Its window has just opened.
@@ -102,16 +150,20 @@ pub fn generate(
     abandoned: impl FnOnce() + Send + 'static,
 ) -> Result<(), GenerateError> {
     let mut input = BufReader::new(input);
-    let assignment: Assignment = next(&mut input).map_err(GenerateError::NoAssignment)?;
+    let order: Order = next(&mut input).map_err(GenerateError::NoAssignment)?;
     let start_signal = Arc::new(StartSignal::default());
     let signal = Arc::clone(&start_signal);
     let (release, released) = channel();
+    let (asks_slice, slices) = channel();
     let listen = move || {
         while let Ok(command) = next(&mut input) {
             match command {
                 Command::Open(point, at) => signal.open(point, at),
                 Command::Release => {
                     let _ = release.send(()); // it has ended
+                }
+                Command::Slice(order) => {
+                    let _ = asks_slice.send(order);
                 }
                 Command::Stop => stop.store(true, Ordering::Relaxed),
             }
@@ -122,11 +174,65 @@ pub fn generate(
     thread.spawn(listen).map_err(GenerateError::NoThread)?;
     let mut writer = EventWriter {
         output,
-        wants_latency: assignment.wants_latency,
+        wants_latency: matches!(&order, Order::Round(assignment) if assignment.wants_latency),
         released,
     };
-    let event = measure(assignment, &start_signal, stop, &mut writer);
-    writer.write(&event);
+    match order {
+        Order::Round(assignment) => {
+            let event = measure(*assignment, &start_signal, stop, &mut writer);
+            writer.write(&event);
+        }
+        Order::Lanes(lanes) => {
+            if let Err(why) = in_turn(lanes, &slices, stop, &mut writer) {
+                writer.write(&Event::Failed(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Loads the servers of `lanes` in turn, as `slices` say.
+fn in_turn(
+    lanes: Vec<Lane>,
+    slices: &Receiver<SliceOrder>,
+    stop: &AtomicBool,
+    writer: &mut EventWriter<'_>,
+) -> Result<(), String> {
+    let jobs = lanes
+        .into_iter()
+        .map(|lane| Job::new(lane.plan, lane.endpoint));
+    let jobs: Result<Vec<Job>, _> = jobs.collect();
+    let jobs = jobs.map_err(|error| error.to_string())?;
+    match jobs.first().map(|job| job.plan.ring) {
+        Some(RingKind::IoUring) => on_ring(Uring::new, &jobs, slices, stop, writer),
+        _ => on_ring(Epoll::new, &jobs, slices, stop, writer),
+    }
+    .map_err(|errno| format!("the kernel gives no ring for a load: {errno}"))
+}
+
+/// As [`in_turn`], each lane on a ring of its own.
+fn on_ring<R: Ring>(
+    ring: fn() -> Result<R, Errno>,
+    jobs: &[Job],
+    slices: &Receiver<SliceOrder>,
+    stop: &AtomicBool,
+    writer: &mut EventWriter<'_>,
+) -> Result<(), Errno> {
+    let barriers: Vec<Barrier<'_>> = jobs.iter().map(|_| Barrier::new(1, stop)).collect();
+    let mut threads = Vec::new();
+    for (job, barrier) in jobs.iter().zip(&barriers) {
+        let thread = Thread::new(ring()?, job, barrier, 0, 0);
+        threads.push(thread.in_round(0, job.busy_poll));
+    }
+    let open = threads.iter_mut().map(Thread::open).collect();
+    writer.write(&Event::Open(open));
+    while let Ok(order) = slices.recv() {
+        let Some(thread) = threads.get_mut(order.lane) else {
+            break;
+        };
+        let slice = thread.slice(order.length, order.number);
+        writer.write(&Event::Slice(Box::new(slice)));
+    }
     Ok(())
 }
 
@@ -233,12 +339,15 @@ mod tests {
             part: Part { index: 1, of: 2 },
             wants_latency: true,
         };
-        let line = serde_json::to_string(&assignment).unwrap();
-        assert!(!line.contains('\n'));
-        assert_eq!(
-            next::<Assignment>(&mut line.as_bytes()).unwrap(),
-            assignment
-        );
+        let lane = Lane {
+            plan: assignment.plan.clone(),
+            endpoint: assignment.endpoint.clone(),
+        };
+        for order in [Order::Round(Box::new(assignment)), Order::Lanes(vec![lane])] {
+            let line = serde_json::to_string(&order).unwrap();
+            assert!(!line.contains('\n'));
+            assert_eq!(next::<Order>(&mut line.as_bytes()).unwrap(), order);
+        }
         let round = record::example::errors().points[0].rounds[0].clone();
         for event in [
             Event::Arrived(SyncPoint::Settled),

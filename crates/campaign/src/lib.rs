@@ -38,8 +38,11 @@ mod local_bench;
 // and the campaign itself, and what it leaves.
 mod reading;
 mod walk;
+// The same for several servers that are loaded in turn.
+mod compare;
 
 pub use audit::{check, comply, contradiction, judgement, value};
+pub use compare::{CompareOutcome, CompareView, Unseen, compare, resume_comparison, unequal};
 pub use error::CampaignError;
 pub use generator::{GenerateError, generate};
 pub use planned_rounds::{Generators, PlannedRound, planned_rounds};

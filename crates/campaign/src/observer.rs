@@ -72,8 +72,17 @@ impl ObservedServer {
         (!running.child().is_guarded()).then_some(CampaignError::Unguarded)
     }
 
+    /// Returns how the server that was started has ended, or that nothing would end it with us, as the rest of a sentence about
+    /// it; none while all is well, and of one that we did not start.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        let running = self.running.as_mut()?;
+        let how = running.how_ended();
+        let unguarded = || CampaignError::Unguarded.to_string();
+        how.or_else(|| (!running.child().is_guarded()).then(unguarded))
+    }
+
     /// Returns the processes whose footprint is taken; none where no server is observed.
-    fn monitored(&mut self) -> Option<Server<'_>> {
+    pub(crate) fn monitored(&mut self) -> Option<Server<'_>> {
         match (&mut self.found, &mut self.running) {
             _ if self.is_left_alone => None,
             (Some(found), _) => Some(Server::Found(found)),

@@ -6,11 +6,11 @@
 //! because what a process's threads share (its address space, its descriptors, the allocator, a mistake of ours) may be the
 //! limit too. They talk with the campaign in lines, see `generator`.
 
-use crate::generator::{Assignment, Command, Event, LONGEST};
+use crate::generator::{Assignment, Command, Event, LONGEST, Lane, Order, SliceOrder};
 use crate::planned_rounds::Generators;
 use engine::{Job, Observer, Part, Progress, Rep};
 use kernel::process::{Message, Piped};
-use record::Round;
+use record::{Round, Slice};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -51,7 +51,7 @@ pub(crate) fn round(
         helpers.push(helper.map_err(failed)?);
     }
     for (part, helper) in helpers.iter().enumerate() {
-        helper.send(line(&Assignment {
+        helper.send(line(&Order::Round(Box::new(Assignment {
             plan: plan.clone(),
             endpoint: job.endpoint.clone(),
             busy_poll: job.busy_poll,
@@ -61,7 +61,7 @@ pub(crate) fn round(
                 of: number as u32,
             },
             wants_latency: observer.wants_latency(),
-        }));
+        }))));
     }
     Processes::new(helpers, messages).follow(stop, observer)
 }
@@ -213,6 +213,7 @@ impl Processes {
             }
             Event::Done(round, seq) => share.done = Some((round, seq)),
             Event::Failed(why) => return Err(why),
+            Event::Open(_) | Event::Slice(_) => {} // of one that loads servers in turn
         }
         Ok(())
     }
@@ -232,5 +233,98 @@ impl Processes {
             last_second: [None; 2],
         });
         sum.unwrap_or_default()
+    }
+}
+
+/// A generator process that loads several servers in turn, each over connections that it keeps for its whole life.
+#[derive(Debug)]
+pub(crate) struct Slicer {
+    helper: Piped,
+    messages: Receiver<((), Message)>,
+}
+
+impl Slicer {
+    /// Starts one by `command`, with connections to the server of each lane; returns it with how many are open of each. None when
+    /// `stop` became true.
+    ///
+    /// # Errors
+    /// Why there is none: a sentence.
+    pub(crate) fn start(
+        command: &[OsString],
+        lanes: Vec<Lane>,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Slicer, Vec<u64>)>, String> {
+        let patience = lanes
+            .iter()
+            .map(|lane| lane.plan.timeouts.connect * 4)
+            .sum();
+        let (sender, messages) = channel();
+        let helper = Piped::start(command, LONGEST, (), sender)
+            .map_err(|error| format!("a generator process could not be started: {error}"))?;
+        helper.send(line(&Order::Lanes(lanes)));
+        let mut slicer = Slicer { helper, messages };
+        Ok(match slicer.next(patience, stop)? {
+            Some(Event::Open(open)) => Some((slicer, open)),
+            Some(event) => {
+                return Err(format!(
+                    "a generator process sent {event:?} instead of its connections"
+                ));
+            }
+            None => None,
+        })
+    }
+
+    /// Has a slice measured, each of whose requests may take as long as `timeout`; none when `stop` became true.
+    ///
+    /// # Errors
+    /// Why there is none, after which no other can be measured.
+    pub(crate) fn slice(
+        &mut self,
+        order: SliceOrder,
+        timeout: Nanos,
+        stop: &AtomicBool,
+    ) -> Result<Option<Slice>, String> {
+        self.helper.send(line(&Command::Slice(order)));
+        match self.next(order.length.most + timeout * 3, stop)? {
+            Some(Event::Slice(slice)) => Ok(Some(*slice)),
+            Some(event) => Err(format!(
+                "a generator process sent {event:?} instead of a slice"
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// What it says next; none when `stop` becomes true before.
+    fn next(&mut self, patience: Nanos, stop: &AtomicBool) -> Result<Option<Event>, String> {
+        let mut silence = Nanos::ZERO;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            match self.messages.recv_timeout(POLL.to_std()) {
+                Ok(((), Some(line))) => {
+                    let event = serde_json::from_slice(&line).map_err(|error| {
+                        format!("a generator process sent an unknown message: {error}")
+                    })?;
+                    return match event {
+                        Event::Failed(why) => Err(why),
+                        event => Ok(Some(event)),
+                    };
+                }
+                Ok(((), None)) => {
+                    let how = self.helper.end(GRACE);
+                    let how =
+                        how.map_or_else(|error| error.to_string(), |status| status.to_string());
+                    return Err(format!(
+                        "the generator process ended ({how}) before it was told to"
+                    ));
+                }
+                Err(_) => silence += POLL,
+            }
+            if silence > patience + SILENCE {
+                let silence = units::span(silence);
+                return Err(format!("a generator process said nothing for {silence}"));
+            }
+        }
     }
 }

@@ -224,6 +224,15 @@ impl Running {
         })
     }
 
+    /// How it has ended, if it has: the rest of a sentence about it.
+    pub(crate) fn how_ended(&mut self) -> Option<String> {
+        let status = self.child.exited()?;
+        Some(format!(
+            "ended ({status}){}",
+            printed(&ServerEnd::last_lines(&self.output()))
+        ))
+    }
+
     /// The processes.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child

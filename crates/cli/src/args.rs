@@ -4,7 +4,7 @@ use crate::choice::one_of;
 use crate::output;
 use crate::output_file::OutputFile;
 use crate::serve::ServeFlags;
-use crate::settings::LoadFlags;
+use crate::settings::{CompareFlags, LoadFlags};
 use clap::builder::TypedValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use report::{Detail, Look};
@@ -25,6 +25,7 @@ Examples:
   weigh http://127.0.0.1:8080/100.html             load a server: 5 rounds of 5 s, 10 connections
   weigh run -c 100 -n 100k localhost:8080/         exactly 100,000 requests a round
   weigh run localhost:8080/ -- nginx -c my.conf    start the server, load it, stop it
+  weigh compare 'a=./a {port}' 'b=./b {port}'      which server costs less, and by how much
   weigh report --format csv                        the newest record again, as a table
 
 `weigh run --help` explains every option.";
@@ -40,6 +41,9 @@ pub enum Verb {
     /// Load a server at many levels, print and record the curve.
     #[command(after_help = SWEEP_EXAMPLES, after_long_help = SWEEP_MORE)]
     Sweep(Box<LoadFlags<true>>),
+    /// Say which of several servers, configurations or commits costs less, by how much, and how sure that is.
+    #[command(after_help = COMPARE_EXAMPLES, after_long_help = COMPARE_MORE)]
+    Compare(Box<CompareFlags>),
     /// Print saved records again, in any format.
     Report(ReportFlags),
     /// List saved records.
@@ -126,6 +130,33 @@ others. --connections, --rate, --connection-rate, --threads, --pipeline and
 --workers take ranges."
 );
 
+help!(
+    COMPARE_EXAMPLES,
+    COMPARE_MORE,
+    "\
+Examples:
+  weigh compare 'a=./server-a {port}' 'b=./server-b {port}'
+  weigh compare http://a:8080/ http://b:8080/ --rate 1k
+  weigh compare 'old=./old {port}' 'new=./new {port}' --path /item -c 10,100
+  weigh compare 'old=./old {port}' 'new=./new {port}' --max-regression 2%
+  weigh compare 'a=./a {port}' 'b=./b {port}' --until 1%
+  weigh compare 'a=./a {port}' 'b=./b {port}' --dry-run",
+    "\
+All servers are up; one generator process loads them in turn, in slices of 100 ms
+over connections that stay open, and all are started afresh several times. The
+interval is that of the starts. `--dry-run` only starts them once and shows whether
+their conditions are equal.
+
+Exit status:
+    0  compared; with --max-regression: not worse by more
+    1  --max-regression: worse by more
+    2  could not: bad command line, a server that does not answer, unequal
+       conditions, or the record could not be saved
+    3  --max-regression: cannot tell
+   70  a bug in weigh
+  130  interrupted"
+);
+
 /// `weigh report`
 #[derive(Debug, Args)]
 pub struct ReportFlags {
@@ -210,7 +241,7 @@ pub struct CompletionFlags {
 #[derive(Debug, Args)]
 pub struct ManFlags {
     /// The verb; without one, the page of weigh itself.
-    #[arg(value_parser = ["run", "demo", "sweep", "report", "list", "doctor", "serve", "man", "completions"])]
+    #[arg(value_parser = ["run", "demo", "sweep", "compare", "report", "list", "doctor", "serve", "man", "completions"])]
     pub verb: Option<String>,
 }
 

@@ -6,6 +6,7 @@
 
 mod args;
 mod choice;
+mod compare;
 mod demo;
 mod doctor;
 mod environment;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::demo(),
         Verb::Run(flags) => run::run(&flags.0),
         Verb::Sweep(flags) => sweep::sweep(&flags.0),
+        Verb::Compare(flags) => compare::compare(&flags),
         Verb::Report(flags) => report::report(&flags),
         Verb::List(flags) => list::list(flags.all),
         Verb::Doctor(flags) => doctor::doctor(&flags),

@@ -124,18 +124,23 @@ impl Rate {
     }
 }
 
+/// A line on standard error that is written anew; never seen where that is no terminal, or `is_quiet`.
+pub fn line(is_quiet: bool) -> ProgressBar {
+    let target = match !is_quiet && io::stderr().is_terminal() {
+        true => ProgressDrawTarget::term_like_with_hz(Box::<Terminal>::default(), 20),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    let bar = ProgressBar::with_draw_target(None, target);
+    bar.set_style(style.expect("a sound template"));
+    bar
+}
+
 impl Bar {
     /// A bar for what is printed as `how` says; with `--quiet` it is never seen.
     pub fn new(how: &Output) -> Bar {
-        let target = match !how.quiet && io::stderr().is_terminal() {
-            true => ProgressDrawTarget::term_like_with_hz(Box::<Terminal>::default(), 20),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let style = ProgressStyle::with_template("{spinner} {wide_msg}");
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style.expect("a sound template"));
         Bar {
-            bar,
+            bar: line(how.quiet),
             plan: Plan::default(),
             points: 1,
             is_quiet: how.quiet,

@@ -1,9 +1,12 @@
-//! From the settings table to the command line of `weigh run` and `weigh sweep`, and back to a plan.
+//! From the settings table to the command line of `weigh run`, `weigh sweep` and `weigh compare`, and back to a plan.
 //!
-//! What shapes the plan are the rows of [`plan::settings`]; what is printed, and where, are those of [`output`].
+//! What shapes the plan are the rows of [`plan::settings`]; what is printed, and where, are those of [`output`]; what only a
+//! comparison has, those of [`compare`].
 
+mod compare;
 mod output;
 
+pub use compare::{COMPARE, Comparing};
 pub use output::{OUTPUT, Output};
 
 use crate::choice::one_of;
@@ -70,19 +73,91 @@ impl Given {
         named.chain(bodies).collect()
     }
 
-    fn read(matches: &ArgMatches, habits: Habits) -> Result<Given, Error> {
+    fn read(matches: &ArgMatches, verb: Verb) -> Result<Given, Error> {
         let mut given = Given {
-            draft: Draft::new(habits),
+            draft: Draft::new(verb.habits()),
             output: Output::default(),
             names: Vec::new(),
         };
-        for row in settings().filter(|row| fits(*row, habits.is_sweep)) {
+        for row in settings().filter(|row| verb.takes(*row)) {
             read(row, matches, &mut given.draft, &mut given.names)?;
         }
-        for row in OUTPUT.iter().filter(|row| fits(*row, habits.is_sweep)) {
+        for row in OUTPUT.iter().filter(|row| verb.takes(*row)) {
             read(row, matches, &mut given.output, &mut given.names)?;
         }
         Ok(given)
+    }
+}
+
+/// Which verb takes a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Run,
+    Sweep,
+    Compare,
+}
+
+/// Settings of requests, connections and output that a comparison has as well, for all of its servers alike.
+const COMPARED: [&str; 25] = [
+    "method",
+    "header",
+    "body",
+    "user",
+    "cookie",
+    "withhold",
+    "expect",
+    "max-errors",
+    "no-keepalive",
+    "requests-per-connection",
+    "pipeline",
+    "http1.0",
+    "timeout",
+    "connect-timeout",
+    "ring",
+    "seed",
+    "ready-within",
+    "resolve",
+    "output",
+    "json",
+    "verbose",
+    "quiet",
+    "chart",
+    "markdown",
+    "dry-run",
+];
+
+impl Verb {
+    const fn of(is_sweep: bool) -> Verb {
+        if is_sweep { Verb::Sweep } else { Verb::Run }
+    }
+
+    fn habits(self) -> Habits {
+        match self {
+            Verb::Run | Verb::Compare => Habits::RUN,
+            Verb::Sweep => Habits::SWEEP,
+        }
+    }
+
+    fn takes<T>(self, row: &Setting<T>) -> bool {
+        match self {
+            Verb::Run => !row.sweep_only,
+            Verb::Sweep => true,
+            Verb::Compare => COMPARED.contains(&row.name),
+        }
+    }
+
+    /// The arguments of its command line.
+    fn args(self) -> Vec<Arg> {
+        let own: Vec<_> = COMPARE.iter().filter(|_| self == Verb::Compare).collect();
+        let plan: Vec<_> = settings().filter(|row| self.takes(*row)).collect();
+        let output: Vec<_> = OUTPUT.iter().filter(|row| self.takes(*row)).collect();
+        let mut names: Vec<&str> = own.iter().map(|row| row.name).collect();
+        names.extend(plan.iter().map(|row| row.name));
+        names.extend(output.iter().map(|row| row.name));
+        let mut args: Vec<Arg> = own.into_iter().map(|row| arg(row, &names)).collect();
+        args.extend(plan.into_iter().map(|row| arg(row, &names)));
+        args.extend(output.into_iter().map(|row| arg(row, &names)));
+        args
     }
 }
 
@@ -92,8 +167,7 @@ pub struct LoadFlags<const IS_SWEEP: bool>(pub Given);
 
 impl<const IS_SWEEP: bool> FromArgMatches for LoadFlags<IS_SWEEP> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let habits = if IS_SWEEP { Habits::SWEEP } else { Habits::RUN };
-        Given::read(matches, habits).map(LoadFlags)
+        Given::read(matches, Verb::of(IS_SWEEP)).map(LoadFlags)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -104,9 +178,7 @@ impl<const IS_SWEEP: bool> FromArgMatches for LoadFlags<IS_SWEEP> {
 
 impl<const IS_SWEEP: bool> Args for LoadFlags<IS_SWEEP> {
     fn augment_args(command: Command) -> Command {
-        let plan = settings().filter(|row| fits(*row, IS_SWEEP));
-        let output = OUTPUT.iter().filter(|row| fits(*row, IS_SWEEP));
-        command.args(plan.map(arg)).args(output.map(arg))
+        command.args(Verb::of(IS_SWEEP).args())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -114,19 +186,50 @@ impl<const IS_SWEEP: bool> Args for LoadFlags<IS_SWEEP> {
     }
 }
 
-/// Whether the verb takes the setting.
-fn fits<T>(row: &Setting<T>, is_sweep: bool) -> bool {
-    is_sweep || !row.sweep_only
+/// The flags of `weigh compare`: what holds for the requests of all servers, and for the comparison.
+#[derive(Debug, Clone)]
+pub struct CompareFlags {
+    /// What holds for all servers.
+    pub given: Given,
+    /// What holds for the comparison.
+    pub comparing: Comparing,
 }
 
-/// A row as an argument.
-fn arg<T>(row: &Setting<T>) -> Arg {
+impl FromArgMatches for CompareFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut given = Given::read(matches, Verb::Compare)?;
+        let mut comparing = Comparing::default();
+        for row in COMPARE {
+            read(row, matches, &mut comparing, &mut given.names)?;
+        }
+        Ok(CompareFlags { given, comparing })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for CompareFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(Verb::Compare.args())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// A row as an argument, of a verb that takes the settings of these `names`.
+fn arg<T>(row: &Setting<T>, names: &[&str]) -> Arg {
+    let excluded = row.excludes.iter().filter(|name| names.contains(name));
     let arg = Arg::new(row.name)
         .help(row.summary())
         .long_help(row.documentation())
         .help_heading(row.group.title())
         .hide_short_help(!row.common)
-        .conflicts_with_all(row.excludes.iter().copied());
+        .conflicts_with_all(excluded.copied());
     let option = arg.clone().long(row.name);
     let option = match row.short {
         Some(short) => option.short(short),

@@ -18,8 +18,12 @@ mod watch;
 mod connections;
 // and of requests whose connection was closed before their turn,
 mod resending;
-// and what is seen to now and then.
+// what is seen to now and then,
 mod tending;
+// and load in slices, where servers are loaded in turn.
+mod slicing;
+
+pub use slicing::SliceLength;
 
 use crate::accounts::Accounts;
 use crate::barrier::{Barrier, SyncPoint};

@@ -9,6 +9,10 @@ mod carried;
 #[path = "bottle/resent.rs"]
 mod resent;
 
+// Load in slices.
+#[path = "bottle/slices.rs"]
+mod slices;
+
 use engine::{Barrier, Job, Thread, ThreadResult, assemble};
 use kernel::Errno;
 use kernel::sim::{ConnectAnswer, Faults, Options, Peer, Reads, Sim, World};

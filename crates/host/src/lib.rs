@@ -30,6 +30,7 @@ mod ledger;
 mod memory;
 mod observer;
 mod quotas;
+mod spans;
 mod written;
 
 pub use activity::activity;
@@ -38,6 +39,7 @@ pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};
 pub use path::{link, path};
+pub use spans::{CpuSpan, Team, WrittenFiles};
 
 #[cfg(test)]
 mod tests {

@@ -32,7 +32,7 @@ pub enum Server<'a> {
 }
 
 impl Server<'_> {
-    fn stats(&mut self, sampling: Sampling) -> Vec<Stat> {
+    pub(crate) fn stats(&mut self, sampling: Sampling) -> Vec<Stat> {
         match self {
             Server::Started(child) => child.sample(sampling),
             Server::Found(found) => found.sample(sampling),
@@ -40,7 +40,7 @@ impl Server<'_> {
     }
 
     /// All processes now, soon after a full sample: at the edges of a window each reading is a disturbance.
-    fn sample(&mut self) -> TreeSample {
+    pub(crate) fn sample(&mut self) -> TreeSample {
         let stats = self.stats(Sampling::Known);
         TreeSample {
             samples: stats.into_iter().map(ProcessSample::of).collect(),
@@ -59,7 +59,7 @@ impl Server<'_> {
     }
 
     /// All living processes.
-    fn pids(&mut self) -> Vec<u32> {
+    pub(crate) fn pids(&mut self) -> Vec<u32> {
         process::living(&self.stats(Sampling::Full))
     }
 

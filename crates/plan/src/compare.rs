@@ -110,7 +110,12 @@ impl Block {
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
     /// When no further start fits into this time, but not before so many starts.
-    Time(Nanos),
+    Time {
+        /// The time.
+        time: Nanos,
+        /// The fewest starts.
+        starts: u32,
+    },
     /// When a difference of this share is decided, or cannot be.
     Until(f64),
     /// When the interval is this narrow: half of it at most 0.7 of this share.
@@ -120,8 +125,10 @@ pub enum Budget {
 impl Budget {
     /// The time for two servers that is used where none is given.
     pub const TIME: Nanos = Nanos::from_secs(60);
-    /// Fewest starts of the default, which has no fixed time.
+    /// Fewest starts where no time is given.
     pub const STARTS: u32 = 8;
+    /// Fewest starts that an interval rests on.
+    pub const FEWEST: u32 = 3;
 }
 
 /// A figure by which servers may be ranked.

@@ -136,11 +136,12 @@ pub enum Group {
     Server,
     Criteria,
     Sweep,
+    Comparison,
     Output,
 }
 
 impl Group {
-    /// All groups, in the order in which they are listed.
+    /// The groups of a load, in the order in which they are listed.
     pub const ALL: [Group; 8] = [
         Group::Target,
         Group::Request,
@@ -162,6 +163,7 @@ impl Group {
             Group::Server => "Server",
             Group::Criteria => "Pass and fail criteria",
             Group::Sweep => "Sweep",
+            Group::Comparison => "Comparison",
             Group::Output => "Output",
         }
     }

@@ -47,6 +47,23 @@ pub struct Comparison {
 impl Comparison {
     /// The version of the form that this program writes.
     pub const VERSION: u32 = 1;
+
+    /// Whether its parts fit together: every list of servers is as long as that of the plan, and no start has more blocks.
+    pub(crate) fn is_sound(&self) -> bool {
+        let (servers, blocks) = (self.plan.servers.len(), self.plan.blocks.len());
+        let is_whole = |cycle: &Cycle| cycle.slices.len() == servers;
+        let is_start = |start: &FreshStart| {
+            let cycles = start.blocks.iter().flat_map(|block| &block.cycles);
+            start.servers.len() == servers
+                && start.blocks.len() <= blocks
+                && cycles.into_iter().all(is_whole)
+        };
+        let repeats = self.plan.servers.iter().filter_map(|server| server.repeats);
+        servers > 0
+            && self.servers.len() == servers
+            && self.starts.iter().all(is_start)
+            && repeats.into_iter().all(|place| (place as usize) < servers)
+    }
 }
 
 /// What is known of one server.

@@ -83,7 +83,8 @@ pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Shortfall, Votes};
 pub use censored::Censored;
 pub use compare::{
-    BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Slice, StartedServer,
+    BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Slice,
+    StartedServer,
 };
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};
@@ -99,7 +100,7 @@ pub use journal::{Journal, journal_path};
 pub use judged::{Compliance, Judged};
 pub use latency::{Latency, Percentiles, Statistic};
 pub use library::{Library, RecordName, RecordNameError, Saved};
-pub use load::{LoadError, holds_record, load, load_from};
+pub use load::{LoadError, holds_comparison, holds_record, load, load_comparison, load_from};
 pub use machine::Machine;
 pub use observed::{Known, Observed, Process};
 pub use open::{OpenTimes, Sessions, Waits};

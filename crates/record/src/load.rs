@@ -4,7 +4,7 @@
 //! arithmetic relies on, and every refusal says what is wrong with which file.
 
 use crate::journal::{self, Entry, Header, SplitEntry};
-use crate::{Growth, Point, Round, Run, SCHEMA_VERSION};
+use crate::{Comparison, Growth, Point, Round, Run, SCHEMA_VERSION};
 use plan::{Plan, Sweep};
 use serde::Deserialize;
 use std::fs::File;
@@ -30,6 +30,12 @@ pub struct LoadError {
 #[derive(Deserialize)]
 struct Versioned {
     schema: u32,
+}
+
+/// The same of a comparison.
+#[derive(Deserialize)]
+struct Compared {
+    comparison: u32,
 }
 
 /// Why some text is no record.
@@ -120,6 +126,38 @@ pub fn load_from(input: &mut dyn Read, name: &Path) -> Result<Run, LoadError> {
         path: name.to_owned(),
         flaw,
     })
+}
+
+/// Reads the record of a comparison.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load_comparison(path: &Path) -> Result<Comparison, LoadError> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let mut text = in_memory(&mut file)?;
+        let Compared { comparison } = serde_json::from_reader(&mut text)?;
+        refuse_newer(comparison, Comparison::VERSION)?;
+        text.rewind()?;
+        let comparison: Comparison = serde_json::from_reader(text)?;
+        match comparison.is_sound() {
+            true => Ok(comparison),
+            false => Err(Flaw::NotARecord("its parts do not fit together".into())),
+        }
+    };
+    read().map_err(|flaw| LoadError {
+        path: path.to_owned(),
+        flaw,
+    })
+}
+
+/// Returns whether the file at `path` begins like the record of a comparison, perhaps a damaged one.
+pub fn holds_comparison(path: &Path) -> bool {
+    const START: &[u8] = b"{\"comparison\":";
+    let mut start = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
+    path.is_file() && read.is_ok() && start == START
 }
 
 fn in_memory(input: &mut dyn Read) -> Result<Cursor<Vec<u8>>, Flaw> {

@@ -40,7 +40,7 @@ pub const ROOMS: &[Room] = &[
     room(4, "audit", &["figures", "plan", "record", "stats", "units"]),
     room(4, "report", &["doctor", "figures", "plan", "record", "stats", "units"]),
     room(4, "testserver", &["kernel", "refserver", "units", "wire"]),
-    room(5, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "refserver", "units"]),
+    room(5, "campaign", &["audit", "engine", "host", "kernel", "plan", "record", "refserver", "stats", "units"]),
     room(6, "cli", &["campaign", "doctor", "engine", "host", "kernel", "plan", "record", "refserver", "report", "testserver", "units"]),
     room(7, "bench", &["engine", "kernel", "plan", "units"]),
     room(7, "proof", &["host", "kernel", "plan", "record", "stats", "testserver", "units"]),

@@ -334,7 +334,8 @@ impl Backlog {
 /// is a random walk, which is led away by what is random in the times between requests and in the times that they take,
 /// each as in an exponential law.
 fn missing_by_chance(evidence: &Evidence<'_>) -> f64 {
-    let is_random = matches!(evidence.load, Some(Load::Open { arrivals, .. }) if arrivals.is_random());
+    let is_random =
+        matches!(evidence.load, Some(Load::Open { arrivals, .. }) if arrivals.is_random());
     let sources = if is_random { 2.0 } else { 1.0 };
     let arrived = evidence.tally.as_ref().map_or(0, |tally| arrived(tally));
     CHANCE * (sources / arrived.max(1) as f64).sqrt()

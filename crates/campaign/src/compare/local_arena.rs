@@ -1,0 +1,335 @@
+//! The arena in use: this machine, with real servers, sockets and clocks.
+
+use super::arena::{Arena, Begun, Ended, Lost, Watched, share};
+use crate::error::CampaignError;
+use crate::generator::{Lane, SliceOrder};
+use crate::observer::ObservedServer;
+use crate::processes::Slicer;
+use crate::server::{self, Ready, Running};
+use engine::{Shown, SliceLength};
+use host::{CpuSpan, Team, WrittenFiles};
+use plan::{Block, ComparePlan, Compared, Connect, Endpoint, Plan};
+use record::{Conditions, CpuSplit, Machine, Slice};
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use units::{Instant, Nanos};
+
+/// For how long servers are watched while nothing is asked of them: 2 % of a CPU are then 6 ms, which clocks of processes tell.
+const IDLE_FOR: Nanos = Nanos::from_millis(300);
+
+/// This machine.
+pub(crate) struct LocalArena<'a> {
+    /// The command that starts a generator process.
+    generator: &'a [OsString],
+    /// When it becomes true the comparison ends.
+    stop: &'a AtomicBool,
+    /// The servers of the start, by their place in the plan.
+    servers: Vec<Option<There>>,
+    slicer: Option<Slicer>,
+    lanes: Vec<Vec<Option<PlacedLane>>>,
+    /// When the start began, what the machine had done until then, and what servers and generator took since.
+    begun: Option<(Instant, record::Budget)>,
+    own: Nanos,
+}
+
+/// A server that is there.
+struct There {
+    server: ObservedServer,
+    written: Option<WrittenFiles>,
+}
+
+/// Where a server's load under one block is in the generator.
+#[derive(Debug, Clone, Copy)]
+struct PlacedLane {
+    lane: usize,
+    length: SliceLength,
+    timeout: Nanos,
+}
+
+impl<'a> LocalArena<'a> {
+    /// Nothing is started.
+    pub(crate) fn new(generator: &'a [OsString], stop: &'a AtomicBool) -> LocalArena<'a> {
+        LocalArena {
+            generator,
+            stop,
+            servers: Vec::new(),
+            slicer: None,
+            lanes: Vec::new(),
+            begun: None,
+            own: Nanos::ZERO,
+        }
+    }
+
+    /// Starts one server, or finds that it answers.
+    fn start(&self, compared: &Compared) -> Result<(There, Begun), String> {
+        let plan = &compared.plan;
+        let (running, ready) = match &plan.server {
+            Some(command) => {
+                let started = Running::start(command, plan, 0, self.stop);
+                let (running, ready) = started.map_err(|error| error.to_string())?;
+                (Some(running), ready)
+            }
+            None => (None, self.probe(plan)?),
+        };
+        if let Some(why) = ready.unexpected(plan) {
+            return Err(why);
+        }
+        let endpoint = ready.probe.endpoint.clone();
+        let (mut server, observed) =
+            ObservedServer::of(plan, running, &endpoint).map_err(|error| error.to_string())?;
+        let written = server.monitored().map(WrittenFiles::open);
+        let begun = Begun {
+            endpoint: Some(endpoint),
+            conditions: conditions(plan, &ready),
+            observed: Some(observed),
+            probe: Some(ready.probe),
+        };
+        let there = There { server, written };
+        Ok((there, begun))
+    }
+
+    fn probe(&self, plan: &Plan) -> Result<Ready, String> {
+        let mut ring = server::ring().map_err(|error| error.to_string())?;
+        let probed = engine::probe(&mut ring, plan, 0, engine::PROBED, self.stop);
+        let (probe, shown) = probed.map_err(|error| error.to_string())?;
+        Ok(Ready {
+            probes: probe.requests,
+            probe,
+            shown,
+        })
+    }
+
+    /// Lays out the loads of all servers that are there in one generator.
+    fn lay_out(&mut self, plan: &ComparePlan, begun: &[Result<Begun, String>]) -> Vec<Lane> {
+        let mut lanes = Vec::new();
+        self.lanes = vec![vec![None; plan.blocks.len()]; plan.servers.len()];
+        for (place, begun) in begun.iter().enumerate() {
+            let endpoint = begun.as_ref().ok().and_then(|begun| begun.endpoint.clone());
+            let Some(endpoint) = endpoint else { continue };
+            for (number, block) in plan.blocks.iter().enumerate() {
+                let lane = lane(&plan.servers[place].plan, block, &endpoint);
+                self.lanes[place][number] = Some(PlacedLane {
+                    lane: lanes.len(),
+                    length: SliceLength {
+                        least: block.slice,
+                        requests: block.requests,
+                        most: Block::LONGEST.max(block.slice),
+                    },
+                    timeout: lane.plan.timeouts.exchange,
+                });
+                lanes.push(lane);
+            }
+        }
+        lanes
+    }
+}
+
+/// Why two servers cannot be told apart, if so: the same processes serve both.
+fn one_process(plan: &ComparePlan, begun: &[Result<Begun, String>]) -> Option<String> {
+    let mut known: Vec<(u32, &str)> = Vec::new();
+    for (compared, begun) in plan.servers.iter().zip(begun) {
+        let observed = begun
+            .as_ref()
+            .ok()
+            .and_then(|begun| begun.observed.as_ref());
+        let Some(observed) = observed.filter(|_| compared.repeats.is_none()) else {
+            continue;
+        };
+        for process in &observed.processes {
+            if let Some((_, other)) = known.iter().find(|(pid, _)| *pid == process.pid) {
+                return Some(format!(
+                    "{other} and {} are served by the same process ({}, {}), whose CPU time cannot be told apart; give each a server of \
+                     its own, or compare without it by --server none",
+                    compared.name, process.name, process.pid
+                ));
+            }
+        }
+        known.extend(
+            observed
+                .processes
+                .iter()
+                .map(|process| (process.pid, compared.name.as_str())),
+        );
+    }
+    None
+}
+
+/// The load of `block` on a server of `plan` at `endpoint`.
+fn lane(plan: &Plan, block: &Block, endpoint: &Endpoint) -> Lane {
+    let plan = Plan {
+        load: block.load,
+        threads: 1,
+        connect: match block.load.is_open() {
+            true => Connect::Lazy,
+            false => Connect::Eager,
+        },
+        server: None,
+        ..plan.clone()
+    };
+    Lane {
+        plan,
+        endpoint: endpoint.clone(),
+    }
+}
+
+/// What the first response says of the conditions.
+fn conditions(plan: &Plan, ready: &Ready) -> Conditions {
+    let probe = &ready.probe;
+    let is_listed = matches!(&plan.requests, plan::Requests::Listed(requests)
+        if requests.iter().all(|request| !request.is_template()));
+    let first = ready.shown.first();
+    let whole = |shown: &&Shown| shown.body_length == shown.response_body.len() as u64;
+    let body = first.filter(whole).filter(|_| is_listed);
+    let head = probe.response_head.as_deref();
+    let protocol = head.and_then(|head| head.split_ascii_whitespace().next());
+    let connection = probe.header("connection");
+    let closes = connection.is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    Conditions {
+        body: body.map(|shown| (shown.body_length, crc32fast::hash(&shown.response_body))),
+        status: probe.status,
+        protocol: protocol.map(str::to_owned),
+        compression: probe.header("content-encoding").map(str::to_owned),
+        keep_alive: head.map(|_| !closes && protocol != Some("HTTP/1.0")),
+        workers: None,
+        logged_millibytes: None,
+        response_bytes: head.map(|head| head.len() as u64 + probe.body_length),
+    }
+}
+
+impl Arena for LocalArena<'_> {
+    fn machine(&self) -> Machine {
+        host::machine()
+    }
+
+    fn split(&self) -> Option<CpuSplit> {
+        None
+    }
+
+    fn now(&self) -> Instant {
+        kernel::clock::now()
+    }
+
+    fn begin(
+        &mut self,
+        plan: &ComparePlan,
+        wanted: &[bool],
+    ) -> Result<Vec<Result<Begun, String>>, CampaignError> {
+        self.clear(); // ports have to be free before the next servers want them
+        let mut results = Vec::new();
+        for (compared, is_wanted) in plan.servers.iter().zip(wanted) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(CampaignError::Interrupted);
+            }
+            let started = match is_wanted {
+                true => self.start(compared),
+                false => Err("it is not compared".into()),
+            };
+            let (there, result) = match started {
+                Ok((there, begun)) => (Some(there), Ok(begun)),
+                Err(why) => (None, Err(why)),
+            };
+            self.servers.push(there);
+            results.push(result);
+        }
+        if let Some(why) = one_process(plan, &results) {
+            return Err(CampaignError::Incomparable(why));
+        }
+        let lanes = self.lay_out(plan, &results);
+        let slicer = Slicer::start(self.generator, lanes, self.stop);
+        let (slicer, _open) = slicer
+            .map_err(CampaignError::Incomparable)?
+            .ok_or(CampaignError::Interrupted)?;
+        self.slicer = Some(slicer);
+        self.begun = host::cpu_time().map(|time| (self.now(), time));
+        self.own = Nanos::ZERO;
+        Ok(results)
+    }
+
+    fn slice(&mut self, server: usize, block: usize, number: u32) -> Result<Slice, Lost> {
+        let placed = self.lanes[server][block];
+        let (Some(there), Some(placed), Some(slicer)) =
+            (self.servers[server].as_mut(), placed, self.slicer.as_mut())
+        else {
+            return Err(Lost::Server("it is not there".into()));
+        };
+        let span = there.server.monitored().map(CpuSpan::open);
+        let order = SliceOrder {
+            lane: placed.lane,
+            length: placed.length,
+            number,
+        };
+        let slice = slicer.slice(order, placed.timeout, self.stop);
+        let mut slice = slice.map_err(Lost::Generator)?.ok_or(Lost::Interrupted)?;
+        if let (Some(span), Some(server)) = (span, there.server.monitored()) {
+            let (cpu, is_less) = span.close(server);
+            (slice.server_cpu, slice.lower_bound) = (Some(cpu), is_less);
+        }
+        self.own += slice.generator_cpu + slice.server_cpu.unwrap_or_default();
+        match there.server.ended() {
+            Some(how) => Err(Lost::Server(format!("it {how}"))),
+            None => Ok(slice),
+        }
+    }
+
+    fn idle(&mut self) -> Vec<Option<f64>> {
+        let open = |there: &mut Option<There>| {
+            let there = there.as_mut()?;
+            there.server.monitored().map(CpuSpan::open)
+        };
+        let spans: Vec<Option<CpuSpan>> = self.servers.iter_mut().map(open).collect();
+        let begun = self.now();
+        std::thread::park_timeout(IDLE_FOR.to_std());
+        let took = self.now() - begun;
+        let each = self.servers.iter_mut().zip(spans);
+        each.map(|(there, span)| {
+            let server = there.as_mut()?.server.monitored()?;
+            let (cpu, _) = span?.close(server);
+            Some(share(cpu, took))
+        })
+        .collect()
+    }
+
+    fn watch(&mut self) -> Vec<Watched> {
+        let watch = |there: &mut Option<There>| {
+            let Some(there) = there else {
+                return Watched::default();
+            };
+            let team = there
+                .server
+                .monitored()
+                .map(|mut server| Team::of(&mut server));
+            Watched {
+                written: there.written.as_ref().map(WrittenFiles::grown),
+                team: team.map(|team| (team.processes, team.threads)),
+            }
+        };
+        self.servers.iter_mut().map(watch).collect()
+    }
+
+    fn end(&mut self) -> Ended {
+        let memory = |there: &mut Option<There>| there.as_mut()?.server.monitored()?.memory();
+        let memory = self.servers.iter_mut().map(memory).collect();
+        let (foreign, steal) = self
+            .begun
+            .take()
+            .zip(host::cpu_time())
+            .map(|((at, first), last)| {
+                let spent = host::between(&first, &last);
+                let all = (self.now() - at) * u64::from(spent.cpus.max(1));
+                let others = (spent.user + spent.system + spent.softirq + spent.irq)
+                    .saturating_sub(self.own);
+                (share(others, all), share(spent.steal, all))
+            })
+            .unzip();
+        Ended {
+            memory,
+            foreign,
+            steal,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.slicer = None;
+        self.servers.clear();
+    }
+}

@@ -1,0 +1,441 @@
+//! `weigh compare`: several servers, loaded in turn in short slices; which costs less, by how much, and how sure that is.
+
+use crate::environment::ThisMachine;
+use crate::exit::Exit;
+use crate::output_file::OutputFile;
+use crate::progress;
+use crate::settings::{CompareFlags, Comparing, Given};
+use crate::{generate, output};
+use anyhow::{Context, Result, bail};
+use campaign::{CompareOutcome, CompareView};
+use indicatif::ProgressBar;
+use kernel::signals;
+use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, Load, Plan};
+use record::Comparison;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use units::Nanos;
+
+/// The hole in a command that weigh fills with the port to listen on.
+const PORT: &str = "{port}";
+/// Connections where none are given.
+const CONNECTIONS: u32 = 10;
+/// The most servers: letters for their names, and a cycle that is still short.
+const MOST: usize = 26;
+
+/// Carries out what is given.
+pub fn compare(flags: &CompareFlags) -> Result<Exit> {
+    let CompareFlags { given, comparing } = flags;
+    let how = &given.output;
+    let inputs = given.inputs();
+    OutputFile::check(&how.beside, how.record.as_deref(), &inputs)?;
+    if let Some(records) = records(comparing)? {
+        return show_records(&records, given, comparing);
+    }
+    let stop = signals::measuring();
+    let generator = generate::command()?;
+    let mut view = Progress::new(how.quiet);
+    if let Some(record) = &comparing.resume {
+        let path = crate::list::file(record)?;
+        let earlier = record::load_comparison(&path)?;
+        let plan = earlier.plan.clone();
+        let outcome =
+            campaign::resume_comparison(plan, earlier, &path, &generator, stop.flag(), &mut view)?;
+        return show(&outcome, given);
+    }
+    let plan = plan(given, comparing)?;
+    let path = match &how.record {
+        Some(path) => path.clone(),
+        None => record::default_path(kernel::clock::realtime().as_secs(), std::process::id())
+            .context("there is no state directory for the record; name a file with --output")?,
+    };
+    if !how.quiet && !how.dry_run {
+        output::message(&announced(&plan));
+    }
+    let only_conditions = how.dry_run;
+    let flag = stop.flag();
+    let outcome = campaign::compare(plan, &path, &generator, only_conditions, flag, &mut view)?;
+    if only_conditions {
+        output::print(&format!(
+            "{:?}\n",
+            outcome
+                .comparison
+                .servers
+                .iter()
+                .map(|s| &s.conditions)
+                .collect::<Vec<_>>()
+        ))?;
+        return Ok(Exit::YES);
+    }
+    show(&outcome, given)
+}
+
+/// What is going to happen, in a line.
+fn announced(plan: &ComparePlan) -> String {
+    let names: Vec<&str> = plan
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
+    let names = names.join(", ");
+    match plan.budget {
+        Budget::Time { time, starts } => {
+            let time = units::span(time);
+            format!("comparing {names}: {time}, at least {starts} fresh starts")
+        }
+        Budget::Until(share) => format!(
+            "comparing {names} until a difference of {:.1} % is found or ruled out: 8 to 40 fresh starts",
+            share * 100.0
+        ),
+        Budget::Precision(share) => format!(
+            "comparing {names} until the interval finds a difference of {:.1} %: at least 8 fresh starts",
+            share * 100.0
+        ),
+    }
+}
+
+/// Prints what came of it, and where the record is.
+fn show(outcome: &CompareOutcome, given: &Given) -> Result<Exit> {
+    let how = &given.output;
+    let comparison = &outcome.comparison;
+    let is_shown = print(comparison, given)?;
+    if let Some(why) = &comparison.broken_off {
+        output::complain(&anyhow::anyhow!("ended early: {why}"));
+    }
+    match &outcome.saved {
+        Ok(path) if !how.quiet => {
+            output::message(&format!("saved {}", path.display()));
+            if comparison.interrupted {
+                output::message(&format!(
+                    "continue with: weigh compare --resume {}",
+                    path.display()
+                ));
+            }
+        }
+        Ok(_) => {}
+        Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
+    }
+    if !is_shown || outcome.saved.is_err() {
+        return Ok(Exit::COULD_NOT);
+    }
+    if signals::interrupts().raised() {
+        return Ok(Exit::INTERRUPTED);
+    }
+    if comparison.broken_off.is_some() {
+        return Ok(Exit::COULD_NOT);
+    }
+    Ok(judged(comparison))
+}
+
+/// Prints a comparison, and writes the files that are asked for; false where one could not be written.
+fn print(comparison: &Comparison, given: &Given) -> Result<bool> {
+    let how = &given.output;
+    let look = how.look();
+    let text = match how.json {
+        true => serde_json::to_string(comparison)?,
+        false => format!("{} {look:?}\n", comparison.starts.len()),
+    };
+    output::print(&text)?;
+    Ok(true)
+}
+
+fn judged(_: &Comparison) -> Exit {
+    Exit::YES
+}
+/// The records that are to be compared or printed again, where all operands name one; none where they are servers.
+fn records(comparing: &Comparing) -> Result<Option<Vec<PathBuf>>> {
+    let is_file = |text: &String| !text.contains(PORT) && Path::new(text).is_file();
+    let files = comparing
+        .servers
+        .iter()
+        .filter(|text| is_file(text))
+        .count();
+    if files == 0 {
+        return Ok(None);
+    }
+    if files < comparing.servers.len() {
+        bail!(
+            "records and servers cannot be compared with each other; name records only, or servers only"
+        );
+    }
+    Ok(Some(comparing.servers.iter().map(PathBuf::from).collect()))
+}
+
+fn show_records(records: &[PathBuf], given: &Given, _comparing: &Comparing) -> Result<Exit> {
+    match records {
+        [one] => {
+            let comparison = record::load_comparison(one)?;
+            let is_shown = print(&comparison, given)?;
+            Ok(if is_shown {
+                judged(&comparison)
+            } else {
+                Exit::COULD_NOT
+            })
+        }
+        _ => bail!(
+            "compare two records with `weigh report --diff A B`; slices of separate runs are not comparable"
+        ),
+    }
+}
+
+/// Makes the plan.
+fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
+    let number = comparing.servers.len();
+    if number == 0 {
+        bail!(
+            "name two servers, such as 'a=./server-a {{port}}' 'b=./server-b {{port}}', or two URLs"
+        );
+    }
+    if number == 1 {
+        bail!("one server cannot be compared; name another, or measure it alone with `weigh run`");
+    }
+    if number > MOST {
+        bail!("{number} servers are more than can be compared at a time; name at most {MOST}");
+    }
+    let connections = match comparing.connections.as_slice() {
+        [] => vec![CONNECTIONS],
+        given => given.to_vec(),
+    };
+    let mut draft = given.draft.clone();
+    draft
+        .set("connections", &connections[0].to_string())
+        .map_err(anyhow::Error::msg)?;
+    draft
+        .seed
+        .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
+    let mut servers = Vec::new();
+    let mut urls = 0;
+    for (index, text) in comparing.servers.iter().enumerate() {
+        let (name, rest) = named(text, index);
+        if servers.iter().any(|server: &Compared| server.name == name) {
+            bail!(
+                "two servers are called {name}; give each a name of its own, NAME=COMMAND or NAME=URL"
+            );
+        }
+        let plan = server(&draft, comparing, rest, &mut urls).with_context(|| name.clone())?;
+        servers.push(Compared {
+            name,
+            plan,
+            repeats: None,
+            source: None,
+        });
+    }
+    if !comparing.observe.is_empty()
+        && comparing.observe.len() > 1
+        && comparing.observe.len() != urls
+    {
+        bail!(
+            "--server is given {} times for {urls} URLs; give it once for all, or once for each",
+            comparing.observe.len()
+        );
+    }
+    one_target(&servers)?;
+    if comparing.aa {
+        servers.push(twin(&servers[0])?);
+    }
+    let first = &servers[0].plan;
+    let closed = connections.iter().map(|connections| Load::Closed {
+        connections: *connections,
+    });
+    let mut blocks: Vec<Block> = closed.map(Block::of).collect();
+    for rate in &comparing.rates {
+        blocks.push(Block::of(open_loop(first, rate)?));
+    }
+    Ok(ComparePlan {
+        budget: comparing.budget(servers.len()),
+        decide_on: comparing.decide_on.unwrap_or(Deciding::CpuPerRequest),
+        max_regression: comparing.max_regression,
+        unequal: comparing.unequal,
+        all_pairs: comparing.all_pairs,
+        seed: first.seed,
+        blocks,
+        servers,
+    })
+}
+
+/// The name and the rest of `[NAME=]REST`; without a name, a letter by its place.
+fn named(text: &str, index: usize) -> (String, &str) {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || "._-".contains(letter))
+    };
+    match text.split_once('=') {
+        Some((name, rest)) if is_name(name) => (name.to_owned(), rest.trim_start()),
+        _ => (char::from(b'a' + index as u8).to_string(), text),
+    }
+}
+
+/// The plan of one server, a command or a URL.
+fn server(draft: &Draft, comparing: &Comparing, text: &str, urls: &mut usize) -> Result<Plan> {
+    let mut draft = draft.clone();
+    if text.contains(PORT) {
+        let address = free_port()?;
+        let path = comparing.path.as_deref().unwrap_or("/");
+        draft.urls = vec![format!("http://{address}{path}")];
+        let command = text.replace(PORT, &address.port().to_string());
+        draft.command = ["sh", "-c", &command].map(str::to_owned).to_vec();
+    } else if text.contains(char::is_whitespace) || text.is_empty() {
+        bail!(
+            "`{text}` is neither a URL nor a command with {PORT}; write {PORT} where the command takes the port to listen on, such as \
+             './server {PORT}'"
+        );
+    } else {
+        if let Some(path) = &comparing.path {
+            bail!(
+                "--path {path} is for servers given as commands; write the path into the URL `{text}`"
+            );
+        }
+        draft.urls = vec![text.to_owned()];
+        let observed = match comparing.observe.as_slice() {
+            [] => None,
+            [one] => Some(one),
+            several => several.get(*urls),
+        };
+        if let Some(observed) = observed {
+            draft.set("server", observed).map_err(anyhow::Error::msg)?;
+        }
+        *urls += 1;
+    }
+    Ok(draft.plan(&ThisMachine)?)
+}
+
+/// The load of an open loop at `rate`, with as many connections as such a load has.
+fn open_loop(plan: &Plan, rate: &str) -> Result<Load> {
+    let mut draft = Draft::new(plan::Habits::RUN);
+    draft.urls = vec![format!("http://{}/", plan.target.authority)];
+    draft.set("rate", rate).map_err(anyhow::Error::msg)?;
+    Ok(draft.plan(&ThisMachine)?.load)
+}
+
+/// Refuses two names for one and the same target.
+fn one_target(servers: &[Compared]) -> Result<()> {
+    for (index, server) in servers.iter().enumerate() {
+        let is_same = |other: &&Compared| {
+            other.plan.server.is_none()
+                && server.plan.server.is_none()
+                && other.plan.target.endpoints == server.plan.target.endpoints
+                && other.plan.requests == server.plan.requests
+        };
+        if let Some(other) = servers[..index].iter().find(is_same) {
+            bail!(
+                "{} and {} are two names for {}; to see what a server's difference from itself is, name it once and add --aa",
+                other.name,
+                server.name,
+                server.plan.target.authority
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The first server once more, on a port of its own where weigh starts it.
+fn twin(first: &Compared) -> Result<Compared> {
+    let mut plan = first.plan.clone();
+    if let Some(command) = &mut plan.server {
+        let address = free_port()?;
+        let old = plan
+            .target
+            .authority
+            .rsplit(':')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let port = address.port().to_string();
+        for word in &mut command.argv {
+            *word = word.replace(&old, &port);
+        }
+        plan.target.authority = address.to_string();
+        plan.target.endpoints = vec![plan::Endpoint::Ip(address)];
+    }
+    Ok(Compared {
+        name: format!("{} again", first.name),
+        plan,
+        repeats: Some(0),
+        source: first.source.clone(),
+    })
+}
+
+/// A loopback port that was free a moment ago.
+pub fn free_port() -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no loopback port is free")?;
+    Ok(listener.local_addr()?)
+}
+
+/// Progress of a comparison, a line on a terminal.
+struct Progress {
+    line: ProgressBar,
+    is_quiet: bool,
+    begun: units::Instant,
+    last: units::Instant,
+}
+
+impl Progress {
+    fn new(is_quiet: bool) -> Progress {
+        Progress {
+            line: progress::line(is_quiet),
+            is_quiet,
+            begun: kernel::clock::now(),
+            last: units::Instant::ZERO,
+        }
+    }
+
+    fn show(&mut self, comparison: &Comparison, index: u32, doing: &str) {
+        let now = kernel::clock::now();
+        if now - self.last < Nanos::from_millis(100) {
+            return;
+        }
+        self.last = now;
+        let passed = units::span(Nanos::from_secs((now - self.begun).as_secs_f64() as u64));
+        let of = match comparison.plan.budget {
+            Budget::Time { time, .. } => format!(" of {}", units::span(time)),
+            _ => String::new(),
+        };
+        self.line
+            .set_message(format!("start {}, {doing}   {passed}{of}", index + 1));
+    }
+}
+
+impl CompareView for Progress {
+    fn starting(&mut self, comparison: &Comparison, index: u32) {
+        self.last = units::Instant::ZERO;
+        self.show(comparison, index, "starting the servers");
+    }
+
+    fn sliced(&mut self, comparison: &Comparison, index: u32, cycle: Option<(u32, u32)>) {
+        match cycle {
+            None => self.show(comparison, index, "warming up"),
+            Some((cycle, of)) => self.show(comparison, index, &format!("cycle {cycle} of {of}")),
+        }
+    }
+
+    fn note(&mut self, sentence: &str) {
+        if !self.is_quiet {
+            self.line.suspend(|| output::message(sentence));
+        }
+    }
+
+    fn ends(&mut self) {
+        self.line.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_stands_before_the_first_sign_of_equality_if_it_looks_like_one() {
+        for (text, name, rest) in [
+            ("a=./server {port}", "a", "./server {port}"),
+            ("v1.0-rc=./server {port}", "v1.0-rc", "./server {port}"),
+            ("http://a/?x=1", "c", "http://a/?x=1"),
+            ("new=http://a/?x=1", "new", "http://a/?x=1"),
+            ("./server --port={port}", "c", "./server --port={port}"),
+            ("=x", "c", "=x"),
+        ] {
+            assert_eq!(named(text, 2), (name.to_owned(), rest), "{text}");
+        }
+    }
+}

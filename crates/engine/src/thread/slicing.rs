@@ -1,0 +1,120 @@
+//! Load in short slices, for servers that are loaded in turn: connections stay open between them, counts begin anew in each.
+
+use super::Thread;
+use crate::quota::Quota;
+use crate::recorder::{Cut, Recorder};
+use crate::stalls::StallDetector;
+use crate::watchdog::Watchdog;
+use kernel::Ring;
+use kernel::accounts::thread_cpu;
+use plan::{Connect, Stretch};
+use record::{Blame, Slice, Tally};
+use units::{Instant, Nanos};
+
+/// How long a slice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SliceLength {
+    /// New requests are sent for so long, at least;
+    pub least: Nanos,
+    /// and until so many have ended,
+    pub requests: u64,
+    /// but not longer than this.
+    pub most: Nanos,
+}
+
+impl<'p, R: Ring> Thread<'p, R> {
+    /// Opens its connections, where the plan wants them before the load; returns how many are open.
+    pub fn open(&mut self) -> u64 {
+        if self.job.plan.connect == Connect::Eager {
+            self.connect_all();
+        }
+        self.open
+    }
+
+    /// Loads the server for a slice and follows what was sent to its end, each request for as long as it may take. The
+    /// connections stay open. `number` is the slice's, from which an open loop's arrivals follow. The server's CPU time is for the
+    /// caller to read, before and after.
+    ///
+    /// # Panics
+    /// When the counts do not balance, which is a bug of ours.
+    pub fn slice(&mut self, length: SliceLength, number: u32) -> Slice {
+        self.begin_anew(number);
+        let cpu = thread_cpu();
+        let start = self.clock;
+        self.open_window(start, Instant::NEVER);
+        let (least, most) = (start + length.least, start + length.most);
+        self.quota = match self.schedule {
+            Some(_) => Quota::span(start, least),
+            None => Quota::span(start, Instant::NEVER),
+        };
+        self.begin(start, Stretch::Window);
+        let wanted = self.recorder.responses + length.requests;
+        let goes_on = |thread: &Self| {
+            thread.clock < least || thread.recorder.responses < wanted && thread.clock < most
+        };
+        while goes_on(self) && !self.interrupted() {
+            self.turn(if self.clock < least { least } else { most });
+        }
+        let end = self.clock;
+        self.recorder.cut_window(end);
+        self.follow();
+        let cpu = thread_cpu().saturating_sub(cpu);
+        let tally = self.recorder.finish(end);
+        assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
+        slice_of(&tally, end - start, cpu)
+    }
+
+    /// A new account; what happened to idle connections since the last slice is seen to before.
+    fn begin_anew(&mut self, number: u32) {
+        self.clock = self.ring.now();
+        self.turn(self.clock);
+        let is_open = self.job.plan.load.is_open();
+        let capacity = self.slots.len() as u64 * u64::from(self.job.plan.protocol.pipeline);
+        let stalls = StallDetector::new((!is_open).then_some(capacity));
+        let watchdog = Watchdog::new((!self.ring.is_virtual()).then(|| self.accounts.meter()));
+        self.recorder = Recorder::new(self.job, stalls, watchdog);
+        self.round = number;
+        self.is_open_noted = false;
+        self.clock = self.ring.now();
+    }
+
+    /// Sends nothing new, and follows what is in flight.
+    fn follow(&mut self) {
+        let patience = self.job.plan.timeouts.exchange;
+        if self.schedule.is_some() {
+            self.drain_backlog(patience);
+        }
+        self.quota.give_up();
+        let limit = self.clock + patience + self.sweep_every;
+        while self.under_way > 0 && self.clock < limit && !self.interrupted() {
+            self.turn(limit);
+        }
+        if self.under_way > 0 {
+            self.abandon_backlog(self.clock, Blame::Server);
+            self.cut_all(Cut::Stop);
+        }
+    }
+}
+
+/// What a slice is known for: the counts of `tally`, in a window of `window`, for which this thread took `cpu`.
+fn slice_of(tally: &Tally, window: Nanos, cpu: Nanos) -> Slice {
+    let latency = tally.latency();
+    let percentile = |p| latency.quantile_if_carried(p).map(Nanos::from_nanos);
+    let first = tally.bodies.iter().next();
+    let body = first.and_then(|(_, bodies)| bodies.bodies.usual());
+    let fault = tally.faults.sorted().into_iter().next();
+    Slice {
+        ok: tally.ok,
+        errors: tally.errors(),
+        in_window: tally.ok_in_window,
+        window,
+        server_cpu: None,
+        generator_cpu: cpu,
+        latency: [0.5, 0.9, 0.99].map(percentile),
+        received: tally.bytes_received,
+        connects: tally.connects.established,
+        body: body.map(|(body, _)| body),
+        error: fault.map(|count| count.fault.kind.sentence().to_owned()),
+        lower_bound: false,
+    }
+}
