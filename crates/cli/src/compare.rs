@@ -11,7 +11,7 @@ use campaign::{CompareOutcome, CompareView};
 use indicatif::ProgressBar;
 use kernel::signals;
 use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, Load, Plan};
-use record::Comparison;
+use record::{Answers, Comparison, Library, Limit};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -56,14 +56,9 @@ pub fn compare(flags: &CompareFlags) -> Result<Exit> {
     let flag = stop.flag();
     let outcome = campaign::compare(plan, &path, &generator, only_conditions, flag, &mut view)?;
     if only_conditions {
-        output::print(&format!(
-            "{:?}\n",
-            outcome
-                .comparison
-                .servers
-                .iter()
-                .map(|s| &s.conditions)
-                .collect::<Vec<_>>()
+        output::print(&report::comparison::conditions(
+            &outcome.comparison,
+            &how.look(),
         ))?;
         return Ok(Exit::YES);
     }
@@ -132,16 +127,29 @@ fn print(comparison: &Comparison, given: &Given) -> Result<bool> {
     let how = &given.output;
     let look = how.look();
     let text = match how.json {
-        true => serde_json::to_string(comparison)?,
-        false => format!("{} {look:?}\n", comparison.starts.len()),
+        true => report::comparison::json(comparison, &look),
+        false => report::comparison::text(comparison, &look),
     };
     output::print(&text)?;
-    Ok(true)
+    Ok(OutputFile::written_of_comparison(
+        &how.beside,
+        comparison,
+        how.quiet,
+    ))
 }
 
-fn judged(_: &Comparison) -> Exit {
-    Exit::YES
+/// The exit status that `--max-regression` asks for.
+fn judged(comparison: &Comparison) -> Exit {
+    let answers = record::Answers::of(comparison);
+    match answers.regression() {
+        None | Some((Regression::Within, _)) => Exit::YES,
+        Some((Regression::Beyond, why)) => Exit::no(why),
+        Some((Regression::CannotTell, why)) => {
+            record::Exit::new(record::Exit::CANNOT_TELL, why).into()
+        }
+    }
 }
+
 /// The records that are to be compared or printed again, where all operands name one; none where they are servers.
 fn records(comparing: &Comparing) -> Result<Option<Vec<PathBuf>>> {
     let is_file = |text: &String| !text.contains(PORT) && Path::new(text).is_file();
@@ -243,6 +251,7 @@ fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
     }
     Ok(ComparePlan {
         budget: comparing.budget(servers.len()),
+        limit: comparing.time,
         decide_on: comparing.decide_on.unwrap_or(Deciding::CpuPerRequest),
         max_regression: comparing.max_regression,
         unequal: comparing.unequal,
@@ -364,7 +373,7 @@ pub fn free_port() -> Result<SocketAddr> {
 }
 
 /// Progress of a comparison, a line on a terminal.
-struct Progress {
+pub struct Progress {
     line: ProgressBar,
     is_quiet: bool,
     begun: units::Instant,
@@ -372,7 +381,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(is_quiet: bool) -> Progress {
+    /// The line, which is never seen where `is_quiet`.
+    pub fn new(is_quiet: bool) -> Progress {
         Progress {
             line: progress::line(is_quiet),
             is_quiet,

@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
-use record::Run;
+use record::{Comparison, Run};
 use report::Format;
 use report::chart::{Chart, KINDS, Kind};
 use std::fs::{self, Metadata, OpenOptions};
@@ -145,6 +145,29 @@ impl OutputFile {
         })
     }
 
+    /// Writes the file of a comparison.
+    fn write_comparison(&self, comparison: &Comparison) -> Result<()> {
+        let (option, shown) = (self.option, self.path.display());
+        let content = match self.content {
+            Content::Text(_) => report::comparison::markdown(comparison, &report::Look::default()).into_bytes(),
+            Content::Chart(kind) => {
+                let chart = report::comparison::chart(comparison);
+                if chart.is_empty() {
+                    bail!("--{option} {shown} is not drawn: nothing was measured");
+                }
+                (kind.render)(&chart)?
+            }
+        };
+        self.replace(&content).with_context(|| {
+            format!("--{option} {shown} could not be written; `weigh report` makes it again")
+        })
+    }
+
+    /// Writes all `files` of a comparison; false, with a complaint, when one cannot be written.
+    pub fn written_of_comparison(files: &[OutputFile], comparison: &Comparison, is_quiet: bool) -> bool {
+        OutputFile::all_written(files, is_quiet, |file| file.write_comparison(comparison))
+    }
+
     /// Replaces the file, whole or not at all. What an earlier command wrote is not left to be taken for this one's
     /// verdict, so that on failure it is removed; a chart has none, and stays.
     fn replace(&self, content: &[u8]) -> io::Result<()> {
@@ -182,9 +205,13 @@ impl OutputFile {
 
     /// Writes all `files` of what was measured; false, with a complaint, when one cannot be written.
     pub fn written(files: &[OutputFile], run: &Run, quiet: bool) -> bool {
+        OutputFile::all_written(files, quiet, |file| file.write(run))
+    }
+
+    fn all_written(files: &[OutputFile], quiet: bool, write: impl Fn(&OutputFile) -> Result<()>) -> bool {
         let mut all = true;
         for file in files {
-            match file.write(run) {
+            match write(file) {
                 Ok(()) if !quiet => {
                     output::message(&format!("{:<7} {}", file.option, file.path.display()));
                 }

@@ -32,6 +32,12 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
     } else {
         &flags.files[..]
     };
+    if let [file] = files
+        && let Ok(path) = list::file(file)
+        && record::holds_comparison(&path)
+    {
+        return comparison(&path, flags);
+    }
     let mut runs = Vec::new();
     for file in files {
         match read(file) {
@@ -53,6 +59,30 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
         true => Exit::COULD_NOT,
         false => exit(&runs),
     })
+}
+
+/// Prints the record of a comparison.
+fn comparison(path: &Path, flags: &ReportFlags) -> Result<Exit> {
+    let shown = path.display();
+    if flags.get.is_some() || !flags.require.is_empty() || !flags.percentiles.is_empty() {
+        bail!("{shown} is a comparison, which has no --get, --require or --percentiles; take its figures from --format json");
+    }
+    let comparison = record::load_comparison(path)?;
+    if let Some(chart) = &flags.chart {
+        OutputFile::check(std::slice::from_ref(chart), None, &[])?;
+        let is_written = OutputFile::written_of_comparison(std::slice::from_ref(chart), &comparison, true);
+        return Ok(if is_written { Exit::YES } else { Exit::COULD_NOT });
+    }
+    let look = flags.look();
+    let text = match flags.format.name {
+        "text" => report::comparison::text(&comparison, &look),
+        "json" => report::comparison::json(&comparison, &look),
+        "csv" => report::comparison::csv(&comparison, &look),
+        "markdown" => report::comparison::markdown(&comparison, &look),
+        other => bail!("{shown} is a comparison, which is printed as text, json, csv or markdown, not as {other}"),
+    };
+    output::print(&text)?;
+    Ok(Exit::YES)
 }
 
 /// Prints how two records differ in what they measured with.

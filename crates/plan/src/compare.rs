@@ -15,6 +15,9 @@ pub struct ComparePlan {
     pub blocks: Vec<Block>,
     /// When it is over.
     pub budget: Budget,
+    /// A limit on the time of one that goes on until something is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Nanos>,
     /// The figure that the first line speaks of, and that decides.
     pub decide_on: Deciding,
     /// By how much a server may be worse than the first, as a share; none where that is not asked.

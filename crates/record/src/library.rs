@@ -7,7 +7,7 @@
 
 use crate::journal::journal_path;
 use crate::state::{create_state_folder, latest_in, state_folder};
-use crate::{Run, SaveError};
+use crate::{Comparison, Run, SaveError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -25,7 +25,7 @@ const LARGEST: u64 = 4 << 20;
 const LONGEST_LINE: u64 = 64 << 10;
 
 /// One saved record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// Its number, from 1, in the order of saving.
     pub number: u64,
@@ -45,6 +45,9 @@ pub struct Saved {
     /// Whether its campaign has not ended, or was killed: its rounds are in its journal.
     #[serde(default, skip_serializing_if = "crate::round::is_default")]
     pub unfinished: bool,
+    /// Whether it is a comparison, of the servers whose names stand in place of the URL.
+    #[serde(default, skip_serializing_if = "crate::round::is_default")]
+    pub compares: bool,
     /// Whether a later record was saved in the same file, so that this one is lost.
     #[serde(skip)]
     pub overwritten: bool,
@@ -121,17 +124,46 @@ impl Library {
     ) -> Result<u64, SaveError> {
         let list = self.folder.join(FILE);
         create_state_folder(&self.folder)?;
-        self.append(&list, run, path, name, unfinished)
+        let listed = Saved {
+            name: name.map_or_else(String::new, |name| name.0.clone()),
+            unfinished,
+            started_unix: run.started_unix,
+            url: run.plan.first_url(),
+            points: run.points.len(),
+            rps: highest(run),
+            ..Saved::default()
+        };
+        // Another campaign can have ended in the same second.
+        let begins_anew = unfinished && run.resumed_unix.is_empty();
+        self.append(&list, listed, path, begins_anew)
+            .map_err(|error| SaveError::Unwritable(list, error))
+    }
+
+    /// Adds the record of a comparison, saved at `path`, and returns its number. One that is known already keeps it.
+    ///
+    /// # Errors
+    /// As [`Library::add`].
+    pub fn add_comparison(&self, comparison: &Comparison, path: &Path) -> Result<u64, SaveError> {
+        let list = self.folder.join(FILE);
+        create_state_folder(&self.folder)?;
+        let names: Vec<&str> = comparison.plan.servers.iter().map(|server| server.name.as_str()).collect();
+        let listed = Saved {
+            started_unix: comparison.started_unix,
+            url: names.join(", "),
+            points: comparison.plan.blocks.len(),
+            compares: true,
+            ..Saved::default()
+        };
+        self.append(&list, listed, path, false)
             .map_err(|error| SaveError::Unwritable(list, error))
     }
 
     fn append(
         &self,
         list: &Path,
-        run: &Run,
+        listed: Saved,
         path: &Path,
-        name: Option<&RecordName>,
-        unfinished: bool,
+        begins_anew: bool,
     ) -> io::Result<u64> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -140,11 +172,9 @@ impl Library {
         let length = file.metadata()?.len();
         let known = entries(&mut file);
         let path = std::path::absolute(path)?;
-        // Another campaign can have ended in the same second.
-        let begins_anew = unfinished && run.resumed_unix.is_empty();
         let is_same = |saved: &&Saved| {
             saved.path == path
-                && saved.started_unix == run.started_unix
+                && saved.started_unix == listed.started_unix
                 && (saved.unfinished || !begins_anew)
         };
         let before = known.iter().rev().find(is_same);
@@ -153,14 +183,12 @@ impl Library {
         let kept = || before.map_or(String::new(), |saved| saved.name.clone());
         let saved = Saved {
             number,
-            name: name.map_or_else(kept, |name| name.0.clone()),
+            name: match listed.name.is_empty() {
+                true => kept(),
+                false => listed.name.clone(),
+            },
             path,
-            unfinished,
-            overwritten: false,
-            started_unix: run.started_unix,
-            url: run.plan.first_url(),
-            points: run.points.len(),
-            rps: highest(run),
+            ..listed
         };
         if before == Some(&saved) {
             return Ok(number);

@@ -8,8 +8,10 @@ use super::steady::{BLOCK, is_steady};
 use crate::error::CampaignError;
 use plan::{Arrivals, Arriving, Block, Budget, ComparePlan, Deciding, Load};
 use record::{
-    BlockOfStart, Comparison, Contender, Cycle, FreshStart, SaveError, Slice, StartedServer,
+    Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, SaveError, Slice, StartedServer,
+    Said, Versus,
 };
+use stats::comparison::{Precision, Sequential};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -311,8 +313,38 @@ impl<'a> Walk<'a> {
                 let last = starts.iter().map(|start| start.took).max();
                 done < least || self.elapsed() + last.unwrap_or_default() <= time
             }
-            Budget::Until(_) | Budget::Precision(_) => done < 8, // PLACEHOLDER
+            Budget::Until(_) => !self.is_decided() && self.has_time(),
+            Budget::Precision(share) => !self.is_precise(share) && self.has_time(),
         }
+    }
+
+    /// Whether the limit, if there is one, leaves time for another start.
+    fn has_time(&self) -> bool {
+        let last = self.comparison.starts.iter().map(|start| start.took).max();
+        let ends = self.elapsed() + last.unwrap_or_default();
+        let is_within = self.plan.limit.is_none_or(|limit| ends <= limit);
+        is_within || (self.comparison.starts.len() as u32) < Budget::FEWEST
+    }
+
+    /// Whether nothing is left to be found out of the difference that was asked for, or no look is left.
+    fn is_decided(&self) -> bool {
+        let is_open = |versus: &Versus| matches!(versus.said, Said::CannotTell | Said::TooFewStarts);
+        let answers = Answers::of(&self.comparison);
+        let headlines = answers.headlines();
+        let is_over = Sequential::next_look(self.comparison.starts.len()).is_none();
+        is_over || !headlines.is_empty() && !headlines.iter().any(is_open)
+    }
+
+    /// Whether every interval is narrow enough to find a difference of this share.
+    fn is_precise(&self, share: f64) -> bool {
+        let rule = Precision::new(share);
+        let is_narrow = |versus: &Versus| {
+            let values: Vec<f64> = versus.log_ratios.iter().flatten().copied().collect();
+            rule.is_reached(&values)
+        };
+        let answers = Answers::of(&self.comparison);
+        let headlines = answers.headlines();
+        !headlines.is_empty() && headlines.iter().all(is_narrow)
     }
 
     /// Ends a comparison of which one server never counts.

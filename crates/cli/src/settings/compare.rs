@@ -103,8 +103,8 @@ pub static COMPARE: &[Setting<Comparing>] = &[
             Ok(())
         },
         ..ROW },
-    Setting { name: "time", takes: Value("TIME"), excludes: &["until", "precision"],
-        help: "How long to compare.",
+    Setting { name: "time", takes: Value("TIME"),
+        help: "How long to compare, or with --until and --precision at most.",
         long: "No start begins that would end later, but there are at least three, because fewer give no interval.",
         computed: "one minute for two servers, and at least eight starts",
         parse: |comparing, text| keep(&mut comparing.time, read(text).map(Some)),

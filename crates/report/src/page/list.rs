@@ -47,6 +47,7 @@ fn row(saved: &Saved, is_there: bool, room: usize) -> Vec<Span> {
         (false, _) => "gone".to_owned(),
         _ if saved.overwritten => "overwritten".to_owned(),
         _ if saved.unfinished => "unfinished".to_owned(),
+        _ if saved.compares => "comparison".to_owned(),
         (true, 1) => String::new(),
         (true, points) => format!("{points} points"),
     };
@@ -79,6 +80,7 @@ mod tests {
             points,
             rps,
             unfinished: number == 6,
+            compares: false,
             overwritten: number == 8,
         };
         let saved = [

@@ -155,6 +155,7 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         servers: (0..servers).map(compared).collect(),
         blocks: vec![Block::of(Load::Closed { connections: 10 })],
         budget,
+        limit: None,
         decide_on: Deciding::CpuPerRequest,
         max_regression: None,
         unequal: false,
