@@ -42,6 +42,9 @@ mod trend;
 
 pub mod clusters;
 
+#[cfg(test)]
+mod noise;
+
 pub use clusters::Clusters;
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};
