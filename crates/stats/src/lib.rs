@@ -42,6 +42,8 @@ mod trend;
 
 pub mod clusters;
 
+pub mod comparison;
+
 #[cfg(test)]
 mod noise;
 
