@@ -34,6 +34,8 @@ mod power;
 mod ranks;
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod simulated;
 
 pub use crate::interval::CONFIDENCE;
