@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// The share of such intervals that hold the truth.
-const CONFIDENCE: f64 = 0.95;
+/// The share of intervals that hold the truth, unless another is asked for: 95 %.
+pub const CONFIDENCE: f64 = 0.95;
 
 /// More degrees of freedom are taken for this many, which moves t by less than one part in 10^5 and
 /// bounds the work.
@@ -54,18 +54,39 @@ pub fn log_t_interval(values: &[f64]) -> Option<Interval> {
     if values.len() < VALUES_MIN || values.iter().any(|value| *value <= 0.0) {
         return None;
     }
-    let n = u32::try_from(values.len()).ok()?;
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let mean = summary::mean(&logarithms)?;
-    let deviation = summary::standard_deviation(&logarithms)?;
-    let reach = student_t(n - 1, CONFIDENCE)? * deviation / f64::from(n).sqrt();
+    let TInterval { mean, reach, .. } = t_interval(&logarithms, CONFIDENCE)?;
     let interval = Interval {
         centre: mean.exp(),
         low: (mean - reach).exp(),
         high: (mean + reach).exp(),
-        n,
+        n: u32::try_from(values.len()).ok()?,
     };
     (interval.low > 0.0 && interval.high.is_finite()).then_some(interval)
+}
+
+/// Student's interval of a mean: `mean - reach` to `mean + reach`.
+pub(crate) struct TInterval {
+    /// The mean of the values.
+    pub(crate) mean: f64,
+    /// Their sample standard deviation.
+    pub(crate) deviation: f64,
+    /// `t * deviation / sqrt(n)`, for n - 1 degrees of freedom.
+    pub(crate) reach: f64,
+}
+
+/// Student's interval of the mean of `values`, as they are; none for fewer than two, for one that is not finite, and for
+/// a confidence that is not between 0 and 1.
+pub(crate) fn t_interval(values: &[f64], confidence: f64) -> Option<TInterval> {
+    let n = u32::try_from(values.len()).ok()?;
+    let mean = summary::mean(values)?;
+    let deviation = summary::standard_deviation(values)?;
+    let reach = student_t(n - 1, confidence)? * deviation / f64::from(n).sqrt();
+    Some(TInterval {
+        mean,
+        deviation,
+        reach,
+    })
 }
 
 /// The median of `values` and an interval that holds the true median with a probability of at least 95 %, whatever the

@@ -42,6 +42,11 @@ mod trend;
 
 pub mod clusters;
 
+pub mod comparison;
+
+#[cfg(test)]
+mod noise;
+
 pub use clusters::Clusters;
 pub use hdr::HdrError;
 pub use histogram::{Bucket, Histogram};

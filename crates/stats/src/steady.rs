@@ -85,22 +85,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Standard normal values that follow from a seed (sums of twelve uniform ones).
-    struct Noise(u64);
-
-    impl Noise {
-        fn next(&mut self) -> f64 {
-            let uniform = |_| {
-                self.0 = self
-                    .0
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                (self.0 >> 40) as f64 / f64::from(1 << 24)
-            };
-            (0..12).map(uniform).sum::<f64>() - 6.0
-        }
-    }
+    use crate::noise::Noise;
 
     /// What comes of 2,000 servers that are watched for up to 10 s in bins of 100 ms, with a look each second from the
     /// second on; 2 % of the bins are stalls.
@@ -116,18 +101,18 @@ mod tests {
     /// Servers that warm up from 70 % with the time constant `tau` in bins (0: steady), scatter `cv` and memory `rho`.
     fn simulate(tau: f64, cv: f64, rho: f64) -> Rates {
         const SERVERS: u32 = 2_000;
-        let mut noise = Noise(1);
+        let mut noise = Noise::new(1);
         let (mut longer, mut unsteady, mut sum) = (0, 0, 0.0);
         for _ in 0..SERVERS {
-            let mut memory = noise.next();
+            let mut memory = noise.normal();
             let level = |bin: usize| match tau > 0.0 {
                 true => 1.0 - 0.3 * (-(bin as f64 + 0.5) / tau).exp(),
                 false => 1.0,
             };
             let mut values = Vec::new();
             loop {
-                memory = rho * memory + (1.0 - rho * rho).sqrt() * noise.next();
-                let stall = if noise.next() > 2.05 { 0.3 } else { 1.0 }; // 2 % of the bins
+                memory = rho * memory + (1.0 - rho * rho).sqrt() * noise.normal();
+                let stall = if noise.normal() > 2.05 { 0.3 } else { 1.0 }; // 2 % of the bins
                 values.push(level(values.len()) * stall * (1.0 + cv * memory));
                 if values.len() < VALUES_LEAST || values.len() % 10 > 0 {
                     continue;
@@ -185,11 +170,11 @@ mod tests {
 
     #[test]
     fn the_warm_up_ends_where_the_rest_is_level_and_a_fall_is_none() {
-        let mut noise = Noise(2);
+        let mut noise = Noise::new(2);
         let mut series = |warm: usize, low: f64| -> Vec<f64> {
             let level = |place| if place < warm { low } else { 1.0 };
             (0..30)
-                .map(|place| level(place) * (1.0 + 0.05 * noise.next()))
+                .map(|place| level(place) * (1.0 + 0.05 * noise.normal()))
                 .collect()
         };
         for warm in [1, 3, 8, 12] {
