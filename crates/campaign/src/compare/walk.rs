@@ -378,7 +378,11 @@ impl<'a> Walk<'a> {
             .iter()
             .map(|server| server.excluded.is_none())
             .collect();
-        let begun = self.arena.begin(&self.plan, &wanted)?;
+        let mut order = Shuffle::of(self.plan.seed, index);
+        // What starts first may get the better memory or the better neighbours: that is not to be always the same one.
+        let mut places: Vec<u32> = (0..wanted.len() as u32).collect();
+        order.mix(&mut places);
+        let begun = self.arena.begin(&self.plan, &wanted, &places)?;
         let mut start = FreshStart {
             index,
             servers: vec![StartedServer::default(); wanted.len()],
@@ -391,7 +395,6 @@ impl<'a> Walk<'a> {
                 Err(why) => start.servers[place].void = Some(why),
             }
         }
-        let mut order = Shuffle::of(self.plan.seed, index);
         let blocks = self.plan.blocks.clone();
         for (number, block) in blocks.iter().enumerate() {
             if !self.can_go_on(&start) {

@@ -24,6 +24,8 @@ struct Fake {
     is_observed: bool,
     time: Instant,
     starts: u32,
+    /// The order in which servers were started, of each start.
+    orders: Vec<Vec<u32>>,
     had: Vec<u32>,
     is_cleared: bool,
 }
@@ -41,6 +43,7 @@ impl Fake {
             is_observed: true,
             time: Instant::from_nanos(1_000_000_000),
             starts: 0,
+            orders: Vec::new(),
             had: vec![0; servers],
             is_cleared: false,
         }
@@ -88,9 +91,11 @@ impl Arena for Fake {
         &mut self,
         _: &ComparePlan,
         wanted: &[bool],
+        order: &[u32],
     ) -> Result<Vec<Result<Begun, String>>, CampaignError> {
         self.time = self.time + Nanos::from_millis(500);
         self.starts += 1;
+        self.orders.push(order.to_vec());
         self.had.fill(0);
         let of = |(place, is_wanted): (usize, &bool)| match is_wanted {
             true if (self.comes_up)(place, self.starts - 1) => Ok(Begun {
@@ -251,6 +256,14 @@ fn every_server_comes_once_in_each_cycle_in_an_order_that_the_seed_says() {
     }
     assert_eq!(found, orders(1));
     assert_ne!(found, orders(2));
+}
+
+#[test]
+fn no_server_is_always_started_first() {
+    let mut arena = Fake::new(2);
+    carry_out(&mut arena, plan(2, MINUTE)).unwrap();
+    let first: Vec<u32> = arena.orders.iter().map(|order| order[0]).collect();
+    assert!(first.contains(&0) && first.contains(&1), "{first:?}");
 }
 
 #[test]
