@@ -8,8 +8,8 @@ use super::steady::{BLOCK, is_steady};
 use crate::error::CampaignError;
 use plan::{Arrivals, Arriving, Block, Budget, ComparePlan, Deciding, Load};
 use record::{
-    Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, SaveError, Slice, StartedServer,
-    Said, Versus,
+    Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, Said, SaveError, Slice,
+    StartedServer, Versus,
 };
 use stats::comparison::{Precision, Sequential};
 use std::ffi::OsString;
@@ -328,7 +328,8 @@ impl<'a> Walk<'a> {
 
     /// Whether nothing is left to be found out of the difference that was asked for, or no look is left.
     fn is_decided(&self) -> bool {
-        let is_open = |versus: &Versus| matches!(versus.said, Said::CannotTell | Said::TooFewStarts);
+        let is_open =
+            |versus: &Versus| matches!(versus.said, Said::CannotTell | Said::TooFewStarts);
         let answers = Answers::of(&self.comparison);
         let headlines = answers.headlines();
         let is_over = Sequential::next_look(self.comparison.starts.len()).is_none();
