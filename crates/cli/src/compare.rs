@@ -293,7 +293,8 @@ fn server(draft: &Draft, comparing: &Comparing, text: &str, urls: &mut usize) ->
         draft.urls = vec![format!("http://{address}{path}")];
         let command = text.replace(PORT, &address.port().to_string());
         draft.command = ["sh", "-c", &command].map(str::to_owned).to_vec();
-    } else if text.contains(char::is_whitespace) || text.is_empty() {
+    } else if text.contains(char::is_whitespace) || text.is_empty() || text.starts_with(['.', '/'])
+    {
         bail!(
             "`{text}` is neither a URL nor a command with {PORT}; write {PORT} where the command takes the port to listen on, such as \
              './server {PORT}'"

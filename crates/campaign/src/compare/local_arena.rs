@@ -71,7 +71,7 @@ impl<'a> LocalArena<'a> {
             }
             None => (None, self.probe(plan)?),
         };
-        if let Some(why) = ready.unexpected(plan) {
+        if let Some(why) = ready.unexpected_at_all(plan) {
             return Err(why);
         }
         let endpoint = ready.probe.endpoint.clone();

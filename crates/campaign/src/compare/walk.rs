@@ -27,6 +27,11 @@ const VOID_MOST: u32 = 3;
 /// The share of the slowest server's throughput at which latency is compared under equal load, and the fewest connections for it.
 const EQUAL_LOAD: f64 = 0.5;
 const EQUAL_CONNECTIONS: u32 = 100;
+/// Measured cycles of a block take no longer than this in a start of slow servers, unless there would be fewer than so many.
+const CYCLES_FOR: Nanos = Nanos::from_secs(30);
+const CYCLES_LEAST: u32 = 8;
+/// The number of starts that is wanted at least may take so many times the time that was given.
+const OVERTIME: u64 = 5;
 /// The most starts: a comparison that has not ended by then never will.
 const STARTS_MOST: u32 = 1_000;
 
@@ -311,7 +316,8 @@ impl<'a> Walk<'a> {
                 starts: least,
             } => {
                 let last = starts.iter().map(|start| start.took).max();
-                done < least || self.elapsed() + last.unwrap_or_default() <= time
+                let ends = self.elapsed() + last.unwrap_or_default();
+                ends <= time || done < least && ends <= time * OVERTIME || done < Budget::FEWEST
             }
             Budget::Until(_) => !self.is_decided() && self.has_time(),
             Budget::Precision(share) => !self.is_precise(share) && self.has_time(),
@@ -401,18 +407,20 @@ impl<'a> Walk<'a> {
             if !self.can_go_on(&start) {
                 break;
             }
+            let warms = self.arena.now();
             let mut measured = self.warm_up(number, block, &mut start, &mut order)?;
+            let cycles = fitting(block, self.arena.now() - warms, measured.warm_up);
             if number == 0 {
                 self.look_around(&mut start)?;
                 if only_conditions {
                     return Ok(start);
                 }
             }
-            for cycle in 0..block.cycles {
+            for cycle in 0..cycles {
                 if !self.can_go_on(&start) {
                     break;
                 }
-                let progress = Some((cycle + 1, block.cycles));
+                let progress = Some((cycle + 1, cycles));
                 let cycle = self.cycle(number, progress, &mut start, &mut order)?;
                 measured.cycles.push(cycle);
             }
@@ -665,6 +673,13 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// How many cycles of `block` a start has, by the time that those of its warm-up took.
+fn fitting(block: &Block, took: Nanos, cycles: u32) -> u32 {
+    let each = took.as_secs_f64() / f64::from(cycles.max(1));
+    let fit = (CYCLES_FOR.as_secs_f64() / each.max(f64::MIN_POSITIVE)) as u32; // saturates
+    block.cycles.min(fit.max(CYCLES_LEAST))
 }
 
 /// A random order that follows from a seed (SplitMix64; Fisher and Yates).

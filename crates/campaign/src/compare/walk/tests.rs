@@ -23,6 +23,7 @@ struct Fake {
     comes_up: Box<dyn Fn(usize, u32) -> bool>,
     is_observed: bool,
     time: Instant,
+    slice_takes: Nanos,
     starts: u32,
     /// The order in which servers were started, of each start.
     orders: Vec<Vec<u32>>,
@@ -42,6 +43,7 @@ impl Fake {
             comes_up: Box::new(|_, _| true),
             is_observed: true,
             time: Instant::from_nanos(1_000_000_000),
+            slice_takes: Nanos::from_millis(101),
             starts: 0,
             orders: Vec::new(),
             had: vec![0; servers],
@@ -113,7 +115,7 @@ impl Arena for Fake {
     }
 
     fn slice(&mut self, server: usize, _: usize, _: u32) -> Result<Slice, Lost> {
-        self.time = self.time + Nanos::from_millis(101);
+        self.time = self.time + self.slice_takes;
         let number = self.had[server];
         self.had[server] += 1;
         let slice = (self.answer)(server, self.starts - 1, number);
@@ -505,6 +507,32 @@ fn latency_under_equal_load_is_added_where_the_cost_of_a_server_is_not_known() {
             .blocks
             .len(),
         1
+    );
+}
+
+#[test]
+fn slow_servers_have_fewer_cycles_and_starts_and_not_a_comparison_of_hours() {
+    let mut arena = Fake::new(2);
+    arena.slice_takes = Nanos::from_secs(3);
+    let comparison = carry_out(
+        &mut arena,
+        plan(
+            2,
+            Budget::Time {
+                time: Nanos::from_secs(60),
+                starts: 8,
+            },
+        ),
+    )
+    .unwrap();
+    assert_eq!(comparison.starts.len(), 3);
+    for start in &comparison.starts {
+        assert_eq!(start.blocks[0].cycles.len(), 8);
+    }
+    assert!(
+        comparison.elapsed < Nanos::from_secs(400),
+        "{:?}",
+        comparison.elapsed
     );
 }
 
