@@ -50,6 +50,8 @@ pub struct FigureAnswers {
     /// The value of each server, in microseconds, requests a second or bytes: the geometric mean over its starts of the median over
     /// their cycles. None of a server that has no such figure.
     pub values: Vec<Option<f64>>,
+    /// Of each server, whether its value says nothing; the reason is one of those of the reliability.
+    pub void: Vec<bool>,
     /// Of each server the value in each start.
     pub by_start: Vec<Vec<Option<f64>>>,
     /// Each other server that is compared, against the first; none where that is excluded.

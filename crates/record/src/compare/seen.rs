@@ -85,6 +85,9 @@ impl<'a> Seen<'a> {
         Some(FigureAnswers {
             figure,
             block,
+            void: (0..values.len())
+                .map(|server| self.is_void(server, figure))
+                .collect(),
             values,
             by_start,
             against_first: others.collect(),
@@ -177,17 +180,18 @@ impl<'a> Seen<'a> {
         {
             versus.time_needed = self.time_needed(&difference, power, &rule);
         }
-        let is_void = |reason: &Reason| {
-            [base, server]
-                .iter()
-                .any(|it| reason.voids(*it, terms.figure))
-        };
-        if self.reasons.iter().any(is_void) {
+        if self.is_void(base, terms.figure) || self.is_void(server, terms.figure) {
             versus.said = Said::Void;
             versus.rating = Rating::NoneShown;
             versus.time_needed = None;
         }
         versus
+    }
+
+    /// Whether `figure` of `server` says nothing.
+    fn is_void(&self, server: usize, figure: Deciding) -> bool {
+        let mut reasons = self.reasons.iter();
+        reasons.any(|reason| reason.voids(server, figure))
     }
 
     /// How long it would take to tell, if the servers differ as much as it seems and starts scatter as they did: until the interval

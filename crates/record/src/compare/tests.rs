@@ -420,153 +420,155 @@ fn where_a_fixed_time_cannot_tell_a_longer_one_is_proposed() {
     );
 }
 
+type Change = fn(&mut Comparison);
+type Wanted = fn(&Reason) -> bool;
+
+/// A change, the only doubt that it makes, and its grade.
+const DOUBTS: &[(Change, Wanted, Grade)] = &[
+    (
+        |made| slices(made, 1).take(1).for_each(|slice| slice.errors = 1),
+        |it| {
+            matches!(
+                it,
+                Reason::Errors {
+                    server: 1,
+                    errors: 1,
+                    allowed: true,
+                    ..
+                }
+            )
+        },
+        Grade::Caveat,
+    ),
+    (
+        |made| slices(made, 1).for_each(|slice| slice.errors = slice.ok / 50),
+        |it| {
+            matches!(
+                it,
+                Reason::Errors {
+                    server: 1,
+                    allowed: false,
+                    ..
+                }
+            )
+        },
+        Grade::Invalid,
+    ),
+    (
+        |made| {
+            slices(made, 0)
+                .skip(30)
+                .take(1)
+                .for_each(|slice| slice.body = Some((1, 1)))
+        },
+        |it| {
+            matches!(
+                it,
+                Reason::BodyChanged {
+                    server: 0,
+                    slices: 1,
+                    of: 200,
+                    ..
+                }
+            )
+        },
+        Grade::Invalid,
+    ),
+    (
+        |made| {
+            made.plan.unequal = true;
+            slices(made, 0)
+                .skip(30)
+                .take(1)
+                .for_each(|slice| slice.body = Some((1, 1)));
+        },
+        |it| matches!(it, Reason::BodyChanged { allowed: true, .. }),
+        Grade::Caveat,
+    ),
+    (
+        |made| {
+            slices(made, 1)
+                .take(99)
+                .for_each(|slice| slice.lower_bound = true)
+        },
+        |it| {
+            matches!(
+                it,
+                Reason::CpuLowerBound {
+                    server: 1,
+                    slices: 99,
+                    of: 200
+                }
+            )
+        },
+        Grade::Caveat,
+    ),
+    (
+        |made| {
+            slices(made, 1)
+                .take(100)
+                .for_each(|slice| slice.lower_bound = true)
+        },
+        |it| matches!(it, Reason::CpuLowerBound { slices: 100, .. }),
+        Grade::Invalid,
+    ),
+    (
+        |made| made.starts[0].blocks[0].steady = false,
+        |it| matches!(it, Reason::NotSteady { starts: 1, of: 8 }),
+        Grade::Caveat,
+    ),
+    (
+        |made| {
+            made.starts
+                .iter_mut()
+                .for_each(|start| start.foreign = Some(0.051))
+        },
+        |it| matches!(it, Reason::OtherPrograms { .. }),
+        Grade::Caveat,
+    ),
+    (
+        |made| {
+            made.starts
+                .iter_mut()
+                .for_each(|start| start.steal = Some(0.06))
+        },
+        |it| matches!(it, Reason::Steal { .. }),
+        Grade::Caveat,
+    ),
+    (
+        |made| made.starts[5].servers[0].void = Some("it died".into()),
+        |it| matches!(it, Reason::VoidStarts { server: 0, starts: 1, of: 8, why } if why == "it died"),
+        Grade::Caveat,
+    ),
+    (
+        |made| made.servers[1].conditions.logged_millibytes = Some(90_000),
+        |it| {
+            *it == Reason::Unequal {
+                conditions: vec![Condition::Logging],
+            }
+        },
+        Grade::Caveat,
+    ),
+    (
+        |made| made.plan.servers[1].plan.server = None,
+        |it| *it == Reason::SameServerStart { servers: vec![1] },
+        Grade::Caveat,
+    ),
+    (
+        |made| made.interrupted = true,
+        |it| *it == Reason::Stopped { why: None },
+        Grade::Caveat,
+    ),
+    (
+        |made| made.broken_off = Some("the disk is full".into()),
+        |it| matches!(it, Reason::Stopped { why: Some(_) }),
+        Grade::Caveat,
+    ),
+];
+
 #[test]
 fn each_doubt_has_its_grade() {
-    type Change = fn(&mut Comparison);
-    type Wanted = fn(&Reason) -> bool;
-    let caveat = Grade::Caveat;
-    let cases: &[(Change, Wanted, Grade)] = &[
-        (
-            |made| slices(made, 1).take(1).for_each(|slice| slice.errors = 1),
-            |it| {
-                matches!(
-                    it,
-                    Reason::Errors {
-                        server: 1,
-                        errors: 1,
-                        allowed: true,
-                        ..
-                    }
-                )
-            },
-            caveat,
-        ),
-        (
-            |made| slices(made, 1).for_each(|slice| slice.errors = slice.ok / 50),
-            |it| {
-                matches!(
-                    it,
-                    Reason::Errors {
-                        server: 1,
-                        allowed: false,
-                        ..
-                    }
-                )
-            },
-            Grade::Invalid,
-        ),
-        (
-            |made| {
-                slices(made, 0)
-                    .skip(30)
-                    .take(1)
-                    .for_each(|slice| slice.body = Some((1, 1)))
-            },
-            |it| {
-                matches!(
-                    it,
-                    Reason::BodyChanged {
-                        server: 0,
-                        slices: 1,
-                        of: 200,
-                        ..
-                    }
-                )
-            },
-            Grade::Invalid,
-        ),
-        (
-            |made| {
-                made.plan.unequal = true;
-                slices(made, 0)
-                    .skip(30)
-                    .take(1)
-                    .for_each(|slice| slice.body = Some((1, 1)));
-            },
-            |it| matches!(it, Reason::BodyChanged { allowed: true, .. }),
-            caveat,
-        ),
-        (
-            |made| {
-                slices(made, 1)
-                    .take(99)
-                    .for_each(|slice| slice.lower_bound = true)
-            },
-            |it| {
-                matches!(
-                    it,
-                    Reason::CpuLowerBound {
-                        server: 1,
-                        slices: 99,
-                        of: 200
-                    }
-                )
-            },
-            caveat,
-        ),
-        (
-            |made| {
-                slices(made, 1)
-                    .take(100)
-                    .for_each(|slice| slice.lower_bound = true)
-            },
-            |it| matches!(it, Reason::CpuLowerBound { slices: 100, .. }),
-            Grade::Invalid,
-        ),
-        (
-            |made| made.starts[0].blocks[0].steady = false,
-            |it| matches!(it, Reason::NotSteady { starts: 1, of: 8 }),
-            caveat,
-        ),
-        (
-            |made| {
-                made.starts
-                    .iter_mut()
-                    .for_each(|start| start.foreign = Some(0.051))
-            },
-            |it| matches!(it, Reason::OtherPrograms { .. }),
-            caveat,
-        ),
-        (
-            |made| {
-                made.starts
-                    .iter_mut()
-                    .for_each(|start| start.steal = Some(0.06))
-            },
-            |it| matches!(it, Reason::Steal { .. }),
-            caveat,
-        ),
-        (
-            |made| made.starts[5].servers[0].void = Some("it died".into()),
-            |it| matches!(it, Reason::VoidStarts { server: 0, starts: 1, of: 8, why } if why == "it died"),
-            caveat,
-        ),
-        (
-            |made| made.servers[1].conditions.logged_millibytes = Some(90_000),
-            |it| {
-                *it == Reason::Unequal {
-                    conditions: vec![Condition::Logging],
-                }
-            },
-            caveat,
-        ),
-        (
-            |made| made.plan.servers[1].plan.server = None,
-            |it| *it == Reason::SameServerStart { servers: vec![1] },
-            caveat,
-        ),
-        (
-            |made| made.interrupted = true,
-            |it| *it == Reason::Stopped { why: None },
-            caveat,
-        ),
-        (
-            |made| made.broken_off = Some("the disk is full".into()),
-            |it| matches!(it, Reason::Stopped { why: Some(_) }),
-            caveat,
-        ),
-    ];
-    for (number, (change, wanted, grade)) in cases.iter().enumerate() {
+    for (number, (change, wanted, grade)) in DOUBTS.iter().enumerate() {
         let mut made = example::two_percent();
         assert!(reasons(&made).is_empty());
         change(&mut made);
@@ -602,10 +604,10 @@ fn what_says_nothing_has_no_answer_and_other_figures_keep_theirs() {
     };
     assert_eq!(said(Deciding::CpuPerRequest), [Said::Void, Said::More]);
     assert_eq!(said(Deciding::P50), [Said::More, Said::More]);
-    assert_eq!(
-        figure(&answers, Deciding::CpuPerRequest).against_first[0].rating,
-        Rating::NoneShown
-    );
+    let cpu = figure(&answers, Deciding::CpuPerRequest);
+    assert_eq!(cpu.against_first[0].rating, Rating::NoneShown);
+    assert_eq!(cpu.void, [false, true, false]);
+    assert_eq!(figure(&answers, Deciding::P50).void, [false; 3]);
     slices(&mut made, 0).for_each(|slice| slice.body = Some((slice.ok, 1)));
     let answers = Answers::of(&made);
     let all = answers

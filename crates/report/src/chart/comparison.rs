@@ -7,6 +7,7 @@ use crate::phrase::clean;
 use figures::Unit;
 use plan::Load;
 use record::{Answers, Comparison, FigureAnswers, Rating, Said, Versus};
+use std::collections::BTreeSet;
 use units::number;
 
 /// The most rows of ratios; more would be as high as a poster.
@@ -106,78 +107,20 @@ fn ratios(words: &Words<'_>) -> Option<Panel> {
     let mut rows = rows(words);
     let rest = rows.len().saturating_sub(MOST_ROWS) as u64;
     rows.truncate(MOST_ROWS);
-    let servers: Vec<usize> = words.comparison.ranked().into_iter().skip(1).collect();
+    rows.reverse(); // the lowest first
     if rows.is_empty() {
         return None;
     }
-    let top = rows.len() as f64 - 0.5;
-    let mut all = vec![Series {
-        name: None,
-        number: None,
-        shape: Shape::Line(vec![Some((1.0, -0.5)), Some((1.0, top))], Stroke::Dashed),
-    }];
-    let of = |server: usize| {
-        let rows = rows
-            .iter()
-            .rev()
-            .enumerate()
-            .map(|(row, (_, versus))| (row as f64, *versus));
-        rows.filter(move |(_, versus)| versus.server == server)
-    };
-    let mut meaning = Some("single starts".to_owned());
-    for server in &servers {
-        let dots = of(*server).flat_map(|(row, versus)| {
-            let ratios = versus.log_ratios.iter().flatten();
-            ratios.map(move |log| (log.exp(), row - BELOW))
-        });
-        all.push(Series {
-            name: meaning.take(),
-            number: Some(*server),
-            shape: Shape::Marks(dots.collect(), Mark::Single),
-        });
-    }
-    for server in &servers {
-        let lines = of(*server).filter_map(|(row, versus)| {
-            let ratio = versus.ratio?;
-            Some([Some((ratio.low, row)), Some((ratio.high, row)), None])
-        });
-        all.push(Series {
-            name: Some(format!("{} / {}", name(words, *server), name(words, 0))),
-            number: Some(*server),
-            shape: Shape::Line(lines.flatten().collect(), Stroke::Solid),
-        });
-    }
-    let hollow = "no difference shown".to_owned();
-    for (mark, is_shown, mut meaning) in [
-        (Mark::Sound, true, None),
-        (Mark::Caveat, false, Some(hollow)),
-    ] {
-        for server in &servers {
-            let points =
-                of(*server).filter(|(_, versus)| (versus.rating != Rating::NoneShown) == is_shown);
-            let points = points.filter_map(|(row, versus)| Some((versus.ratio?.centre, row)));
-            let points: Vec<(f64, f64)> = points.collect();
-            if !points.is_empty() {
-                all.push(Series {
-                    name: meaning.take(),
-                    number: Some(*server),
-                    shape: Shape::Marks(points, mark),
-                });
-            }
-        }
-    }
-    let labels = rows
-        .iter()
-        .rev()
-        .map(|(title, versus)| match servers.len() {
-            1 => title.clone(),
-            _ => format!("{title}: {}", name(words, versus.server)),
-        });
+    let is_pair = words.comparison.ranked().len() == 2;
+    let labels = rows.iter().map(|(title, versus)| match is_pair {
+        true => title.clone(),
+        false => format!("{title}: {}", name(words, versus.server)),
+    });
+    let rest = (rest > 0).then(|| format!("{} not drawn", number(rest, "more ratio")));
     Some(Panel {
         title: format!("ratio to {}", name(words, 0)),
         x: Axis {
             title: "ratio".into(),
-            unit: Unit::Plain,
             scale: Scale::Log,
             ..Axis::default()
         },
@@ -185,22 +128,86 @@ fn ratios(words: &Words<'_>) -> Option<Panel> {
             names: labels.collect(),
             ..Axis::default()
         },
-        series: all,
-        notes: (rest > 0)
-            .then(|| format!("{} not drawn", number(rest, "more ratio")))
-            .into_iter()
-            .collect(),
+        series: series_of(
+            words,
+            &rows.iter().map(|(_, versus)| *versus).collect::<Vec<_>>(),
+        ),
+        notes: rest.into_iter().collect(),
+    })
+}
+
+/// What is drawn of `rows`, the lowest first: a line at equality, the ratios of single starts, the intervals, their middles.
+fn series_of(words: &Words<'_>, rows: &[&Versus]) -> Vec<Series> {
+    let of = |server: usize| {
+        let rows = (0..).map(f64::from).zip(rows);
+        rows.filter(move |(_, versus)| versus.server == server)
+    };
+    let drawn: BTreeSet<usize> = rows.iter().map(|versus| versus.server).collect();
+    let servers = || drawn.iter().copied();
+    let equality = [-0.5, rows.len() as f64 - 0.5].map(|end| Some((1.0, end)));
+    let mut all = vec![Series {
+        name: None,
+        number: None,
+        shape: Shape::Line(equality.to_vec(), Stroke::Dashed),
+    }];
+    let mut single = Some("single starts".to_owned());
+    for server in servers() {
+        let points = of(server).flat_map(|(row, versus)| {
+            let ratios = versus.log_ratios.iter().flatten();
+            ratios.map(move |log| (log.exp(), row - BELOW))
+        });
+        all.extend(marks(server, points.collect(), Mark::Single, &mut single));
+    }
+    for server in servers() {
+        let lines = of(server).filter_map(|(row, versus)| {
+            let ratio = versus.ratio?;
+            Some([Some((ratio.low, row)), Some((ratio.high, row)), None])
+        });
+        all.push(Series {
+            name: Some(format!("{} / {}", name(words, server), name(words, 0))),
+            number: Some(server),
+            shape: Shape::Line(lines.flatten().collect(), Stroke::Solid),
+        });
+    }
+    let hollow = Some("no difference shown".to_owned());
+    for (mark, is_shown, mut meaning) in [(Mark::Sound, true, None), (Mark::Caveat, false, hollow)]
+    {
+        for server in servers() {
+            let points =
+                of(server).filter(|(_, versus)| (versus.rating != Rating::NoneShown) == is_shown);
+            let points = points.filter_map(|(row, versus)| Some((versus.ratio?.centre, row)));
+            all.extend(marks(server, points.collect(), mark, &mut meaning));
+        }
+    }
+    all
+}
+
+/// Marks of one server; the first that there are take their meaning along into the legend.
+fn marks(
+    server: usize,
+    points: Vec<(f64, f64)>,
+    mark: Mark,
+    meaning: &mut Option<String>,
+) -> Option<Series> {
+    (!points.is_empty()).then(|| Series {
+        name: meaning.take(),
+        number: Some(server),
+        shape: Shape::Marks(points, mark),
     })
 }
 
 /// The values of one figure over the starts, a line for each server.
 fn over_starts_of(words: &Words<'_>, figure: &FigureAnswers) -> Panel {
-    let reading = |(at, value): (usize, &Option<f64>)| {
+    let reading = |server: usize, (at, value): (usize, &Option<f64>)| {
         value.map(|value| Reading {
             x: at as f64 + 1.0,
             y: value,
             between: None,
-            mark: Mark::Sound,
+            mark: if figure.void[server] {
+                Mark::Invalid
+            } else {
+                Mark::Sound
+            },
         })
     };
     let servers = figure.by_start.iter().enumerate();
@@ -208,7 +215,11 @@ fn over_starts_of(words: &Words<'_>, figure: &FigureAnswers) -> Panel {
         name: Some(name(words, server)),
         number: server,
         stroke: Stroke::Solid,
-        readings: starts.iter().enumerate().map(reading).collect(),
+        readings: starts
+            .iter()
+            .enumerate()
+            .map(|start| reading(server, start))
+            .collect(),
     });
     let rest = figure.by_start.len().saturating_sub(MOST_LINES) as u64;
     let place = words

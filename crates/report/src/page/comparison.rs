@@ -4,6 +4,7 @@
 
 mod conditions;
 mod detail;
+mod doubts;
 mod table;
 pub(crate) mod words;
 

@@ -6,7 +6,7 @@ use crate::page::load::LONGEST;
 use crate::page::{Block, Column, Item, Role, Row, Span, Table, machine};
 use crate::phrase::clean;
 use plan::{Budget, Load};
-use record::{FigureAnswers, FreshStart, Versus};
+use record::{Control, FigureAnswers, FreshStart, Said, Versus};
 use std::borrow::Cow;
 use units::{count, exact, number, percent};
 
@@ -275,7 +275,8 @@ fn signed_ranks(words: &Words<'_>) -> Vec<Row> {
 
 /// The generator's CPU per request with each server, and the server's less the generator's.
 fn controls(words: &Words<'_>) -> Vec<Row> {
-    let controls = words.answers.controls.iter();
+    let is_told = |control: &&Control| control.less_generator.said != Said::Void;
+    let controls = words.answers.controls.iter().filter(is_told);
     controls
         .flat_map(|control| {
             let blocks = &words.comparison.plan.blocks;

@@ -166,6 +166,9 @@ fn title_row(title: String, cells: usize) -> Vec<Span> {
 }
 
 fn value(figure: &FigureAnswers, server: usize) -> Span {
+    if figure.void.get(server) == Some(&true) {
+        return Span::new(Role::Wrong, "INVALID");
+    }
     let value = figure.values.get(server).copied().flatten();
     let shown = value.map_or("-".to_owned(), |value| words::value(figure.figure, value));
     Span::new(Role::Plain, shown)

@@ -2,7 +2,6 @@
 //!
 //! A bound (no difference larger than, can detect, could be hidden) is rounded up, so that it stays one.
 
-use super::conditions::condition_name;
 use crate::phrase::{clean, rate};
 use figures::Unit;
 use plan::{Deciding, Load};
@@ -10,12 +9,10 @@ use record::{
     Answers, Comparison, FigureAnswers, Rating, Reason, Regressed, RegressionAnswer, Said,
     StartsRatio, Versus,
 };
-use units::{Nanos, bytes, counted, number, percent};
+use units::{Nanos, bytes, number};
 
 /// The longest name that is shown whole.
 pub(super) const NAME_MOST: usize = 40;
-/// The longest sentence from outside that is shown whole.
-const SENTENCE: usize = 200;
 /// A longer comparison is not proposed.
 const DAY: u64 = 86_400;
 
@@ -188,113 +185,6 @@ impl<'a> Words<'a> {
                     "{figure}: cannot tell whether {server} is worse than {first} by more than {limit}"
                 )
             }
-        }
-    }
-
-    /// What speaks against answers, as a sentence.
-    pub fn doubt(&self, reason: &Reason) -> String {
-        let share = |some: u64, of: u64| percent(some as f64 / of.max(1) as f64);
-        match reason {
-            Reason::NothingMeasured => {
-                "nothing was measured of two servers that can be compared".to_owned()
-            }
-            Reason::TooFewStarts { server, starts } => {
-                let starts = counted((*starts).into(), "start counts", "starts count");
-                format!("{starts} for {}: an interval takes 3", self.name(*server))
-            }
-            Reason::BodyChanged {
-                server, slices, of, ..
-            } => {
-                let (name, share) = (self.name(*server), share(*slices, *of));
-                format!(
-                    "{name} changed its answer: the body was another one in {share} of its slices"
-                )
-            }
-            Reason::Errors {
-                server,
-                errors,
-                requests,
-                first,
-                ..
-            } => {
-                let first = first.as_ref().map_or(String::new(), |first| {
-                    format!(", first: {}", clean(first, SENTENCE))
-                });
-                format!(
-                    "{} of the requests to {} failed{first}",
-                    share(*errors, *requests),
-                    self.name(*server)
-                )
-            }
-            Reason::CpuLowerBound { server, slices, of } => {
-                let (name, share) = (self.name(*server), share(*slices, *of));
-                format!(
-                    "{name} may have used more CPU: a process of it came or went in {share} of its slices"
-                )
-            }
-            Reason::Excluded { server, why } => {
-                format!(
-                    "{} is not compared: {}",
-                    self.name(*server),
-                    clean(why, SENTENCE)
-                )
-            }
-            Reason::VoidStarts {
-                server,
-                starts,
-                of,
-                why,
-            } => {
-                let (name, why) = (self.name(*server), clean(why, SENTENCE));
-                let verb = if *starts == 1 { "does" } else { "do" };
-                format!(
-                    "{starts} of {} {verb} not count for {name}: {why}",
-                    number((*of).into(), "start")
-                )
-            }
-            Reason::NotSteady { starts, of } => {
-                let starts = format!("{starts} of {}", number((*of).into(), "start"));
-                format!("in {starts} a server was not steady yet when its measurement began")
-            }
-            Reason::OtherPrograms { share } => {
-                format!("other programs used {} of the CPUs", percent(*share))
-            }
-            Reason::Steal { share } => format!(
-                "the hypervisor gave {} of the CPUs' time to others",
-                percent(*share)
-            ),
-            Reason::Unequal { conditions } => {
-                let names: Vec<&str> = conditions
-                    .iter()
-                    .map(|condition| condition_name(*condition))
-                    .collect();
-                format!("conditions differ: {}", names.join(", "))
-            }
-            Reason::Bias { server } => {
-                format!(
-                    "a server differs from itself (as {}): the margin is as wide",
-                    self.name(*server)
-                )
-            }
-            Reason::DecidedOtherwise { instead_of } => {
-                let decided = self
-                    .answers
-                    .deciding()
-                    .map_or("nothing", |figure| figure_name(figure.figure));
-                format!(
-                    "{} is not known of all servers: {decided} decides",
-                    figure_name(*instead_of)
-                )
-            }
-            Reason::SameServerStart { servers } => {
-                let names: Vec<&str> = servers.iter().map(|server| self.name(*server)).collect();
-                let names = names.join(" and ");
-                format!("weigh did not start {names}: intervals speak of these server starts only")
-            }
-            Reason::Stopped { why: Some(why) } => {
-                format!("stopped early: {}", clean(why, SENTENCE))
-            }
-            Reason::Stopped { why: None } => "interrupted: later starts are missing".to_owned(),
         }
     }
 }
