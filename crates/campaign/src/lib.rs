@@ -25,7 +25,8 @@ mod early;
 mod preflight;
 mod selftest;
 mod view;
-// the server, and its observer;
+// the server, its observer, and servers of commits;
+mod checkout;
 mod observer;
 mod server;
 // generators that are processes of their own;
@@ -40,6 +41,9 @@ mod reading;
 mod walk;
 
 pub use audit::{check, comply, contradiction, judgement, value};
+pub use checkout::{
+    BisectExit, BuildCache, BuildCommand, BuildError, Built, Checkout, CheckoutError, WORKING_TREE,
+};
 pub use error::CampaignError;
 pub use generator::{GenerateError, generate};
 pub use planned_rounds::{Generators, PlannedRound, planned_rounds};
