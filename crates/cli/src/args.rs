@@ -139,6 +139,7 @@ Examples:
   weigh compare http://a:8080/ http://b:8080/ --rate 1k
   weigh compare 'old=./old {port}' 'new=./new {port}' --path /item -c 10,100
   weigh compare 'old=./old {port}' 'new=./new {port}' --max-regression 2%
+  weigh compare --commits main HEAD --build make --run './server {port}'
   weigh compare 'a=./a {port}' 'b=./b {port}' --until 1%
   weigh compare 'a=./a {port}' 'b=./b {port}' --dry-run",
     "\

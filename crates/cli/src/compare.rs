@@ -1,5 +1,7 @@
 //! `weigh compare`: several servers, loaded in turn in short slices; which costs less, by how much, and how sure that is.
 
+mod commits;
+
 use crate::environment::ThisMachine;
 use crate::exit::Exit;
 use crate::output_file::OutputFile;
@@ -8,6 +10,7 @@ use crate::settings::{CompareFlags, Comparing, Given, Output};
 use crate::{generate, output};
 use anyhow::{Context, Result, bail};
 use campaign::{CompareOutcome, CompareView};
+use commits::OfCommit;
 use indicatif::ProgressBar;
 use kernel::signals;
 use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, Load, Plan};
@@ -23,13 +26,37 @@ const CONNECTIONS: u32 = 10;
 /// The most servers: letters for their names, and a cycle that is still short.
 const MOST: usize = 26;
 
+/// What a bisection calls a regression where nothing else is said.
+const BISECT_REGRESSION: f64 = 0.02;
+
 /// Carries out what is given.
 pub fn compare(flags: &CompareFlags) -> Result<Exit> {
-    let CompareFlags { given, comparing } = flags;
+    if !flags.comparing.bisect {
+        return carry_out(&flags.given, &flags.comparing, &mut None);
+    }
+    Exit::abort_bisection_on_bugs();
+    let mut comparing = flags.comparing.clone();
+    comparing.max_regression.get_or_insert(BISECT_REGRESSION);
+    let mut baseline = None;
+    let ended = carry_out(&flags.given, &comparing, &mut baseline);
+    let told = commits::told(&ended, baseline.as_deref());
+    Ok(match ended {
+        Ok(exit) => exit.tell_bisection(told),
+        Err(error) => {
+            output::complain(&error);
+            Exit::COULD_NOT.tell_bisection(told)
+        }
+    })
+}
+
+/// Carries out what is given, and tells the name of the first server as soon as it is known.
+fn carry_out(given: &Given, comparing: &Comparing, baseline: &mut Option<String>) -> Result<Exit> {
     let how = &given.output;
     let inputs = given.inputs();
     OutputFile::check(&how.beside, how.record.as_deref(), &inputs)?;
-    if let Some(records) = records(comparing)? {
+    if comparing.commits.is_empty()
+        && let Some(records) = records(comparing)?
+    {
         return show_records(&records, given, comparing);
     }
     let stop = signals::measuring();
@@ -50,7 +77,12 @@ pub fn compare(flags: &CompareFlags) -> Result<Exit> {
             campaign::resume_comparison(plan, earlier, &path, &generator, stop.flag(), &mut view)?;
         return show(&outcome, given);
     }
-    let plan = plan(given, comparing)?;
+    let of_commits = match comparing.commits.is_empty() {
+        true => Vec::new(),
+        false => commits::servers(comparing, stop.flag(), how.quiet)?,
+    };
+    let plan = plan(given, comparing, &of_commits)?;
+    *baseline = plan.servers.first().map(|server| server.name.clone());
     let path = match &how.record {
         Some(path) => path.clone(),
         None => record::default_path(kernel::clock::realtime().as_secs(), std::process::id())
@@ -202,8 +234,8 @@ fn show_records(records: &[PathBuf], given: &Given, _comparing: &Comparing) -> R
 }
 
 /// Makes the plan.
-fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
-    match comparing.servers.len() {
+fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result<ComparePlan> {
+    match comparing.servers.len().max(of_commits.len()) {
         0 => bail!(
             "name two servers, such as 'a=./server-a {{port}}' 'b=./server-b {{port}}', or two URLs"
         ),
@@ -227,7 +259,10 @@ fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
     draft
         .seed
         .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
-    let mut servers = servers(&draft, comparing)?;
+    let mut servers = match of_commits {
+        [] => servers(&draft, comparing)?,
+        built => servers_of_commits(&draft, comparing, built)?,
+    };
     one_target(&servers)?;
     if comparing.aa {
         servers.push(twin(&servers[0])?);
@@ -279,6 +314,23 @@ fn servers(draft: &Draft, comparing: &Comparing) -> Result<Vec<Compared>> {
         );
     }
     Ok(servers)
+}
+
+/// The servers that were built from commits, each with its plan.
+fn servers_of_commits(
+    draft: &Draft,
+    comparing: &Comparing,
+    built: &[OfCommit],
+) -> Result<Vec<Compared>> {
+    let of = |of: &OfCommit| {
+        Ok(Compared {
+            name: of.name.clone(),
+            plan: server(draft, comparing, &of.command, &mut 0)?,
+            repeats: None,
+            source: Some(of.source.clone()),
+        })
+    };
+    built.iter().map(of).collect()
 }
 
 /// The name and the rest of `[NAME=]REST`; without a name, a letter by its place.

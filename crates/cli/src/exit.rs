@@ -6,6 +6,10 @@
 use crate::output;
 use campaign::Outcome;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The status of a bug of ours.
+static BUG: AtomicU8 = AtomicU8::new(record::Exit::BUG);
 
 /// An exit status, with its reason where that is not said yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +50,24 @@ impl Exit {
         exit.cloned().map_or(Exit::YES, Exit::from)
     }
 
+    /// The status.
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+
+    /// Says why, if that is to be said still, and ends the step of a bisection with what it is `told`.
+    pub fn tell_bisection(self, told: campaign::BisectExit) -> Exit {
+        if let Some(why) = &self.why {
+            output::complain(&anyhow::anyhow!("{why} (exit status {})", told.status()));
+        }
+        Exit::explained(told.status())
+    }
+
+    /// From now on a bug of ours ends a bisection, to which its own status would mean that the commit is bad.
+    pub fn abort_bisection_on_bugs() {
+        BUG.store(campaign::BisectExit::Abort.status(), Ordering::Relaxed);
+    }
+
     /// Says why, if that is to be said still.
     pub fn report(self) -> ExitCode {
         if let Some(why) = &self.why {
@@ -76,7 +98,7 @@ pub fn own_bugs() {
         tell(panic);
         let bug = "weigh: this is a bug in weigh, and the run is void; please report it with the lines above\n";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), bug.as_bytes());
-        Exit::explained(record::Exit::BUG).now()
+        Exit::explained(BUG.load(Ordering::Relaxed)).now()
     }));
 }
 

@@ -11,6 +11,10 @@ use units::{Nanos, ParseError, Rate};
 #[allow(missing_docs, reason = "a field is what the setting of its name says")]
 pub struct Comparing {
     pub servers: Vec<String>,
+    pub commits: Vec<String>,
+    pub build: Option<String>,
+    pub run: Option<String>,
+    pub bisect: bool,
     pub path: Option<String>,
     /// Connections of the closed loops.
     pub connections: Vec<u32>,
@@ -73,6 +77,33 @@ pub static COMPARE: &[Setting<Comparing>] = &[
             comparing.servers.push(text.to_owned());
             Ok(())
         },
+        ..ROW },
+    Setting { name: "commits", takes: Values("REVISION"), needs: &["run"],
+        help: "Compare the servers of commits of this repository: --commits main HEAD.",
+        long: "The first is the one that the others are compared with; `.` is the working tree as it is. Each is built in a clone of \
+               its own, nothing is written into your repository, and builds are kept for the next time.",
+        parse: |comparing, text| {
+            comparing.commits.push(text.to_owned());
+            Ok(())
+        },
+        ..ROW },
+    Setting { name: "build", takes: Value("COMMAND"), needs: &["commits"],
+        help: "Command that builds the server of a commit.",
+        computed: "nothing is built",
+        parse: |comparing, text| keep(&mut comparing.build, Ok(Some(text.into()))),
+        ..ROW },
+    Setting { name: "run", takes: Value("COMMAND"), needs: &["commits"],
+        help: "Command that starts the server of a commit, with {port} in it.",
+        parse: |comparing, text| match text.contains("{port}") {
+            true => keep(&mut comparing.run, Ok(Some(text.into()))),
+            false => Err("write {port} where the command takes the port to listen on".into()),
+        },
+        ..ROW },
+    Setting { name: "bisect", takes: Nothing, needs: &["commits"],
+        help: "Exit as `git bisect run` wants it: 0 good, 1 bad, 125 cannot tell, 128 abort.",
+        long: "git bisect run weigh compare --bisect --commits v1.0 HEAD --build make --run './server {port}'. Without \
+               --max-regression it is 2%; half of the regression that is looked for is best.",
+        parse: |comparing, _| keep(&mut comparing.bisect, Ok(true)),
         ..ROW },
     Setting { name: "path", takes: Value("PATH"),
         help: "Path that is asked of servers given as commands.",
