@@ -11,10 +11,12 @@
 //! ```
 
 mod alarms;
+mod binomial;
 mod catalogue;
 mod columns;
 mod cost;
 mod faults;
+mod journal;
 mod machine;
 mod observing;
 mod programs;
