@@ -62,9 +62,15 @@ impl Ready {
     /// Returns why `plan`'s target is not to be loaded, if none of the probed requests got an expected response: it may not
     /// be the target that was meant.
     pub(crate) fn unexpected(&self, plan: &Plan) -> Option<String> {
+        let why = self.unexpected_at_all(plan).filter(|_| !plan.keep_going)?;
+        Some(format!("{why}, or --keep-going to load it all the same"))
+    }
+
+    /// As [`Ready::unexpected`], where there is no going on all the same.
+    pub(crate) fn unexpected_at_all(&self, plan: &Plan) -> Option<String> {
         let first = self.shown.first()?.unexpected.as_ref()?;
         let requests = self.probe.requests;
-        if plan.keep_going || self.probe.errors < requests {
+        if self.probe.errors < requests {
             return None;
         }
         let found = match requests {
@@ -80,7 +86,7 @@ impl Ready {
         };
         let authority = &plan.target.authority;
         Some(format!(
-            "{authority}: {found}, so no load was sent; {remedy}, or --keep-going to load it all the same"
+            "{authority}: {found}, so no load was sent; {remedy}"
         ))
     }
 }
@@ -224,13 +230,20 @@ impl Running {
         })
     }
 
-    /// How it has ended, if it has: the rest of a sentence about it.
+    /// How it has ended, if it has: the rest of a sentence about it, in one line.
     pub(crate) fn how_ended(&mut self) -> Option<String> {
         let status = self.child.exited()?;
-        Some(format!(
-            "ended ({status}){}",
-            printed(&ServerEnd::last_lines(&self.output()))
-        ))
+        let printed = ServerEnd::last_lines(&self.output());
+        let lines: Vec<&str> = printed
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let printed = match lines.last() {
+            None => "; it printed nothing".to_owned(),
+            Some(last) => format!("; the last that it printed: {last}"),
+        };
+        Some(format!("ended ({status}){printed}"))
     }
 
     /// The processes.

@@ -4,14 +4,14 @@ use crate::environment::ThisMachine;
 use crate::exit::Exit;
 use crate::output_file::OutputFile;
 use crate::progress;
-use crate::settings::{CompareFlags, Comparing, Given};
+use crate::settings::{CompareFlags, Comparing, Given, Output};
 use crate::{generate, output};
 use anyhow::{Context, Result, bail};
 use campaign::{CompareOutcome, CompareView};
 use indicatif::ProgressBar;
 use kernel::signals;
 use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, Load, Plan};
-use record::{Answers, Comparison, Library, Limit};
+use record::{Answers, Comparison, Library, RegressionAnswer};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -98,16 +98,7 @@ fn show(outcome: &CompareOutcome, given: &Given) -> Result<Exit> {
         output::complain(&anyhow::anyhow!("ended early: {why}"));
     }
     match &outcome.saved {
-        Ok(path) if !how.quiet => {
-            output::message(&format!("saved {}", path.display()));
-            if comparison.interrupted {
-                output::message(&format!(
-                    "continue with: weigh compare --resume {}",
-                    path.display()
-                ));
-            }
-        }
-        Ok(_) => {}
+        Ok(path) => tell_record(comparison, path, how),
         Err(error) => output::complain(&anyhow::anyhow!("the record could not be saved: {error}")),
     }
     if !is_shown || outcome.saved.is_err() {
@@ -120,6 +111,22 @@ fn show(outcome: &CompareOutcome, given: &Given) -> Result<Exit> {
         return Ok(Exit::COULD_NOT);
     }
     Ok(judged(comparison))
+}
+
+/// Adds the record to the list of records, and says where it is and how to go on with it.
+fn tell_record(comparison: &Comparison, path: &Path, how: &Output) {
+    let number = Library::of_user().add_comparison(comparison, path).ok();
+    let record = number.map_or_else(|| path.display().to_string(), |number| number.to_string());
+    let is_told = how.record.is_some() || number.is_none();
+    let place = [String::new(), format!(" {}", path.display())];
+    let place = &place[usize::from(is_told)];
+    let number = number.map_or(String::new(), |number| format!(" #{number}"));
+    if !how.quiet {
+        output::message(&format!("saved{number}{place}   details: weigh report -v"));
+    }
+    if comparison.interrupted {
+        output::message(&format!("continue with: weigh compare --resume {record}"));
+    }
 }
 
 /// Prints a comparison, and writes the files that are asked for; false where one could not be written.
@@ -140,13 +147,14 @@ fn print(comparison: &Comparison, given: &Given) -> Result<bool> {
 
 /// The exit status that `--max-regression` asks for.
 fn judged(comparison: &Comparison) -> Exit {
-    let answers = record::Answers::of(comparison);
-    match answers.regression() {
-        None | Some((Regression::Within, _)) => Exit::YES,
-        Some((Regression::Beyond, why)) => Exit::no(why),
-        Some((Regression::CannotTell, why)) => {
-            record::Exit::new(record::Exit::CANNOT_TELL, why).into()
-        }
+    let Some(regressed) = Answers::of(comparison).regression else {
+        return Exit::YES;
+    };
+    let why = || report::comparison::regression(comparison).unwrap_or_default();
+    match regressed.answer {
+        RegressionAnswer::Within => Exit::YES,
+        RegressionAnswer::Beyond => Exit::no(why()),
+        RegressionAnswer::CannotTell => record::Exit::new(record::Exit::CANNOT_TELL, why()).into(),
     }
 }
 
@@ -285,7 +293,8 @@ fn server(draft: &Draft, comparing: &Comparing, text: &str, urls: &mut usize) ->
         draft.urls = vec![format!("http://{address}{path}")];
         let command = text.replace(PORT, &address.port().to_string());
         draft.command = ["sh", "-c", &command].map(str::to_owned).to_vec();
-    } else if text.contains(char::is_whitespace) || text.is_empty() {
+    } else if text.contains(char::is_whitespace) || text.is_empty() || text.starts_with(['.', '/'])
+    {
         bail!(
             "`{text}` is neither a URL nor a command with {PORT}; write {PORT} where the command takes the port to listen on, such as \
              './server {PORT}'"

@@ -8,7 +8,8 @@ use campaign::Quiet;
 use kernel::process::{Child, Start};
 use kernel::signals;
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, Load, Plan, Request, Requests, ServerCommand, Stop,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, Load, Plan, Request,
+    Requests, ServerCommand, Stop,
 };
 use record::{Answers, Cause, Comparison, Run, Versus};
 use std::net::SocketAddr;
@@ -32,7 +33,9 @@ const STALL: &str = "100ms/1s";
 
 /// Carries the trial out.
 pub fn demo() -> Result<Exit> {
-    output::message("A trial of weigh on this machine: three worlds of which the truth is known, in at most three minutes.");
+    output::message(
+        "A trial of weigh on this machine: three worlds of which the truth is known, in at most three minutes.",
+    );
     if !compared()? || !stalled()? || !starved()? {
         return Ok(Exit::INTERRUPTED);
     }
@@ -53,8 +56,11 @@ fn is_interrupted() -> bool {
 /// The command of weigh's own server with these arguments.
 fn own(arguments: &[&str]) -> Result<ServerCommand> {
     let weigh = std::env::current_exe().context("weigh cannot find its own program file")?;
-    let weigh = weigh.to_str().context("the path of weigh's program file is no text")?;
-    let all = [weigh, "serve"].iter().chain(arguments);
+    let weigh = weigh
+        .to_str()
+        .context("the path of weigh's program file is no text")?;
+    let first = [weigh, "serve"];
+    let all = first.iter().chain(arguments);
     Ok(ServerCommand {
         argv: all.map(|word| (*word).to_owned()).collect(),
         ready_within: Nanos::from_secs(10),
@@ -75,13 +81,20 @@ fn plan(address: SocketAddr, arguments: &[&str]) -> Result<Plan> {
 
 /// Two equal servers and one that burns more: which is which? False when it was interrupted.
 fn compared() -> Result<bool> {
-    output::message("\n1. Three servers. a and b are equal, c burns about 10 % more CPU for each request.");
+    output::message(
+        "\n1. Three servers. a and b are equal, c burns about 10 % more CPU for each request.",
+    );
     let comparison = compare_three()?;
     if is_interrupted() {
         return Ok(false);
     }
     let answers = Answers::of(&comparison);
-    let found = |server: usize| answers.headlines().iter().find(|versus| versus.server == server);
+    let found = |server: usize| {
+        answers
+            .headlines()
+            .iter()
+            .find(|versus| versus.server == server)
+    };
     let (Some(b), Some(c)) = (found(1), found(2)) else {
         output::print("   found    nothing: the servers could not be compared\n")?;
         return Ok(true);
@@ -138,7 +151,12 @@ fn compare_three() -> Result<Comparison> {
 fn ratio(versus: &Versus) -> String {
     versus.ratio.map_or_else(
         || "not known".into(),
-        |ratio| format!("{:.3} ({:.3} .. {:.3})", ratio.centre, ratio.low, ratio.high),
+        |ratio| {
+            format!(
+                "{:.3} ({:.3} .. {:.3})",
+                ratio.centre, ratio.low, ratio.high
+            )
+        },
     )
 }
 
@@ -150,7 +168,8 @@ fn interval(versus: &Versus) -> Option<(f64, f64)> {
 fn verdict(equal: Option<(f64, f64)>, more: Option<(f64, f64)>) -> String {
     let difference = |(low, high): (f64, f64)| (low - 1.0, high - 1.0);
     let (Some(equal), Some(more)) = (equal.map(difference), more.map(difference)) else {
-        return "this machine is too noisy to tell: fewer than three starts could be measured".into();
+        return "this machine is too noisy to tell: fewer than three starts could be measured"
+            .into();
     };
     let is_tie = equal.0 > -MARGIN && equal.1 < MARGIN;
     let is_wrong = equal.0 > MARGIN || equal.1 < -MARGIN || more.1 < FOUND_FROM;
@@ -159,7 +178,9 @@ fn verdict(equal: Option<(f64, f64)>, more: Option<(f64, f64)>) -> String {
         (_, true) => "WRONG: please report this, with the lines above".into(),
         _ => {
             let width = (equal.1 - equal.0).max(more.1 - more.0) * 50.0;
-            format!("this machine is too noisy to tell: intervals of +-{width:.1} % in two minutes; leave it alone and try again")
+            format!(
+                "this machine is too noisy to tell: intervals of +-{width:.1} % in two minutes; leave it alone and try again"
+            )
         }
     }
 }
@@ -242,7 +263,10 @@ fn starved() -> Result<bool> {
     if is_interrupted() {
         return Ok(false);
     }
-    let told = run.findings.iter().find(|finding| finding.cause == Cause::GeneratorStarved);
+    let told = run
+        .findings
+        .iter()
+        .find(|finding| finding.cause == Cause::GeneratorStarved);
     let found = told.map_or("NOTHING of it", |finding| finding.headline.as_str());
     output::print(&format!(
         "   planted  {} endless loops beside it on {}\n   found    {found}\n",

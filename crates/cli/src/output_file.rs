@@ -149,7 +149,9 @@ impl OutputFile {
     fn write_comparison(&self, comparison: &Comparison) -> Result<()> {
         let (option, shown) = (self.option, self.path.display());
         let content = match self.content {
-            Content::Text(_) => report::comparison::markdown(comparison, &report::Look::default()).into_bytes(),
+            Content::Text(_) => {
+                report::comparison::markdown(comparison, &report::Look::default()).into_bytes()
+            }
             Content::Chart(kind) => {
                 let chart = report::comparison::chart(comparison);
                 if chart.is_empty() {
@@ -164,7 +166,11 @@ impl OutputFile {
     }
 
     /// Writes all `files` of a comparison; false, with a complaint, when one cannot be written.
-    pub fn written_of_comparison(files: &[OutputFile], comparison: &Comparison, is_quiet: bool) -> bool {
+    pub fn written_of_comparison(
+        files: &[OutputFile],
+        comparison: &Comparison,
+        is_quiet: bool,
+    ) -> bool {
         OutputFile::all_written(files, is_quiet, |file| file.write_comparison(comparison))
     }
 
@@ -208,7 +214,11 @@ impl OutputFile {
         OutputFile::all_written(files, quiet, |file| file.write(run))
     }
 
-    fn all_written(files: &[OutputFile], quiet: bool, write: impl Fn(&OutputFile) -> Result<()>) -> bool {
+    fn all_written(
+        files: &[OutputFile],
+        quiet: bool,
+        write: impl Fn(&OutputFile) -> Result<()>,
+    ) -> bool {
         let mut all = true;
         for file in files {
             match write(file) {

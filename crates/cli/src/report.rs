@@ -65,13 +65,20 @@ pub fn report(flags: &ReportFlags) -> Result<Exit> {
 fn comparison(path: &Path, flags: &ReportFlags) -> Result<Exit> {
     let shown = path.display();
     if flags.get.is_some() || !flags.require.is_empty() || !flags.percentiles.is_empty() {
-        bail!("{shown} is a comparison, which has no --get, --require or --percentiles; take its figures from --format json");
+        bail!(
+            "{shown} is a comparison, which has no --get, --require or --percentiles; take its figures from --format json"
+        );
     }
     let comparison = record::load_comparison(path)?;
     if let Some(chart) = &flags.chart {
         OutputFile::check(std::slice::from_ref(chart), None, &[])?;
-        let is_written = OutputFile::written_of_comparison(std::slice::from_ref(chart), &comparison, true);
-        return Ok(if is_written { Exit::YES } else { Exit::COULD_NOT });
+        let is_written =
+            OutputFile::written_of_comparison(std::slice::from_ref(chart), &comparison, true);
+        return Ok(if is_written {
+            Exit::YES
+        } else {
+            Exit::COULD_NOT
+        });
     }
     let look = flags.look();
     let text = match flags.format.name {
@@ -79,7 +86,9 @@ fn comparison(path: &Path, flags: &ReportFlags) -> Result<Exit> {
         "json" => report::comparison::json(&comparison, &look),
         "csv" => report::comparison::csv(&comparison, &look),
         "markdown" => report::comparison::markdown(&comparison, &look),
-        other => bail!("{shown} is a comparison, which is printed as text, json, csv or markdown, not as {other}"),
+        other => bail!(
+            "{shown} is a comparison, which is printed as text, json, csv or markdown, not as {other}"
+        ),
     };
     output::print(&text)?;
     Ok(Exit::YES)

@@ -9,6 +9,21 @@
 //!
 //! What follows from it (ratios, intervals, answers) is computed from the slices and not recorded beside them.
 
+mod answers;
+mod conditions;
+mod readings;
+mod reliability;
+mod seen;
+#[cfg(test)]
+mod tests;
+
+pub use answers::{
+    Answers, Control, FigureAnswers, Rank, Rating, Regressed, RegressionAnswer, Said, StartsRatio,
+    Versus,
+};
+pub use conditions::{Condition, Equality};
+pub use reliability::{Doubt, Reason, Reliability};
+
 use crate::{Machine, Observed, Probe};
 use plan::{ComparePlan, Endpoint};
 use schemars::JsonSchema;

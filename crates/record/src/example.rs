@@ -12,9 +12,14 @@ use crate::{
 use plan::{Endpoint, Level, Load, Plan, Request, Requests, ServerCommand, Stop};
 use units::{Instant, Nanos};
 
+mod compare;
 mod open;
 mod sweep;
 
+pub use compare::{
+    comparison, equal_servers, not_observed, one_void_start, several_blocks, three_servers,
+    two_percent,
+};
 pub use open::{open_loop, overloaded, sessions};
 pub use sweep::sweep;
 

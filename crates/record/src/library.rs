@@ -146,7 +146,12 @@ impl Library {
     pub fn add_comparison(&self, comparison: &Comparison, path: &Path) -> Result<u64, SaveError> {
         let list = self.folder.join(FILE);
         create_state_folder(&self.folder)?;
-        let names: Vec<&str> = comparison.plan.servers.iter().map(|server| server.name.as_str()).collect();
+        let names: Vec<&str> = comparison
+            .plan
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
         let listed = Saved {
             started_unix: comparison.started_unix,
             url: names.join(", "),

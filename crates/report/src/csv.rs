@@ -42,7 +42,7 @@ fn percentiles(runs: &[Run]) -> Vec<Percentile> {
 }
 
 /// One line: fields with commas between them, in double quotes where they must be (RFC 4180).
-fn line(fields: impl Iterator<Item = String>) -> String {
+pub(crate) fn line(fields: impl Iterator<Item = String>) -> String {
     let quoted = |field: String| match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field,

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod comparison;
 pub mod csv;
 mod json;
 mod junit;
@@ -27,7 +28,7 @@ mod text;
 pub use page::search_budget;
 pub use text::{plan as plan_text, render as page_text};
 
-use record::Run;
+use record::{Comparison, Run};
 
 /// How a terminal or file wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub struct Format {
     pub doc: &'static str,
     /// Lays out.
     pub render: fn(&[Run], &Look) -> String,
+    /// Lays out a comparison; none where this layout has no place for one.
+    pub compared: Option<fn(&Comparison, &Look) -> String>,
     /// Says in the same layout why nothing could be measured; none where only a record can be laid out.
     pub failed: Option<fn(&str) -> String>,
 }
@@ -96,30 +99,35 @@ pub const FORMATS: &[Format] = &[
         name: "text",
         doc: "for people: target and load, figures, caveats",
         render: text::runs,
+        compared: Some(comparison::text),
         failed: None,
     },
     Format {
         name: "json",
         doc: "for programs: the whole record on one line; of several records a line each (NDJSON)",
         render: json::render,
+        compared: Some(comparison::json),
         failed: None,
     },
     Format {
         name: "markdown",
         doc: "for a pull request or the summary of a job: the page of text, as GitHub's Markdown",
         render: markdown::render,
+        compared: Some(comparison::markdown),
         failed: Some(markdown::failed),
     },
     Format {
         name: "junit",
         doc: "for build servers: a test case for each requirement, as JUnit's XML",
         render: junit::render,
+        compared: None,
         failed: Some(junit::failed),
     },
     Format {
         name: "csv",
         doc: "for tables: a row for each point, each request of a list and each round, with a header row",
         render: csv::render,
+        compared: Some(comparison::csv),
         failed: None,
     },
 ];

@@ -28,6 +28,12 @@ fn page(run: &Run) -> String {
     format!("### weigh\n\n{verdict}{}", blocks.join("\n"))
 }
 
+/// Lays out the page of a comparison.
+pub(crate) fn comparison(page: &Page) -> String {
+    let blocks: Vec<String> = page.blocks.iter().map(block).collect();
+    format!("### weigh compare\n\n{}", blocks.join("\n"))
+}
+
 fn block(block: &Block) -> String {
     match block {
         Block::Lines(lines) => {

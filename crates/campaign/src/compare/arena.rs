@@ -20,8 +20,8 @@ pub(crate) trait Arena {
     /// Returns the time.
     fn now(&self) -> Instant;
 
-    /// Starts the servers that are `wanted` afresh, and a new generator with connections to each; what there was is ended. Returns
-    /// of each what it is, or why it is not there.
+    /// Starts the servers that are `wanted` afresh, in this `order`, and a new generator with connections to each; what there was
+    /// is ended. Returns of each what it is, or why it is not there.
     ///
     /// # Errors
     /// Why nothing can be measured at all.
@@ -29,6 +29,7 @@ pub(crate) trait Arena {
         &mut self,
         plan: &ComparePlan,
         wanted: &[bool],
+        order: &[u32],
     ) -> Result<Vec<Result<Begun, String>>, CampaignError>;
 
     /// Loads `server` for slice `number` of the plan's `block`.

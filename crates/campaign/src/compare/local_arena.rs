@@ -71,7 +71,7 @@ impl<'a> LocalArena<'a> {
             }
             None => (None, self.probe(plan)?),
         };
-        if let Some(why) = ready.unexpected(plan) {
+        if let Some(why) = ready.unexpected_at_all(plan) {
             return Err(why);
         }
         let endpoint = ready.probe.endpoint.clone();
@@ -213,23 +213,21 @@ impl Arena for LocalArena<'_> {
         &mut self,
         plan: &ComparePlan,
         wanted: &[bool],
+        order: &[u32],
     ) -> Result<Vec<Result<Begun, String>>, CampaignError> {
         self.clear(); // ports have to be free before the next servers want them
-        let mut results = Vec::new();
-        for (compared, is_wanted) in plan.servers.iter().zip(wanted) {
+        let mut results: Vec<Result<Begun, String>> = Vec::new();
+        results.resize_with(plan.servers.len(), || Err("it is not compared".into()));
+        self.servers.resize_with(plan.servers.len(), || None);
+        let order = order.iter().map(|place| *place as usize);
+        for place in order.filter(|place| wanted[*place]) {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(CampaignError::Interrupted);
             }
-            let started = match is_wanted {
-                true => self.start(compared),
-                false => Err("it is not compared".into()),
-            };
-            let (there, result) = match started {
-                Ok((there, begun)) => (Some(there), Ok(begun)),
-                Err(why) => (None, Err(why)),
-            };
-            self.servers.push(there);
-            results.push(result);
+            results[place] = self.start(&plan.servers[place]).map(|(there, begun)| {
+                self.servers[place] = Some(there);
+                begun
+            });
         }
         if let Some(why) = one_process(plan, &results) {
             return Err(CampaignError::Incomparable(why));

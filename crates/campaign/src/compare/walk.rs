@@ -8,8 +8,8 @@ use super::steady::{BLOCK, is_steady};
 use crate::error::CampaignError;
 use plan::{Arrivals, Arriving, Block, Budget, ComparePlan, Deciding, Load};
 use record::{
-    Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, SaveError, Slice, StartedServer,
-    Said, Versus,
+    Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, Said, SaveError, Slice,
+    StartedServer, Versus,
 };
 use stats::comparison::{Precision, Sequential};
 use std::ffi::OsString;
@@ -27,6 +27,11 @@ const VOID_MOST: u32 = 3;
 /// The share of the slowest server's throughput at which latency is compared under equal load, and the fewest connections for it.
 const EQUAL_LOAD: f64 = 0.5;
 const EQUAL_CONNECTIONS: u32 = 100;
+/// Measured cycles of a block take no longer than this in a start of slow servers, unless there would be fewer than so many.
+const CYCLES_FOR: Nanos = Nanos::from_secs(30);
+const CYCLES_LEAST: u32 = 8;
+/// The number of starts that is wanted at least may take so many times the time that was given.
+const OVERTIME: u64 = 5;
 /// The most starts: a comparison that has not ended by then never will.
 const STARTS_MOST: u32 = 1_000;
 
@@ -311,7 +316,8 @@ impl<'a> Walk<'a> {
                 starts: least,
             } => {
                 let last = starts.iter().map(|start| start.took).max();
-                done < least || self.elapsed() + last.unwrap_or_default() <= time
+                let ends = self.elapsed() + last.unwrap_or_default();
+                ends <= time || done < least && ends <= time * OVERTIME || done < Budget::FEWEST
             }
             Budget::Until(_) => !self.is_decided() && self.has_time(),
             Budget::Precision(share) => !self.is_precise(share) && self.has_time(),
@@ -328,7 +334,8 @@ impl<'a> Walk<'a> {
 
     /// Whether nothing is left to be found out of the difference that was asked for, or no look is left.
     fn is_decided(&self) -> bool {
-        let is_open = |versus: &Versus| matches!(versus.said, Said::CannotTell | Said::TooFewStarts);
+        let is_open =
+            |versus: &Versus| matches!(versus.said, Said::CannotTell | Said::TooFewStarts);
         let answers = Answers::of(&self.comparison);
         let headlines = answers.headlines();
         let is_over = Sequential::next_look(self.comparison.starts.len()).is_none();
@@ -378,7 +385,11 @@ impl<'a> Walk<'a> {
             .iter()
             .map(|server| server.excluded.is_none())
             .collect();
-        let begun = self.arena.begin(&self.plan, &wanted)?;
+        let mut order = Shuffle::of(self.plan.seed, index);
+        // What starts first may get the better memory or the better neighbours: that is not to be always the same one.
+        let mut places: Vec<u32> = (0..wanted.len() as u32).collect();
+        order.mix(&mut places);
+        let begun = self.arena.begin(&self.plan, &wanted, &places)?;
         let mut start = FreshStart {
             index,
             servers: vec![StartedServer::default(); wanted.len()],
@@ -391,24 +402,25 @@ impl<'a> Walk<'a> {
                 Err(why) => start.servers[place].void = Some(why),
             }
         }
-        let mut order = Shuffle::of(self.plan.seed, index);
         let blocks = self.plan.blocks.clone();
         for (number, block) in blocks.iter().enumerate() {
             if !self.can_go_on(&start) {
                 break;
             }
+            let warms = self.arena.now();
             let mut measured = self.warm_up(number, block, &mut start, &mut order)?;
+            let cycles = fitting(block, self.arena.now() - warms, measured.warm_up);
             if number == 0 {
                 self.look_around(&mut start)?;
                 if only_conditions {
                     return Ok(start);
                 }
             }
-            for cycle in 0..block.cycles {
+            for cycle in 0..cycles {
                 if !self.can_go_on(&start) {
                     break;
                 }
-                let progress = Some((cycle + 1, block.cycles));
+                let progress = Some((cycle + 1, cycles));
                 let cycle = self.cycle(number, progress, &mut start, &mut order)?;
                 measured.cycles.push(cycle);
             }
@@ -661,6 +673,13 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// How many cycles of `block` a start has, by the time that those of its warm-up took.
+fn fitting(block: &Block, took: Nanos, cycles: u32) -> u32 {
+    let each = took.as_secs_f64() / f64::from(cycles.max(1));
+    let fit = (CYCLES_FOR.as_secs_f64() / each.max(f64::MIN_POSITIVE)) as u32; // saturates
+    block.cycles.min(fit.max(CYCLES_LEAST))
 }
 
 /// A random order that follows from a seed (SplitMix64; Fisher and Yates).

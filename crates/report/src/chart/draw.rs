@@ -26,6 +26,10 @@ const HEAD: i32 = 74;
 const FOOT: i32 = 24;
 /// A panel's diagram with what is written along its axes.
 const DIAGRAM: i32 = 320;
+/// A row of a panel that has rows instead of values upwards.
+const ROW: i32 = 26;
+/// Above a diagram.
+const ABOVE: i32 = 10;
 /// A panel's title, and the room above it.
 const PANEL_HEAD: i32 = 38;
 /// A line of a legend.
@@ -73,8 +77,22 @@ struct Block<'a> {
 impl Block<'_> {
     fn height(&self) -> i32 {
         let notes = self.panel.notes.len() as i32;
-        PANEL_HEAD + (self.legend.len() as i32 + notes) * LEGEND_LINE + DIAGRAM
+        PANEL_HEAD + (self.legend.len() as i32 + notes) * LEGEND_LINE + diagram_height(self.panel)
     }
+}
+
+/// How high a diagram is, with what is written along its axes.
+fn diagram_height(panel: &Panel) -> i32 {
+    match panel.y.names.len() {
+        0 => DIAGRAM,
+        rows => ABOVE + rows as i32 * ROW + BELOW,
+    }
+}
+
+/// The room at the left of a diagram: that of the longest name of a row, up to half of the whole.
+fn left(panel: &Panel) -> i32 {
+    let names = panel.y.names.iter().map(|name| width(name, SMALL) + GAP);
+    names.max().unwrap_or(0).clamp(LEFT, WIDE / 2)
 }
 
 /// The panels, with their legends broken into lines.
@@ -128,7 +146,10 @@ fn panel<B: DrawingBackend>(area: &Area<B>, block: &Block<'_>, mut top: i32) -> 
         top += LEGEND_LINE;
     }
     let corner = (MARGIN * FINE, top * FINE);
-    let size = ((WIDE - 2 * MARGIN) * FINE, DIAGRAM * FINE);
+    let size = (
+        (WIDE - 2 * MARGIN) * FINE,
+        diagram_height(block.panel) * FINE,
+    );
     let place = area.clone().shrink(corner, size);
     diagram(area, &place, block.panel)
 }
@@ -137,10 +158,10 @@ fn panel<B: DrawingBackend>(area: &Area<B>, block: &Block<'_>, mut top: i32) -> 
 fn diagram<B: DrawingBackend>(area: &Area<B>, place: &Area<B>, panel: &Panel) -> Drawn<B> {
     let (across, upwards) = values(panel);
     let mut chart = ChartBuilder::on(place)
-        .margin_top(10 * FINE)
+        .margin_top(ABOVE * FINE)
         .margin_right(16 * FINE)
         .x_label_area_size(BELOW * FINE)
-        .y_label_area_size(LEFT * FINE)
+        .y_label_area_size(left(panel) * FINE)
         .build_cartesian_2d(
             Extent::across(&panel.x, &across),
             Extent::upwards(&panel.y, &upwards),
@@ -315,6 +336,7 @@ fn mark<B: DrawingBackend>(
     let colour = colour(number);
     let ring = |radius: i32| Circle::new(at, radius * FINE, stroke(colour, 2));
     match form {
+        Mark::Single => area.draw(&Circle::new(at, 2 * FINE, colour.mix(0.35).filled())),
         Mark::Ring => area.draw(&ring(7)),
         Mark::WideRing => area.draw(&ring(9)),
         Mark::Invalid => {

@@ -8,6 +8,10 @@ use units::Nanos;
 
 /// About so many values are written along an axis.
 const TICKS: f64 = 7.0;
+/// Fewer are not enough to read a logarithmic axis by.
+const TICKS_MIN: usize = 3;
+/// What spans a smaller factor has room by that factor only.
+const NARROW: f64 = 1.5;
 /// The most places of a sweep that are each written along a logarithmic axis.
 const PLACES: usize = 12;
 /// Room beyond the outermost values, as a share of what lies between them.
@@ -22,6 +26,8 @@ pub(super) struct Extent {
     high: f64,
     /// What is written along it, ascending.
     ticks: Vec<f64>,
+    /// The names of rows, where it is an axis of rows.
+    names: Vec<String>,
 }
 
 /// The steps of one, two and five in each power of ten.
@@ -40,8 +46,16 @@ impl Extent {
                 Extent::linear(axis.unit, start, most + room)
             }
             Scale::Log => {
-                let room = (most / least).powf(ROOM).max(1.05);
+                let span = most / least;
+                let room = match span > 1.0 && span < NARROW {
+                    true => span.powf(ROOM),
+                    false => span.powf(ROOM).max(1.05),
+                };
                 let mut extent = Extent::log(axis.unit, least / room, most * room);
+                if extent.ticks.len() < TICKS_MIN {
+                    // So short that it is nearly linear.
+                    extent.ticks = even_ticks(axis.unit, extent.low, extent.high);
+                }
                 if (1..=PLACES).contains(&axis.places.len()) {
                     extent.ticks = axis.places.clone();
                 }
@@ -52,6 +66,9 @@ impl Extent {
 
     /// Upwards: from 0, or on a logarithmic axis from a round value below to one above.
     pub fn upwards(axis: &Axis, values: &[f64]) -> Extent {
+        if !axis.names.is_empty() {
+            return Extent::rows(&axis.names);
+        }
         let (least, most) = ends(axis.scale, values);
         match axis.scale {
             Scale::Linear => Extent::linear(axis.unit, 0.0, most * (1.0 + 2.0 * ROOM)),
@@ -61,10 +78,7 @@ impl Extent {
 
     fn linear(unit: Unit, low: f64, high: f64) -> Extent {
         let high = if high > low { high } else { low + 1.0 };
-        let step = step(unit, (high - low) / TICKS);
-        let first = (low / step).ceil() as i64;
-        let last = (high / step).floor() as i64;
-        let ticks = (first..=last).map(|at| at as f64 * step).collect();
+        let ticks = even_ticks(unit, low, high);
         let scale = Scale::Linear;
         Extent {
             scale,
@@ -72,6 +86,19 @@ impl Extent {
             low,
             high,
             ticks,
+            names: Vec::new(),
+        }
+    }
+
+    /// Rows with half a row of room at either end.
+    fn rows(names: &[String]) -> Extent {
+        Extent {
+            scale: Scale::Linear,
+            unit: Unit::Text,
+            low: -0.5,
+            high: names.len() as f64 - 0.5,
+            ticks: (0..names.len()).map(|row| row as f64).collect(),
+            names: names.to_vec(),
         }
     }
 
@@ -90,6 +117,7 @@ impl Extent {
             low,
             high,
             ticks,
+            names: Vec::new(),
         }
     }
 
@@ -99,6 +127,14 @@ impl Extent {
             Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
         }
     }
+}
+
+/// Round values at even distances between two ends.
+fn even_ticks(unit: Unit, low: f64, high: f64) -> Vec<f64> {
+    let step = step(unit, (high - low) / TICKS);
+    let first = (low / step).ceil() as i64;
+    let last = (high / step).floor() as i64;
+    (first..=last).map(|at| at as f64 * step).collect()
 }
 
 /// The least and the most of what has a place on such an axis; 1 and 1 of nothing.
@@ -155,7 +191,10 @@ impl Ranged for Extent {
 
 impl ValueFormatter<f64> for Extent {
     fn format_ext(&self, value: &f64) -> String {
-        written(self.unit, *value)
+        match self.names.get(value.round() as usize) {
+            Some(name) => name.clone(),
+            None => written(self.unit, *value),
+        }
     }
 }
 
@@ -193,6 +232,7 @@ mod tests {
             unit,
             scale,
             places: places.to_vec(),
+            ..Axis::default()
         }
     }
 

@@ -4,6 +4,7 @@
 //! It is computed from the Run alone, like a page, so that every picture shows the same, in this file or in another. The
 //! pictures are drawn through plotters; nothing else here knows of it than `draw`, `extent` and `picture`.
 
+mod comparison;
 mod draw;
 mod extent;
 mod picture;
@@ -11,13 +12,14 @@ mod reading;
 mod sweep;
 mod time;
 
+pub use comparison::compared;
 pub use picture::{KINDS, Kind, Undrawn, kind};
 
 use crate::Detail;
 use crate::page::{Block, Page};
 use crate::phrase;
 use figures::Unit;
-use record::Run;
+use record::{Machine, Run};
 
 /// Maximum number of lines of one kind in a panel: a reader could not distinguish more.
 pub const MOST_LINES: usize = 8;
@@ -61,6 +63,21 @@ pub struct Axis {
     pub scale: Scale,
     /// Values that have their place on it, drawn or not.
     pub places: Vec<f64>,
+    /// Names of rows, from the lowest, whose places are 0, 1, 2, ...; empty where the axis is one of numbers.
+    pub names: Vec<String>,
+}
+
+impl Default for Axis {
+    /// A linear axis of plain numbers without a name.
+    fn default() -> Axis {
+        Axis {
+            title: String::new(),
+            unit: Unit::Plain,
+            scale: Scale::Linear,
+            places: Vec::new(),
+            names: Vec::new(),
+        }
+    }
 }
 
 /// How values lie on an axis.
@@ -114,6 +131,8 @@ pub enum Mark {
     AtLeast,
     /// A figure that is worthless: a cross.
     Invalid,
+    /// One of the values that a figure is made of: a small faint disc.
+    Single,
     /// Something remarkable: a ring around what is there.
     Ring,
     /// Something else that is remarkable: a wider one.
@@ -147,7 +166,7 @@ impl Chart {
             title: lines.next().unwrap_or_default(),
             subtitle: lines.next().unwrap_or_default(),
             panels,
-            source: source(run),
+            source: source(&run.machine, &run.weigh, run.started_unix),
         }
     }
 
@@ -173,12 +192,12 @@ fn head(run: &Run) -> Vec<String> {
     text.collect()
 }
 
-fn source(run: &Run) -> String {
+/// Where and when it was measured, and by what.
+fn source(machine: &Machine, weigh: &str, started_unix: u64) -> String {
     const LONGEST: usize = 80;
-    let machine = &run.machine;
     let mut facts = vec![
-        format!("weigh {}", phrase::clean(&run.weigh, LONGEST)),
-        units::date::minute(run.started_unix),
+        format!("weigh {}", phrase::clean(weigh, LONGEST)),
+        units::date::minute(started_unix),
     ];
     let model = machine.cpu_model.as_deref();
     facts.extend(model.map(|model| phrase::clean(model, LONGEST)));

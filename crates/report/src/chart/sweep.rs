@@ -132,6 +132,7 @@ impl Sight<'_> {
                 unit: select(kind.lines[0].1).figure.unit,
                 scale: kind.scale,
                 places: Vec::new(),
+                ..Axis::default()
             },
             series,
             notes: (rest > 0).then(note).into_iter().collect(),
@@ -191,6 +192,7 @@ impl Sight<'_> {
             unit,
             scale: suited(&values),
             places: values,
+            ..Axis::default()
         }
     }
 

@@ -40,12 +40,14 @@ pub(super) fn panel(run: &Run) -> Option<Panel> {
             unit: Unit::Seconds,
             scale: Scale::Linear,
             places: Vec::new(),
+            ..Axis::default()
         },
         y: Axis {
             title: "requests/s".into(),
             unit: Unit::PerSecond,
             scale: Scale::Linear,
             places: Vec::new(),
+            ..Axis::default()
         },
         series,
         notes: (rest > 0).then(note).into_iter().collect(),

@@ -2,7 +2,7 @@
 
 use super::{Item, Row};
 use crate::phrase::clean;
-use record::{Machine, Run};
+use record::Machine;
 
 /// The longest name that is shown whole.
 const LONGEST: usize = 80;
@@ -10,12 +10,10 @@ const LONGEST: usize = 80;
 /// What a record says of a hypervisor that gives no name.
 const UNNAMED: &str = "a hypervisor without a name";
 
-pub(super) fn rows(run: &Run) -> Vec<Row> {
-    let facts = machine(&run.machine).into_iter().map(Item::dim).collect();
-    let (weigh, when) = (
-        clean(&run.weigh, LONGEST),
-        units::date::minute(run.started_unix),
-    );
+/// The rows about `on`, and about the version of weigh and the time.
+pub(super) fn rows(on: &Machine, weigh: &str, started_unix: u64) -> Vec<Row> {
+    let facts = machine(on).into_iter().map(Item::dim).collect();
+    let (weigh, when) = (clean(weigh, LONGEST), units::date::minute(started_unix));
     let written = format!("weigh {weigh}, {when}");
     vec![
         Row::new("machine", facts),

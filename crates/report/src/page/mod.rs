@@ -5,6 +5,7 @@
 
 mod brief;
 mod checkup;
+pub(crate) mod comparison;
 mod cost;
 pub(crate) mod curve;
 mod diff;
@@ -186,7 +187,11 @@ impl Page {
             blocks.extend(of.as_ref().and_then(tables::rounds).map(Block::Table));
         }
         blocks.push(Block::Rows(findings::rows(run)));
-        blocks.push(Block::Rows(machine::rows(run)));
+        blocks.push(Block::Rows(machine::rows(
+            &run.machine,
+            &run.weigh,
+            run.started_unix,
+        )));
         blocks.retain(|block| !block.is_empty());
         Page { blocks }
     }

@@ -23,7 +23,10 @@ struct Fake {
     comes_up: Box<dyn Fn(usize, u32) -> bool>,
     is_observed: bool,
     time: Instant,
+    slice_takes: Nanos,
     starts: u32,
+    /// The order in which servers were started, of each start.
+    orders: Vec<Vec<u32>>,
     had: Vec<u32>,
     is_cleared: bool,
 }
@@ -40,7 +43,9 @@ impl Fake {
             comes_up: Box::new(|_, _| true),
             is_observed: true,
             time: Instant::from_nanos(1_000_000_000),
+            slice_takes: Nanos::from_millis(101),
             starts: 0,
+            orders: Vec::new(),
             had: vec![0; servers],
             is_cleared: false,
         }
@@ -88,9 +93,11 @@ impl Arena for Fake {
         &mut self,
         _: &ComparePlan,
         wanted: &[bool],
+        order: &[u32],
     ) -> Result<Vec<Result<Begun, String>>, CampaignError> {
         self.time = self.time + Nanos::from_millis(500);
         self.starts += 1;
+        self.orders.push(order.to_vec());
         self.had.fill(0);
         let of = |(place, is_wanted): (usize, &bool)| match is_wanted {
             true if (self.comes_up)(place, self.starts - 1) => Ok(Begun {
@@ -108,7 +115,7 @@ impl Arena for Fake {
     }
 
     fn slice(&mut self, server: usize, _: usize, _: u32) -> Result<Slice, Lost> {
-        self.time = self.time + Nanos::from_millis(101);
+        self.time = self.time + self.slice_takes;
         let number = self.had[server];
         self.had[server] += 1;
         let slice = (self.answer)(server, self.starts - 1, number);
@@ -251,6 +258,14 @@ fn every_server_comes_once_in_each_cycle_in_an_order_that_the_seed_says() {
     }
     assert_eq!(found, orders(1));
     assert_ne!(found, orders(2));
+}
+
+#[test]
+fn no_server_is_always_started_first() {
+    let mut arena = Fake::new(2);
+    carry_out(&mut arena, plan(2, MINUTE)).unwrap();
+    let first: Vec<u32> = arena.orders.iter().map(|order| order[0]).collect();
+    assert!(first.contains(&0) && first.contains(&1), "{first:?}");
 }
 
 #[test]
@@ -492,6 +507,32 @@ fn latency_under_equal_load_is_added_where_the_cost_of_a_server_is_not_known() {
             .blocks
             .len(),
         1
+    );
+}
+
+#[test]
+fn slow_servers_have_fewer_cycles_and_starts_and_not_a_comparison_of_hours() {
+    let mut arena = Fake::new(2);
+    arena.slice_takes = Nanos::from_secs(3);
+    let comparison = carry_out(
+        &mut arena,
+        plan(
+            2,
+            Budget::Time {
+                time: Nanos::from_secs(60),
+                starts: 8,
+            },
+        ),
+    )
+    .unwrap();
+    assert_eq!(comparison.starts.len(), 3);
+    for start in &comparison.starts {
+        assert_eq!(start.blocks[0].cycles.len(), 8);
+    }
+    assert!(
+        comparison.elapsed < Nanos::from_secs(400),
+        "{:?}",
+        comparison.elapsed
     );
 }
 

@@ -1,0 +1,138 @@
+//! What speaks against answers, in sentences.
+
+use super::conditions::condition_name;
+use super::words::{Words, figure_name};
+use crate::phrase::clean;
+use record::Reason;
+use units::{counted, number, percent};
+
+/// The longest sentence from outside that is shown whole.
+const SENTENCE: usize = 200;
+
+impl Words<'_> {
+    /// What speaks against answers, as a sentence.
+    pub fn doubt(&self, reason: &Reason) -> String {
+        self.of_a_server(reason)
+            .unwrap_or_else(|| self.of_all(reason))
+    }
+
+    /// About one server; none of a reason that is about all.
+    fn of_a_server(&self, reason: &Reason) -> Option<String> {
+        let share = |some: u64, of: u64| percent(some as f64 / of.max(1) as f64);
+        Some(match reason {
+            Reason::TooFewStarts { server, starts } => {
+                let starts = counted((*starts).into(), "start counts", "starts count");
+                format!("{starts} for {}: an interval takes 3", self.name(*server))
+            }
+            Reason::BodyChanged {
+                server, slices, of, ..
+            } => {
+                let (name, share) = (self.name(*server), share(*slices, *of));
+                format!("{name} changed its response: another body in {share} of its slices")
+            }
+            Reason::Errors {
+                server,
+                errors,
+                requests,
+                first,
+                ..
+            } => {
+                let first = first
+                    .as_ref()
+                    .map(|first| format!(", first: {}", clean(first, SENTENCE)));
+                let (name, share) = (self.name(*server), share(*errors, *requests));
+                format!(
+                    "{share} of the requests to {name} failed{}",
+                    first.unwrap_or_default()
+                )
+            }
+            Reason::CpuLowerBound { server, slices, of } => {
+                let (name, share) = (self.name(*server), share(*slices, *of));
+                format!(
+                    "{name} may have used more CPU: a process of it came or went in {share} of its slices"
+                )
+            }
+            Reason::Excluded { server, why } => {
+                format!(
+                    "{} is not compared: {}",
+                    self.name(*server),
+                    clean(why, SENTENCE)
+                )
+            }
+            Reason::VoidStarts {
+                server,
+                starts,
+                of,
+                why,
+            } => {
+                let (name, why) = (self.name(*server), clean(why, SENTENCE));
+                let verb = if *starts == 1 { "does" } else { "do" };
+                format!(
+                    "{starts} of {} {verb} not count for {name}: {why}",
+                    number((*of).into(), "start")
+                )
+            }
+            Reason::Bias { server } => {
+                format!(
+                    "a server differs from itself (as {}): the margin is as wide",
+                    self.name(*server)
+                )
+            }
+            _ => return None,
+        })
+    }
+
+    /// About the comparison as a whole.
+    fn of_all(&self, reason: &Reason) -> String {
+        match reason {
+            Reason::NotSteady { starts, of } => {
+                let starts = format!("{starts} of {}", number((*of).into(), "start"));
+                format!("in {starts} a server was not steady yet when its measurement began")
+            }
+            Reason::OtherPrograms { share } => {
+                format!("other programs used {} of the CPUs", percent(*share))
+            }
+            Reason::Steal { share } => format!(
+                "the hypervisor gave {} of the CPUs' time to others",
+                percent(*share)
+            ),
+            Reason::Unequal { conditions } => {
+                let names: Vec<&str> = conditions
+                    .iter()
+                    .map(|condition| condition_name(*condition))
+                    .collect();
+                format!("conditions differ: {}", names.join(", "))
+            }
+            Reason::DecidedOtherwise { instead_of } => {
+                let decided = self
+                    .answers
+                    .deciding()
+                    .map_or("nothing", |figure| figure_name(figure.figure));
+                format!(
+                    "{} is not known of all servers: {decided} decides",
+                    figure_name(*instead_of)
+                )
+            }
+            Reason::SameServerStart { servers } => {
+                let names: Vec<&str> = servers.iter().map(|server| self.name(*server)).collect();
+                let names = names.join(" and ");
+                format!("weigh did not start {names}: intervals speak of these server starts only")
+            }
+            Reason::Stopped { why: Some(why) } => {
+                format!("stopped early: {}", clean(why, SENTENCE))
+            }
+            Reason::Stopped { why: None } => "interrupted: later starts are missing".to_owned(),
+            Reason::NothingMeasured => {
+                "nothing was measured of two servers that can be compared".to_owned()
+            }
+            // Those of a server have a sentence already.
+            Reason::TooFewStarts { .. }
+            | Reason::BodyChanged { .. }
+            | Reason::Errors { .. }
+            | Reason::CpuLowerBound { .. }
+            | Reason::Excluded { .. }
+            | Reason::VoidStarts { .. }
+            | Reason::Bias { .. } => String::new(),
+        }
+    }
+}
