@@ -8,6 +8,7 @@ mod beside;
 mod case;
 mod killed;
 mod page;
+mod table;
 mod trial;
 
 use crate::catalogue::{read, write};
@@ -109,6 +110,8 @@ pub struct Compared {
     ratio: Option<Ratio>,
     /// The smallest difference that is found in 80 %, as a share.
     detectable: Option<f64>,
+    /// CPU time of other programs meanwhile, as a share of all CPUs.
+    foreign: Option<f64>,
     /// What was planted; none where that is not known.
     planted: Option<Planted>,
     /// What another load generator found.
@@ -310,7 +313,11 @@ fn carried_out(
     let mut outcome = how.compare(case, &sides, &mut site)?;
     if let Outcome::Compared(compared) = &mut outcome {
         compared.planted = planted;
-        compared.beside = beside::measure(case, how, &mut site)?;
+        compared.beside = beside::measure(case, how, &mut site).unwrap_or_else(|error| {
+            eprintln!("{}: {error:#}", case.name); // the comparison counts all the same
+            None
+        });
+        uninterrupted()?;
     }
     Ok(outcome)
 }

@@ -68,8 +68,7 @@ pub static CASES: LazyLock<Vec<Case>> =
     LazyLock::new(|| rows("case", include_str!("../../catalogue/compare.toml")));
 
 impl Case {
-    /// What b works more than a for each request is to be computed from a's work: that is returned. None where nothing is
-    /// planted.
+    /// a's work, from which is computed what b works more; none where nothing is planted.
     pub fn planted_on(&self) -> Option<Nanos> {
         self.planted.filter(|share| *share > 0.0)?;
         self.a.work()
@@ -151,6 +150,7 @@ mod tests {
     #[test]
     fn every_case_can_be_carried_out_as_its_row_says() {
         let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), CASES.len());
         for case in CASES.iter() {

@@ -42,6 +42,7 @@ pub fn run(
     let output = File::create(&words)?;
     let mut weigh = Command::new(&command[0]);
     weigh.args(&command[1..]).env(VARIABLE, &value);
+    weigh.env("TMPDIR", &home); // files that a killed program leaves go with the folder
     weigh.stdin(Stdio::null()).stderr(output.try_clone()?);
     let mut weigh = weigh
         .stdout(output)

@@ -36,6 +36,7 @@ struct Printed {
 #[derive(Debug, Deserialize)]
 struct Answers {
     decides: Option<usize>,
+    foreign: Option<f64>,
     figures: Vec<Figure>,
 }
 
@@ -118,6 +119,7 @@ fn compared(text: &str) -> Result<Compared> {
         starts: versus.map_or(0, |versus| versus.starts),
         ratio: versus.and_then(|versus| versus.ratio),
         detectable: versus.and_then(|versus| versus.detectable),
+        foreign: printed.answers.foreign,
         planted: None,
         beside: None,
     })
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_of_the_figure_that_decides_is_read() {
-        let text = r#"{"weigh": "0.2.0", "headlines": ["b uses 2.3 % more CPU per request than a"], "answers": {"decides": 1,
+        let text = r#"{"weigh": "0.2.0", "headlines": ["b uses 2.3 % more CPU per request than a"], "answers": {"decides": 1, "foreign": 0.07,
             "figures": [{"figure": "p50", "against_first": [{"starts": 7, "ratio": null, "detectable": null, "said": "void"}]},
             {"figure": "cpu_per_request", "against_first": [{"server": 1, "starts": 7, "detectable": 0.011, "said": "more",
             "ratio": {"centre": 1.023, "low": 1.021, "high": 1.025, "sd": 0.002, "signed_rank": null}}]}]}}"#;
@@ -138,6 +140,7 @@ mod tests {
         let ratio = found.ratio.unwrap();
         assert_eq!((ratio.centre, ratio.low, ratio.high), (1.023, 1.021, 1.025));
         assert_eq!((found.starts, found.detectable), (7, Some(0.011)));
+        assert_eq!(found.foreign, Some(0.07));
         assert_eq!((&*found.figure, &*found.said), ("cpu_per_request", "more"));
         assert_eq!(found.headline, "b uses 2.3 % more CPU per request than a");
         assert!(compared(r#"{"weigh": "0.2.0"}"#).is_err());
