@@ -25,7 +25,8 @@ mod early;
 mod preflight;
 mod selftest;
 mod view;
-// the server, and its observer;
+// the server, its observer, and servers of commits;
+mod checkout;
 mod observer;
 mod server;
 // generators that are processes of their own;
@@ -42,6 +43,9 @@ mod walk;
 mod compare;
 
 pub use audit::{check, comply, contradiction, judgement, value};
+pub use checkout::{
+    BisectExit, BuildCache, BuildCommand, BuildError, Built, Checkout, CheckoutError, WORKING_TREE,
+};
 pub use compare::{CompareOutcome, CompareView, Unseen, compare, resume_comparison, unequal};
 pub use error::CampaignError;
 pub use generator::{GenerateError, generate};

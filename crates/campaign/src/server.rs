@@ -9,6 +9,7 @@ use record::{During, Probe, ServerEnd};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::Nanos;
@@ -30,7 +31,8 @@ pub(crate) fn ring() -> Result<Epoll, ServerError> {
         .map_err(|errno| ServerError(format!("the kernel gives no epoll instance: {errno}")))
 }
 
-fn printed(output: &str) -> String {
+/// What `output` says, as the end of a sentence.
+pub(crate) fn printed(output: &str) -> String {
     let output = output.trim_end();
     if output.is_empty() {
         "; it printed nothing".into()
@@ -253,15 +255,20 @@ impl Running {
 
     /// The last of what it printed.
     fn output(&self) -> String {
-        let mut text = Vec::new();
-        if let Ok(mut file) = fs::File::open(self.output.path()) {
-            let length = file.metadata().map_or(0, |facts| facts.len());
-            let first = length.saturating_sub(ServerEnd::MOST_PRINTED);
-            let _ = file.seek(SeekFrom::Start(first));
-            let _ = file.take(ServerEnd::MOST_PRINTED).read_to_end(&mut text);
-        }
-        String::from_utf8_lossy(&text).into_owned()
+        last_printed(self.output.path())
     }
+}
+
+/// Returns the last of what a command has printed into the file at `path`.
+pub(crate) fn last_printed(path: &Path) -> String {
+    let mut text = Vec::new();
+    if let Ok(mut file) = fs::File::open(path) {
+        let length = file.metadata().map_or(0, |facts| facts.len());
+        let first = length.saturating_sub(ServerEnd::MOST_PRINTED);
+        let _ = file.seek(SeekFrom::Start(first));
+        let _ = file.take(ServerEnd::MOST_PRINTED).read_to_end(&mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Whether the server said of all requests that it is not ready yet, and this is not what the plan expects.

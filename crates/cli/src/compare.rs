@@ -36,6 +36,13 @@ pub fn compare(flags: &CompareFlags) -> Result<Exit> {
     let generator = generate::command()?;
     let mut view = Progress::new(how.quiet);
     if let Some(record) = &comparing.resume {
+        let may_be_given = ["resume", "json", "verbose", "quiet", "chart", "markdown"];
+        if let Some(other) = given.names.iter().find(|name| !may_be_given.contains(name)) {
+            bail!(
+                "--resume {} goes on with the comparison as it was planned, which --{other} would change; leave that away",
+                record.display()
+            );
+        }
         let path = crate::list::file(record)?;
         let earlier = record::load_comparison(&path)?;
         let plan = earlier.plan.clone();
@@ -196,55 +203,31 @@ fn show_records(records: &[PathBuf], given: &Given, _comparing: &Comparing) -> R
 
 /// Makes the plan.
 fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
-    let number = comparing.servers.len();
-    if number == 0 {
-        bail!(
+    match comparing.servers.len() {
+        0 => bail!(
             "name two servers, such as 'a=./server-a {{port}}' 'b=./server-b {{port}}', or two URLs"
-        );
-    }
-    if number == 1 {
-        bail!("one server cannot be compared; name another, or measure it alone with `weigh run`");
-    }
-    if number > MOST {
-        bail!("{number} servers are more than can be compared at a time; name at most {MOST}");
+        ),
+        1 => bail!(
+            "one server cannot be compared; name another, or measure it alone with `weigh run`"
+        ),
+        number if number > MOST => {
+            bail!("{number} servers are more than can be compared at a time; name at most {MOST}")
+        }
+        _ => {}
     }
     let connections = match comparing.connections.as_slice() {
         [] => vec![CONNECTIONS],
         given => given.to_vec(),
     };
     let mut draft = given.draft.clone();
+    let first = connections[0].to_string();
     draft
-        .set("connections", &connections[0].to_string())
+        .set("connections", &first)
         .map_err(anyhow::Error::msg)?;
     draft
         .seed
         .get_or_insert_with(|| kernel::clock::realtime().as_nanos() as u64);
-    let mut servers = Vec::new();
-    let mut urls = 0;
-    for (index, text) in comparing.servers.iter().enumerate() {
-        let (name, rest) = named(text, index);
-        if servers.iter().any(|server: &Compared| server.name == name) {
-            bail!(
-                "two servers are called {name}; give each a name of its own, NAME=COMMAND or NAME=URL"
-            );
-        }
-        let plan = server(&draft, comparing, rest, &mut urls).with_context(|| name.clone())?;
-        servers.push(Compared {
-            name,
-            plan,
-            repeats: None,
-            source: None,
-        });
-    }
-    if !comparing.observe.is_empty()
-        && comparing.observe.len() > 1
-        && comparing.observe.len() != urls
-    {
-        bail!(
-            "--server is given {} times for {urls} URLs; give it once for all, or once for each",
-            comparing.observe.len()
-        );
-    }
+    let mut servers = servers(&draft, comparing)?;
     one_target(&servers)?;
     if comparing.aa {
         servers.push(twin(&servers[0])?);
@@ -268,6 +251,34 @@ fn plan(given: &Given, comparing: &Comparing) -> Result<ComparePlan> {
         blocks,
         servers,
     })
+}
+
+/// The servers that are named, each with its plan.
+fn servers(draft: &Draft, comparing: &Comparing) -> Result<Vec<Compared>> {
+    let mut servers: Vec<Compared> = Vec::new();
+    let mut urls = 0;
+    for (index, text) in comparing.servers.iter().enumerate() {
+        let (name, rest) = named(text, index);
+        if servers.iter().any(|server| server.name == name) {
+            bail!(
+                "two servers are called {name}; give each a name of its own, NAME=COMMAND or NAME=URL"
+            );
+        }
+        let plan = server(draft, comparing, rest, &mut urls).with_context(|| name.clone())?;
+        servers.push(Compared {
+            name,
+            plan,
+            repeats: None,
+            source: None,
+        });
+    }
+    let given = comparing.observe.len();
+    if given > 1 && given != urls {
+        bail!(
+            "--server is given {given} times for {urls} URLs; give it once for all, or once for each"
+        );
+    }
+    Ok(servers)
 }
 
 /// The name and the rest of `[NAME=]REST`; without a name, a letter by its place.

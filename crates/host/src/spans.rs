@@ -1,7 +1,6 @@
 //! What a server takes while several are loaded in turn: its CPU time over a slice, and what it writes.
 //!
-//! A slice is short, and the server is idle at both of its edges: nobody looks in between, and what the look itself costs falls
-//! outside.
+//! A slice is short, and the server is idle at both of its edges: no process is looked at in between, and what looking costs falls outside.
 
 use crate::files::Root;
 use crate::ledger::Ledger;
@@ -61,7 +60,7 @@ impl WrittenFiles {
 pub struct Team {
     /// Processes with the same parent, of the largest such group: its workers; 1 where there is no group.
     pub processes: u32,
-    /// Threads of all processes.
+    /// Threads of the process that has most.
     pub threads: u32,
 }
 
@@ -80,7 +79,7 @@ impl Team {
         }
         Team {
             processes: groups.into_values().max().unwrap_or(1),
-            threads: living().map(|stat| stat.threads).sum(),
+            threads: living().map(|stat| stat.threads).max().unwrap_or(0),
         }
     }
 }
@@ -106,7 +105,7 @@ mod tests {
             if is_so() {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(std::time::Duration::from_millis(10)); // until the next look
         }
         panic!("it never was so");
     }
@@ -153,7 +152,7 @@ mod tests {
             team = Team::of(&mut Server::Started(&mut server));
             team.processes == 3
         });
-        assert_eq!(team.threads, 4);
+        assert_eq!(team.threads, 1);
         let mut alone = started("exec sleep 600");
         let mut found = Found::by_pid(alone.id()).unwrap();
         wait_until(|| Team::of(&mut Server::Found(&mut found)).threads == 1);

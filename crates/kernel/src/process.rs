@@ -53,6 +53,8 @@ pub struct Start {
     pub directory: Option<PathBuf>,
     /// Variables added to our environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables of our environment that it does not get.
+    pub without: Vec<OsString>,
     /// Where its standard output and error go; none: nowhere.
     pub output: Option<File>,
     /// Lets it have the limit on open files that we have raised for ourselves, instead of the one before.
@@ -231,7 +233,11 @@ fn command(start: Start, mark: u64) -> io::Result<Command> {
         .split_first()
         .ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(arguments).envs(start.environment);
+    command.args(arguments);
+    for name in start.without {
+        command.env_remove(name);
+    }
+    command.envs(start.environment);
     command.stdin(Stdio::null()).process_group(0);
     match start.output {
         Some(file) => command.stdout(file.try_clone()?).stderr(file),

@@ -50,16 +50,21 @@ fn is_there(pid: u32) -> bool {
 fn a_command_runs_where_and_with_what_it_is_told() {
     let (reader, writer) = pipe().unwrap();
     let start = Start {
-        command: ["sh", "-c", "pwd; echo $COLOUR; exit 3"]
-            .map(Into::into)
-            .into(),
+        command: [
+            "sh",
+            "-c",
+            "pwd; echo $COLOUR ${CARGO_MANIFEST_DIR-no folder}; exit 3",
+        ]
+        .map(Into::into)
+        .into(),
         directory: Some("/".into()),
         environment: vec![("COLOUR".into(), "blue".into())],
+        without: vec!["CARGO_MANIFEST_DIR".into(), "COLOUR".into()],
         output: Some(File::from(OwnedFd::from(writer))),
         ..Start::default()
     };
     let mut child = Child::start(start).unwrap();
-    assert_eq!(rest(&mut BufReader::new(reader)), "/\nblue\n");
+    assert_eq!(rest(&mut BufReader::new(reader)), "/\nblue no folder\n");
     assert_eq!(child.stop(GRACE), Ending::Asked);
     assert_eq!(child.exited().and_then(|status| status.code()), Some(3));
 }

@@ -2,10 +2,6 @@
 
 use record::{Comparison, Conditions, Contender};
 
-/// Bytes written for each request, in thousandths, from which a server is taken to log: a line of an access log has some ten
-/// bytes at least, of which a buffer that was not written yet may hold back most.
-const LOGS_FROM: u64 = 1_000;
-
 /// Returns how the servers differ from the first in what must be equal, a sentence for each difference; those that are excluded,
 /// and what is not known of one of the two, are left out.
 pub fn unequal(comparison: &Comparison) -> Vec<String> {
@@ -52,7 +48,10 @@ fn differences(a: &Contender, b: &Contender) -> Vec<(&'static str, String, Strin
             it.keep_alive
                 .map(|kept| if kept { "on" } else { "off" }.to_owned())
         }),
-        ("logging", |it| it.logged_millibytes.map(logging)),
+        ("logging", |it| {
+            it.is_logging()
+                .map(|logs| if logs { "on" } else { "off" }.to_owned())
+        }),
     ];
     for (what, of) in rows {
         let [of_a, of_b] = each(of);
@@ -61,14 +60,6 @@ fn differences(a: &Contender, b: &Contender) -> Vec<(&'static str, String, Strin
     let workers = |it: &Conditions| it.workers.map(|workers| workers.to_string());
     hold("workers", workers(first), workers(second));
     found
-}
-
-/// Whether a server writes files for its requests.
-pub(crate) fn logging(millibytes: u64) -> String {
-    match millibytes >= LOGS_FROM {
-        true => "on".into(),
-        false => "off".into(),
-    }
 }
 
 #[cfg(test)]
