@@ -4,19 +4,17 @@
 //! two programs that use all the CPU they get (`busy`). Every run is a line of a journal, so that the chore goes on where
 //! it was stopped; docs/alarms.md is written from the journal.
 
-mod binomial;
 mod page;
 mod trial;
 
 use crate::catalogue::{self, Server, rows, text, write};
+use crate::journal::Journal;
 use crate::machine::Machine;
 use crate::programs::{self, root};
 use crate::serving::site::Site;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use trial::{Neighbours, Target};
@@ -149,7 +147,7 @@ impl Alarms {
         };
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
-        let mut journal = self.rows()?;
+        let mut journal = Journal::open(&self.journal)?;
         let mut site = Site::new()?;
         let groups = [Group::Healthy, Group::Overload, Group::Intervals];
         let asked = |group: &Group| self.only.is_empty() || self.only.contains(group);
@@ -166,7 +164,7 @@ impl Alarms {
                 }
             }
         }
-        let page = page::text(&journal, &machine);
+        let page = page::text(journal.rows(), &machine);
         println!("{page}");
         write(&root().join(PAGE), &page)
     }
@@ -178,12 +176,12 @@ impl Alarms {
         beside: Beside,
         (program, machine): (&PathBuf, &Machine),
         site: &mut Site,
-        journal: &mut Vec<Row>,
+        journal: &mut Journal<Row>,
     ) -> Result<()> {
         let cases: Vec<&Case> = CASES.iter().filter(|case| case.group == group).collect();
         let wanted = self.runs.unwrap_or(group.runs());
         if group == Group::Intervals {
-            self.forget_begun(&cases, beside, wanted, journal)?;
+            forget_begun(&cases, beside, wanted, journal)?;
         }
         let _neighbours = Neighbours::start(beside, site)?;
         let mut shared = None;
@@ -191,7 +189,7 @@ impl Alarms {
             let mut is_done = true;
             for case in &cases {
                 let has = |row: &&Row| row.case == case.name && row.beside == beside;
-                let done = u32::try_from(journal.iter().filter(has).count())?;
+                let done = u32::try_from(journal.rows().iter().filter(has).count())?;
                 let count = case.parallel.min(wanted.saturating_sub(done));
                 if count == 0 {
                     continue;
@@ -205,8 +203,7 @@ impl Alarms {
                 for (status, record) in ended {
                     let row = trial::row(case, beside, self.source(machine), status, &record)?;
                     println!("{:?} {} {done}: status {status}", beside, case.name);
-                    self.keep(&row)?;
-                    journal.push(row);
+                    journal.push(row)?;
                 }
                 shared = (group == Group::Intervals).then_some(targets);
             }
@@ -223,48 +220,22 @@ impl Alarms {
             None => machine.commit(),
         }
     }
+}
 
-    /// Leaves out of the journal the runs of a series that was not completed: its server is gone.
-    fn forget_begun(
-        &self,
-        cases: &[&Case],
-        beside: Beside,
-        wanted: u32,
-        journal: &mut Vec<Row>,
-    ) -> Result<()> {
-        for case in cases {
-            let is_of = |row: &Row| row.case == case.name && row.beside == beside;
-            if (journal.iter().filter(|row| is_of(row)).count() as u32) < wanted {
-                journal.retain(|row| !is_of(row));
-            }
+/// Leaves out of the journal the runs of a series that was not completed: its server is gone.
+fn forget_begun(
+    cases: &[&Case],
+    beside: Beside,
+    wanted: u32,
+    journal: &mut Journal<Row>,
+) -> Result<()> {
+    for case in cases {
+        let is_of = |row: &Row| row.case == case.name && row.beside == beside;
+        if (journal.rows().iter().filter(|row| is_of(row)).count() as u32) < wanted {
+            journal.retain(|row| !is_of(row))?;
         }
-        let lines = journal.iter().map(serde_json::to_string);
-        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        write(&self.journal, &text)
     }
-
-    /// What the journal has.
-    fn rows(&self) -> Result<Vec<Row>> {
-        let text = match fs::read_to_string(&self.journal) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            text => text?,
-        };
-        let row = |(place, line): (usize, &str)| {
-            let row = serde_json::from_str(line);
-            row.with_context(|| format!("{}, line {}", self.journal.display(), place + 1))
-        };
-        text.lines().enumerate().map(row).collect()
-    }
-
-    /// Adds a row to the journal.
-    fn keep(&self, row: &Row) -> Result<()> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.journal)?;
-        Ok(writeln!(file, "{}", serde_json::to_string(row)?)?)
-    }
+    Ok(())
 }
 
 impl Case {

@@ -39,15 +39,21 @@ impl Machine {
         self.found.cpus_allowed[self.found.cpus_allowed.len() - 1]
     }
 
-    /// The machine in one line.
-    pub fn sentence(&self) -> String {
+    /// The machine and its kernel in one line.
+    pub fn hardware(&self) -> String {
         let found = &self.found;
         let virtualised = found.virtualised.as_ref().map_or("", |_| ", virtualised");
-        let load = found.load_average.map(|load| format!("{load:.2}"));
-        let [cpu, kernel, load] =
-            [&found.cpu_model, &found.kernel, &load].map(|fact| fact.as_deref().unwrap_or("?"));
+        let [cpu, kernel] =
+            [&found.cpu_model, &found.kernel].map(|fact| fact.as_deref().unwrap_or("?"));
         let cpus = found.cpus_allowed.len();
-        format!("{cpu}, {cpus} CPUs{virtualised}, Linux {kernel}, load {load} before")
+        format!("{cpu}, {cpus} CPUs{virtualised}, Linux {kernel}")
+    }
+
+    /// The machine in one line, with the load of other programs before anything is measured.
+    pub fn sentence(&self) -> String {
+        let load = self.found.load_average.map(|load| format!("{load:.2}"));
+        let load = load.as_deref().unwrap_or("?");
+        format!("{}, load {load} before", self.hardware())
     }
 
     /// What was built, as git names it.

@@ -1,6 +1,7 @@
-//! `cargo xtask alarms | cost | faults | observing | shield | truth`: measures weigh beside other tools and servers.
+//! `cargo xtask alarms | compare | cost | faults | observing | shield | truth`: measures weigh beside other tools and servers.
 //!
-//! In scope: how often its verdicts are wrong (`alarms`), what weigh and its server cost (`cost`), what load generators count of misbehaving servers (`faults`),
+//! In scope: how often its verdicts are wrong (`alarms`) and what its comparisons find (`compare`), what weigh and its server
+//! cost (`cost`), what load generators count of misbehaving servers (`faults`),
 //! whether monitoring a server changes its throughput (`observing`), whether slow attackers can keep the reference
 //! server from serving (`shield`), and whether reported latency is true (`truth`).
 //! Out of scope: checks of the source tree, which are chores of `xtask`; anything a user of weigh runs.
@@ -11,10 +12,13 @@
 //! ```
 
 mod alarms;
+mod binomial;
 mod catalogue;
 mod columns;
+mod compare;
 mod cost;
 mod faults;
+mod journal;
 mod machine;
 mod observing;
 mod programs;
@@ -31,6 +35,8 @@ use std::process::ExitCode;
 enum Proof {
     /// Count false alarms over many short runs, and write docs/alarms.md.
     Alarms(alarms::Alarms),
+    /// Count what comparisons find of planted and of no differences, and write the table of docs/compare.md.
+    Compare(compare::Compare),
     /// Measure what weigh costs, beside a bare client and beside other tools; or its server, beside other servers.
     Cost(cost::CostChore),
     /// Write docs/faults.md: misbehaving servers, and what weigh and other tools counted.
@@ -46,6 +52,7 @@ enum Proof {
 fn main() -> ExitCode {
     let result = match Proof::parse() {
         Proof::Alarms(alarms) => alarms.run(),
+        Proof::Compare(compare) => compare.run(),
         Proof::Cost(cost) => cost.run(),
         Proof::Faults(faults) => faults.run(),
         Proof::Observing(observing) => observing.run(),

@@ -24,6 +24,8 @@ use units::Nanos;
 
 /// How long a server may take to respond after its start. Varnish compiles its configuration as C.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a command may take to end when it is no longer wanted.
+const GRACE: Nanos = Nanos::from_secs(5);
 /// Pause between two looks at what tells nothing by itself.
 pub const LOOK: Duration = Duration::from_millis(5);
 
@@ -63,7 +65,8 @@ pub fn to_end<W: Into<OsString> + Clone>(
         look()?;
         Ok(child.exited())
     });
-    child.stop(Nanos::ZERO);
+    // Where this is interrupted, a command that still runs may put its things in order.
+    child.stop(if ended.is_err() { GRACE } else { Nanos::ZERO });
     ended
 }
 

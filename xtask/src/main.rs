@@ -2,8 +2,8 @@
 //!
 //! In scope: checking the tree (`tidy`), generating what is generated (`schema`), running what needs more than
 //! `cargo test` (`fuzz`, `servers`), counting instructions and lines (`count`, `size`), and all of it in order (`ci`).
-//! Measurements beside other tools and servers (`alarms`, `cost`, `faults`, `observing`, `shield`, `truth`) are passed on to
-//! `proof`.
+//! Measurements beside other tools and servers (`alarms`, `compare`, `cost`, `faults`, `observing`, `shield`, `truth`) are
+//! passed on to `proof`.
 //! Out of scope: anything a user of weigh runs. Nothing here is built into the binary, and no room depends on it.
 //!
 //! ```text
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 #[command(
     name = "cargo xtask",
     bin_name = "cargo xtask",
-    after_help = "alarms, cost, faults, observing, shield and truth are passed on to `proof`: cargo xtask truth --help"
+    after_help = "alarms, compare, cost, faults, observing, shield and truth are passed on to `proof`: cargo xtask truth --help"
 )]
 enum Chore {
     /// Run every check, in the order in which it fails soonest.
@@ -48,7 +48,7 @@ enum Chore {
     Servers,
     /// Count the lines of code of each member: no blanks, no comments, tests apart.
     Size(size::Size),
-    /// What `proof` measures: `alarms`, `cost`, `faults`, `observing`, `shield`, `truth`.
+    /// What `proof` measures: `alarms`, `compare`, `cost`, `faults`, `observing`, `shield`, `truth`.
     #[command(external_subcommand)]
     Proof(Vec<OsString>),
 }

@@ -1,7 +1,7 @@
 //! The page: what all runs of the journal show.
 
-use super::binomial::limits;
 use super::{Beside, CASES, Case, Group, Row};
+use crate::binomial;
 use crate::columns::markdown;
 use crate::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,12 +49,9 @@ pub fn text(journal: &[Row], machine: &Machine) -> String {
         the machine as it is, with nothing else to do. *busy*: beside two programs that use all the CPU they get. Every \
         run has a server of its own. No run was repeated or left out. In brackets: exact 95 % confidence limits of the \
         share (Clopper and Pearson).";
-    // The load is that of now, and not of the runs.
-    let sentence = machine.sentence();
-    let sentence = sentence.split(", load").next().unwrap_or_default();
     let machine = format!(
         "- machine: {}\n- source: {} (idle), {} (busy)",
-        sentence,
+        machine.hardware(),
         commits(Beside::Idle),
         commits(Beside::Busy)
     );
@@ -84,8 +81,7 @@ fn rows<'a>(journal: &'a [Row], case: &Case, beside: Beside) -> Vec<&'a Row> {
 /// A number of runs with the limits of its share.
 fn share<'a>(rows: &[&'a Row], is: impl Fn(&'a Row) -> bool) -> String {
     let count = rows.iter().filter(|row| is(row)).count() as u32;
-    let [low, high] = limits(count, rows.len() as u32).map(|limit| limit * 100.0);
-    format!("{count} of {} ({low:.1} .. {high:.1} %)", rows.len())
+    binomial::share(count, rows.len() as u32)
 }
 
 fn is_invalid(row: &Row) -> bool {

@@ -89,22 +89,37 @@ impl Running {
         site: &mut Site,
         cpus: Cpus,
         workers: u32,
+        request: (&str, bool),
+    ) -> Result<Running> {
+        Running::by(server, site, workers, request, |command, words| {
+            cpus.start_server(command, words)
+        })
+    }
+
+    /// Starts `server` with one worker on any CPU, and waits until it responds to a request for `path`.
+    ///
+    /// # Errors
+    /// It cannot be started, ends, or does not respond.
+    pub fn start_anywhere(server: &'static Server, site: &mut Site, path: &str) -> Result<Running> {
+        Running::by(server, site, 1, (path, false), |command, words| {
+            start(command, words)
+        })
+    }
+
+    fn by(
+        server: &'static Server,
+        site: &mut Site,
+        workers: u32,
         (path, close): (&str, bool),
+        start: impl FnOnce(Vec<OsString>, &Path) -> Result<Child>,
     ) -> Result<Running> {
         let origin = server.origin.then(origin).transpose()?;
         let (at, home) = (free_port()?, site.home()?);
-        let values = Values::default()
-            .with("site", site.path().display())
-            .with("port", at.port())
-            .with("workers", workers)
-            // One worker needs no process that watches over it.
-            .with("spare_workers", if workers > 1 { workers } else { 0 })
-            .with("threads", workers * 128)
-            .with("body", "x".repeat(SMALL))
+        let values = values(site, at.port(), workers)
             .with_some("origin", origin.as_ref().map(|(_, at)| at.port()))
             .keeping(!close);
         let words = home.join("words");
-        let mut child = cpus.start_server(server.command(&values, &home)?, &words)?;
+        let mut child = start(server.command(&values, &home)?, &words)?;
         let response = responding(&mut child, at, path, close);
         Ok(Running {
             at,
@@ -163,6 +178,18 @@ impl Footprint {
         self.processes += 1;
         Some(())
     }
+}
+
+/// What every server of the catalogue is called and configured with.
+pub fn values(site: &Site, port: impl ToString, workers: u32) -> Values {
+    Values::default()
+        .with("site", site.path().display())
+        .with("port", port)
+        .with("workers", workers)
+        // One worker needs no process that watches over it.
+        .with("spare_workers", if workers > 1 { workers } else { 0 })
+        .with("threads", workers * 128)
+        .with("body", "x".repeat(SMALL))
 }
 
 /// A bare responder for a server that only passes responses on.

@@ -1,5 +1,11 @@
 //! Exact limits of a proportion.
 
+/// Returns a number of runs with the limits of its share, such as `1 of 3 (0.8 .. 90.6 %)`.
+pub fn share(count: u32, runs: u32) -> String {
+    let [low, high] = limits(count, runs).map(|limit| limit * 100.0);
+    format!("{count} of {runs} ({low:.1} .. {high:.1} %)")
+}
+
 /// Returns the exact 95 % confidence limits of a proportion of which `count` of `runs` were seen (Clopper and Pearson,
 /// Biometrika 26, 1934), each between 0 and 1.
 pub fn limits(count: u32, runs: u32) -> [f64; 2] {
