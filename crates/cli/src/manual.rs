@@ -31,11 +31,12 @@ pub fn completions(flags: &CompletionFlags) -> Result<Exit> {
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::OUTPUT;
+    use crate::settings::{COMPARE, OUTPUT};
     use plan::settings::settings;
     use plan::{Group, Setting, Takes};
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.md");
+    const COMPARE_PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compare.md");
 
     /// A line of the table of options.
     fn line<T>(row: &Setting<T>) -> String {
@@ -71,16 +72,23 @@ mod tests {
         Group::ALL.map(table).concat()
     }
 
-    #[test]
-    fn the_options_of_the_page_are_those_of_the_table() {
-        let page = std::fs::read_to_string(PAGE).unwrap();
+    /// Holds the options of a page beside those of the table, or writes them anew.
+    fn hold(path: &str, options: &str) {
+        let page = std::fs::read_to_string(path).unwrap();
         let (before, rest) = page.split_once("options` -->\n").unwrap();
         let (_, after) = rest.split_once("\n<!-- end").unwrap();
-        let made = format!("{before}options` -->\n{}\n<!-- end{after}", options());
+        let made = format!("{before}options` -->\n{options}\n<!-- end{after}");
         if std::env::var_os("WEIGH_UPDATE_GOLDEN").is_some() {
-            std::fs::write(PAGE, &made).unwrap();
+            std::fs::write(path, &made).unwrap();
         } else {
             assert_eq!(made, page, "write it with WEIGH_UPDATE_GOLDEN=1");
         }
+    }
+
+    #[test]
+    fn the_options_of_the_pages_are_those_of_the_tables() {
+        hold(PAGE, &options());
+        let own: String = COMPARE.iter().map(line).collect();
+        hold(COMPARE_PAGE, &format!("\n| Option | Sets |\n|---|---|\n{own}"));
     }
 }

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The pages for users, and the options of other programs that they name.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/checks.md",
     "docs/columns.md",
+    "docs/compare.md",
     "docs/doctor.md",
     "docs/measurement.md",
     "docs/record.md",
@@ -19,17 +20,17 @@ const PAGES: [&str; 10] = [
     "docs/truth.md",
 ];
 const FOREIGN: &[&str] = &[
+    "--init",
     "--kill-whom",
     "--num-calls",
     "--num-conns",
     "--password",
-    "--path",
     "--port",
     "--release",
     "--signal",
     "--workspace",
 ];
-const VERBS: [&str; 5] = ["run", "sweep", "report", "doctor", "serve"];
+const VERBS: [&str; 6] = ["run", "sweep", "compare", "report", "doctor", "serve"];
 
 fn page(name: &str) -> String {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -82,6 +83,7 @@ fn every_verb_is_on_a_page_and_nothing_stands_there_for_later() {
     for verb in [
         "run",
         "sweep",
+        "compare",
         "report",
         "doctor",
         "serve",

@@ -5,6 +5,7 @@
 //! once.
 
 mod bench;
+mod compared;
 mod counts;
 mod died;
 mod doctor;
