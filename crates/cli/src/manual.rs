@@ -89,6 +89,9 @@ mod tests {
     fn the_options_of_the_pages_are_those_of_the_tables() {
         hold(PAGE, &options());
         let own: String = COMPARE.iter().map(line).collect();
-        hold(COMPARE_PAGE, &format!("\n| Option | Sets |\n|---|---|\n{own}"));
+        hold(
+            COMPARE_PAGE,
+            &format!("\n| Option | Sets |\n|---|---|\n{own}"),
+        );
     }
 }

@@ -10,6 +10,8 @@ use std::os::unix::fs::MetadataExt;
 
 /// The most descriptors that are looked at.
 const MOST_DESCRIPTORS: usize = 4096;
+/// The most further threads of a process whose descriptors are looked at.
+const MOST_THREADS: usize = 64;
 /// The bits of open(2)'s flags that say for what a file is open; 0 is for reading only.
 const ACCESS_MODE: u32 = 0o3;
 
@@ -27,8 +29,19 @@ pub(crate) struct Written {
 /// Returns the regular files that `pids` have open for writing, each once, with their sizes now; those that may not be
 /// looked at are left out.
 pub(crate) fn open(root: &Root, pids: &[u32]) -> Vec<Written> {
-    let of = |pid: &u32| {
-        let folder = format!("/proc/{pid}");
+    // A thread may have a table of descriptors of its own; mostly it has that of its process, which was looked at by then.
+    let threads = |pid: &u32| {
+        let tasks = format!("/proc/{pid}/task");
+        let names = root.entries(&tasks).unwrap_or_default().into_iter();
+        let own = pid.to_string();
+        let others = names.filter(move |name| *name != own).take(MOST_THREADS);
+        others
+            .map(move |name| format!("{tasks}/{name}"))
+            .collect::<Vec<String>>()
+    };
+    let processes = pids.iter().map(|pid| format!("/proc/{pid}"));
+    let folders = processes.chain(pids.iter().flat_map(threads));
+    let of = |folder: String| {
         let names = root.entries(format!("{folder}/fd")).unwrap_or_default();
         let both = move |name: String| {
             (
@@ -39,7 +52,7 @@ pub(crate) fn open(root: &Root, pids: &[u32]) -> Vec<Written> {
         names.into_iter().map(both)
     };
     let mut seen = BTreeSet::new();
-    let descriptors = pids.iter().flat_map(of).take(MOST_DESCRIPTORS);
+    let descriptors = folders.flat_map(of).take(MOST_DESCRIPTORS);
     let written = descriptors.filter_map(|(link, info)| {
         let path = root.link(&link).filter(|path| path.is_absolute())?;
         let flags = u32::from_str_radix(field(&root.text(info)?, "flags")?, 8).ok()?;
@@ -78,6 +91,27 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::io::Write;
+
+    #[test]
+    fn files_of_a_thread_with_descriptors_of_its_own_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let name = path.to_string_lossy().into_owned();
+        let (opened, is_open) = std::sync::mpsc::channel();
+        let (looked, is_over) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            kernel::descriptors::own().unwrap();
+            let log = File::create(path).unwrap();
+            opened.send(()).unwrap();
+            let _ = is_over.recv();
+            drop(log);
+        });
+        is_open.recv().unwrap();
+        let files = open(&Root::machine(), &[std::process::id()]);
+        assert!(files.iter().any(|file| file.path == name), "{files:?}");
+        drop(looked);
+        thread.join().unwrap();
+    }
 
     #[test]
     fn files_that_are_written_are_found_and_others_are_not() {

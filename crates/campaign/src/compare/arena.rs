@@ -42,7 +42,10 @@ pub(crate) trait Arena {
     /// not observed.
     fn idle(&mut self) -> Vec<Option<f64>>;
 
-    /// Returns of each server the bytes that it has written into files since the start, and how its processes share the work.
+    /// From now on it is noted what servers write into files: those that they have open, which may be only since their first requests.
+    fn note_written(&mut self);
+
+    /// Returns of each server the bytes that it has written into files since that is noted, and how its processes share the work.
     fn watch(&mut self) -> Vec<Watched>;
 
     /// Ends the start; returns the CPU time of others meanwhile, and of each server the memory that it held.
@@ -64,7 +67,7 @@ pub(crate) struct Begun {
 /// What is known of a server after some load.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watched {
-    /// Bytes written into files since the start; none where it is not observed.
+    /// Bytes written into files since that is noted; none where it is not observed.
     pub(crate) written: Option<u64>,
     /// Worker processes and all threads.
     pub(crate) team: Option<(u32, u32)>,

@@ -75,16 +75,18 @@ impl<'a> LocalArena<'a> {
             return Err(why);
         }
         let endpoint = ready.probe.endpoint.clone();
-        let (mut server, observed) =
+        let (server, observed) =
             ObservedServer::of(plan, running, &endpoint).map_err(|error| error.to_string())?;
-        let written = server.monitored().map(WrittenFiles::open);
         let begun = Begun {
             endpoint: Some(endpoint),
             conditions: conditions(plan, &ready),
             observed: Some(observed),
             probe: Some(ready.probe),
         };
-        let there = There { server, written };
+        let there = There {
+            server,
+            written: None,
+        };
         Ok((there, begun))
     }
 
@@ -285,6 +287,12 @@ impl Arena for LocalArena<'_> {
             Some(share(cpu, took))
         })
         .collect()
+    }
+
+    fn note_written(&mut self) {
+        for there in self.servers.iter_mut().flatten() {
+            there.written = there.server.monitored().map(WrittenFiles::open);
+        }
     }
 
     fn watch(&mut self) -> Vec<Watched> {

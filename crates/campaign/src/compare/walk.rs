@@ -140,8 +140,9 @@ struct Walk<'a> {
     number: u32,
     /// Starts in a row that did not count, of each server.
     void: Vec<u32>,
-    /// Requests that were sent to each server in this process.
+    /// Requests that were sent to each server in this process, and those of them before it was noted what servers write.
     asked: Vec<u64>,
+    asked_before: Vec<u64>,
 }
 
 /// Why a start is not finished.
@@ -171,6 +172,7 @@ impl<'a> Walk<'a> {
         Walk {
             void: vec![0; plan.servers.len()],
             asked: vec![0; plan.servers.len()],
+            asked_before: vec![0; plan.servers.len()],
             plan,
             begun: arena.now(),
             before: comparison.elapsed,
@@ -506,6 +508,10 @@ impl<'a> Walk<'a> {
             }
             let cycle = self.cycle(number, None, start, order)?;
             measured.warm_up += 1;
+            if start.index == 0 && number == 0 && measured.warm_up == 1 {
+                self.arena.note_written();
+                self.asked_before.clone_from(&self.asked);
+            }
             for (values, slice) in values.iter_mut().zip(&cycle.slices) {
                 let value = slice.as_ref().and_then(|slice| self.warmth(slice));
                 values.extend(value.map(f64::ln));
@@ -550,7 +556,7 @@ impl<'a> Walk<'a> {
         let watched = self.arena.watch();
         let teams: Vec<Option<(u32, u32)>> = watched.iter().map(|watched| watched.team).collect();
         for (place, watched) in watched.into_iter().enumerate() {
-            let asked = self.asked[place];
+            let asked = self.asked[place] - self.asked_before[place];
             let conditions = &mut self.comparison.servers[place].conditions;
             let written = watched.written.filter(|_| asked > 0);
             conditions.logged_millibytes = written.map(|bytes| bytes * 1_000 / asked);

@@ -26,13 +26,31 @@ fn what_cannot_be_compared_is_refused_with_the_remedy_before_anything_is_loaded(
         (&[], &["name two servers", "{port}"]),
         (&[&a], &["one server cannot be compared", "weigh run"]),
         (&[&a, &a], &["two servers are called a"]),
-        (&[&a, "b=./server"], &["neither a URL nor a command", "{port}"]),
+        (
+            &[&a, "b=./server"],
+            &["neither a URL nor a command", "{port}"],
+        ),
         (&[&a, "b=./server --fast"], &["neither a URL nor a command"]),
-        (&["http://127.0.0.1:1/x", "http://127.0.0.1:1/x"], &["two names for 127.0.0.1:1", "--aa"]),
-        (&[&a, "http://127.0.0.1:1/", "--path", "/x"], &["--path /x", "into the URL"]),
-        (&[&a, &server("b", "0us"), "--until", "2"], &["--until", "2%"]),
-        (&[&a, &server("b", "0us"), "--decide-on", "speed"], &["--decide-on", "p50"]),
-        (&["http://127.0.0.1:1/", "http://127.0.0.1:2/"], &["127.0.0.1:1", "refused"]),
+        (
+            &["http://127.0.0.1:1/x", "http://127.0.0.1:1/x"],
+            &["two names for 127.0.0.1:1", "--aa"],
+        ),
+        (
+            &[&a, "http://127.0.0.1:1/", "--path", "/x"],
+            &["--path /x", "into the URL"],
+        ),
+        (
+            &[&a, &server("b", "0us"), "--until", "2"],
+            &["--until", "2%"],
+        ),
+        (
+            &[&a, &server("b", "0us"), "--decide-on", "speed"],
+            &["--decide-on", "p50"],
+        ),
+        (
+            &["http://127.0.0.1:1/", "http://127.0.0.1:2/"],
+            &["127.0.0.1:1", "refused"],
+        ),
         (&["--commits", "main", "HEAD"], &["--commits needs --run"]),
         (&[&a, &server("b", "0us"), "-o", "."], &["folder"]),
     ];
@@ -46,9 +64,21 @@ fn what_cannot_be_compared_is_refused_with_the_remedy_before_anything_is_loaded(
 fn a_server_that_does_not_come_up_ends_it_with_what_it_printed() {
     let bench = Bench::new();
     let broken = "b=echo no such module; exit 3; # {port}";
-    let said = compare(&bench, &[&server("a", "0us"), broken, "--path", "/100.html", "-q"]);
+    let said = compare(
+        &bench,
+        &[&server("a", "0us"), broken, "--path", "/100.html", "-q"],
+    );
     said.refused(&["b: ", "exit status: 3", "no such module"]);
-    let wrong = compare(&bench, &[&server("a", "0us"), &server("b", "0us"), "--path", "/nothing", "-q"]);
+    let wrong = compare(
+        &bench,
+        &[
+            &server("a", "0us"),
+            &server("b", "0us"),
+            "--path",
+            "/nothing",
+            "-q",
+        ],
+    );
     wrong.refused(&["status 404", "--expect 404"]);
 }
 
@@ -60,68 +90,110 @@ fn unequal_conditions_are_refused_and_a_dry_run_shows_equal_ones() {
     let said = compare(&bench, &[&quiet, &other, "--path", "/100.html", "-q"]);
     said.refused(&["logging: off from a, on from b", "--unequal"]);
     let servers = [server("a", "1us"), server("b", "2us")];
-    let dry = compare(&bench, &[&servers[0], &servers[1], "--path", "/100.html", "--dry-run"]);
+    let dry = compare(
+        &bench,
+        &[&servers[0], &servers[1], "--path", "/100.html", "--dry-run"],
+    );
     dry.ended(0);
-    assert!(dry.out.contains("equal: body, protocol, keep-alive"), "{}", dry.out);
-    assert_eq!(fs::read_dir(bench.path(".")).unwrap().filter(|entry| {
-        entry.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "json")
-    }).count(), 0, "a dry run leaves no record");
+    assert!(
+        dry.out.contains("equal: body, protocol, keep-alive"),
+        "{}",
+        dry.out
+    );
+    assert_eq!(
+        fs::read_dir(bench.path("."))
+            .unwrap()
+            .filter(|entry| {
+                entry
+                    .as_ref()
+                    .unwrap()
+                    .path()
+                    .extension()
+                    .is_some_and(|ending| ending == "json")
+            })
+            .count(),
+        0,
+        "a dry run leaves no record"
+    );
+}
+
+/// Every slice of the record has its requests and its cost.
+fn assert_whole(record: &Record) {
+    let starts = record.at("/starts").as_array().unwrap();
+    assert!(starts.len() >= 3);
+    let cycles = starts
+        .iter()
+        .filter_map(|start| start.pointer("/blocks/0/cycles")?.as_array());
+    for slice in cycles
+        .flatten()
+        .flat_map(|cycle| cycle["slices"].as_array().unwrap())
+    {
+        assert_eq!(slice["errors"], 0, "{slice}");
+        assert!(
+            slice["ok"].as_u64() > Some(0) && slice["server_cpu"].as_u64() > Some(0),
+            "{slice}"
+        );
+    }
 }
 
 #[test]
 fn a_server_that_burns_twice_as_much_is_found_and_fails_the_gate() {
     let bench = Bench::new();
     let servers = [server("lean", "40us"), server("fat", "120us")];
-    let said = compare(&bench, &[
-        &servers[0],
-        &servers[1],
-        "--path",
-        "/100.html",
-        "--time",
-        "1s",
-        "-c",
-        "4",
-        "--max-regression",
-        "5%",
-        "-o",
-        "compared.json",
-        "--markdown",
-        "compared.md",
-        "--chart",
-        "compared.svg",
-    ]);
+    let options = "--path /100.html --time 1s -c 4 --max-regression 5% -o compared.json --markdown compared.md --chart compared.svg";
+    let words = [&servers[0], &servers[1]].map(String::as_str);
+    let words: Vec<&str> = words.into_iter().chain(options.split(' ')).collect();
+    let said = compare(&bench, &words);
     said.ended(1);
     assert!(said.out.starts_with("fat uses "), "{}", said.out);
-    assert!(said.out.contains("worse") && said.err.contains("by more than 5 %"), "{said:#?}");
-    let record = Record::parse(&fs::read(bench.path("compared.json")).unwrap());
-    let starts = record.at("/starts").as_array().unwrap();
-    assert!(starts.len() >= 3);
-    for start in starts {
-        let cycles = start.pointer("/blocks/0/cycles").and_then(|cycles| cycles.as_array());
-        for cycle in cycles.unwrap() {
-            for slice in cycle["slices"].as_array().unwrap() {
-                assert_eq!(slice["errors"], 0, "{slice}");
-                assert!(slice["ok"].as_u64() > Some(0) && slice["server_cpu"].as_u64() > Some(0), "{slice}");
-            }
-        }
-    }
+    assert!(
+        said.out.contains("worse") && said.err.contains("by more than 5 %"),
+        "{said:#?}"
+    );
+    assert_whole(&Record::parse(
+        &fs::read(bench.path("compared.json")).unwrap(),
+    ));
     let json = bench.say("report --format json compared.json");
     let answers = Record::parse(json.ended(0).out.as_bytes());
-    let ratio = answers.at("/answers/figures/0/against_first/0/ratio/centre").as_f64().unwrap();
+    let ratio = answers
+        .at("/answers/figures/0/against_first/0/ratio/centre")
+        .as_f64()
+        .unwrap();
     assert!(ratio > 1.2 && ratio < 3.5, "{ratio}");
-    assert!(bench.say("report --format csv compared.json").ended(0).out.contains("cpu_us_per_request"));
-    assert!(fs::read_to_string(bench.path("compared.md")).unwrap().contains("fat"));
-    assert!(fs::read_to_string(bench.path("compared.svg")).unwrap().starts_with("<svg"));
+    let csv = bench.say("report --format csv compared.json");
+    assert!(csv.ended(0).out.contains("cpu_us_per_request"));
+    assert!(
+        fs::read_to_string(bench.path("compared.md"))
+            .unwrap()
+            .contains("fat")
+    );
+    assert!(
+        fs::read_to_string(bench.path("compared.svg"))
+            .unwrap()
+            .starts_with("<svg")
+    );
     assert!(bench.say("list").out.contains("comparison"));
     let again = bench.say("compare compared.json");
-    assert_eq!(again.ended(1).out, said.out, "the record says the same again");
+    assert_eq!(
+        again.ended(1).out,
+        said.out,
+        "the record says the same again"
+    );
 }
 
 #[test]
 fn nothing_is_left_running_when_weigh_is_killed_while_it_compares() {
     let bench = Bench::new();
     let servers = [server("a", "1us"), server("b", "1us")];
-    let words = ["compare", &servers[0], &servers[1], "--path", "/100.html", "-o", "killed.json"];
+    let words = [
+        "compare",
+        &servers[0],
+        &servers[1],
+        "--path",
+        "/100.html",
+        "-o",
+        "killed.json",
+    ];
     let child = bench.weigh(&words).spawn().unwrap();
     let of_weigh = || children(child.id());
     // Both servers and the generator, the servers with what guards them.
@@ -136,8 +208,13 @@ fn nothing_is_left_running_when_weigh_is_killed_while_it_compares() {
 /// What git says in a folder.
 fn git(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
-    let command = command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
-    let output = command.current_dir(folder).output().expect("git is installed");
+    let command = command
+        .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+        .args(words);
+    let output = command
+        .current_dir(folder)
+        .output()
+        .expect("git is installed");
     assert!(output.status.success(), "{words:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -153,18 +230,33 @@ fn commits_are_built_and_their_conditions_held_beside_each_other() {
         git(&folder, &["add", "-A"]);
         git(&folder, &["commit", "-q", "-m", work]);
     }
-    let run = format!("exec {WEIGH} serve --truth --work \"$(cat built)\" --listen 127.0.0.1:{{port}}");
+    let run =
+        format!("exec {WEIGH} serve --truth --work \"$(cat built)\" --listen 127.0.0.1:{{port}}");
     let compared = |revision: &str, build: &str, further: &[&str]| {
-        let mut words = vec!["compare", "--commits", revision, "HEAD", "--build", build, "--run", &run];
+        let mut words = vec![
+            "compare",
+            "--commits",
+            revision,
+            "HEAD",
+            "--build",
+            build,
+            "--run",
+            &run,
+        ];
         words.extend(["--path", "/100.html", "--dry-run"]);
         words.extend(further);
         let mut command = bench.weigh(&words);
-        command.current_dir(&folder).env("XDG_CACHE_HOME", bench.path("cache"));
+        command
+            .current_dir(&folder)
+            .env("XDG_CACHE_HOME", bench.path("cache"));
         Said::of(command.spawn().unwrap())
     };
     let said = compared("HEAD~1", "cp work built", &[]);
     assert!(said.ended(0).out.contains("equal: body"), "{said:#?}");
-    assert!(!folder.join("built").exists(), "nothing is written into the repository");
+    assert!(
+        !folder.join("built").exists(),
+        "nothing is written into the repository"
+    );
     compared("HEAD", "cp work built", &[]).refused(&["same commit"]);
     compared("HEAD~7", "cp work built", &[]).refused(&["HEAD~7"]);
     let failed = compared("HEAD~1", "echo broken; exit 4", &[]);

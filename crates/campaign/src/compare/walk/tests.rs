@@ -95,7 +95,7 @@ impl Arena for Fake {
         wanted: &[bool],
         order: &[u32],
     ) -> Result<Vec<Result<Begun, String>>, CampaignError> {
-        self.time = self.time + Nanos::from_millis(500);
+        self.time += Nanos::from_millis(500);
         self.starts += 1;
         self.orders.push(order.to_vec());
         self.had.fill(0);
@@ -115,7 +115,7 @@ impl Arena for Fake {
     }
 
     fn slice(&mut self, server: usize, _: usize, _: u32) -> Result<Slice, Lost> {
-        self.time = self.time + self.slice_takes;
+        self.time += self.slice_takes;
         let number = self.had[server];
         self.had[server] += 1;
         let slice = (self.answer)(server, self.starts - 1, number);
@@ -127,6 +127,10 @@ impl Arena for Fake {
 
     fn idle(&mut self) -> Vec<Option<f64>> {
         self.idle.clone()
+    }
+
+    fn note_written(&mut self) {
+        self.asked.fill(0);
     }
 
     fn watch(&mut self) -> Vec<Watched> {
