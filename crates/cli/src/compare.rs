@@ -265,7 +265,12 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
     };
     one_target(&servers)?;
     if comparing.aa {
-        servers.push(twin(&servers[0])?);
+        let text = match of_commits {
+            [] => named(&comparing.servers[0], 0).1,
+            [first, ..] => &first.command,
+        };
+        let again = server(&draft, comparing, text, &mut 0)?;
+        servers.push(twin(&servers[0], again));
     }
     let first = &servers[0].plan;
     let closed = connections.iter().map(|connections| Load::Closed {
@@ -412,30 +417,13 @@ fn one_target(servers: &[Compared]) -> Result<()> {
 }
 
 /// The first server once more, on a port of its own where weigh starts it.
-fn twin(first: &Compared) -> Result<Compared> {
-    let mut plan = first.plan.clone();
-    if let Some(command) = &mut plan.server {
-        let address = free_port()?;
-        let old = plan
-            .target
-            .authority
-            .rsplit(':')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        let port = address.port().to_string();
-        for word in &mut command.argv {
-            *word = word.replace(&old, &port);
-        }
-        plan.target.authority = address.to_string();
-        plan.target.endpoints = vec![plan::Endpoint::Ip(address)];
-    }
-    Ok(Compared {
+fn twin(first: &Compared, plan: Plan) -> Compared {
+    Compared {
         name: format!("{} again", first.name),
         plan,
         repeats: Some(0),
         source: first.source.clone(),
-    })
+    }
 }
 
 /// A loopback port that was free a moment ago.
