@@ -138,13 +138,7 @@ impl Alarms {
     /// # Errors
     /// A server or weigh could not be started, or a file not be written.
     pub fn run(&self) -> Result<()> {
-        let program = match &self.program {
-            Some(program) => program.clone(),
-            None => {
-                programs::build("cli", &["weigh"])?;
-                programs::path("weigh")?
-            }
-        };
+        let program = programs::weigh(self.program.clone())?;
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());
         let mut journal = Journal::open(&self.journal)?;

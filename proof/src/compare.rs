@@ -147,13 +147,7 @@ impl Compare {
     /// A program that is named is not installed, weigh could not be started or failed at once, this was interrupted, or a
     /// file could not be written.
     pub fn run(&self) -> Result<()> {
-        let program = match &self.program {
-            Some(program) => program.clone(),
-            None => {
-                programs::build("cli", &["weigh"])?;
-                programs::path("weigh")?
-            }
-        };
+        let program = programs::weigh(self.program.clone())?;
         signals::interrupts(); // caught from here on: servers are ended and folders removed
         let machine = Machine::look()?;
         println!("machine    {}", machine.sentence());

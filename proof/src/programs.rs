@@ -31,6 +31,18 @@ pub fn build(package: &str, programs: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Returns the weigh that was given, or else the one of this project, which is built.
+///
+/// # Errors
+/// It does not build.
+pub fn weigh(given: Option<PathBuf>) -> Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    build("cli", &["weigh"])?;
+    path("weigh")
+}
+
 /// Returns the path of a program of the project after [`build`].
 ///
 /// # Errors

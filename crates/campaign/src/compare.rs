@@ -6,7 +6,9 @@
 
 mod arena;
 mod conditions;
+mod cycles;
 mod local_arena;
+mod split;
 mod steady;
 mod walk;
 
@@ -21,8 +23,6 @@ pub trait CompareView {
     fn starting(&mut self, _comparison: &Comparison, _index: u32) {}
     /// A slice is over, the measured cycle `cycle` of `of` of start `index`; none while servers warm up.
     fn sliced(&mut self, _comparison: &Comparison, _index: u32, _cycle: Option<(u32, u32)>) {}
-    /// A start is over and in the record.
-    fn started(&mut self, _comparison: &Comparison) {}
     /// Something that the user should know now: a sentence.
     fn note(&mut self, _sentence: &str) {}
     /// Nothing more is measured.

@@ -15,8 +15,8 @@
 //! warm-up there is a second meeting before the window. When the campaign says Stop the round is cut short and handed over;
 //! when its line ends, so that no process is there to hand anything over to, the generator is to end at once.
 //!
-//! One that loads several servers in turn opens its connections to all of them, says how many are open, and then measures a
-//! slice whenever it is told to, until its line ends:
+//! One that loads several servers in turn opens its connections to all of them, says so, and then measures a slice whenever it
+//! is told to, until its line ends:
 //!
 //! ```text
 //!   Lanes          ------------->     makes the plans ready, opens all connections
@@ -26,16 +26,17 @@
 //! ```
 
 use engine::{
-    Barrier, Job, Observer, Part, Progress, Rep, SliceLength, StartSignal, SyncPoint, Thread,
+    Barrier, Job, Observer, Part, Progress, Rep, SliceLength, SliceShare, StartSignal, SyncPoint,
+    Thread,
 };
-use kernel::{Epoll, Errno, Ring, Uring};
+use kernel::{Epoll, Errno, Ring, Uring, affinity};
 use plan::{Endpoint, Plan, RingKind};
 use record::{BusyPoll, Round, Slice};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use thiserror::Error;
 use units::{Instant, Nanos};
 
@@ -68,7 +69,16 @@ pub(crate) enum Order {
     /// To measure a round.
     Round(Box<Assignment>),
     /// To load several servers in turn.
-    Lanes(Vec<Lane>),
+    Lanes(Lanes),
+}
+
+/// Several servers that are loaded in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Lanes {
+    /// Each server under each load.
+    pub(crate) lanes: Vec<Lane>,
+    /// The CPUs to run on; none where it may run on all.
+    pub(crate) cpus: Option<Vec<u32>>,
 }
 
 /// One server under one load, of several that are loaded in turn.
@@ -107,8 +117,8 @@ pub(crate) enum Command {
 /// What a generator says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// Its connections are open: so many of each lane.
-    Open(Vec<u64>),
+    /// Its connections are open, those of servers that take any.
+    Open,
     /// What a slice measured.
     Slice(Box<Slice>),
     /// All of its threads have come to the point.
@@ -191,13 +201,17 @@ pub fn generate(
     Ok(())
 }
 
-/// Loads the servers of `lanes` in turn, as `slices` say.
+/// Loads several servers in turn, as `slices` say.
 fn in_turn(
-    lanes: Vec<Lane>,
+    Lanes { lanes, cpus }: Lanes,
     slices: &Receiver<SliceOrder>,
     stop: &AtomicBool,
     writer: &mut EventWriter<'_>,
 ) -> Result<(), String> {
+    if let Some(cpus) = cpus {
+        let allowed = affinity::allow(&cpus);
+        allowed.map_err(|errno| format!("the generator may not run on CPUs {cpus:?}: {errno}"))?;
+    }
     let jobs = lanes
         .into_iter()
         .map(|lane| Job::new(lane.plan, lane.endpoint));
@@ -210,7 +224,7 @@ fn in_turn(
     .map_err(|errno| format!("the kernel gives no ring for a load: {errno}"))
 }
 
-/// As [`in_turn`], each lane on a ring of its own.
+/// As [`in_turn`], each lane on a ring of its own in each thread.
 fn on_ring<R: Ring>(
     ring: fn() -> Result<R, Errno>,
     jobs: &[Job],
@@ -218,22 +232,90 @@ fn on_ring<R: Ring>(
     stop: &AtomicBool,
     writer: &mut EventWriter<'_>,
 ) -> Result<(), Errno> {
-    let barriers: Vec<Barrier<'_>> = jobs.iter().map(|_| Barrier::new(1, stop)).collect();
-    let mut threads = Vec::new();
-    for (job, barrier) in jobs.iter().zip(&barriers) {
-        let thread = Thread::new(ring()?, job, barrier, 0, 0);
-        threads.push(thread.in_round(0, job.busy_poll));
-    }
-    let open = threads.iter_mut().map(Thread::open).collect();
-    writer.write(&Event::Open(open));
-    while let Ok(order) = slices.recv() {
-        let Some(thread) = threads.get_mut(order.lane) else {
-            break;
+    let threads = jobs.iter().map(|job| job.plan.threads());
+    let threads = threads.max().unwrap_or(1);
+    let barriers = jobs
+        .iter()
+        .map(|job| Barrier::new(job.plan.threads(), stop));
+    let barriers: Vec<Barrier<'_>> = barriers.collect();
+    let hand = |index| Hand::new(ring, jobs, &barriers, index);
+    std::thread::scope(|scope| {
+        // This thread is the first of them.
+        let helpers = (1..threads).map(|index| {
+            let (ask, orders) = channel();
+            let (tell, shares) = channel();
+            scope.spawn(move || {
+                if let Err(errno) = hand(index).and_then(|hand| hand.help(&orders, &tell)) {
+                    let _ = tell.send(Err(errno)); // where it is not heard, all is over
+                }
+            });
+            (ask, shares)
+        });
+        let helpers: Vec<(Sender<SliceOrder>, Receiver<Shared>)> = helpers.collect();
+        let next = |shares: &Receiver<Shared>| shares.recv().unwrap_or(Err(Errno::EINVAL));
+        let mut first = hand(0)?;
+        for (_, shares) in &helpers {
+            next(shares)?;
+        }
+        writer.write(&Event::Open);
+        while let Ok(order) = slices.recv() {
+            for (ask, _) in &helpers {
+                let _ = ask.send(order); // one that has ended is missed below
+            }
+            let mut whole = first.share(order);
+            for (_, shares) in &helpers {
+                if let (Some(whole), Some(other)) = (&mut whole, next(shares)?) {
+                    whole.merge(&other);
+                }
+            }
+            let Some(whole) = whole else { break };
+            writer.write(&Event::Slice(Box::new(whole.slice())));
+        }
+        Ok(())
+    })
+}
+
+/// What comes from a further thread: that its connections are open (none), and then its share of each slice, if it has one.
+type Shared = Result<Option<SliceShare>, Errno>;
+
+/// A thread's part in each of the lanes; none in one that has fewer connections than there are threads.
+struct Hand<'a, R: Ring>(Vec<Option<Thread<'a, R>>>);
+
+impl<'a, R: Ring> Hand<'a, R> {
+    /// That of thread `index`, with its connections open.
+    fn new(
+        ring: fn() -> Result<R, Errno>,
+        jobs: &'a [Job],
+        barriers: &'a [Barrier<'a>],
+        index: u32,
+    ) -> Result<Hand<'a, R>, Errno> {
+        let of = |(job, barrier): (&'a Job, &'a Barrier<'a>)| {
+            if index >= job.plan.threads() {
+                return Ok(None);
+            }
+            let thread = Thread::new(ring()?, job, barrier, index, 0);
+            let mut thread = thread.in_round(0, job.busy_poll);
+            thread.open();
+            Ok(Some(thread))
         };
-        let slice = thread.slice(order.length, order.number);
-        writer.write(&Event::Slice(Box::new(slice)));
+        let lanes: Result<Vec<_>, Errno> = jobs.iter().zip(barriers).map(of).collect();
+        Ok(Hand(lanes?))
     }
-    Ok(())
+
+    /// Its share of a slice.
+    fn share(&mut self, order: SliceOrder) -> Option<SliceShare> {
+        let thread = self.0.get_mut(order.lane)?.as_mut()?;
+        Some(thread.slice(order.length, order.number))
+    }
+
+    /// Does its share of each slice that is asked for, until none is any more.
+    fn help(mut self, orders: &Receiver<SliceOrder>, tell: &Sender<Shared>) -> Result<(), Errno> {
+        let _ = tell.send(Ok(None)); // where it is not heard, no order comes
+        for order in orders {
+            let _ = tell.send(Ok(self.share(order)));
+        }
+        Ok(())
+    }
 }
 
 /// The next line of JSON.
@@ -343,7 +425,11 @@ mod tests {
             plan: assignment.plan.clone(),
             endpoint: assignment.endpoint.clone(),
         };
-        for order in [Order::Round(Box::new(assignment)), Order::Lanes(vec![lane])] {
+        let lanes = Order::Lanes(Lanes {
+            lanes: vec![lane],
+            cpus: Some(vec![1, 3]),
+        });
+        for order in [Order::Round(Box::new(assignment)), lanes] {
             let line = serde_json::to_string(&order).unwrap();
             assert!(!line.contains('\n'));
             assert_eq!(next::<Order>(&mut line.as_bytes()).unwrap(), order);

@@ -8,7 +8,7 @@ use crate::processes;
 use crate::selftest::{self, SelfTestError};
 use crate::server::{self, Ready, Running};
 use crate::view::{Follower, SelfTestObserver, View};
-use engine::{Job, PROBED, Rep, RoundError};
+use engine::{Job, Rep, RoundError};
 use plan::{Endpoint, Plan};
 use record::{Baseline, During, Machine, Observed, Round};
 use std::ffi::OsString;
@@ -50,14 +50,7 @@ impl<'a> LocalBench<'a> {
         view: &mut dyn View,
     ) -> Result<Ready, CampaignError> {
         let Some(command) = &plan.server else {
-            let mut ring = server::ring()?;
-            let (probe, shown) = engine::probe(&mut ring, plan, seq, PROBED, self.stop)?;
-            let probes = probe.requests;
-            return Ok(Ready {
-                probe,
-                shown,
-                probes,
-            });
+            return server::probe(plan, seq, self.stop);
         };
         view.starting(&command.argv.join(" "));
         let (server, ready) = Running::start(command, plan, seq, self.stop)?;

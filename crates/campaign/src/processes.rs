@@ -6,7 +6,7 @@
 //! because what a process's threads share (its address space, its descriptors, the allocator, a mistake of ours) may be the
 //! limit too. They talk with the campaign in lines, see `generator`.
 
-use crate::generator::{Assignment, Command, Event, LONGEST, Lane, Order, SliceOrder};
+use crate::generator::{Assignment, Command, Event, LONGEST, Lanes, Order, SliceOrder};
 use crate::planned_rounds::Generators;
 use engine::{Job, Observer, Part, Progress, Rep};
 use kernel::process::{Message, Piped};
@@ -213,7 +213,7 @@ impl Processes {
             }
             Event::Done(round, seq) => share.done = Some((round, seq)),
             Event::Failed(why) => return Err(why),
-            Event::Open(_) | Event::Slice(_) => {} // of one that loads servers in turn
+            Event::Open | Event::Slice(_) => {} // of one that loads servers in turn
         }
         Ok(())
     }
@@ -244,27 +244,24 @@ pub(crate) struct Slicer {
 }
 
 impl Slicer {
-    /// Starts one by `command`, with connections to the server of each lane; returns it with how many are open of each. None when
-    /// `stop` became true.
+    /// Starts one by `command`, with connections to the server of each lane; none when `stop` became true.
     ///
     /// # Errors
     /// Why there is none: a sentence.
     pub(crate) fn start(
         command: &[OsString],
-        lanes: Vec<Lane>,
+        lanes: Lanes,
         stop: &AtomicBool,
-    ) -> Result<Option<(Slicer, Vec<u64>)>, String> {
-        let patience = lanes
-            .iter()
-            .map(|lane| lane.plan.timeouts.connect * 4)
-            .sum();
+    ) -> Result<Option<Slicer>, String> {
+        let each = lanes.lanes.iter();
+        let patience = each.map(|lane| lane.plan.timeouts.connect * 4).sum();
         let (sender, messages) = channel();
         let helper = Piped::start(command, LONGEST, (), sender)
             .map_err(|error| format!("a generator process could not be started: {error}"))?;
         helper.send(line(&Order::Lanes(lanes)));
         let mut slicer = Slicer { helper, messages };
         Ok(match slicer.next(patience, stop)? {
-            Some(Event::Open(open)) => Some((slicer, open)),
+            Some(Event::Open) => Some(slicer),
             Some(event) => {
                 return Err(format!(
                     "a generator process sent {event:?} instead of its connections"

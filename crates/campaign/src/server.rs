@@ -1,15 +1,15 @@
 //! A server that is started for the campaign, and stopped after it with everything it started.
 
+use crate::error::CampaignError;
 use crate::planned_rounds::PlannedRound;
 use engine::{PROBED, ProbeError, Shown, Unexpected};
 use kernel::process::{Child, Start};
 use kernel::{Epoll, signals};
 use plan::{Plan, ServerCommand};
 use record::{During, Probe, ServerEnd};
-use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 use units::Nanos;
@@ -26,7 +26,7 @@ const TRY_EVERY: Nanos = Nanos::from_millis(20);
 pub struct ServerError(String);
 
 /// Returns a ring to probe with.
-pub(crate) fn ring() -> Result<Epoll, ServerError> {
+fn ring() -> Result<Epoll, ServerError> {
     Epoll::new()
         .map_err(|errno| ServerError(format!("the kernel gives no epoll instance: {errno}")))
 }
@@ -46,7 +46,8 @@ pub(crate) fn printed(output: &str) -> String {
 pub struct Running {
     child: Child,
     command: String,
-    output: tempfile::NamedTempFile,
+    /// What it prints: a file without a name, which is gone with us, however we end.
+    output: File,
 }
 
 /// How a server has shown that it responds.
@@ -93,6 +94,19 @@ impl Ready {
     }
 }
 
+/// Returns the response of a running server to the plan's probe; `seq` is the first `{seq}` that may be sent.
+///
+/// # Errors
+/// Why nothing could be asked, or nothing came.
+pub(crate) fn probe(plan: &Plan, seq: u64, stop: &AtomicBool) -> Result<Ready, CampaignError> {
+    let (probe, shown) = engine::probe(&mut ring()?, plan, seq, PROBED, stop)?;
+    Ok(Ready {
+        probes: probe.requests,
+        probe,
+        shown,
+    })
+}
+
 /// The status of a server that is there, but not ready yet.
 const NOT_READY: u16 = 503;
 
@@ -105,6 +119,20 @@ impl Running {
         server: &ServerCommand,
         plan: &Plan,
         seq: u64,
+        stop: &AtomicBool,
+    ) -> Result<(Running, Ready), ServerError> {
+        Running::start_on(server, plan, seq, None, stop)
+    }
+
+    /// As [`Running::start`], on these CPUs alone.
+    ///
+    /// # Errors
+    /// See [`ServerError`]; whatever was started is stopped again.
+    pub(crate) fn start_on(
+        server: &ServerCommand,
+        plan: &Plan,
+        seq: u64,
+        cpus: Option<Vec<u32>>,
         stop: &AtomicBool,
     ) -> Result<(Running, Ready), ServerError> {
         let command = server.argv.join(" ");
@@ -124,11 +152,11 @@ impl Running {
                 "the server's output cannot be kept in `{folder}`: {error}"
             ))
         };
-        let output = tempfile::NamedTempFile::new().map_err(unkept)?;
-        let file = output.reopen().map_err(unkept)?;
+        let output = tempfile::tempfile().map_err(unkept)?;
         let start = Start {
             command: server.argv.iter().map(Into::into).collect(),
-            output: Some(file),
+            output: Some(output.try_clone().map_err(unkept)?),
+            cpus,
             ..Start::default()
         };
         let child = Child::start(start)
@@ -255,20 +283,19 @@ impl Running {
 
     /// The last of what it printed.
     fn output(&self) -> String {
-        last_printed(self.output.path())
+        last_printed(&self.output)
     }
 }
 
-/// Returns the last of what a command has printed into the file at `path`.
-pub(crate) fn last_printed(path: &Path) -> String {
-    let mut text = Vec::new();
-    if let Ok(mut file) = fs::File::open(path) {
-        let length = file.metadata().map_or(0, |facts| facts.len());
-        let first = length.saturating_sub(ServerEnd::MOST_PRINTED);
-        let _ = file.seek(SeekFrom::Start(first));
-        let _ = file.take(ServerEnd::MOST_PRINTED).read_to_end(&mut text);
+/// Returns the last of what a command has printed into `file`, at whose place it may still be printing.
+pub(crate) fn last_printed(file: &File) -> String {
+    let length = file.metadata().map_or(0, |facts| facts.len());
+    let first = length.saturating_sub(ServerEnd::MOST_PRINTED);
+    let mut text = vec![0; (length - first) as usize];
+    match file.read_exact_at(&mut text, first) {
+        Ok(()) => String::from_utf8_lossy(&text).into_owned(),
+        Err(_) => String::new(),
     }
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Whether the server said of all requests that it is not ready yet, and this is not what the plan expects.

@@ -7,13 +7,13 @@ use crate::exit::Exit;
 use crate::output_file::OutputFile;
 use crate::progress;
 use crate::settings::{CompareFlags, Comparing, Given, Output};
-use crate::{generate, output};
+use crate::{generate, output, reference};
 use anyhow::{Context, Result, bail};
 use campaign::{CompareOutcome, CompareView};
 use commits::OfCommit;
 use indicatif::ProgressBar;
 use kernel::signals;
-use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, Load, Plan};
+use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, GeneratorCpus, Load, Plan};
 use record::{Answers, Comparison, Library, RegressionAnswer};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -106,11 +106,8 @@ fn carry_out(given: &Given, comparing: &Comparing, baseline: &mut Option<String>
 
 /// What is going to happen, in a line.
 fn announced(plan: &ComparePlan) -> String {
-    let names: Vec<&str> = plan
-        .servers
-        .iter()
-        .map(|server| server.name.as_str())
-        .collect();
+    let servers = plan.servers.iter().filter(|server| !server.reference);
+    let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     let names = names.join(", ");
     match plan.budget {
         Budget::Time { time, starts } => {
@@ -272,21 +269,31 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         let again = server(&draft, comparing, text, &mut 0)?;
         servers.push(twin(&servers[0], again));
     }
+    let are_ours = servers.iter().all(|server| server.plan.server.is_some());
+    if !are_ours && comparing.generator_cpus != GeneratorCpus::Auto {
+        bail!("--generator-cpus is for servers that weigh starts; leave it away for URLs");
+    }
+    if are_ours {
+        servers.push(reference(&draft)?);
+    }
     let first = &servers[0].plan;
     let closed = connections.iter().map(|connections| Load::Closed {
         connections: *connections,
     });
     let mut blocks: Vec<Block> = closed.map(Block::of).collect();
+    blocks.extend(comparing.saturate.map(Block::saturating));
     for rate in &comparing.rates {
         blocks.push(Block::of(open_loop(first, rate)?));
     }
     Ok(ComparePlan {
-        budget: comparing.budget(servers.len()),
+        budget: comparing.budget(servers.iter().filter(|server| !server.reference).count()),
         limit: comparing.time,
         decide_on: comparing.decide_on.unwrap_or(Deciding::CpuPerRequest),
         max_regression: comparing.max_regression,
         unequal: comparing.unequal,
         all_pairs: comparing.all_pairs,
+        threads: comparing.threads.unwrap_or(1),
+        generator_cpus: comparing.generator_cpus.clone(),
         seed: first.seed,
         blocks,
         servers,
@@ -309,6 +316,7 @@ fn servers(draft: &Draft, comparing: &Comparing) -> Result<Vec<Compared>> {
             name,
             plan,
             repeats: None,
+            reference: false,
             source: None,
         });
     }
@@ -332,6 +340,7 @@ fn servers_of_commits(
             name: of.name.clone(),
             plan: server(draft, comparing, &of.command, &mut 0)?,
             repeats: None,
+            reference: false,
             source: Some(of.source.clone()),
         })
     };
@@ -422,8 +431,28 @@ fn twin(first: &Compared, plan: Plan) -> Compared {
         name: format!("{} again", first.name),
         plan,
         repeats: Some(0),
+        reference: false,
         source: first.source.clone(),
     }
+}
+
+/// weigh's own server, started beside those that are compared, with what `draft` says of timeouts and the like.
+fn reference(draft: &Draft) -> Result<Compared> {
+    let address = free_port()?;
+    let mut own = Draft::new(plan::Habits::RUN);
+    own.urls = vec![format!("http://{address}/")];
+    own.seed = draft.seed;
+    let listen = address.to_string();
+    Ok(Compared {
+        name: "weigh serve".to_owned(),
+        plan: Plan {
+            server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
+            ..own.plan(&ThisMachine)?
+        },
+        repeats: None,
+        reference: true,
+        source: None,
+    })
 }
 
 /// A loopback port that was free a moment ago.

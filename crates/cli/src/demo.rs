@@ -2,14 +2,14 @@
 //! what was planted and what was found.
 
 use crate::exit::Exit;
-use crate::{compare, generate, output, run};
+use crate::{compare, generate, output, reference, run};
 use anyhow::{Context, Result};
 use campaign::Quiet;
 use kernel::process::{Child, Start};
 use kernel::signals;
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, Load, Plan, Request,
-    Requests, ServerCommand, Stop,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Load, Plan,
+    Request, Requests, Stop,
 };
 use record::{Answers, Cause, Comparison, Run, Versus};
 use std::net::SocketAddr;
@@ -53,28 +53,13 @@ fn is_interrupted() -> bool {
     signals::interrupts().raised()
 }
 
-/// The command of weigh's own server with these arguments.
-fn own(arguments: &[&str]) -> Result<ServerCommand> {
-    let weigh = std::env::current_exe().context("weigh cannot find its own program file")?;
-    let weigh = weigh
-        .to_str()
-        .context("the path of weigh's program file is no text")?;
-    let first = [weigh, "serve"];
-    let all = first.iter().chain(arguments);
-    Ok(ServerCommand {
-        argv: all.map(|word| (*word).to_owned()).collect(),
-        ready_within: Nanos::from_secs(10),
-        reference_server: true,
-    })
-}
-
 fn plan(address: SocketAddr, arguments: &[&str]) -> Result<Plan> {
     let listen = address.to_string();
     let arguments = [&["--listen", listen.as_str()], arguments].concat();
     Ok(Plan {
         requests: Requests::Listed(vec![Request::get("/100.html")]),
         seed: kernel::clock::realtime().as_nanos() as u64,
-        server: Some(own(&arguments)?),
+        server: Some(reference::server(&arguments)?),
         ..Plan::example(address)
     })
 }
@@ -117,6 +102,7 @@ fn compare_three() -> Result<Comparison> {
             name: name.to_owned(),
             plan: plan(compare::free_port()?, &arguments)?,
             repeats: None,
+            reference: false,
             source: None,
         })
     };
@@ -138,6 +124,8 @@ fn compare_three() -> Result<Comparison> {
         max_regression: None,
         unequal: false,
         all_pairs: false,
+        threads: 1,
+        generator_cpus: GeneratorCpus::Auto,
     };
     let folder = tempfile::tempdir().context("there is no room for the record of the trial")?;
     let stop = signals::measuring();

@@ -19,6 +19,7 @@ mod manual;
 mod output;
 mod output_file;
 mod progress;
+mod reference;
 mod refusal;
 mod report;
 mod run;

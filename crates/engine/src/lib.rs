@@ -44,4 +44,4 @@ pub use busy_poll::busy_poll;
 pub use job::{Job, JobError};
 pub use probe::{PROBED, ProbeError, Shown, Unexpected, probe};
 pub use round::{Observer, Part, Rep, RoundError, Silent, assemble, round};
-pub use thread::{SliceLength, Thread, ThreadResult};
+pub use thread::{SliceLength, SliceShare, Thread, ThreadResult};

@@ -23,7 +23,7 @@ mod tending;
 // and load in slices, where servers are loaded in turn.
 mod slicing;
 
-pub use slicing::SliceLength;
+pub use slicing::{SliceLength, SliceShare};
 
 use crate::accounts::Accounts;
 use crate::barrier::{Barrier, SyncPoint};

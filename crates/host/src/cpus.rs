@@ -26,6 +26,17 @@ pub(crate) fn online(root: &Root) -> Option<Vec<u32>> {
     parse_list(&root.text("/sys/devices/system/cpu/online")?)
 }
 
+/// The CPUs of the core that `cpu` belongs to: several where cores run several hardware threads; `cpu` alone where the kernel
+/// does not tell.
+pub fn core(cpu: u32) -> Vec<u32> {
+    siblings(&Root::machine(), cpu).unwrap_or_else(|| vec![cpu])
+}
+
+fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    parse_list(&root.text(path)?).filter(|siblings| siblings.contains(&cpu))
+}
+
 /// The CPUs that process `pid` may run on: those of its affinity mask that are online. None when its mask cannot be read.
 pub(crate) fn allowed(root: &Root, pid: u32) -> Option<Vec<u32>> {
     let status = root.text(format!("/proc/{pid}/status"))?;
@@ -60,6 +71,16 @@ mod tests {
         }
         let long = "0-65535,".repeat(8);
         assert_eq!(parse_list(&long).unwrap().len(), 65_536);
+    }
+
+    #[test]
+    fn a_core_is_the_cpus_that_share_it() {
+        let path = "sys/devices/system/cpu/cpu5/topology/thread_siblings_list";
+        let of = |text| siblings(&fixture(&[(path, text)]).root, 5);
+        assert_eq!(of("1,5\n"), Some(vec![1, 5]));
+        assert_eq!((of("0-1\n"), of("nonsense")), (None, None));
+        assert_eq!(siblings(&fixture(&[]).root, 5), None);
+        assert!(core(0).contains(&0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a server takes while several are loaded in turn: its CPU time over a slice, and what it writes.
 //!
-//! A slice is short, and the server is idle at both of its edges: no process is looked at in between, and what looking costs falls outside.
+//! A slice is short, and the server is idle at both of its edges: no process is looked at in between, and what looking costs
+//! falls outside.
 
 use crate::files::Root;
 use crate::ledger::Ledger;
@@ -90,6 +91,7 @@ mod tests {
     use crate::Found;
     use kernel::process::{Child, Start};
     use std::fs;
+    use std::time::{Duration, Instant};
 
     fn started(script: &str) -> Child {
         let command = ["sh", "-c", script].map(Into::into).to_vec();
@@ -100,14 +102,16 @@ mod tests {
         .unwrap()
     }
 
+    #[track_caller]
     fn wait_until(mut is_so: impl FnMut() -> bool) {
-        for _ in 0..12_000 {
-            if is_so() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10)); // until the next look
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(120),
+                "it never was so"
+            );
+            std::thread::park_timeout(Duration::from_millis(10)); // not a wait for it, but the interval of asking
         }
-        panic!("it never was so");
     }
 
     #[test]

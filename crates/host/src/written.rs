@@ -55,18 +55,27 @@ pub(crate) fn open(root: &Root, pids: &[u32]) -> Vec<Written> {
     let descriptors = folders.flat_map(of).take(MOST_DESCRIPTORS);
     let written = descriptors.filter_map(|(link, info)| {
         let path = root.link(&link).filter(|path| path.is_absolute())?;
-        let flags = u32::from_str_radix(field(&root.text(info)?, "flags")?, 8).ok()?;
+        let flags = u32::from_str_radix(field(&root.text(&info)?, "flags")?, 8).ok()?;
         let metadata = root.metadata(&link).filter(std::fs::Metadata::is_file)?;
         let identity = (metadata.dev(), metadata.ino());
         let is_new = flags & ACCESS_MODE != 0 && seen.insert(identity);
         is_new.then_some(Written {
             link,
             identity,
-            path: fact(&path.to_string_lossy())?,
+            path: fact(&named(&path.to_string_lossy(), &info))?,
             bytes: metadata.len(),
         })
     });
     written.collect()
+}
+
+/// What a file at `path` is called. A file without a name that is the output of a process is the one in which weigh keeps it.
+fn named(path: &str, info: &str) -> String {
+    let is_output = ["/1", "/2"].iter().any(|number| info.ends_with(number));
+    match is_output && path.ends_with(" (deleted)") {
+        true => "standard output".to_owned(),
+        false => path.to_owned(),
+    }
 }
 
 /// Returns which of `files` have grown since, the fastest first.
@@ -91,9 +100,15 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::io::Write;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Held by tests that look at the descriptors of this process: a table that a thread gets for itself has a copy of each
+    /// that is open at that moment, also of those of other tests.
+    static DESCRIPTORS: Mutex<()> = Mutex::new(());
 
     #[test]
     fn files_of_a_thread_with_descriptors_of_its_own_are_found() {
+        let _alone = DESCRIPTORS.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let name = path.to_string_lossy().into_owned();
@@ -114,7 +129,21 @@ mod tests {
     }
 
     #[test]
+    fn output_that_has_no_name_is_called_what_it_is() {
+        assert_eq!(
+            named("/tmp/#17 (deleted)", "/proc/7/fdinfo/1"),
+            "standard output"
+        );
+        assert_eq!(
+            named("/tmp/#17 (deleted)", "/proc/7/fdinfo/11"),
+            "/tmp/#17 (deleted)"
+        );
+        assert_eq!(named("/tmp/log", "/proc/7/fdinfo/2"), "/tmp/log");
+    }
+
+    #[test]
     fn files_that_are_written_are_found_and_others_are_not() {
+        let _alone = DESCRIPTORS.lock().unwrap_or_else(PoisonError::into_inner);
         let (root, me) = (Root::machine(), [std::process::id()]);
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);

@@ -33,12 +33,37 @@ fn cpus(mask: &[u64]) -> Vec<u32> {
 /// # Errors
 /// EINVAL when there is no such CPU, or it is not allowed.
 pub fn pin(cpu: u32) -> Result<(), Errno> {
-    let index = cpu as usize;
-    let mut mask = vec![0u64; WORDS];
-    *mask.get_mut(index / WORD).ok_or(Errno::EINVAL)? = 1 << (index % WORD);
-    // SAFETY: pointer and size are those of the mask, which the kernel only reads.
-    let result = unsafe { libc::sched_setaffinity(0, WORDS * 8, mask.as_ptr().cast()) };
-    Errno::check(result).map(drop)
+    allow(&[cpu])
+}
+
+/// Lets the calling thread, and what it starts from now on, run on `cpus` only.
+///
+/// # Errors
+/// EINVAL when one of them has a number that no CPU can have, or none of them is allowed.
+pub fn allow(cpus: &[u32]) -> Result<(), Errno> {
+    Mask::of(cpus)?.allow()
+}
+
+/// CPUs as the kernel wants them named.
+pub(crate) struct Mask(Vec<u64>);
+
+impl Mask {
+    /// The mask of `cpus`; EINVAL when one of them has a number that no CPU can have.
+    pub(crate) fn of(cpus: &[u32]) -> Result<Mask, Errno> {
+        let mut mask = vec![0u64; WORDS];
+        for cpu in cpus {
+            let index = *cpu as usize;
+            *mask.get_mut(index / WORD).ok_or(Errno::EINVAL)? |= 1 << (index % WORD);
+        }
+        Ok(Mask(mask))
+    }
+
+    /// Lets the calling thread run on these only. Allocates nothing.
+    pub(crate) fn allow(&self) -> Result<(), Errno> {
+        // SAFETY: pointer and size are those of the mask, which the kernel only reads.
+        let result = unsafe { libc::sched_setaffinity(0, WORDS * 8, self.0.as_ptr().cast()) };
+        Errno::check(result).map(drop)
+    }
 }
 
 #[cfg(test)]
@@ -54,6 +79,8 @@ mod tests {
             .unwrap();
         assert_eq!(seen, Ok(vec![last]));
         assert_eq!(allowed(), all, "other threads stay as they were");
+        assert_eq!(allow(&all), Ok(()));
+        assert_eq!(allow(&[]), Err(Errno::EINVAL));
         assert_eq!(pin(65_535), Err(Errno::EINVAL));
         assert_eq!(pin(u32::MAX), Err(Errno::EINVAL));
     }

@@ -22,6 +22,7 @@ pub use guardian::GUARDIAN;
 pub use piped::{Message, Piped};
 
 use crate::accounts::Usage;
+use crate::affinity::Mask;
 use crate::limits;
 pub use family::{Census, Process, Sampling, Stat, newest, pids, span_of, ticks_of};
 use guardian::Guardian;
@@ -57,6 +58,8 @@ pub struct Start {
     pub without: Vec<OsString>,
     /// Where its standard output and error go; none: nowhere.
     pub output: Option<File>,
+    /// The CPUs that it may run on; none: those that we may.
+    pub cpus: Option<Vec<u32>>,
     /// Lets it have the limit on open files that we have raised for ourselves, instead of the one before.
     pub raised_open_files: bool,
 }
@@ -247,10 +250,14 @@ fn command(start: Start, mark: u64) -> io::Result<Command> {
         command.current_dir(directory);
     }
     let before = limits::before_raising().filter(|_| !start.raised_open_files);
+    let cpus = start.cpus.map(|cpus| Mask::of(&cpus)).transpose()?;
     // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
     unsafe {
         command.pre_exec(move || {
             family::bear_mark(mark);
+            if let Some(cpus) = &cpus {
+                cpus.allow()?;
+            }
             if let Some(before) = before {
                 limits::set_soft(before.soft)?;
             }

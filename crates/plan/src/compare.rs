@@ -3,6 +3,7 @@
 use crate::{Load, Plan, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use units::Nanos;
 
@@ -29,8 +30,64 @@ pub struct ComparePlan {
     /// Whether every pair of servers is compared, and not only each with the first.
     #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
     pub all_pairs: bool,
+    /// Threads of the generator.
+    #[serde(default = "one")]
+    pub threads: u32,
+    /// Which CPUs the generator has for itself.
+    #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
+    pub generator_cpus: GeneratorCpus,
     /// Seeds the order of the servers in each cycle.
     pub seed: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which CPUs the generator has for itself, while the servers that weigh starts run on the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GeneratorCpus {
+    /// A core where there are enough, otherwise none.
+    #[default]
+    Auto,
+    /// None: it shares all of them with the servers.
+    Shared,
+    /// These.
+    These(Vec<u32>),
+}
+
+impl GeneratorCpus {
+    /// The highest number that a CPU may have: Linux can be built for 8,192, and a few more do no harm.
+    const HIGHEST: u32 = 65_535;
+}
+
+impl FromStr for GeneratorCpus {
+    type Err = String;
+
+    /// Reads `auto`, `shared`, or numbers and ranges of CPUs such as `0,4-5`.
+    fn from_str(text: &str) -> Result<GeneratorCpus, String> {
+        let number = |text: &str| -> Option<u32> {
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text.parse().ok().filter(|_| is_number)?;
+            (number <= GeneratorCpus::HIGHEST).then_some(number)
+        };
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(number(first)?..=number(last)?).filter(|range| !range.is_empty())
+        };
+        match text {
+            "auto" => return Ok(GeneratorCpus::Auto),
+            "shared" => return Ok(GeneratorCpus::Shared),
+            _ => {}
+        }
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        let cpus = ranges.map(|ranges| ranges.into_iter().flatten().collect::<BTreeSet<u32>>());
+        cpus.map(|cpus| GeneratorCpus::These(cpus.into_iter().collect()))
+            .ok_or_else(|| {
+                format!("`{text}` names no CPUs; write auto, shared, or numbers such as 0,4-5")
+            })
+    }
 }
 
 /// One server of a comparison.
@@ -44,9 +101,20 @@ pub struct Compared {
     /// is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
+    /// Whether it is weigh's own server, which is measured on the same machine for orientation and never ranked. Its only request is
+    /// for as many bytes as the first response of the servers has.
+    #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
+    pub reference: bool,
     /// What it was made from: the commit, and how it was built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+impl Compared {
+    /// Whether it is compared: neither one of the others under a second name nor the reference server.
+    pub fn is_contender(&self) -> bool {
+        self.repeats.is_none() && !self.reference
+    }
 }
 
 /// The commit that a server was built from.
@@ -78,16 +146,17 @@ impl Block {
     /// The shortest slice of a closed loop: neighbours of 100 ms see the same machine (they correlate with r = 0.54, those 200 ms
     /// apart with 0.19; recorded slices of nginx on a 2-core virtual machine).
     pub const SLICE: Nanos = Nanos::from_millis(100);
-    /// The slice of an open loop, which needs enough requests at a moderate rate for its median.
-    pub const OPEN_SLICE: Nanos = Nanos::from_secs(1);
+    /// The slice of an open loop, which needs enough requests at a moderate rate for its median, and of saturated servers, whose
+    /// queues have to fill.
+    pub const WINDOW: Nanos = Nanos::from_secs(1);
     /// The longest slice.
     pub const LONGEST: Nanos = Nanos::from_secs(2);
     /// Requests that make a slice.
     pub const REQUESTS: u64 = 200;
     /// Cycles in a start.
     pub const CYCLES: u32 = 25;
-    /// Cycles of an open loop in a start.
-    pub const OPEN_CYCLES: u32 = 4;
+    /// Cycles of windows in a start.
+    pub const WINDOWS: u32 = 4;
 
     /// The block of slices of `load`.
     pub fn of(load: Load) -> Block {
@@ -98,13 +167,28 @@ impl Block {
                 requests: Block::REQUESTS,
                 cycles: Block::CYCLES,
             },
-            true => Block {
-                load,
-                slice: Block::OPEN_SLICE,
-                requests: 0,
-                cycles: Block::OPEN_CYCLES,
-            },
+            true => Block::of_windows(load),
         }
+    }
+
+    /// The block of windows of a second in which servers get more connections than they need to be saturated.
+    pub fn saturating(connections: u32) -> Block {
+        Block::of_windows(Load::Closed { connections })
+    }
+
+    fn of_windows(load: Load) -> Block {
+        Block {
+            load,
+            slice: Block::WINDOW,
+            requests: 0,
+            cycles: Block::WINDOWS,
+        }
+    }
+
+    /// Whether its slices are short ones of a closed loop, by which what a request costs is told; those of others are windows of a
+    /// second.
+    pub fn is_short(&self) -> bool {
+        self.slice < Block::WINDOW
     }
 }
 
@@ -197,10 +281,10 @@ pub fn percent_share(text: &str) -> Result<f64, String> {
 }
 
 impl ComparePlan {
-    /// The servers that are compared with the first: those that do not repeat one.
+    /// The servers that are compared with the first.
     pub fn others(&self) -> impl Iterator<Item = (usize, &Compared)> {
         let servers = self.servers.iter().enumerate().skip(1);
-        servers.filter(|(_, server)| server.repeats.is_none())
+        servers.filter(|(_, server)| server.is_contender())
     }
 
     /// A copy that may be published: without secrets.
@@ -231,6 +315,33 @@ mod tests {
         assert_eq!(percent_share("0.5 %"), Ok(0.005));
         for wrong in ["2", "0.02", "-1%", "0%", "101%", "%", "nan%"] {
             assert!(percent_share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_read_as_numbers_and_ranges() {
+        let these = |cpus: &[u32]| Ok(GeneratorCpus::These(cpus.to_vec()));
+        for (text, wanted) in [
+            ("auto", Ok(GeneratorCpus::Auto)),
+            ("shared", Ok(GeneratorCpus::Shared)),
+            ("0", these(&[0])),
+            ("5,0-2,1", these(&[0, 1, 2, 5])),
+        ] {
+            assert_eq!(text.parse(), wanted, "{text}");
+        }
+        for wrong in [
+            "",
+            "a",
+            "1-0",
+            "-1",
+            "1-",
+            "+1",
+            "0,",
+            "65536",
+            "0-9999999999",
+        ] {
+            let refused = wrong.parse::<GeneratorCpus>().unwrap_err();
+            assert!(refused.contains("0,4-5"), "{wrong}");
         }
     }
 

@@ -42,7 +42,9 @@ pub mod url;
 pub use arrivals::Arrivals;
 pub use campaign::{Plan, RingKind, ServerCommand, Spin};
 pub use check::PlanError;
-pub use compare::{Block, Budget, ComparePlan, Compared, Deciding, Source, percent_share};
+pub use compare::{
+    Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Source, percent_share,
+};
 pub use draft::{Draft, Environment, Habits};
 pub use expect::{BodyExpectation, Expect, StatusRange};
 pub use load::{Arriving, Load, Stop};

@@ -2,6 +2,9 @@
 //!
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test comparison` writes the files anew; look at the difference before committing it.
 
+mod checked;
+
+use checked::check;
 use plan::{Budget, Source};
 use record::{Comparison, Rating, Versus, example};
 use report::chart::{Mark, Panel, Scale, Shape, kind};
@@ -9,22 +12,6 @@ use report::comparison::{chart, conditions, csv, headlines, json, markdown, regr
 use report::{Detail, Look};
 use std::path::PathBuf;
 use units::Nanos;
-
-/// Compares with `tests/golden/<name>`, or writes it when asked to.
-fn check(name: &str, shown: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    if std::env::var_os("WEIGH_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, shown).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        shown == wanted,
-        "{name} differs from what is printed now; WEIGH_UPDATE_GOLDEN=1 writes it anew:\n{shown}"
-    );
-}
 
 fn at(detail: Detail, comparison: &Comparison, width: usize) -> String {
     let look = Look {
@@ -99,12 +86,25 @@ fn two_starts() -> Comparison {
     made
 }
 
+/// Servers that wait for the generator.
+fn generator_saturated() -> Comparison {
+    let mut made = example::equal_servers();
+    let blocks = made.starts.iter_mut().flat_map(|start| &mut start.blocks);
+    let cycles = blocks.flat_map(|block| &mut block.cycles);
+    for slice in cycles.flat_map(|cycle| cycle.slices.iter_mut().flatten()) {
+        slice.generator_cpu = slice.window * 97 / 100;
+    }
+    made
+}
+
 fn all() -> Vec<(&'static str, Comparison)> {
     vec![
         ("equal", example::equal_servers()),
         ("two_percent", example::two_percent()),
         ("three", example::three_servers()),
+        ("beside_reference", example::beside_reference()),
         ("void_start", example::one_void_start()),
+        ("generator_saturated", generator_saturated()),
         ("not_observed", example::not_observed()),
         ("several_blocks", example::several_blocks()),
         ("second_name", with_a_second_name()),

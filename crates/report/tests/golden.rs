@@ -3,35 +3,16 @@
 //! `WEIGH_UPDATE_GOLDEN=1 cargo test -p report --test golden` writes the files anew; look at the difference before
 //! committing it.
 
+mod checked;
+
+use checked::check;
 use plan::{Axis, Stop, Sweep};
 use record::{
     Blame, Cause, Compliance, Effect, Exit, Figure, Finding, Judged, Run, Tally, example,
 };
 use report::{Detail, Look, format};
 use std::collections::HashMap;
-use std::path::PathBuf;
 use units::{Nanos, Percentile, Rate};
-
-/// Compares with `tests/golden/<name>`, or writes it when asked to.
-fn check(name: &str, shown: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    if std::env::var_os("WEIGH_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, shown).unwrap();
-        return;
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_else(|error| {
-        panic!(
-            "{}: {error}; WEIGH_UPDATE_GOLDEN=1 writes it",
-            path.display()
-        )
-    });
-    assert!(
-        shown == wanted,
-        "{name} differs from what is printed now; WEIGH_UPDATE_GOLDEN=1 writes it anew:\n{shown}"
-    );
-}
 
 fn shown(name: &str, runs: &[Run], width: usize) -> String {
     shown_at(Detail::Full, name, runs, width)

@@ -1,6 +1,7 @@
 //! How far values that come one after the other are alike: counts of coarse classes of values over bins of time, and from them
 //! the effective number of samples.
 
+use crate::chi_squared::by_chance;
 use crate::layout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,10 +130,11 @@ impl Clusters {
             (above - expected).powi(2) / (expected * (1.0 - share))
         });
         let index = squares.sum::<f64>() / free;
-        // Of chi-squared by its degrees of freedom; Wilson and Hilferty's cube.
-        let spread = 2.0 / (9.0 * free);
-        let chance = (1.0 - spread + ONE_IN_A_HUNDRED * spread.sqrt()).powi(3);
-        if index > chance { index } else { 1.0 }
+        if index > by_chance(free, ONE_IN_A_HUNDRED) {
+            index
+        } else {
+            1.0
+        }
     }
 
     /// The first class above the quantile `p`: of all edges the one above which the share of values is nearest to `1 - p`, by

@@ -27,6 +27,7 @@ mod hdr;
 
 mod form;
 
+mod chi_squared;
 mod summary;
 
 mod interval;

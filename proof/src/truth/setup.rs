@@ -72,13 +72,7 @@ impl Setup {
     /// # Errors
     /// It does not build, or there is no folder to write to.
     pub fn of(weigh: Option<PathBuf>) -> Result<Setup> {
-        let weigh = match weigh {
-            Some(weigh) => weigh,
-            None => {
-                programs::build("cli", &["weigh"])?;
-                programs::path("weigh")?
-            }
-        };
+        let weigh = programs::weigh(weigh)?;
         let folder = match Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY),
             false => tempfile::tempdir(),

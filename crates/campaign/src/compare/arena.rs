@@ -69,7 +69,7 @@ pub(crate) struct Begun {
 pub(crate) struct Watched {
     /// Bytes written into files since that is noted; none where it is not observed.
     pub(crate) written: Option<u64>,
-    /// Worker processes and all threads.
+    /// Worker processes, and threads of the process that has most.
     pub(crate) team: Option<(u32, u32)>,
 }
 

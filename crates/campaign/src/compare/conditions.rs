@@ -1,12 +1,13 @@
 //! Whether servers are compared under equal conditions.
 
-use record::{Comparison, Conditions, Contender};
+use record::{Comparison, Condition, Contender};
 
-/// Returns how the servers differ from the first in what must be equal, a sentence for each difference; those that are excluded,
-/// and what is not known of one of the two, are left out.
+/// Returns how the servers differ from the first in what must be equal, a sentence for each difference; those that are excluded
+/// or no contenders, and what is not known of one of the two, are left out.
 pub fn unequal(comparison: &Comparison) -> Vec<String> {
-    let servers = || comparison.servers.iter().zip(&comparison.plan.servers);
-    let mut counted = servers().filter(|(server, _)| server.excluded.is_none());
+    let servers = comparison.servers.iter().zip(&comparison.plan.servers);
+    let mut counted =
+        servers.filter(|(server, planned)| server.excluded.is_none() && planned.is_contender());
     let Some((first, first_planned)) = counted.next() else {
         return Vec::new();
     };
@@ -22,64 +23,21 @@ pub fn unequal(comparison: &Comparison) -> Vec<String> {
 
 /// What differs: its name, and what it is of either.
 fn differences(a: &Contender, b: &Contender) -> Vec<(&'static str, String, String)> {
-    type Shown = fn(&Conditions) -> Option<String>;
-    let mut found = Vec::new();
-    let mut hold = |what, of_a: Option<String>, of_b: Option<String>| {
-        if let (Some(of_a), Some(of_b)) = (of_a, of_b)
-            && of_a != of_b
-        {
-            found.push((what, of_a, of_b));
-        }
-    };
-    let (first, second) = (&a.conditions, &b.conditions);
-    let each = |of: Shown| [of(first), of(second)];
-    let rows: [(&'static str, Shown); 6] = [
-        ("status", |it| it.status.map(|status| status.to_string())),
-        ("body", |it| {
-            it.body
-                .map(|(length, crc)| format!("{length} B (CRC {crc:08x})"))
-        }),
-        ("protocol", |it| it.protocol.clone()),
-        ("compression", |it| {
-            let is_known = it.status.is_some();
-            is_known.then(|| it.compression.clone().unwrap_or_else(|| "none".into()))
-        }),
-        ("keep-alive", |it| {
-            it.keep_alive
-                .map(|kept| if kept { "on" } else { "off" }.to_owned())
-        }),
-        ("logging", |it| {
-            it.is_logging()
-                .map(|logs| if logs { "on" } else { "off" }.to_owned())
-        }),
-    ];
-    for (what, of) in rows {
-        let [of_a, of_b] = each(of);
-        hold(what, of_a, of_b);
-    }
-    let workers = |it: &Conditions| it.workers.map(|workers| workers.to_string());
-    hold("workers", workers(first), workers(second));
+    let (a, b) = (&a.conditions, &b.conditions);
+    let differs = |condition: &Condition| condition.is_equal(a, b) == Some(false);
+    let found = Condition::ALL.into_iter().filter(differs);
     found
+        .filter_map(|condition| Some((condition.name(), condition.value(a)?, condition.value(b)?)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Conditions;
 
     fn server() -> Contender {
-        Contender {
-            conditions: Conditions {
-                body: Some((100, 7)),
-                status: Some(200),
-                protocol: Some("HTTP/1.1".into()),
-                compression: None,
-                keep_alive: Some(true),
-                workers: Some(2),
-                logged_millibytes: Some(0),
-                response_bytes: Some(300),
-            },
-            ..Contender::default()
-        }
+        record::example::equal_servers().servers.remove(0)
     }
 
     fn named(change: impl FnOnce(&mut Conditions)) -> Vec<&'static str> {

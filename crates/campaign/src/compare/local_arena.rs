@@ -1,14 +1,17 @@
 //! The arena in use: this machine, with real servers, sockets and clocks.
 
 use super::arena::{Arena, Begun, Ended, Lost, Watched, share};
+use super::split::split;
 use crate::error::CampaignError;
-use crate::generator::{Lane, SliceOrder};
+use crate::generator::{Lane, Lanes, SliceOrder};
 use crate::observer::ObservedServer;
 use crate::processes::Slicer;
 use crate::server::{self, Ready, Running};
 use engine::{Shown, SliceLength};
 use host::{CpuSpan, Team, WrittenFiles};
-use plan::{Block, ComparePlan, Compared, Connect, Endpoint, Plan};
+use plan::{
+    Block, ComparePlan, Compared, Connect, Endpoint, GeneratorCpus, Plan, Request, Requests,
+};
 use record::{Conditions, CpuSplit, Machine, Slice};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +26,7 @@ pub(crate) struct LocalArena<'a> {
     generator: &'a [OsString],
     /// When it becomes true the comparison ends.
     stop: &'a AtomicBool,
+    split: Option<CpuSplit>,
     /// The servers of the start, by their place in the plan.
     servers: Vec<Option<There>>,
     slicer: Option<Slicer>,
@@ -34,6 +38,8 @@ pub(crate) struct LocalArena<'a> {
 
 /// A server that is there.
 struct There {
+    /// What it was started by, and is asked for.
+    plan: Plan,
     server: ObservedServer,
     written: Option<WrittenFiles>,
 }
@@ -48,68 +54,81 @@ struct PlacedLane {
 
 impl<'a> LocalArena<'a> {
     /// Nothing is started.
-    pub(crate) fn new(generator: &'a [OsString], stop: &'a AtomicBool) -> LocalArena<'a> {
-        LocalArena {
+    ///
+    /// # Errors
+    /// The CPUs that `plan` wants for the generator cannot be had.
+    pub(crate) fn new(
+        plan: &ComparePlan,
+        generator: &'a [OsString],
+        stop: &'a AtomicBool,
+    ) -> Result<LocalArena<'a>, CampaignError> {
+        let are_ours = plan.servers.iter().all(|it| it.plan.server.is_some());
+        let wanted = match are_ours {
+            true => &plan.generator_cpus,
+            false => &GeneratorCpus::Shared, // where the others run is not ours to say
+        };
+        let split = split(
+            (wanted, plan.threads),
+            &kernel::affinity::allowed(),
+            host::core,
+        );
+        Ok(LocalArena {
             generator,
             stop,
+            split: split.map_err(CampaignError::Incomparable)?,
             servers: Vec::new(),
             slicer: None,
             lanes: Vec::new(),
             begun: None,
             own: Nanos::ZERO,
-        }
+        })
     }
 
     /// Starts one server, or finds that it answers.
-    fn start(&self, compared: &Compared) -> Result<(There, Begun), String> {
-        let plan = &compared.plan;
+    fn start(&self, plan: Plan) -> Result<(There, Begun), String> {
         let (running, ready) = match &plan.server {
             Some(command) => {
-                let started = Running::start(command, plan, 0, self.stop);
+                let cpus = self.split.as_ref().map(|split| split.servers.clone());
+                let started = Running::start_on(command, &plan, 0, cpus, self.stop);
                 let (running, ready) = started.map_err(|error| error.to_string())?;
                 (Some(running), ready)
             }
-            None => (None, self.probe(plan)?),
+            None => (
+                None,
+                server::probe(&plan, 0, self.stop).map_err(|error| error.to_string())?,
+            ),
         };
-        if let Some(why) = ready.unexpected_at_all(plan) {
+        if let Some(why) = ready.unexpected_at_all(&plan) {
             return Err(why);
         }
         let endpoint = ready.probe.endpoint.clone();
         let (server, observed) =
-            ObservedServer::of(plan, running, &endpoint).map_err(|error| error.to_string())?;
+            ObservedServer::of(&plan, running, &endpoint).map_err(|error| error.to_string())?;
         let begun = Begun {
             endpoint: Some(endpoint),
-            conditions: conditions(plan, &ready),
+            conditions: conditions(&plan, &ready),
             observed: Some(observed),
             probe: Some(ready.probe),
         };
         let there = There {
+            plan,
             server,
             written: None,
         };
         Ok((there, begun))
     }
 
-    fn probe(&self, plan: &Plan) -> Result<Ready, String> {
-        let mut ring = server::ring().map_err(|error| error.to_string())?;
-        let probed = engine::probe(&mut ring, plan, 0, engine::PROBED, self.stop);
-        let (probe, shown) = probed.map_err(|error| error.to_string())?;
-        Ok(Ready {
-            probes: probe.requests,
-            probe,
-            shown,
-        })
-    }
-
     /// Lays out the loads of all servers that are there in one generator.
     fn lay_out(&mut self, plan: &ComparePlan, begun: &[Result<Begun, String>]) -> Vec<Lane> {
         let mut lanes = Vec::new();
         self.lanes = vec![vec![None; plan.blocks.len()]; plan.servers.len()];
-        for (place, begun) in begun.iter().enumerate() {
+        for (place, (begun, there)) in begun.iter().zip(&self.servers).enumerate() {
             let endpoint = begun.as_ref().ok().and_then(|begun| begun.endpoint.clone());
-            let Some(endpoint) = endpoint else { continue };
+            let (Some(endpoint), Some(there)) = (endpoint, there) else {
+                continue;
+            };
             for (number, block) in plan.blocks.iter().enumerate() {
-                let lane = lane(&plan.servers[place].plan, block, &endpoint);
+                let lane = lane(&there.plan, (block, plan.threads), &endpoint);
                 self.lanes[place][number] = Some(PlacedLane {
                     lane: lanes.len(),
                     length: SliceLength {
@@ -156,11 +175,25 @@ fn one_process(plan: &ComparePlan, begun: &[Result<Begun, String>]) -> Option<St
     None
 }
 
-/// The load of `block` on a server of `plan` at `endpoint`.
-fn lane(plan: &Plan, block: &Block, endpoint: &Endpoint) -> Lane {
+/// What `compared` is started by and asked for: the reference server for a body as long as that of the first server that is there.
+fn plan_of(compared: &Compared, begun: &[Result<Begun, String>]) -> Plan {
+    let mut plan = compared.plan.clone();
+    if compared.reference {
+        let mut probes = begun
+            .iter()
+            .flatten()
+            .filter_map(|begun| begun.probe.as_ref());
+        let length = probes.next().map_or(0, |probe| probe.body_length);
+        plan.requests = Requests::Listed(vec![Request::get(&format!("/bytes/{length}"))]);
+    }
+    plan
+}
+
+/// The load of a block, by so many threads, on a server of `plan` at `endpoint`.
+fn lane(plan: &Plan, (block, threads): (&Block, u32), endpoint: &Endpoint) -> Lane {
     let plan = Plan {
         load: block.load,
-        threads: 1,
+        threads,
         connect: match block.load.is_open() {
             true => Connect::Lazy,
             false => Connect::Eager,
@@ -177,7 +210,7 @@ fn lane(plan: &Plan, block: &Block, endpoint: &Endpoint) -> Lane {
 /// What the first response says of the conditions.
 fn conditions(plan: &Plan, ready: &Ready) -> Conditions {
     let probe = &ready.probe;
-    let is_listed = matches!(&plan.requests, plan::Requests::Listed(requests)
+    let is_listed = matches!(&plan.requests, Requests::Listed(requests)
         if requests.iter().all(|request| !request.is_template()));
     let first = ready.shown.first();
     let whole = |shown: &&Shown| shown.body_length == shown.response_body.len() as u64;
@@ -204,7 +237,7 @@ impl Arena for LocalArena<'_> {
     }
 
     fn split(&self) -> Option<CpuSplit> {
-        None
+        self.split.clone()
     }
 
     fn now(&self) -> Instant {
@@ -226,7 +259,8 @@ impl Arena for LocalArena<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(CampaignError::Interrupted);
             }
-            results[place] = self.start(&plan.servers[place]).map(|(there, begun)| {
+            let plan = plan_of(&plan.servers[place], &results);
+            results[place] = self.start(plan).map(|(there, begun)| {
                 self.servers[place] = Some(there);
                 begun
             });
@@ -235,11 +269,12 @@ impl Arena for LocalArena<'_> {
             return Err(CampaignError::Incomparable(why));
         }
         let lanes = self.lay_out(plan, &results);
-        let slicer = Slicer::start(self.generator, lanes, self.stop);
-        let (slicer, _open) = slicer
-            .map_err(CampaignError::Incomparable)?
-            .ok_or(CampaignError::Interrupted)?;
-        self.slicer = Some(slicer);
+        let cpus = self.split.as_ref().map(|split| split.generator.clone());
+        let slicer = Slicer::start(self.generator, Lanes { lanes, cpus }, self.stop);
+        self.slicer = slicer.map_err(CampaignError::Incomparable)?;
+        if self.slicer.is_none() {
+            return Err(CampaignError::Interrupted);
+        }
         self.begun = host::cpu_time().map(|time| (self.now(), time));
         self.own = Nanos::ZERO;
         Ok(results)

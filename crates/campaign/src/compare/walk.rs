@@ -3,6 +3,7 @@
 use super::CompareView;
 use super::arena::{Arena, Begun, Lost};
 use super::conditions::unequal;
+use super::cycles::reconsidered;
 use super::local_arena::LocalArena;
 use super::steady::{BLOCK, is_steady};
 use crate::error::CampaignError;
@@ -24,6 +25,9 @@ const WARM_UP_MOST: Nanos = Nanos::from_secs(60);
 const IDLE_MOST: f64 = 0.02;
 /// So many starts in a row that do not count for a server end the comparison.
 const VOID_MOST: u32 = 3;
+/// Measured cycles of windows and of short slices in which the reference server is loaded as well: so much for orientation takes
+/// little of the time of the others.
+const OF_REFERENCE: [u32; 2] = [1, 3];
 /// The share of the slowest server's throughput at which latency is compared under equal load, and the fewest connections for it.
 const EQUAL_LOAD: f64 = 0.5;
 const EQUAL_CONNECTIONS: u32 = 100;
@@ -58,7 +62,7 @@ pub fn compare(
     stop: &AtomicBool,
     view: &mut dyn CompareView,
 ) -> Result<CompareOutcome, CampaignError> {
-    let mut arena = LocalArena::new(generator, stop);
+    let mut arena = LocalArena::new(&plan, generator, stop)?;
     let comparison = begun(&plan, &arena);
     Walk::new(plan, comparison, &mut arena, stop, view).carry_out(output, only_conditions)
 }
@@ -75,7 +79,7 @@ pub fn resume_comparison(
     stop: &AtomicBool,
     view: &mut dyn CompareView,
 ) -> Result<CompareOutcome, CampaignError> {
-    let mut arena = LocalArena::new(generator, stop);
+    let mut arena = LocalArena::new(&plan, generator, stop)?;
     let differs = |what: &str| CampaignError::Differs {
         path: output.into(),
         what: what.into(),
@@ -257,7 +261,6 @@ impl<'a> Walk<'a> {
                 );
                 self.view.note(&note);
             }
-            self.view.started(&self.comparison);
             self.add_equal_load();
         }
         Ok(())
@@ -271,7 +274,7 @@ impl<'a> Walk<'a> {
             let observed = server.observed.as_ref();
             server.excluded.is_some() || observed.is_some_and(|observed| observed.why_not.is_none())
         };
-        let is_known = self.comparison.servers.iter().all(is_observed);
+        let is_known = self.comparison.servers.iter().all(is_observed); // the reference server is started, and so observed
         if is_known || blocks.iter().any(|block| block.load.is_open()) {
             return;
         }
@@ -286,7 +289,8 @@ impl<'a> Walk<'a> {
                 .filter_map(|cycle| cycle.slices[place].as_ref()?.throughput())
                 .collect()
         };
-        let each = (0..self.plan.servers.len()).filter_map(|place| stats::median(&slices(place)));
+        let contenders = (0..self.plan.servers.len()).filter(|place| self.is_contender(*place));
+        let each = contenders.filter_map(|place| stats::median(&slices(place)));
         let slowest = each.reduce(f64::min);
         let rate =
             slowest.and_then(|slowest| Rate::of_f64((slowest * EQUAL_LOAD).max(1.0).round()));
@@ -360,7 +364,7 @@ impl<'a> Walk<'a> {
     fn count_void(&mut self, start: &FreshStart) -> Result<(), Unfinished> {
         for (place, server) in start.servers.iter().enumerate() {
             match &server.void {
-                Some(why) if self.comparison.servers[place].excluded.is_none() => {
+                Some(why) if self.is_contender(place) && !self.comparison.is_excluded(place) => {
                     self.void[place] += 1;
                     if self.void[place] >= VOID_MOST {
                         let name = &self.plan.servers[place].name;
@@ -389,8 +393,11 @@ impl<'a> Walk<'a> {
             .collect();
         let mut order = Shuffle::of(self.plan.seed, index);
         // What starts first may get the better memory or the better neighbours: that is not to be always the same one.
-        let mut places: Vec<u32> = (0..wanted.len() as u32).collect();
+        let all = 0..wanted.len() as u32;
+        let (mut places, last): (Vec<u32>, Vec<u32>) =
+            all.partition(|place| !self.plan.servers[*place as usize].reference);
         order.mix(&mut places);
+        places.extend(last); // it sends as much as the others do, which is known when they are there
         let begun = self.arena.begin(&self.plan, &wanted, &places)?;
         let mut start = FreshStart {
             index,
@@ -411,7 +418,8 @@ impl<'a> Walk<'a> {
             }
             let warms = self.arena.now();
             let mut measured = self.warm_up(number, block, &mut start, &mut order)?;
-            let cycles = fitting(block, self.arena.now() - warms, measured.warm_up);
+            let planned = reconsidered(&self.comparison, number).unwrap_or(block.cycles);
+            let cycles = fitting(planned, self.arena.now() - warms, measured.warm_up);
             if number == 0 {
                 self.look_around(&mut start)?;
                 if only_conditions {
@@ -440,8 +448,14 @@ impl<'a> Walk<'a> {
 
     /// Whether two servers are left of which this start counts.
     fn can_go_on(&self, start: &FreshStart) -> bool {
-        let left = start.servers.iter().filter(|server| server.void.is_none());
+        let servers = start.servers.iter().zip(&self.plan.servers);
+        let left = servers.filter(|(server, planned)| server.void.is_none() && !planned.reference);
         left.count() >= 2
+    }
+
+    /// Whether the server at `place` is compared.
+    fn is_contender(&self, place: usize) -> bool {
+        self.plan.servers[place].is_contender()
     }
 
     /// Writes down what a server is; of the first start in which it is there also its conditions.
@@ -480,12 +494,13 @@ impl<'a> Walk<'a> {
         }
         self.comparison.servers[place].excluded = Some(why.clone());
         let others = self.comparison.servers.iter().zip(&self.plan.servers);
-        let left = others
-            .filter(|(server, planned)| server.excluded.is_none() && planned.repeats.is_none());
+        let left =
+            others.filter(|(server, planned)| server.excluded.is_none() && planned.is_contender());
         if left.count() < 2 || place == 0 {
             return Err(Unfinished::BrokenOff(format!("{name}: {why}")));
         }
-        self.view.note(&format!("{name} is not compared: {why}"));
+        let what = ["compared", "measured"][usize::from(self.plan.servers[place].reference)];
+        self.view.note(&format!("{name} is not {what}: {why}"));
         Ok(())
     }
 
@@ -500,8 +515,8 @@ impl<'a> Walk<'a> {
         let limit = self.arena.now() + WARM_UP_MOST;
         let mut measured = BlockOfStart::default();
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); start.servers.len()];
-        // An open loop follows a closed one, whose servers are warm: two cycles let their queues settle.
-        let least = if block.load.is_open() { 1 } else { 2 * BLOCK };
+        // Windows follow short slices, by which servers are warm: one of each lets their queues settle.
+        let least = if block.is_short() { 2 * BLOCK } else { 1 };
         loop {
             if !self.can_go_on(start) {
                 return Ok(measured);
@@ -516,12 +531,11 @@ impl<'a> Walk<'a> {
                 let value = slice.as_ref().and_then(|slice| self.warmth(slice));
                 values.extend(value.map(f64::ln));
             }
-            let is_each =
-                |place: usize| start.servers[place].void.is_some() || is_steady(&values[place]);
-            measured.steady = match block.load.is_open() {
-                true => true,
-                false => (0..values.len()).all(is_each),
+            let is_each = |place: usize| {
+                let is_left_out = start.servers[place].void.is_some();
+                is_left_out || self.plan.servers[place].reference || is_steady(&values[place])
             };
+            measured.steady = !block.is_short() || (0..values.len()).all(is_each);
             if measured.warm_up as usize >= least && measured.steady || self.arena.now() >= limit {
                 return Ok(measured);
             }
@@ -589,7 +603,9 @@ impl<'a> Walk<'a> {
             )
         };
         let first = programs(0);
-        let is_same = first.is_some() && (0..teams.len()).all(|place| programs(place) == first);
+        let is_alike =
+            |place: usize| self.plan.servers[place].reference || programs(place) == first;
+        let is_same = first.is_some() && (0..teams.len()).all(is_alike);
         let is_single =
             |team: &Option<(u32, u32)>| team.is_some_and(|(processes, _)| processes == 1);
         if is_same && teams.iter().all(is_single) {
@@ -607,7 +623,14 @@ impl<'a> Walk<'a> {
         start: &mut FreshStart,
         shuffle: &mut Shuffle,
     ) -> Result<Cycle, Unfinished> {
-        let counts = |place: &u32| start.servers[*place as usize].void.is_none();
+        let is_short = self.plan.blocks[block].is_short();
+        let with_reference =
+            progress.is_some_and(|(cycle, _)| cycle <= OF_REFERENCE[usize::from(is_short)]);
+        let counts = |place: &u32| {
+            let place = *place as usize;
+            start.servers[place].void.is_none()
+                && (with_reference || !self.plan.servers[place].reference)
+        };
         let mut order: Vec<u32> = (0..start.servers.len() as u32).filter(counts).collect();
         shuffle.mix(&mut order);
         let mut slices: Vec<Option<Slice>> = vec![None; start.servers.len()];
@@ -681,11 +704,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How many cycles of `block` a start has, by the time that those of its warm-up took.
-fn fitting(block: &Block, took: Nanos, cycles: u32) -> u32 {
+/// How many of `planned` cycles a start has, by the time that those of its warm-up took.
+fn fitting(planned: u32, took: Nanos, cycles: u32) -> u32 {
     let each = took.as_secs_f64() / f64::from(cycles.max(1));
     let fit = (CYCLES_FOR.as_secs_f64() / each.max(f64::MIN_POSITIVE)) as u32; // saturates
-    block.cycles.min(fit.max(CYCLES_LEAST))
+    planned.min(fit.max(CYCLES_LEAST))
 }
 
 /// A random order that follows from a seed (SplitMix64; Fisher and Yates).

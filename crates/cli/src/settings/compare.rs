@@ -2,13 +2,12 @@
 
 use plan::Takes::{List, Nothing, Operands, Value, Values};
 use plan::settings::keep;
-use plan::{Budget, Deciding, Group, Setting, percent_share};
+use plan::{Budget, Deciding, GeneratorCpus, Group, Setting, percent_share};
 use std::str::FromStr;
 use units::{Nanos, ParseError, Rate};
 
-/// What a comparison's command line says of the comparison itself.
+/// What a comparison's command line says of the comparison itself; a field is what the setting of its name says.
 #[derive(Debug, Clone, Default)]
-#[allow(missing_docs, reason = "a field is what the setting of its name says")]
 pub struct Comparing {
     pub servers: Vec<String>,
     pub commits: Vec<String>,
@@ -18,6 +17,8 @@ pub struct Comparing {
     pub path: Option<String>,
     /// Connections of the closed loops.
     pub connections: Vec<u32>,
+    pub saturate: Option<u32>,
+    pub threads: Option<u32>,
     /// Rates of the open loops, as given.
     pub rates: Vec<String>,
     pub time: Option<Nanos>,
@@ -28,6 +29,7 @@ pub struct Comparing {
     pub aa: bool,
     pub all_pairs: bool,
     pub unequal: bool,
+    pub generator_cpus: GeneratorCpus,
     /// Processes to observe, for each server that weigh does not start, in their order.
     pub observe: Vec<String>,
     pub resume: Option<std::path::PathBuf>,
@@ -56,6 +58,14 @@ where
     T: FromStr<Err = ParseError>,
 {
     text.parse().map_err(|error: ParseError| error.to_string())
+}
+
+fn up_to(text: &str, most: u32, what: &str) -> Result<u32, String> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("`{text}` is no number of {what} from 1 to {most}"))
 }
 
 /// What all rows have in common.
@@ -116,13 +126,21 @@ pub static COMPARE: &[Setting<Comparing>] = &[
     Setting { name: "connections", short: Some('c'), takes: List("N,..."),
         help: "Connections of the closed loop; with several numbers, each is compared.",
         computed: "10",
-        parse: |comparing, text| match text.parse() {
-            Ok(number @ 1..=10_000) => {
-                comparing.connections.push(number);
-                Ok(())
-            }
-            _ => Err(format!("`{text}` is no number of connections from 1 to 10000")),
+        parse: |comparing, text| {
+            comparing.connections.push(up_to(text, 10_000, "connections")?);
+            Ok(())
         },
+        ..ROW },
+    Setting { name: "saturate", takes: Value("N"),
+        help: "Compare saturated servers as well: N connections, in alternating windows of 1 s.",
+        long: "The number of connections should be more than a server needs to use all of its CPUs; where the generator is saturated \
+               before the servers are, that is said.",
+        parse: |comparing, text| keep(&mut comparing.saturate, up_to(text, 10_000, "connections").map(Some)),
+        ..ROW },
+    Setting { name: "threads", short: Some('t'), takes: Value("N"),
+        help: "Generator threads; more than one only for servers that one cannot saturate.",
+        computed: "1",
+        parse: |comparing, text| keep(&mut comparing.threads, up_to(text, 64, "threads").map(Some)),
         ..ROW },
     Setting { name: "rate", takes: List("R,..."),
         help: "Compare latency at this common rate as well, in slices of 1 s.",
@@ -176,6 +194,12 @@ pub static COMPARE: &[Setting<Comparing>] = &[
         long: "Otherwise a comparison of servers whose status, body, protocol, compression, keep-alive, logging or workers differ is \
                refused.",
         parse: |comparing, _| keep(&mut comparing.unequal, Ok(true)),
+        ..ROW },
+    Setting { name: "generator-cpus", takes: Value("auto|shared|CPUS"),
+        help: "CPUs that the generator has for itself, such as 3 or 0,4-5; the servers run on the others.",
+        long: "`auto` gives it a core where four CPUs or more can be used, and `shared` none. Only of servers that weigh starts.",
+        computed: "auto",
+        parse: |comparing, text| keep(&mut comparing.generator_cpus, text.parse()),
         ..ROW },
     Setting { name: "server", takes: Values("PID|NAME|:PORT|cgroup:PATH|none"),
         help: "Processes of a server that is given as a URL; once for all, or once for each URL.",

@@ -16,28 +16,27 @@ use units::{Instant, Nanos};
 pub struct SliceLength {
     /// New requests are sent for so long, at least;
     pub least: Nanos,
-    /// and until so many have ended,
+    /// and until so many have ended, of each thread its share,
     pub requests: u64,
     /// but not longer than this.
     pub most: Nanos,
 }
 
 impl<'p, R: Ring> Thread<'p, R> {
-    /// Opens its connections, where the plan wants them before the load; returns how many are open.
-    pub fn open(&mut self) -> u64 {
+    /// Opens its connections, where the plan wants them before the load: those that can be opened.
+    pub fn open(&mut self) {
         if self.job.plan.connect == Connect::Eager {
             self.connect_all();
         }
-        self.open
     }
 
-    /// Loads the server for a slice and follows what was sent to its end, each request for as long as it may take. The
+    /// Loads the server for its share of a slice and follows what was sent to its end, each request for as long as it may take. The
     /// connections stay open. `number` is the slice's, from which an open loop's arrivals follow. The server's CPU time is for the
     /// caller to read, before and after.
     ///
     /// # Panics
     /// When the counts do not balance, which is a bug of ours.
-    pub fn slice(&mut self, length: SliceLength, number: u32) -> Slice {
+    pub fn slice(&mut self, length: SliceLength, number: u32) -> SliceShare {
         self.begin_anew(number);
         let cpu = thread_cpu();
         let start = self.clock;
@@ -48,7 +47,8 @@ impl<'p, R: Ring> Thread<'p, R> {
             None => Quota::span(start, Instant::NEVER),
         };
         self.begin(start, Stretch::Window);
-        let wanted = self.recorder.responses + length.requests;
+        let share = length.requests.div_ceil(self.job.plan.threads().into());
+        let wanted = self.recorder.responses + share;
         let goes_on = |thread: &Self| {
             thread.clock < least || thread.recorder.responses < wanted && thread.clock < most
         };
@@ -61,7 +61,11 @@ impl<'p, R: Ring> Thread<'p, R> {
         let cpu = thread_cpu().saturating_sub(cpu);
         let tally = self.recorder.finish(end);
         assert!(tally.conserved(), "exchanges do not add up: {tally:?}");
-        slice_of(&tally, end - start, cpu)
+        SliceShare {
+            tally,
+            window: end - start,
+            cpu,
+        }
     }
 
     /// A new account; what happened to idle connections since the last slice is seen to before.
@@ -96,7 +100,32 @@ impl<'p, R: Ring> Thread<'p, R> {
     }
 }
 
-/// What a slice is known for: the counts of `tally`, in a window of `window`, for which this thread took `cpu`.
+/// What one thread did in a slice.
+#[derive(Debug)]
+pub struct SliceShare {
+    tally: Tally,
+    /// How long it sent new requests.
+    window: Nanos,
+    /// CPU time that it took.
+    cpu: Nanos,
+}
+
+impl SliceShare {
+    /// Takes in what another thread did in the same slice. All threads are told to begin at about the same time: the longest of
+    /// their windows is that of the slice.
+    pub fn merge(&mut self, other: &SliceShare) {
+        self.tally.merge(&other.tally);
+        self.window = self.window.max(other.window);
+        self.cpu += other.cpu;
+    }
+
+    /// What the slice is known for, when the shares of all threads are in this one.
+    pub fn slice(&self) -> Slice {
+        slice_of(&self.tally, self.window, self.cpu)
+    }
+}
+
+/// What a slice is known for: the counts of `tally`, in a window of `window`, for which the generator took `cpu`.
 fn slice_of(tally: &Tally, window: Nanos, cpu: Nanos) -> Slice {
     let latency = tally.latency();
     let percentile = |p| latency.quantile_if_carried(p).map(Nanos::from_nanos);

@@ -35,6 +35,38 @@ impl Condition {
         Condition::Logging,
     ];
 
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Body => "body",
+            Condition::Status => "status",
+            Condition::Protocol => "protocol",
+            Condition::Compression => "compression",
+            Condition::KeepAlive => "keep-alive",
+            Condition::Workers => "workers",
+            Condition::Logging => "logging",
+        }
+    }
+
+    /// Returns what it is for one server, in words, with what the server sent as it is; none where that is not known.
+    pub fn value(self, of: &Conditions) -> Option<String> {
+        let switch = |is_on: bool| ["off", "on"][usize::from(is_on)].to_owned();
+        match self {
+            Condition::Body => of
+                .body
+                .map(|(length, crc)| format!("{} (CRC {crc:08x})", units::bytes(length))),
+            Condition::Status => of.status.map(|status| status.to_string()),
+            Condition::Protocol => of.protocol.clone(),
+            Condition::Compression => {
+                let encoding = of.compression.clone();
+                of.status.map(|_| encoding.unwrap_or_else(|| "none".into()))
+            }
+            Condition::KeepAlive => of.keep_alive.map(switch),
+            Condition::Workers => of.workers.map(|workers| units::count(workers.into())),
+            Condition::Logging => of.is_logging().map(switch),
+        }
+    }
+
     /// Returns whether two servers have it in common; none where it is not known of both.
     pub fn is_equal(self, a: &Conditions, b: &Conditions) -> Option<bool> {
         match self {

@@ -37,7 +37,10 @@ impl Source {
                     .iter()
                     .filter_map(|cycle| number(cycle, server, read));
                 let values: Vec<f64> = values.collect();
-                is_most(values.len(), cycles.len()).then(|| stats::median(&values))?
+                // The reference server is loaded in a few cycles only.
+                let is_enough =
+                    of.plan.servers[server].reference || is_most(values.len(), cycles.len());
+                is_enough.then(|| stats::median(&values))?
             }
         };
         let value = |start| of.counts(start, server).then(|| value(start))?;
@@ -100,8 +103,18 @@ impl Comparison {
     pub fn ranked(&self) -> Vec<usize> {
         let servers = self.plan.servers.iter().enumerate();
         let ranked =
-            servers.filter(|(place, server)| server.repeats.is_none() && !self.is_excluded(*place));
+            servers.filter(|(place, server)| server.is_contender() && !self.is_excluded(*place));
         ranked.map(|(place, _)| place).collect()
+    }
+
+    /// Returns the place of the reference server, where it was measured.
+    pub fn reference(&self) -> Option<usize> {
+        let place = self
+            .plan
+            .servers
+            .iter()
+            .position(|server| server.reference)?;
+        (!self.is_excluded(place)).then_some(place)
     }
 
     /// Every slice of `server` that counts, in order, with the number of its start.

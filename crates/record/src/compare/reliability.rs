@@ -8,9 +8,13 @@ use plan::Deciding;
 use serde::Serialize;
 use stats::comparison::MARGIN;
 use std::cmp::Reverse;
+use units::Nanos;
 
 /// Share of all CPUs that other programs, or other virtual machines, may take without a word.
 const TAKEN_MIN: f64 = 0.05;
+/// Share of a CPU from which on a thread of the generator is saturated, and one of a server: those of the check of a single load.
+const GENERATOR_SATURATED: f64 = 0.85;
+const SERVER_SATURATED: f64 = 0.9;
 
 /// How far the answers can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,6 +106,15 @@ pub enum Reason {
         /// Of so many.
         of: u32,
     },
+    /// The generator was saturated and the server was not, so that requests/s and latency are the generator's.
+    GeneratorSaturated {
+        /// The servers.
+        servers: Vec<usize>,
+        /// Share of a CPU that each thread of the generator used while it loaded the first of them, the median over the slices.
+        share: f64,
+        /// Whether such a figure decides.
+        decides: bool,
+    },
     /// Other programs used the CPUs.
     OtherPrograms {
         /// Mean share of all CPUs.
@@ -148,6 +161,7 @@ impl Reason {
                 Grade::Invalid
             }
             Reason::CpuLowerBound { slices, of, .. } if 2 * slices >= *of => Grade::Invalid,
+            Reason::GeneratorSaturated { decides: false, .. } => Grade::Note,
             _ => Grade::Caveat,
         }
     }
@@ -205,7 +219,8 @@ impl Reliability {
 
 /// What the slices of single servers say against them.
 pub(super) fn of_servers(comparison: &Comparison) -> Vec<Reason> {
-    let servers = 0..comparison.plan.servers.len();
+    let servers = (0..comparison.plan.servers.len())
+        .filter(|server| !comparison.plan.servers[*server].reference);
     let reasons = servers.flat_map(|server| {
         [
             errors(comparison, server),
@@ -315,6 +330,58 @@ fn of_answers(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     few.chain(biased).chain(otherwise).collect()
 }
 
+/// Whether requests/s and latency of closed loops are the generator's.
+fn generator_saturated(comparison: &Comparison, answers: &Answers) -> Option<Reason> {
+    let shares = comparison.ranked().into_iter().filter_map(|server| {
+        let of_block = |block| closed_share(comparison, server, block);
+        let blocks = 0..comparison.plan.blocks.len();
+        let share = blocks.filter_map(of_block).reduce(f64::max)?;
+        Some((server, share))
+    });
+    let (servers, shares): (Vec<usize>, Vec<f64>) = shares.unzip();
+    let figure = answers.deciding().map(|figure| figure.figure);
+    Some(Reason::GeneratorSaturated {
+        servers,
+        share: *shares.first()?,
+        decides: matches!(figure, Some(Deciding::P50 | Deciding::Throughput)),
+    })
+}
+
+/// The share of a CPU that the generator used in the slices of `server` in `block`, a closed loop, where it was saturated and the
+/// server not: with several workers, where all of them together had less than so many CPUs.
+fn closed_share(comparison: &Comparison, server: usize, block: usize) -> Option<f64> {
+    if comparison.plan.blocks[block].load.is_open() {
+        return None;
+    }
+    let starts = comparison.starts.iter();
+    let blocks = starts
+        .filter(|start| comparison.counts(start, server))
+        .filter_map(|start| start.blocks.get(block));
+    let cycles = blocks.flat_map(|block| &block.cycles);
+    let slices: Vec<&Slice> = cycles
+        .filter_map(|cycle| cycle.slices.get(server)?.as_ref())
+        .collect();
+    let median = |cpu: fn(&Slice) -> Option<Nanos>| {
+        let shares = slices.iter().filter_map(|slice| {
+            let window = slice.window.as_secs_f64();
+            (window > 0.0).then_some(cpu(slice)?.as_secs_f64() / window)
+        });
+        stats::median(&shares.collect::<Vec<f64>>())
+    };
+    let threads = f64::from(comparison.plan.threads.max(1));
+    let generator = median(|slice| Some(slice.generator_cpu))? / threads;
+    let workers = comparison
+        .servers
+        .get(server)?
+        .conditions
+        .workers
+        .unwrap_or(1);
+    let of_server = median(|slice| slice.server_cpu);
+    let is_idle =
+        of_server.is_none_or(|share| share < SERVER_SATURATED * f64::from(workers.max(1)));
+    (generator > GENERATOR_SATURATED && is_idle).then_some(generator)
+}
+
 fn of_the_machine(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     let starts = comparison.starts.iter();
     let not_steady = starts.filter(|start| start.blocks.iter().any(|block| !block.steady));
@@ -326,7 +393,9 @@ fn of_the_machine(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     let much = |share: Option<f64>| share.filter(|share| *share >= TAKEN_MIN);
     let foreign = much(answers.foreign).map(|share| Reason::OtherPrograms { share });
     let steal = much(answers.steal).map(|share| Reason::Steal { share });
-    not_steady.into_iter().chain(foreign).chain(steal).collect()
+    let saturated = generator_saturated(comparison, answers);
+    let all = [not_steady, foreign, steal, saturated];
+    all.into_iter().flatten().collect()
 }
 
 fn of_the_plan(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {

@@ -536,6 +536,19 @@ const DOUBTS: &[(Change, Wanted, Grade)] = &[
         Grade::Caveat,
     ),
     (
+        |made| slices(made, 0).for_each(|slice| slice.generator_cpu = slice.window),
+        |it| matches!(it, Reason::GeneratorSaturated { servers, share: 1.0, decides: false } if servers == &[0]),
+        Grade::Note,
+    ),
+    (
+        |made| {
+            made.plan.decide_on = Deciding::P50;
+            slices(made, 1).for_each(|slice| slice.generator_cpu = slice.window);
+        },
+        |it| matches!(it, Reason::GeneratorSaturated { servers, decides: true, .. } if servers == &[1]),
+        Grade::Caveat,
+    ),
+    (
         |made| made.starts[5].servers[0].void = Some("it died".into()),
         |it| matches!(it, Reason::VoidStarts { server: 0, starts: 1, of: 8, why } if why == "it died"),
         Grade::Caveat,
@@ -588,6 +601,16 @@ fn each_doubt_has_its_grade() {
         .iter_mut()
         .for_each(|start| start.foreign = Some(0.049));
     assert!(reasons(&made).is_empty());
+    // A server that is saturated as well: two workers, two CPUs.
+    slices(&mut made, 0).for_each(|slice| {
+        slice.generator_cpu = slice.window;
+        slice.server_cpu = Some(slice.window * 2);
+    });
+    assert!(
+        !reasons(&made)
+            .iter()
+            .any(|it| matches!(it, Reason::GeneratorSaturated { .. }))
+    );
 }
 
 #[test]

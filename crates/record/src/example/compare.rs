@@ -10,7 +10,8 @@ use crate::{
     StartedServer,
 };
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, Load, Plan, ServerCommand,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Load, Plan,
+    ServerCommand,
 };
 use units::{Nanos, Rate};
 
@@ -38,6 +39,23 @@ pub fn two_percent() -> Comparison {
 pub fn three_servers() -> Comparison {
     let mut made = comparison(&[1.0, 1.0, 1.1], 8);
     made.plan.all_pairs = true;
+    made
+}
+
+/// Two servers, of which the second uses 2 % more CPU per request, beside the reference server.
+pub fn beside_reference() -> Comparison {
+    let costs = [1.0, 1.02, 0.25];
+    let mut plan = plan(&costs);
+    plan.servers[2].name = "weigh serve".into();
+    plan.servers[2].reference = true;
+    let mut made = played(plan, &costs, 8);
+    for block in made.starts.iter_mut().flat_map(|start| &mut start.blocks) {
+        block
+            .cycles
+            .iter_mut()
+            .skip(3)
+            .for_each(|cycle| cycle.slices[2] = None);
+    }
     made
 }
 
@@ -109,6 +127,7 @@ fn plan(costs: &[f64]) -> ComparePlan {
             name,
             plan,
             repeats: None,
+            reference: false,
             source: None,
         }
     };
@@ -124,6 +143,8 @@ fn plan(costs: &[f64]) -> ComparePlan {
         max_regression: None,
         unequal: false,
         all_pairs: false,
+        threads: 1,
+        generator_cpus: GeneratorCpus::Auto,
         seed: 7,
     }
 }

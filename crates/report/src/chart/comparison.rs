@@ -1,11 +1,12 @@
-//! A comparison: every ratio with its interval, a row each, and the values of each start over the starts.
+//! A comparison: every ratio with its interval, a row each, and the values of each server over connections and starts.
 
 use super::reading::{Line, Reading, series};
 use super::{Axis, Chart, MOST_LINES, Mark, Panel, Scale, Series, Shape, Stroke, source};
+use crate::page::comparison::table::short;
 use crate::page::comparison::words::{self, Words};
 use crate::phrase::clean;
 use figures::Unit;
-use plan::Load;
+use plan::Deciding;
 use record::{Answers, Comparison, FigureAnswers, Rating, Said, Versus};
 use std::collections::BTreeSet;
 use units::number;
@@ -33,7 +34,11 @@ pub fn compared(comparison: &Comparison) -> Chart {
     Chart {
         title: title(&words),
         subtitle: format!("{starts} of the servers, {confidence} intervals over the starts"),
-        panels: ratios.into_iter().chain(over_starts).collect(),
+        panels: ratios
+            .into_iter()
+            .chain(over_connections(&words))
+            .chain(over_starts)
+            .collect(),
         source: source(
             &comparison.machine,
             &comparison.weigh,
@@ -80,14 +85,8 @@ fn name(words: &Words<'_>, server: usize) -> String {
 fn rows<'a>(words: &Words<'a>) -> Vec<(String, &'a Versus)> {
     let blocks = &words.comparison.plan.blocks;
     let rows = words.answers.figures.iter().flat_map(|figure| {
-        let place =
-            figure
-                .block
-                .filter(|_| blocks.len() > 1)
-                .map(|block| match blocks[block].load {
-                    Load::Closed { connections } => format!(", c = {connections}"),
-                    Load::Open { rate, .. } => format!(", {}/s", units::rate(rate.as_f64())),
-                });
+        let block = figure.block.filter(|_| blocks.len() > 1);
+        let place = block.map(|block| format!(", {}", short(&blocks[block])));
         let title = format!(
             "{}{}",
             words::figure_name(figure.figure),
@@ -198,47 +197,98 @@ fn marks(
 
 /// The values of one figure over the starts, a line for each server.
 fn over_starts_of(words: &Words<'_>, figure: &FigureAnswers) -> Panel {
-    let reading = |server: usize, (at, value): (usize, &Option<f64>)| {
-        value.map(|value| Reading {
-            x: at as f64 + 1.0,
-            y: value,
-            between: None,
-            mark: if figure.void[server] {
-                Mark::Invalid
-            } else {
-                Mark::Sound
-            },
-        })
+    let readings = |server: usize| {
+        let starts = (1..).map(f64::from).zip(&figure.by_start[server]);
+        starts
+            .map(|(start, value)| reading(start, *value, figure.void[server]))
+            .collect()
     };
-    let servers = figure.by_start.iter().enumerate();
-    let lines = servers.take(MOST_LINES).map(|(server, starts)| Line {
-        name: Some(name(words, server)),
-        number: server,
-        stroke: Stroke::Solid,
-        readings: starts
-            .iter()
-            .enumerate()
-            .map(|start| reading(server, start))
-            .collect(),
-    });
-    let rest = figure.by_start.len().saturating_sub(MOST_LINES) as u64;
     let place = words
         .place_of(figure)
         .map_or(String::new(), |place| format!(" at {place}"));
-    let title = format!(
-        "{}{place}, over the starts",
-        words::figure_name(figure.figure)
-    );
+    let start = Axis {
+        title: "start".into(),
+        unit: Unit::Count,
+        ..Axis::default()
+    };
+    let name = words::figure_name(figure.figure);
+    let title = format!("{name}{place}, over the starts");
+    overlay(words, title, start, figure.figure, readings)
+}
+
+/// The values of each figure over the connections of the closed loops, a line for each server; none of a comparison at one number
+/// of connections.
+fn over_connections<'a>(words: &'a Words<'_>) -> impl Iterator<Item = Panel> + 'a {
+    let figures = &words.answers.figures;
+    let connections = |figure: &FigureAnswers| {
+        let block = &words.comparison.plan.blocks[figure.block?];
+        block.is_short().then(|| block.load.connections())
+    };
+    let panel = move |wanted: Deciding| {
+        let at: Vec<(f64, &FigureAnswers)> = figures
+            .iter()
+            .filter(|figure| figure.figure == wanted)
+            .filter_map(|figure| Some((f64::from(connections(figure)?), figure)))
+            .collect();
+        let places: Vec<f64> = at.iter().map(|(connections, _)| *connections).collect();
+        (places.len() > 1).then(|| {
+            let axis = Axis {
+                title: "connections".into(),
+                unit: Unit::Count,
+                scale: Scale::Log,
+                places,
+                ..Axis::default()
+            };
+            let readings = |server: usize| {
+                at.iter()
+                    .map(|(x, figure)| reading(*x, figure.values[server], figure.void[server]))
+                    .collect()
+            };
+            let title = format!("{}, over connections", words::figure_name(wanted));
+            overlay(words, title, axis, wanted, readings)
+        })
+    };
+    let drawn = [Deciding::CpuPerRequest, Deciding::P50, Deciding::Throughput];
+    drawn.into_iter().filter_map(panel)
+}
+
+/// What is drawn of one value; none of one that is not known, where the line is broken.
+fn reading(x: f64, value: Option<f64>, is_void: bool) -> Option<Reading> {
+    Some(Reading {
+        x,
+        y: value?,
+        between: None,
+        mark: [Mark::Sound, Mark::Invalid][usize::from(is_void)],
+    })
+}
+
+/// A figure of all servers over the same `x`, a line for each. Not of the reference server: it may be so far away that the others
+/// would lie on each other.
+fn overlay(
+    words: &Words<'_>,
+    title: String,
+    x: Axis,
+    figure: Deciding,
+    readings: impl Fn(usize) -> Vec<Option<Reading>>,
+) -> Panel {
+    let servers = words.comparison.plan.servers.iter().enumerate();
+    let servers: Vec<usize> = servers
+        .filter(|(_, server)| !server.reference)
+        .map(|(place, _)| place)
+        .collect();
+    let rest = servers.len().saturating_sub(MOST_LINES) as u64;
+    let lines = servers.into_iter().take(MOST_LINES).map(|server| Line {
+        name: Some(name(words, server)),
+        number: server,
+        stroke: Stroke::Solid,
+        readings: readings(server),
+    });
     Panel {
         title,
-        x: Axis {
-            title: "start".into(),
-            unit: Unit::Count,
-            ..Axis::default()
-        },
+        x,
         y: Axis {
-            title: words::figure_name(figure.figure).into(),
-            unit: words::unit(figure.figure),
+            title: words::figure_name(figure).into(),
+            unit: words::unit(figure),
             ..Axis::default()
         },
         series: series(&lines.collect::<Vec<Line>>()),

@@ -5,11 +5,12 @@
 mod conditions;
 mod detail;
 mod doubts;
-mod table;
+pub(crate) mod table;
 pub(crate) mod words;
 
 use super::{Block, Item, Page, Role, Row, Span};
 use crate::Detail;
+use plan::Deciding;
 use record::{Answers, Comparison, Grade, Reason, Regressed, RegressionAnswer};
 use units::number;
 use words::Words;
@@ -39,6 +40,7 @@ pub(crate) fn page(comparison: &Comparison, detail: Detail, width: usize) -> Pag
     rows.extend(reliability(&words, detail));
     if detail > Detail::Quiet {
         rows.extend(conditions::rows(&words));
+        rows.extend(reference(&words));
     }
     blocks.push(Block::Rows(rows));
     if detail == Detail::Full {
@@ -114,6 +116,30 @@ fn regression(words: &Words<'_>, regressed: Regressed) -> Row {
         "regression",
         vec![Item(vec![Span::new(role, words.regression(regressed))])],
     )
+}
+
+/// What the reference server did on the same machine, and how much more the first server costs.
+fn reference(words: &Words<'_>) -> Option<Row> {
+    let reference = words.comparison.reference()?;
+    let block = words.answers.deciding()?.block;
+    let figures = words.answers.figures.iter();
+    let figures = figures.filter(|figure| figure.block.is_none() || figure.block == block);
+    let shown = figures.filter_map(|figure| {
+        let value = figure.values[reference]?;
+        let of_first = figure.values[0].filter(|_| figure.figure == Deciding::CpuPerRequest);
+        let times = of_first.map_or(String::new(), |first| {
+            let name = table::shortened(words.name(0), table::LINE_NAME_MOST);
+            format!(" ({name}: {:.1} times as much)", first / value)
+        });
+        let value = words::value(figure.figure, value);
+        Some(format!(
+            "{} {value}{times}",
+            words::figure_name(figure.figure)
+        ))
+    });
+    let shown: Vec<String> = shown.collect();
+    let text = format!("{}: {}", words.name(reference), shown.join(", "));
+    (!shown.is_empty()).then(|| Row::new("reference", vec![Item::plain(text)]))
 }
 
 /// `GOOD  7 fresh starts, 60 s; can detect 1.1 %`, then what speaks against it.

@@ -1,5 +1,6 @@
 //! From the cycles of a start to its one value; and how many cycles a start should have.
 
+use crate::chi_squared::by_chance;
 use crate::summary;
 use std::f64::consts::{FRAC_PI_2, SQRT_2};
 
@@ -10,6 +11,8 @@ const CYCLES_MAX: u32 = 50;
 /// The smallest scatter between starts that is believed. A few starts often show none by chance, which would ask for
 /// endless cycles.
 const SD_START_MIN: f64 = 0.002;
+/// The quantile of 90 % of the standard normal distribution.
+const ONE_IN_TEN: f64 = 1.281_551_565_5;
 /// From the median absolute deviation of normal values to their standard deviation: `1 / Phi^-1(3/4)`.
 const NORMAL: f64 = 1.4826;
 
@@ -43,6 +46,9 @@ pub struct Scatter {
     pub pair: f64,
     /// What one server's fresh start adds; 0 where cycles alone explain how the starts differ.
     pub start: f64,
+    /// What it adds at least, with a confidence of 90 %. A few starts often differ much by chance, and starts that were cut short for
+    /// that would lose more than those that are longer than they need be.
+    pub start_at_least: f64,
 }
 
 impl Scatter {
@@ -51,7 +57,7 @@ impl Scatter {
     ///
     /// The medians of starts vary by `2 start^2 + pi/2 pair^2 / cycles`: each of the two servers starts once, and a
     /// median of normal values varies pi/2 times as much as their mean. A few starts tell `start` only to a factor of
-    /// two or so.
+    /// two or so; `start_at_least` takes off what one set of starts in ten varies more by chance.
     pub fn of(starts: &[Vec<(f64, f64)>]) -> Option<Scatter> {
         let (mut medians, mut distances) = (Vec::new(), Vec::new());
         for pairs in starts {
@@ -63,10 +69,15 @@ impl Scatter {
         let pair = NORMAL * summary::median(&distances)?;
         let cycles = distances.len() as f64 / starts.len() as f64;
         let between = summary::standard_deviation(&medians)?.powi(2);
-        let own = (between - FRAC_PI_2 * pair * pair / cycles).max(0.0) / 2.0;
+        let start = |between: f64| {
+            let own = (between - FRAC_PI_2 * pair * pair / cycles).max(0.0) / 2.0;
+            own.sqrt()
+        };
+        let chance = by_chance((medians.len() - 1) as f64, ONE_IN_TEN);
         Some(Scatter {
             pair,
-            start: own.sqrt(),
+            start: start(between),
+            start_at_least: start(between / chance),
         })
     }
 }
@@ -141,7 +152,21 @@ mod tests {
                 "{scatter:?}"
             );
             assert!((scatter.start - start).abs() < 0.002, "{scatter:?}");
+            assert!(scatter.start_at_least <= scatter.start, "{scatter:?}");
         }
+    }
+
+    #[test]
+    fn what_starts_add_at_least_is_less_than_what_they_add_in_nine_of_ten() {
+        let mut noise = Noise::new(5);
+        let is_less = |_: &u32| {
+            let starts: Vec<Vec<(f64, f64)>> = (0..3)
+                .map(|_| vec![(1.0, (0.01 * SQRT_2 * noise.normal()).exp()); 25])
+                .collect();
+            Scatter::of(&starts).unwrap().start_at_least < 0.01
+        };
+        let share = (0..10_000).filter(is_less).count() as f64 / 10_000.0;
+        assert!((0.89..0.92).contains(&share), "{share}");
     }
 
     #[test]

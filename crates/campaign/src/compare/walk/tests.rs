@@ -4,7 +4,7 @@ use super::super::Unseen;
 use super::super::arena::{Ended, Watched};
 use super::*;
 use plan::{Compared, Plan};
-use record::{Conditions, CpuSplit, Machine, Observed, example};
+use record::{Conditions, CpuSplit, Machine, Observed, Reason, example};
 use std::sync::atomic::AtomicBool;
 
 /// What comes of a slice: of a server, in a start, by the number of slices that the server has had in it.
@@ -160,6 +160,7 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         name: char::from(b'a' + place as u8).to_string(),
         plan: Plan::default(),
         repeats: None,
+        reference: false,
         source: None,
     };
     ComparePlan {
@@ -171,6 +172,8 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         max_regression: None,
         unequal: false,
         all_pairs: false,
+        threads: 1,
+        generator_cpus: plan::GeneratorCpus::Auto,
         seed: 7,
     }
 }
@@ -192,6 +195,98 @@ fn carry_out(arena: &mut Fake, plan: ComparePlan) -> Result<Comparison, Campaign
     let saved = record::load_comparison(&output).unwrap();
     assert_eq!(saved, outcome.comparison, "the record is what was measured");
     Ok(saved)
+}
+
+/// A plan of two servers and the reference server.
+fn beside_reference(budget: Budget) -> ComparePlan {
+    let mut plan = plan(3, budget);
+    plan.servers[2].reference = true;
+    plan
+}
+
+#[test]
+fn the_reference_server_is_started_last_and_loaded_in_a_few_cycles_only() {
+    let mut arena = Fake::new(3);
+    // What would not do for one that is compared: workers, body, and a cost that never becomes steady.
+    arena.teams[2] = (4, 4);
+    arena.conditions[2].body = Some((9, 9));
+    arena.answer = Box::new(|server, _, number| {
+        let cost = if server == 2 {
+            1_000 + 500 * u64::from(number)
+        } else {
+            15_000
+        };
+        let body = Some(if server == 2 { (9, 9) } else { (5, 1) });
+        Ok(Slice {
+            body,
+            ..slice(cost)
+        })
+    });
+    let comparison = carry_out(&mut arena, beside_reference(MINUTE)).unwrap();
+    assert!(comparison.starts.len() > 4);
+    assert!(
+        arena.orders.iter().all(|order| order[2] == 2),
+        "{:?}",
+        arena.orders
+    );
+    for start in &comparison.starts {
+        let cycles = &start.blocks[0].cycles;
+        let with: Vec<bool> = cycles
+            .iter()
+            .map(|cycle| cycle.slices[2].is_some())
+            .collect();
+        assert_eq!(with.iter().filter(|it| **it).count(), 3, "{with:?}");
+        assert!(with[..3].iter().all(|it| *it));
+    }
+    let answers = Answers::of(&comparison);
+    assert_eq!(answers.headlines().len(), 1, "it is not ranked");
+    assert_eq!(comparison.reference(), Some(2));
+    assert!(answers.deciding().unwrap().values[2].is_some());
+}
+
+#[test]
+fn without_the_reference_server_a_comparison_goes_on() {
+    for at in [0, 1] {
+        let mut arena = Fake::new(3);
+        arena.comes_up = Box::new(move |server, start| server != 2 || start < at);
+        let comparison = carry_out(&mut arena, beside_reference(MINUTE)).unwrap();
+        assert!(comparison.starts.len() > 4, "it is lost in start {at}");
+        assert_eq!(comparison.reference().is_some(), at > 0);
+        let doubts = Answers::of(&comparison).reliability.doubts;
+        let is_of_servers = |doubt: &&record::Doubt| {
+            matches!(
+                doubt.reason,
+                Reason::Excluded { .. } | Reason::VoidStarts { .. }
+            )
+        };
+        assert_eq!(doubts.iter().find(is_of_servers), None, "{at}");
+    }
+}
+
+#[test]
+fn cycles_are_reconsidered_after_three_starts_of_a_long_comparison() {
+    let mut arena = Fake::new(2);
+    // Starts that scatter much and cycles that do not: fewer cycles, and more starts.
+    arena.answer = Box::new(|server, start, number| {
+        let more = if server == 1 {
+            start * 7 % 5 * 300 + number % 7 * 5
+        } else {
+            0
+        };
+        Ok(slice(15_000 + u64::from(more)))
+    });
+    let time = Nanos::from_secs(300);
+    let comparison = carry_out(&mut arena, plan(2, Budget::Time { time, starts: 3 })).unwrap();
+    let cycles: Vec<usize> = comparison
+        .starts
+        .iter()
+        .map(|start| start.blocks[0].cycles.len())
+        .collect();
+    assert_eq!(cycles[..3], [25; 3]);
+    assert!(
+        cycles.len() > 20 && cycles[3..].iter().all(|cycles| *cycles == 8),
+        "{cycles:?}"
+    );
 }
 
 #[test]
@@ -380,34 +475,24 @@ fn unequal_conditions_are_refused_with_the_difference_unless_they_are_wanted() {
         "compression: none",
     ];
     for (change, name) in changed.iter().zip(named) {
-        let mut arena = Fake::new(2);
-        arena.answer = Box::new(|_, _, _| {
-            Ok(Slice {
-                body: None,
-                ..slice(15_000)
-            })
-        });
-        change(&mut arena);
-        let refused = carry_out(&mut arena, plan(2, MINUTE))
-            .unwrap_err()
-            .to_string();
+        let compared = |unequal| {
+            let mut arena = Fake::new(2);
+            arena.answer = Box::new(|_, _, _| {
+                Ok(Slice {
+                    body: None,
+                    ..slice(15_000)
+                })
+            });
+            change(&mut arena);
+            let plan = plan(2, MINUTE);
+            carry_out(&mut arena, ComparePlan { unequal, ..plan })
+        };
+        let refused = compared(false).unwrap_err().to_string();
         assert!(
             refused.contains(name) && refused.contains("--unequal"),
             "{refused}"
         );
-        let mut arena = Fake::new(2);
-        arena.answer = Box::new(|_, _, _| {
-            Ok(Slice {
-                body: None,
-                ..slice(15_000)
-            })
-        });
-        change(&mut arena);
-        let wanted = ComparePlan {
-            unequal: true,
-            ..plan(2, MINUTE)
-        };
-        assert!(carry_out(&mut arena, wanted).is_ok(), "{name}");
+        assert!(compared(true).is_ok(), "{name}");
     }
 }
 
@@ -573,8 +658,8 @@ fn an_interrupt_keeps_what_is_complete_and_the_rest_can_be_measured_later() {
 #[test]
 fn a_record_is_not_written_over_a_file_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("letter.txt");
-    std::fs::write(&output, "dear").unwrap();
+    let output = folder.path().join("notes.txt");
+    std::fs::write(&output, "my notes").unwrap();
     let stop = AtomicBool::new(false);
     let mut arena = Fake::new(2);
     let wanted = plan(2, MINUTE);
@@ -585,5 +670,5 @@ fn a_record_is_not_written_over_a_file_that_is_none() {
         refused,
         Err(CampaignError::Save(SaveError::NoRecord(_)))
     ));
-    assert_eq!(std::fs::read(&output).unwrap(), b"dear");
+    assert_eq!(std::fs::read(&output).unwrap(), b"my notes");
 }

@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::page::{Item, Role, Row};
 use crate::phrase::clean;
 use record::{Condition, Conditions};
-use units::{bytes, count, number};
+use units::{bytes, number};
 
 /// What is equal, what is not, and what that comes to in bytes.
 pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
@@ -49,18 +49,12 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
     }
     for condition in &equality.unequal {
         let values = each(&|it| value(*condition, it));
-        let item = Item::wrong("different: ").and(
-            Role::Plain,
-            format!("{} ({values})", condition_name(*condition)),
-        );
+        let item =
+            Item::wrong("different: ").and(Role::Plain, format!("{} ({values})", condition.name()));
         items.push(item);
     }
     if !equality.unknown.is_empty() {
-        let unknown: Vec<&str> = equality
-            .unknown
-            .iter()
-            .map(|it| condition_name(*it))
-            .collect();
+        let unknown: Vec<&str> = equality.unknown.iter().map(|it| it.name()).collect();
         items.push(Item::plain(format!("not known: {}", unknown.join(", "))));
     }
     let mut rows = vec![Row::new("conditions", items)];
@@ -91,42 +85,14 @@ fn equal(condition: Condition, of: &Conditions) -> Option<String> {
         }
         Condition::Workers => number(of.workers?.into(), "worker"),
         Condition::Logging => format!("logging {}", value(condition, of)),
-        Condition::Body | Condition::Protocol => condition_name(condition).to_owned(),
+        Condition::Body | Condition::Protocol => condition.name().to_owned(),
     })
-}
-
-/// The name of a condition.
-pub(crate) fn condition_name(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Body => "body",
-        Condition::Status => "status",
-        Condition::Protocol => "protocol",
-        Condition::Compression => "compression",
-        Condition::KeepAlive => "keep-alive",
-        Condition::Workers => "workers",
-        Condition::Logging => "logging",
-    }
 }
 
 /// What a condition is for one server.
 fn value(condition: Condition, of: &Conditions) -> String {
-    let switch = |is_on: bool| ["off", "on"][usize::from(is_on)].to_owned();
-    let value = match condition {
-        Condition::Body => of
-            .body
-            .map(|(length, crc)| format!("{} ({crc:08x})", bytes(length))),
-        Condition::Status => of.status.map(|status| status.to_string()),
-        Condition::Protocol => of.protocol.as_ref().map(|protocol| clean(protocol, 20)),
-        Condition::Compression => Some(
-            of.compression
-                .as_ref()
-                .map_or("none".to_owned(), |it| clean(it, 20)),
-        ),
-        Condition::KeepAlive => of.keep_alive.map(switch),
-        Condition::Workers => of.workers.map(|workers| count(workers.into())),
-        Condition::Logging => of.is_logging().map(switch),
-    };
-    value.unwrap_or_else(|| "not known".to_owned())
+    let value = condition.value(of);
+    value.map_or("not known".to_owned(), |value| clean(&value, 40))
 }
 
 /// Thousandths of a byte as bytes: `95 B`, `0.2 B`.

@@ -8,6 +8,7 @@ use crate::phrase::clean;
 use plan::{Budget, Load};
 use record::{Control, FigureAnswers, FreshStart, Said, Versus};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use units::{count, exact, number, percent};
 
 /// The most starts that are listed.
@@ -108,29 +109,36 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
         .map(|server| self::server(words, server))
         .collect();
     rows.push(Row::new("starts", vec![Item::plain(measured(words))]));
-    rows.extend(comparison.plan.blocks.iter().map(|block| {
-        let load = match block.load {
-            Load::Closed { connections } => {
-                format!("closed loop, {}", number(connections.into(), "connection"))
-            }
-            Load::Open {
-                rate, connections, ..
-            } => {
-                let connections = number(connections.into(), "connection");
-                format!(
-                    "open loop, {} requests/s, up to {connections}",
-                    units::rate(rate.as_f64())
+    rows.extend(
+        comparison
+            .plan
+            .blocks
+            .iter()
+            .enumerate()
+            .map(|(place, block)| {
+                let load = match block.load {
+                    Load::Closed { connections } => {
+                        format!("closed loop, {}", number(connections.into(), "connection"))
+                    }
+                    Load::Open {
+                        rate, connections, ..
+                    } => {
+                        let connections = number(connections.into(), "connection");
+                        format!(
+                            "open loop, {} requests/s, up to {connections}",
+                            units::rate(rate.as_f64())
+                        )
+                    }
+                };
+                let (slice, cycles) = (exact(block.slice), cycles(words, place));
+                Row::new(
+                    "",
+                    vec![Item::plain(format!(
+                        "{load}; slices of {slice}, {cycles} a start"
+                    ))],
                 )
-            }
-        };
-        let (slice, cycles) = (exact(block.slice), number(block.cycles.into(), "cycle"));
-        Row::new(
-            "",
-            vec![Item::plain(format!(
-                "{load}; slices of {slice}, {cycles} a start"
-            ))],
-        )
-    }));
+            }),
+    );
     rows.push(Row::new(
         "CPUs",
         vec![Item::plain(cpus(words)), Item::plain(taken(words))],
@@ -144,6 +152,20 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
         comparison.started_unix,
     ));
     rows
+}
+
+/// `25 cycles`, or `8 to 25 cycles` where starts have different numbers of them.
+fn cycles(words: &Words<'_>, place: usize) -> String {
+    let starts = words.comparison.starts.iter();
+    let all = starts.filter_map(|start| Some(start.blocks.get(place)?.cycles.len() as u64));
+    let all: BTreeSet<u64> = all.collect();
+    let planned = words.comparison.plan.blocks[place].cycles.into();
+    match (all.first(), all.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{} to {}", count(*least), number(*most, "cycle"))
+        }
+        (least, _) => number(least.copied().unwrap_or(planned), "cycle"),
+    }
 }
 
 /// What a fresh start does not renew.
@@ -173,6 +195,11 @@ fn server(words: &Words<'_>, place: usize) -> Row {
         compared
             .repeats
             .map(|base| Item::plain(format!("the same as {}", words.name(base as usize)))),
+    );
+    items.extend(
+        compared
+            .reference
+            .then(|| Item::plain("the reference server, never ranked")),
     );
     if let Some(known) = words.comparison.servers.get(place) {
         let name = known.probe.as_ref().and_then(|probe| probe.server_name());
@@ -280,7 +307,7 @@ fn controls(words: &Words<'_>) -> Vec<Row> {
     controls
         .flat_map(|control| {
             let blocks = &words.comparison.plan.blocks;
-            let place = (blocks.len() > 1).then(|| table::short(blocks[control.block].load));
+            let place = (blocks.len() > 1).then(|| table::short(&blocks[control.block]));
             let shown = |label: &str, name: &str, versus: &Versus, note: &str| {
                 let ratio = versus.ratio?;
                 let what = what(words, name, place.clone(), versus);

@@ -1,6 +1,5 @@
 //! What speaks against answers, in sentences.
 
-use super::conditions::condition_name;
 use super::words::{Words, figure_name};
 use crate::phrase::clean;
 use record::Reason;
@@ -89,6 +88,14 @@ impl Words<'_> {
                 let starts = format!("{starts} of {}", number((*of).into(), "start"));
                 format!("in {starts} a server was not steady yet when its measurement began")
             }
+            Reason::GeneratorSaturated { servers, share, .. } => {
+                let names: Vec<&str> = servers.iter().map(|server| self.name(*server)).collect();
+                let (names, share) = (names.join(" and "), percent(*share));
+                format!(
+                    "the generator was saturated ({share} of a CPU) and {names} not: throughput and p50 latency are the \
+                     generator's; give it more --threads"
+                )
+            }
             Reason::OtherPrograms { share } => {
                 format!("other programs used {} of the CPUs", percent(*share))
             }
@@ -99,7 +106,7 @@ impl Words<'_> {
             Reason::Unequal { conditions } => {
                 let names: Vec<&str> = conditions
                     .iter()
-                    .map(|condition| condition_name(*condition))
+                    .map(|condition| condition.name())
                     .collect();
                 format!("conditions differ: {}", names.join(", "))
             }

@@ -6,7 +6,7 @@ use super::words::{self, Words};
 use super::{Role, Span};
 use crate::page::{Column, Table};
 use crate::phrase::columns;
-use plan::Load;
+use plan::{Block, Load};
 use record::{FigureAnswers, Rating, Said, Versus};
 use std::borrow::Cow;
 use units::count;
@@ -63,19 +63,23 @@ fn interval_column(words: &Words<'_>) -> Column {
     ))
 }
 
+/// The columns: what a row is about, its values, their ratio with its interval, and what that says.
+fn head(words: &Words<'_>, values: Vec<Column>, ratio: String) -> Vec<Column> {
+    let before = std::iter::once(Column::text("")).chain(values);
+    let after = [
+        number_column(ratio),
+        interval_column(words),
+        Column::text(""),
+    ];
+    before.chain(after).collect()
+}
+
 /// Two servers, a column each.
 fn beside(words: &Words<'_>, a: usize, b: usize) -> Table {
     let names = [words.name(a).to_owned(), words.name(b).to_owned()];
     let ratio = format!("{} / {}", names[1], names[0]);
     let [first, second] = names.map(number_column);
-    let head = vec![
-        Column::text(""),
-        first,
-        second,
-        number_column(ratio),
-        interval_column(words),
-        Column::text(""),
-    ];
+    let head = head(words, vec![first, second], ratio);
     let cells = head.len();
     let mut rows = Vec::new();
     each_block(words, |figure, title| {
@@ -95,13 +99,8 @@ fn beside(words: &Words<'_>, a: usize, b: usize) -> Table {
 /// Any number of servers, a line for each figure of each.
 fn below(words: &Words<'_>) -> Table {
     let ranked = words.comparison.ranked();
-    let head = vec![
-        Column::text(""),
-        number_column("value".to_owned()),
-        number_column("ratio".to_owned()),
-        interval_column(words),
-        Column::text(""),
-    ];
+    let value_column = number_column("value".to_owned());
+    let head = head(words, vec![value_column], "ratio".to_owned());
     let cells = head.len();
     let mut rows = Vec::new();
     each_block(words, |figure, title| {
@@ -142,7 +141,7 @@ fn each_block(words: &Words<'_>, mut take: impl FnMut(&FigureAnswers, Option<Str
         let block = figure.block.filter(|_| blocks.len() > 1);
         let title = block
             .filter(|_| before != Some(figure.block))
-            .map(|block| short(blocks[block].load));
+            .map(|block| short(&blocks[block]));
         // Memory is that after all of them.
         let after =
             (figure.block.is_none() && blocks.len() > 1).then(|| "after the load".to_owned());
@@ -151,10 +150,13 @@ fn each_block(words: &Words<'_>, mut take: impl FnMut(&FigureAnswers, Option<Str
     }
 }
 
-/// A load in a few letters: `c = 64`, `10,000/s`.
-pub(super) fn short(load: Load) -> String {
-    match load {
-        Load::Closed { connections } => format!("c = {}", count(connections.into())),
+/// A load in a few letters: `c = 64`, `saturation, c = 256`, `10,000/s`.
+pub(crate) fn short(block: &Block) -> String {
+    match block.load {
+        Load::Closed { connections } => {
+            let what = ["saturation, ", ""][usize::from(block.is_short())];
+            format!("{what}c = {}", count(connections.into()))
+        }
         Load::Open { rate, .. } => format!("{}/s", units::rate(rate.as_f64())),
     }
 }

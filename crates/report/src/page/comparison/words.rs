@@ -149,7 +149,12 @@ impl<'a> Words<'a> {
         let blocks = &self.comparison.plan.blocks;
         let block = blocks.get(figure.block.filter(|_| blocks.len() > 1)?)?;
         Some(match block.load {
-            Load::Closed { connections } => number(connections.into(), "connection"),
+            Load::Closed { connections } if block.is_short() => {
+                number(connections.into(), "connection")
+            }
+            Load::Closed { connections } => {
+                format!("saturation by {}", number(connections.into(), "connection"))
+            }
             Load::Open {
                 rate: per_second, ..
             } => format!("{} requests/s", rate(per_second.as_f64())),
