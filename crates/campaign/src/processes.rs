@@ -271,6 +271,11 @@ impl Slicer {
         })
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.helper.id()
+    }
+
     /// Has a slice measured, each of whose requests may take as long as `timeout`; none when `stop` became true.
     ///
     /// # Errors

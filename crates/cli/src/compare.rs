@@ -13,7 +13,7 @@ use campaign::{CompareOutcome, CompareView};
 use commits::OfCommit;
 use indicatif::ProgressBar;
 use kernel::signals;
-use plan::{Block, Budget, ComparePlan, Compared, Deciding, Draft, GeneratorCpus, Load, Plan};
+use plan::{Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Draft, Load, Plan};
 use record::{Answers, Comparison, Library, RegressionAnswer};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -270,8 +270,8 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         servers.push(twin(&servers[0], again));
     }
     let are_ours = servers.iter().all(|server| server.plan.server.is_some());
-    if !are_ours && comparing.generator_cpus != GeneratorCpus::Auto {
-        bail!("--generator-cpus is for servers that weigh starts; leave it away for URLs");
+    if !are_ours && comparing.cpus != CpuPlacement::Auto {
+        bail!("--cpus is for servers that weigh starts; leave it away for URLs");
     }
     if are_ours {
         servers.push(reference(&draft)?);
@@ -293,7 +293,7 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         unequal: comparing.unequal,
         all_pairs: comparing.all_pairs,
         threads: comparing.threads.unwrap_or(1),
-        generator_cpus: comparing.generator_cpus.clone(),
+        cpus: comparing.cpus.clone(),
         seed: first.seed,
         blocks,
         servers,

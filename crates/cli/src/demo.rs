@@ -8,7 +8,7 @@ use campaign::Quiet;
 use kernel::process::{Child, Start};
 use kernel::signals;
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Load, Plan,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Load, Plan,
     Request, Requests, Stop,
 };
 use record::{Answers, Cause, Comparison, Run, Versus};
@@ -125,7 +125,7 @@ fn compare_three() -> Result<Comparison> {
         unequal: false,
         all_pairs: false,
         threads: 1,
-        generator_cpus: GeneratorCpus::Auto,
+        cpus: CpuPlacement::Auto,
     };
     let folder = tempfile::tempdir().context("there is no room for the record of the trial")?;
     let stop = signals::measuring();

@@ -32,6 +32,16 @@ pub fn core(cpu: u32) -> Vec<u32> {
     siblings(&Root::machine(), cpu).unwrap_or_else(|| vec![cpu])
 }
 
+/// Lets every thread of process `pid` run on `cpus` only, and what they start from now on; threads that end meanwhile, or that are not
+/// ours to move, stay as they are.
+pub fn move_to(pid: u32, cpus: &[u32]) {
+    let names = Root::machine().entries(format!("/proc/{pid}/task"));
+    let threads = names.unwrap_or_default().into_iter();
+    for thread in threads.filter_map(|name| name.parse().ok()) {
+        let _ = kernel::affinity::move_to(thread, cpus);
+    }
+}
+
 fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     parse_list(&root.text(path)?).filter(|siblings| siblings.contains(&cpu))
@@ -71,6 +81,22 @@ mod tests {
         }
         let long = "0-65535,".repeat(8);
         assert_eq!(parse_list(&long).unwrap().len(), 65_536);
+    }
+
+    #[test]
+    fn a_process_is_moved_with_all_of_its_threads() {
+        let all = kernel::affinity::allowed();
+        let last = *all.last().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        move_to(child.id(), &[last]);
+        assert_eq!(allowed(&Root::machine(), child.id()), Some(vec![last]));
+        move_to(child.id(), &all);
+        assert_eq!(allowed(&Root::machine(), child.id()), Some(all));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

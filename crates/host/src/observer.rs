@@ -59,7 +59,7 @@ impl Server<'_> {
     }
 
     /// All living processes.
-    pub(crate) fn pids(&mut self) -> Vec<u32> {
+    pub fn pids(&mut self) -> Vec<u32> {
         process::living(&self.stats(Sampling::Full))
     }
 

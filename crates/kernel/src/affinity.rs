@@ -44,6 +44,15 @@ pub fn allow(cpus: &[u32]) -> Result<(), Errno> {
     Mask::of(cpus)?.allow()
 }
 
+/// Lets thread `thread`, and what it starts from now on, run on `cpus` only.
+///
+/// # Errors
+/// As [`allow`]; ESRCH when there is no such thread, EPERM when it is somebody else's.
+pub fn move_to(thread: u32, cpus: &[u32]) -> Result<(), Errno> {
+    let thread = i32::try_from(thread).map_err(|_| Errno::EINVAL)?;
+    Mask::of(cpus)?.put_on(thread)
+}
+
 /// CPUs as the kernel wants them named.
 pub(crate) struct Mask(Vec<u64>);
 
@@ -60,8 +69,13 @@ impl Mask {
 
     /// Lets the calling thread run on these only. Allocates nothing.
     pub(crate) fn allow(&self) -> Result<(), Errno> {
+        self.put_on(0)
+    }
+
+    /// The same of another thread; 0 is the calling one.
+    fn put_on(&self, thread: i32) -> Result<(), Errno> {
         // SAFETY: pointer and size are those of the mask, which the kernel only reads.
-        let result = unsafe { libc::sched_setaffinity(0, WORDS * 8, self.0.as_ptr().cast()) };
+        let result = unsafe { libc::sched_setaffinity(thread, WORDS * 8, self.0.as_ptr().cast()) };
         Errno::check(result).map(drop)
     }
 }

@@ -33,9 +33,9 @@ pub struct ComparePlan {
     /// Threads of the generator.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Which CPUs the generator has for itself.
+    /// On which CPUs generator and servers run.
     #[serde(default, skip_serializing_if = "crate::campaign::is_default")]
-    pub generator_cpus: GeneratorCpus,
+    pub cpus: CpuPlacement,
     /// Seeds the order of the servers in each cycle.
     pub seed: u64,
 }
@@ -44,48 +44,53 @@ fn one() -> u32 {
     1
 }
 
-/// Which CPUs the generator has for itself, while the servers that weigh starts run on the others.
+/// On which CPUs generator and servers run, where weigh starts all servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum GeneratorCpus {
-    /// A core where there are enough, otherwise none.
+pub enum CpuPlacement {
+    /// Where there are enough CPUs, the generator has a core for itself. With fewer, and where CPU time per request decides, all are
+    /// on one CPU in short slices.
     #[default]
     Auto,
-    /// None: it shares all of them with the servers.
+    /// All on one CPU in short slices, so that no request costs more because of what another CPU does meanwhile; on all CPUs in windows
+    /// of a second.
+    One,
+    /// All on all CPUs.
     Shared,
-    /// These.
-    These(Vec<u32>),
+    /// The generator on these, the servers on the others.
+    Generator(Vec<u32>),
 }
 
-impl GeneratorCpus {
+impl CpuPlacement {
     /// The highest number that a CPU may have: Linux can be built for 8,192, and a few more do no harm.
     const HIGHEST: u32 = 65_535;
 }
 
-impl FromStr for GeneratorCpus {
+impl FromStr for CpuPlacement {
     type Err = String;
 
-    /// Reads `auto`, `shared`, or numbers and ranges of CPUs such as `0,4-5`.
-    fn from_str(text: &str) -> Result<GeneratorCpus, String> {
+    /// Reads `auto`, `one`, `shared`, or numbers and ranges of CPUs such as `0,4-5`.
+    fn from_str(text: &str) -> Result<CpuPlacement, String> {
         let number = |text: &str| -> Option<u32> {
             let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
             let number = text.parse().ok().filter(|_| is_number)?;
-            (number <= GeneratorCpus::HIGHEST).then_some(number)
+            (number <= CpuPlacement::HIGHEST).then_some(number)
         };
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             Some(number(first)?..=number(last)?).filter(|range| !range.is_empty())
         };
         match text {
-            "auto" => return Ok(GeneratorCpus::Auto),
-            "shared" => return Ok(GeneratorCpus::Shared),
+            "auto" => return Ok(CpuPlacement::Auto),
+            "one" => return Ok(CpuPlacement::One),
+            "shared" => return Ok(CpuPlacement::Shared),
             _ => {}
         }
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
         let cpus = ranges.map(|ranges| ranges.into_iter().flatten().collect::<BTreeSet<u32>>());
-        cpus.map(|cpus| GeneratorCpus::These(cpus.into_iter().collect()))
+        cpus.map(|cpus| CpuPlacement::Generator(cpus.into_iter().collect()))
             .ok_or_else(|| {
-                format!("`{text}` names no CPUs; write auto, shared, or numbers such as 0,4-5")
+                format!("`{text}` names no CPUs; write auto, one, shared, or numbers such as 0,4-5")
             })
     }
 }
@@ -320,10 +325,11 @@ mod tests {
 
     #[test]
     fn cpus_are_read_as_numbers_and_ranges() {
-        let these = |cpus: &[u32]| Ok(GeneratorCpus::These(cpus.to_vec()));
+        let these = |cpus: &[u32]| Ok(CpuPlacement::Generator(cpus.to_vec()));
         for (text, wanted) in [
-            ("auto", Ok(GeneratorCpus::Auto)),
-            ("shared", Ok(GeneratorCpus::Shared)),
+            ("auto", Ok(CpuPlacement::Auto)),
+            ("one", Ok(CpuPlacement::One)),
+            ("shared", Ok(CpuPlacement::Shared)),
             ("0", these(&[0])),
             ("5,0-2,1", these(&[0, 1, 2, 5])),
         ] {
@@ -340,7 +346,7 @@ mod tests {
             "65536",
             "0-9999999999",
         ] {
-            let refused = wrong.parse::<GeneratorCpus>().unwrap_err();
+            let refused = wrong.parse::<CpuPlacement>().unwrap_err();
             assert!(refused.contains("0,4-5"), "{wrong}");
         }
     }

@@ -43,7 +43,7 @@ pub use arrivals::Arrivals;
 pub use campaign::{Plan, RingKind, ServerCommand, Spin};
 pub use check::PlanError;
 pub use compare::{
-    Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Source, percent_share,
+    Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Source, percent_share,
 };
 pub use draft::{Draft, Environment, Habits};
 pub use expect::{BodyExpectation, Expect, StatusRange};

@@ -45,7 +45,7 @@ pub struct Comparison {
     pub machine: Machine,
     /// What is known of each server of the plan, in its order, from the first start in which it was there.
     pub servers: Vec<Contender>,
-    /// The CPUs of the servers and of the generator, where they were kept apart.
+    /// The CPUs of the servers and of the generator, where they did not share all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<CpuSplit>,
     /// The starts, in their order; those that were not finished are not among them.
@@ -118,13 +118,20 @@ pub struct Conditions {
     pub response_bytes: Option<u64>,
 }
 
-/// Which CPUs are whose.
+/// Which CPUs are whose. Where both have the same one, that is so in short slices, and in windows of a second they share all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuSplit {
     /// The servers'.
     pub servers: Vec<u32>,
     /// The generator's.
     pub generator: Vec<u32>,
+}
+
+impl CpuSplit {
+    /// Whether servers and generator are together on one CPU.
+    pub fn is_one(&self) -> bool {
+        self.servers == self.generator
+    }
 }
 
 /// What one start of all servers measured.

@@ -94,6 +94,7 @@ fn generator_saturated() -> Comparison {
     for slice in cycles.flat_map(|cycle| cycle.slices.iter_mut().flatten()) {
         slice.generator_cpu = slice.window * 97 / 100;
     }
+    made.split = None;
     made
 }
 

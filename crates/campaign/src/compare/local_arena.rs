@@ -9,9 +9,8 @@ use crate::processes::Slicer;
 use crate::server::{self, Ready, Running};
 use engine::{Shown, SliceLength};
 use host::{CpuSpan, Team, WrittenFiles};
-use plan::{
-    Block, ComparePlan, Compared, Connect, Endpoint, GeneratorCpus, Plan, Request, Requests,
-};
+use kernel::affinity;
+use plan::{Block, ComparePlan, Compared, Connect, Endpoint, Plan, Request, Requests};
 use record::{Conditions, CpuSplit, Machine, Slice};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +26,8 @@ pub(crate) struct LocalArena<'a> {
     /// When it becomes true the comparison ends.
     stop: &'a AtomicBool,
     split: Option<CpuSplit>,
+    /// Whether servers and generator are on one CPU now.
+    is_on_one: bool,
     /// The servers of the start, by their place in the plan.
     servers: Vec<Option<There>>,
     slicer: Option<Slicer>,
@@ -50,6 +51,7 @@ struct PlacedLane {
     lane: usize,
     length: SliceLength,
     timeout: Nanos,
+    is_short: bool,
 }
 
 impl<'a> LocalArena<'a> {
@@ -63,19 +65,15 @@ impl<'a> LocalArena<'a> {
         stop: &'a AtomicBool,
     ) -> Result<LocalArena<'a>, CampaignError> {
         let are_ours = plan.servers.iter().all(|it| it.plan.server.is_some());
-        let wanted = match are_ours {
-            true => &plan.generator_cpus,
-            false => &GeneratorCpus::Shared, // where the others run is not ours to say
+        let split = match are_ours {
+            true => split(plan, &affinity::allowed(), host::core),
+            false => Ok(None), // where the others run is not ours to say
         };
-        let split = split(
-            (wanted, plan.threads),
-            &kernel::affinity::allowed(),
-            host::core,
-        );
         Ok(LocalArena {
             generator,
             stop,
             split: split.map_err(CampaignError::Incomparable)?,
+            is_on_one: false,
             servers: Vec::new(),
             slicer: None,
             lanes: Vec::new(),
@@ -84,11 +82,36 @@ impl<'a> LocalArena<'a> {
         })
     }
 
+    /// Which CPUs are whose from the beginning, where servers and generator are kept apart.
+    fn apart(&self) -> Option<&CpuSplit> {
+        self.split.as_ref().filter(|split| !split.is_one())
+    }
+
+    /// Brings servers and generator together on their one CPU for short slices, and lets them run on all for others. They are
+    /// started on all, so that a server that counts CPUs finds what it would find in use.
+    fn place(&mut self, is_short: bool) {
+        let Some(split) = self.split.as_ref().filter(|split| split.is_one()) else {
+            return;
+        };
+        if self.is_on_one == is_short {
+            return;
+        }
+        let cpus = match is_short {
+            true => split.servers.clone(),
+            false => affinity::allowed(),
+        };
+        let servers = self.servers.iter_mut().flatten();
+        let pids = servers.filter_map(|there| Some(there.server.monitored()?.pids()));
+        let pids = pids.flatten().chain(self.slicer.as_ref().map(Slicer::id));
+        pids.for_each(|pid| host::move_to(pid, &cpus));
+        self.is_on_one = is_short;
+    }
+
     /// Starts one server, or finds that it answers.
     fn start(&self, plan: Plan) -> Result<(There, Begun), String> {
         let (running, ready) = match &plan.server {
             Some(command) => {
-                let cpus = self.split.as_ref().map(|split| split.servers.clone());
+                let cpus = self.apart().map(|split| split.servers.clone());
                 let started = Running::start_on(command, &plan, 0, cpus, self.stop);
                 let (running, ready) = started.map_err(|error| error.to_string())?;
                 (Some(running), ready)
@@ -137,6 +160,7 @@ impl<'a> LocalArena<'a> {
                         most: Block::LONGEST.max(block.slice),
                     },
                     timeout: lane.plan.timeouts.exchange,
+                    is_short: block.is_short(),
                 });
                 lanes.push(lane);
             }
@@ -269,7 +293,8 @@ impl Arena for LocalArena<'_> {
             return Err(CampaignError::Incomparable(why));
         }
         let lanes = self.lay_out(plan, &results);
-        let cpus = self.split.as_ref().map(|split| split.generator.clone());
+        let cpus = self.apart().map(|split| split.generator.clone());
+        self.is_on_one = false;
         let slicer = Slicer::start(self.generator, Lanes { lanes, cpus }, self.stop);
         self.slicer = slicer.map_err(CampaignError::Incomparable)?;
         if self.slicer.is_none() {
@@ -282,6 +307,7 @@ impl Arena for LocalArena<'_> {
 
     fn slice(&mut self, server: usize, block: usize, number: u32) -> Result<Slice, Lost> {
         let placed = self.lanes[server][block];
+        self.place(placed.is_some_and(|placed| placed.is_short));
         let (Some(there), Some(placed), Some(slicer)) =
             (self.servers[server].as_mut(), placed, self.slicer.as_mut())
         else {

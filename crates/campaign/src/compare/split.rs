@@ -1,6 +1,6 @@
 //! Which CPUs the servers have, and which the generator.
 
-use plan::GeneratorCpus;
+use plan::{ComparePlan, CpuPlacement, Deciding};
 use record::CpuSplit;
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 /// have, and be other servers than in use. A guess.
 const ENOUGH: usize = 4;
 
-/// Splits the CPUs that this process may run on, as is `wanted` for a generator of so many threads; none where all are shared.
-/// `core` tells the CPUs of the core that a CPU belongs to.
+/// Splits the CPUs `allowed` to this process as is planned; none where all are shared. `core` tells the CPUs of the core that a CPU
+/// belongs to.
 ///
 /// The generator gets the last cores, one for each thread: the first one is where most machines take their interrupts.
 ///
 /// # Errors
 /// Why CPUs that are wanted cannot be had: a sentence.
 pub(crate) fn split(
-    (wanted, threads): (&GeneratorCpus, u32),
+    plan: &ComparePlan,
     allowed: &[u32],
     core: impl Fn(u32) -> Vec<u32>,
 ) -> Result<Option<CpuSplit>, String> {
@@ -27,8 +27,15 @@ pub(crate) fn split(
             generator,
         }
     };
-    match wanted {
-        GeneratorCpus::Auto if allowed.len() >= ENOUGH => {
+    let one = || {
+        allowed.last().map(|last| CpuSplit {
+            servers: vec![*last],
+            generator: vec![*last],
+        })
+    };
+    let threads = plan.threads;
+    match &plan.cpus {
+        CpuPlacement::Auto if allowed.len() >= ENOUGH => {
             let mut generator = BTreeSet::new();
             let mut cores = 0;
             for cpu in allowed.iter().rev() {
@@ -41,17 +48,22 @@ pub(crate) fn split(
             let is_fair = split.generator.len() <= split.servers.len();
             Ok(Some(split).filter(|_| is_fair && cores == threads))
         }
-        GeneratorCpus::Auto | GeneratorCpus::Shared => Ok(None),
-        GeneratorCpus::These(cpus) => {
-            let split = without(cpus.clone());
+        CpuPlacement::Auto => {
+            let is_cost = plan.decide_on == Deciding::CpuPerRequest && threads == 1;
+            Ok(one().filter(|_| is_cost))
+        }
+        CpuPlacement::One => Ok(one()),
+        CpuPlacement::Shared => Ok(None),
+        CpuPlacement::Generator(cpus) => {
             if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
                 return Err(format!(
-                    "--generator-cpus: weigh may not run on CPU {cpu}, only on {}",
+                    "--cpus: weigh may not run on CPU {cpu}, only on {}",
                     listed(allowed)
                 ));
             }
+            let split = without(cpus.clone());
             match split.servers.is_empty() {
-                true => Err("--generator-cpus leaves the servers no CPU; name fewer".to_owned()),
+                true => Err("--cpus leaves the servers no CPU; name fewer".to_owned()),
                 false => Ok(Some(split)),
             }
         }
@@ -72,59 +84,66 @@ mod tests {
         vec![cpu % 4, cpu % 4 + 4]
     }
 
-    fn auto(allowed: &[u32]) -> Option<CpuSplit> {
-        split((&GeneratorCpus::Auto, 1), allowed, core).unwrap()
+    fn planned(cpus: CpuPlacement, threads: u32) -> ComparePlan {
+        ComparePlan {
+            cpus,
+            threads,
+            ..record::example::equal_servers().plan
+        }
+    }
+
+    fn auto(threads: u32, allowed: &[u32]) -> Option<CpuSplit> {
+        split(&planned(CpuPlacement::Auto, threads), allowed, core).unwrap()
+    }
+
+    fn on(servers: &[u32], generator: &[u32]) -> Option<CpuSplit> {
+        Some(CpuSplit {
+            servers: servers.to_vec(),
+            generator: generator.to_vec(),
+        })
     }
 
     #[test]
-    fn with_enough_cpus_the_generator_has_a_core_for_itself() {
+    fn with_enough_cpus_the_generator_has_a_core_for_each_thread() {
         let all: Vec<u32> = (0..8).collect();
-        let wanted = CpuSplit {
-            servers: vec![0, 1, 2, 4, 5, 6],
-            generator: vec![3, 7],
-        };
-        assert_eq!(auto(&all), Some(wanted));
-        let half = CpuSplit {
-            servers: vec![0, 1, 2],
-            generator: vec![3],
-        };
+        assert_eq!(auto(1, &all), on(&[0, 1, 2, 4, 5, 6], &[3, 7]));
+        assert_eq!(auto(2, &all), on(&[0, 1, 4, 5], &[2, 3, 6, 7]));
+        assert_eq!(auto(3, &all), None, "servers would have less");
         assert_eq!(
-            auto(&[0, 1, 2, 3]),
-            Some(half),
+            auto(1, &[0, 1, 2, 3]),
+            on(&[0, 1, 2], &[3]),
             "its sibling may not be used"
         );
-        assert_eq!(auto(&[0, 1, 2]), None);
-        let one_core = |_| vec![0, 1, 2, 3];
-        let none = split((&GeneratorCpus::Auto, 1), &[0, 1, 2, 3], one_core);
-        assert_eq!(none, Ok(None), "nothing would be left for the servers");
-        let of_two = split((&GeneratorCpus::Auto, 2), &all, core)
-            .unwrap()
-            .unwrap();
-        assert_eq!(of_two.generator, [2, 3, 6, 7]);
-        assert_eq!(
-            split((&GeneratorCpus::Auto, 3), &all, core),
-            Ok(None),
-            "servers would have less"
-        );
+        let plan = planned(CpuPlacement::Auto, 1);
+        let one_core = split(&plan, &[0, 1, 2, 3], |_| vec![0, 1, 2, 3]);
+        assert_eq!(one_core, Ok(None), "nothing would be left for the servers");
+    }
+
+    #[test]
+    fn with_fewer_all_are_on_one_cpu_where_the_cost_of_a_request_decides() {
+        assert_eq!(auto(1, &[0, 1]), on(&[1], &[1]));
+        assert_eq!(auto(2, &[0, 1, 2]), None, "two threads want two CPUs");
+        let mut plan = planned(CpuPlacement::Auto, 1);
+        plan.decide_on = Deciding::Throughput;
+        assert_eq!(split(&plan, &[0, 1], core), Ok(None));
+        plan.cpus = CpuPlacement::One;
+        assert_eq!(split(&plan, &[0, 1, 2, 3], core), Ok(on(&[3], &[3])));
+        plan.cpus = CpuPlacement::Shared;
+        assert_eq!(split(&plan, &[0, 1, 2, 3], core), Ok(None));
     }
 
     #[test]
     fn cpus_that_are_named_are_the_generators() {
-        let these = |cpus: &[u32]| split((&GeneratorCpus::These(cpus.to_vec()), 1), &[0, 1], core);
-        let wanted = CpuSplit {
-            servers: vec![0],
-            generator: vec![1],
+        let these = |cpus: &[u32]| {
+            let plan = planned(CpuPlacement::Generator(cpus.to_vec()), 1);
+            split(&plan, &[0, 1], core)
         };
-        assert_eq!(these(&[1]), Ok(Some(wanted)));
+        assert_eq!(these(&[1]), Ok(on(&[0], &[1])));
         assert!(these(&[2]).unwrap_err().contains("only on 0,1"));
         assert!(
             these(&[0, 1])
                 .unwrap_err()
                 .contains("leaves the servers no CPU")
-        );
-        assert_eq!(
-            split((&GeneratorCpus::Shared, 1), &[0, 1, 2, 3], core),
-            Ok(None)
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use plan::Takes::{List, Nothing, Operands, Value, Values};
 use plan::settings::keep;
-use plan::{Budget, Deciding, GeneratorCpus, Group, Setting, percent_share};
+use plan::{Budget, CpuPlacement, Deciding, Group, Setting, percent_share};
 use std::str::FromStr;
 use units::{Nanos, ParseError, Rate};
 
@@ -29,7 +29,7 @@ pub struct Comparing {
     pub aa: bool,
     pub all_pairs: bool,
     pub unequal: bool,
-    pub generator_cpus: GeneratorCpus,
+    pub cpus: CpuPlacement,
     /// Processes to observe, for each server that weigh does not start, in their order.
     pub observe: Vec<String>,
     pub resume: Option<std::path::PathBuf>,
@@ -195,11 +195,13 @@ pub static COMPARE: &[Setting<Comparing>] = &[
                refused.",
         parse: |comparing, _| keep(&mut comparing.unequal, Ok(true)),
         ..ROW },
-    Setting { name: "generator-cpus", takes: Value("auto|shared|CPUS"),
-        help: "CPUs that the generator has for itself, such as 3 or 0,4-5; the servers run on the others.",
-        long: "`auto` gives it a core where four CPUs or more can be used, and `shared` none. Only of servers that weigh starts.",
+    Setting { name: "cpus", takes: Value("auto|one|shared|CPUS"),
+        help: "Where generator and servers run: on one CPU, anywhere, or the generator on CPUS such as 0,4-5.",
+        long: "With CPUS the servers run on the others. `one` brings all together on the last CPU for slices of 100 ms, where CPU time \
+               per request scatters least, and lets them run anywhere in windows of 1 s. `auto` gives the generator a core for itself \
+               where four CPUs or more can be used, and is `one` with fewer. Only of servers that weigh starts.",
         computed: "auto",
-        parse: |comparing, text| keep(&mut comparing.generator_cpus, text.parse()),
+        parse: |comparing, text| keep(&mut comparing.cpus, text.parse()),
         ..ROW },
     Setting { name: "server", takes: Values("PID|NAME|:PORT|cgroup:PATH|none"),
         help: "Processes of a server that is given as a URL; once for all, or once for each URL.",

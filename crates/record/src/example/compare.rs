@@ -10,7 +10,7 @@ use crate::{
     StartedServer,
 };
 use plan::{
-    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, Deciding, GeneratorCpus, Load, Plan,
+    Arrivals, Arriving, Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Load, Plan,
     ServerCommand,
 };
 use units::{Nanos, Rate};
@@ -49,6 +49,10 @@ pub fn beside_reference() -> Comparison {
     plan.servers[2].name = "weigh serve".into();
     plan.servers[2].reference = true;
     let mut made = played(plan, &costs, 8);
+    made.split = Some(CpuSplit {
+        servers: vec![1],
+        generator: vec![1],
+    });
     for block in made.starts.iter_mut().flat_map(|start| &mut start.blocks) {
         block
             .cycles
@@ -144,7 +148,7 @@ fn plan(costs: &[f64]) -> ComparePlan {
         unequal: false,
         all_pairs: false,
         threads: 1,
-        generator_cpus: GeneratorCpus::Auto,
+        cpus: CpuPlacement::Auto,
         seed: 7,
     }
 }

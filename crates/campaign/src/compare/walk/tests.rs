@@ -173,7 +173,7 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         unequal: false,
         all_pairs: false,
         threads: 1,
-        generator_cpus: plan::GeneratorCpus::Auto,
+        cpus: plan::CpuPlacement::Auto,
         seed: 7,
     }
 }

@@ -67,7 +67,13 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
         .then(|| Item::named("response:", Role::Plain, each(&response)));
     let logs = is_known(|it| it.logged_millibytes.filter(|bytes| *bytes > 0));
     let logs = logs.then(|| Item::named("logged a request:", Role::Plain, each(&logged)));
-    let sizes: Vec<Item> = responses.into_iter().chain(logs).collect();
+    let split = words.comparison.split.as_ref();
+    let together = split
+        .filter(|split| split.is_one())
+        .and_then(|split| split.servers.first());
+    let together =
+        together.map(|cpu| Item::plain(format!("servers and generator on one CPU ({cpu})")));
+    let sizes: Vec<Item> = responses.into_iter().chain(logs).chain(together).collect();
     rows.extend((!sizes.is_empty()).then(|| Row::new("", sizes)));
     rows
 }

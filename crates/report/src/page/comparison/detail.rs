@@ -258,6 +258,10 @@ fn cpus(words: &Words<'_>) -> String {
             .join(",")
     };
     match &words.comparison.split {
+        Some(split) if split.is_one() => format!(
+            "servers and generator together on {} in short slices: throughput and latency are those of both",
+            list(&split.servers)
+        ),
         Some(split) => format!(
             "servers on {}, generator on {}",
             list(&split.servers),
