@@ -3,7 +3,8 @@
 //! What is compared is one figure, such as CPU time per request. Both servers are started afresh several times; within
 //! a *start* they are measured alternately in *cycles*. Cycles of one start share its accidents (addresses, placement,
 //! page cache), so a start counts as one value: the median over its cycles of `ln B - ln A` ([`median_of_cycles`]).
-//! [`Difference`] is the interval over starts, the answers ([`FixedBudget`], [`Sequential`], [`Regression`]) are said
+//! [`Difference`] is the interval over starts (of two runs that were not measured together, over the values of either:
+//! [`Difference::between`]), the answers ([`FixedBudget`], [`Sequential`], [`Regression`]) are said
 //! of it, and [`Power`] says what so many starts can find.
 //!
 //! Logarithms, because figures of servers scatter by factors, and so that exchanging A and B changes the sign and
@@ -25,6 +26,7 @@
 
 mod cycles;
 mod difference;
+mod groups;
 mod signed_rank;
 
 mod answer;

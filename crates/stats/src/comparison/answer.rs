@@ -113,6 +113,7 @@ mod tests {
             n: 8,
             mean: low.midpoint(high),
             sd: 0.01,
+            freedom: 7.0,
             half_width: (high - low) / 2.0,
             signed_rank: None,
         }

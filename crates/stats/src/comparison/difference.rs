@@ -10,16 +10,18 @@ const WIDTHS_DIFFER: f64 = 0.2;
 /// comparison. It speaks of any start of these two servers on this machine, as far as the starts were independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// How many starts it rests on; at least 2.
+    /// How many starts it rests on; at least 2. Of two groups, how many the smaller has.
     pub n: u32,
-    /// The mean of their log ratios.
+    /// The mean of their log ratios; of two groups the difference of their means.
     pub mean: f64,
-    /// The sample standard deviation of their log ratios.
+    /// The sample standard deviation of their log ratios; of two groups that of a value of one less a value of the other.
     pub sd: f64,
-    /// Half the width of Student's interval on the log scale: `t * sd / sqrt(n)`, with n - 1 degrees of freedom.
+    /// Degrees of freedom of the interval: n - 1; of two groups Satterthwaite's.
+    pub freedom: f64,
+    /// Half the width of Student's interval on the log scale: `t * sd / sqrt(n)`; of two groups that of Welch's.
     pub half_width: f64,
     /// Lower and upper end of the signed-rank interval at the same confidence, on the log scale. None where so few
-    /// starts cannot promise the confidence (fewer than 6 at 95 %), and for more than 200.
+    /// starts cannot promise the confidence (fewer than 6 at 95 %), for more than 200, and of two groups.
     pub signed_rank: Option<(f64, f64)>,
 }
 
@@ -33,10 +35,12 @@ impl Difference {
     /// [`median_of_cycles`]: super::median_of_cycles
     pub fn of(values: &[f64], confidence: f64) -> Option<Difference> {
         let student = interval::t_interval(values, confidence)?;
+        let n = u32::try_from(values.len()).ok()?;
         Some(Difference {
-            n: u32::try_from(values.len()).ok()?,
+            n,
             mean: student.mean,
             sd: student.deviation,
+            freedom: f64::from(n - 1),
             half_width: student.reach,
             signed_rank: signed_rank::interval(values, confidence),
         })
@@ -128,6 +132,7 @@ mod tests {
             n: 8,
             mean: 0.0,
             sd: 1.0,
+            freedom: 7.0,
             half_width: 1.0,
             signed_rank: None,
         };

@@ -1,6 +1,7 @@
 //! What a number of starts can find, and how many starts something takes.
 
-use super::CONFIDENCE;
+use super::groups::student;
+use super::{CONFIDENCE, Difference};
 use crate::student_t;
 
 /// More starts than this are not worth naming: 10,000 of 6 s take 17 hours.
@@ -46,6 +47,16 @@ impl Power {
         (distance >= 0.0).then_some(distance)
     }
 
+    /// Returns the smallest difference that values which scatter as those of `difference` find with this power, as a share: the
+    /// same for two groups of values, with the degrees of freedom that their interval has. `difference` is at this confidence. None
+    /// where it would not be a finite number.
+    pub fn detectable_by(&self, difference: &Difference) -> Option<f64> {
+        let of_interval = student(difference.freedom, self.confidence)?;
+        let of_power = student(difference.freedom, 2.0 * self.power - 1.0)?;
+        let share = (difference.half_width * (1.0 + of_power / of_interval)).exp_m1();
+        share.is_finite().then_some(share)
+    }
+
     /// Returns the fewest starts, at least 2, that find `difference`, a share, with this power, where `sd` is the
     /// standard deviation of the starts' log ratios. None where it would take more than 10,000.
     pub fn starts_needed(&self, sd: f64, difference: f64) -> Option<u32> {
@@ -82,7 +93,6 @@ pub fn detectable(n: u32, sd: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Difference;
     use crate::noise::Noise;
 
     #[test]
