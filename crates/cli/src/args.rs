@@ -141,7 +141,9 @@ Examples:
   weigh compare 'old=./old {port}' 'new=./new {port}' --max-regression 2%
   weigh compare --commits main HEAD --build make --run './server {port}'
   weigh compare 'a=./a {port}' 'b=./b {port}' --until 1%
-  weigh compare 'a=./a {port}' 'b=./b {port}' --dry-run",
+  weigh compare 'a=./a {port}' 'b=./b {port}' --dry-run
+  weigh compare compare.toml
+  weigh compare before.json after.json",
     "\
 All servers are up; one generator process loads them in turn, in slices of 100 ms
 over connections that stay open, and all are started afresh several times. The

@@ -1,6 +1,7 @@
 //! `weigh compare`: several servers, loaded in turn in short slices; which costs less, by how much, and how sure that is.
 
 mod commits;
+mod records;
 
 use crate::environment::ThisMachine;
 use crate::exit::Exit;
@@ -16,7 +17,7 @@ use kernel::signals;
 use plan::{Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Draft, Load, Plan};
 use record::{Answers, Comparison, Library, RegressionAnswer};
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use units::Nanos;
 
 /// The hole in a command that weigh fills with the port to listen on.
@@ -52,12 +53,13 @@ pub fn compare(flags: &CompareFlags) -> Result<Exit> {
 /// Carries out what is given, and tells the name of the first server as soon as it is known.
 fn carry_out(given: &Given, comparing: &Comparing, baseline: &mut Option<String>) -> Result<Exit> {
     let how = &given.output;
-    let inputs = given.inputs();
+    let mut inputs = given.inputs();
+    inputs.extend(comparing.file.iter().map(|file| ("servers", file.clone())));
     OutputFile::check(&how.beside, how.record.as_deref(), &inputs)?;
     if comparing.commits.is_empty()
-        && let Some(records) = records(comparing)?
+        && let Some(records) = records::named(&comparing.servers)?
     {
-        return show_records(&records, given, comparing);
+        return records::show(&records, given, comparing);
     }
     let stop = signals::measuring();
     let generator = generate::command()?;
@@ -194,42 +196,6 @@ fn judged(comparison: &Comparison) -> Exit {
     }
 }
 
-/// The records that are to be compared or printed again, where all operands name one; none where they are servers.
-fn records(comparing: &Comparing) -> Result<Option<Vec<PathBuf>>> {
-    let is_file = |text: &String| !text.contains(PORT) && Path::new(text).is_file();
-    let files = comparing
-        .servers
-        .iter()
-        .filter(|text| is_file(text))
-        .count();
-    if files == 0 {
-        return Ok(None);
-    }
-    if files < comparing.servers.len() {
-        bail!(
-            "records and servers cannot be compared with each other; name records only, or servers only"
-        );
-    }
-    Ok(Some(comparing.servers.iter().map(PathBuf::from).collect()))
-}
-
-fn show_records(records: &[PathBuf], given: &Given, _comparing: &Comparing) -> Result<Exit> {
-    match records {
-        [one] => {
-            let comparison = record::load_comparison(one)?;
-            let is_shown = print(&comparison, given)?;
-            Ok(if is_shown {
-                judged(&comparison)
-            } else {
-                Exit::COULD_NOT
-            })
-        }
-        _ => bail!(
-            "compare two records with `weigh report --diff A B`; slices of separate runs are not comparable"
-        ),
-    }
-}
-
 /// Makes the plan.
 fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result<ComparePlan> {
     match comparing.servers.len().max(of_commits.len()) {
@@ -271,7 +237,7 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
     }
     let are_ours = servers.iter().all(|server| server.plan.server.is_some());
     if !are_ours && comparing.cpus != CpuPlacement::Auto {
-        bail!("--cpus is for servers that weigh starts; leave it away for URLs");
+        bail!("--cpus is for servers that weigh starts; remove it for URLs");
     }
     if are_ours {
         servers.push(reference(&draft)?);
@@ -295,6 +261,7 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         threads: comparing.threads.unwrap_or(1),
         cpus: comparing.cpus.clone(),
         seed: first.seed,
+        arguments: comparing.arguments.clone(),
         blocks,
         servers,
     })
@@ -349,16 +316,16 @@ fn servers_of_commits(
 
 /// The name and the rest of `[NAME=]REST`; without a name, a letter by its place.
 fn named(text: &str, index: usize) -> (String, &str) {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|letter| letter.is_alphanumeric() || "._-".contains(letter))
-    };
     match text.split_once('=') {
         Some((name, rest)) if is_name(name) => (name.to_owned(), rest.trim_start()),
         _ => (char::from(b'a' + index as u8).to_string(), text),
     }
+}
+
+/// Whether `name` can stand before the first `=` of an operand.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    !name.is_empty() && letters.all(|letter| letter.is_alphanumeric() || "._-".contains(letter))
 }
 
 /// The plan of one server, a command or a URL.

@@ -126,6 +126,7 @@ fn compare_three() -> Result<Comparison> {
         all_pairs: false,
         threads: 1,
         cpus: CpuPlacement::Auto,
+        arguments: Vec::new(),
     };
     let folder = tempfile::tempdir().context("there is no room for the record of the trial")?;
     let stop = signals::measuring();

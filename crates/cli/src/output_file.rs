@@ -83,7 +83,11 @@ impl OutputFile {
             let place = place(path);
             if let Some((other, _)) = known.iter().find(|(_, other)| *other == place) {
                 let shown = path.display();
-                bail!("--{option} and --{other} both name {shown}; name two files");
+                let other = match *other {
+                    "servers" => "an operand".to_owned(),
+                    other => format!("--{other}"),
+                };
+                bail!("--{option} and {other} both name {shown}; name two files");
             }
             if option == "output" {
                 known.push((option, record::journal_path(&place)));

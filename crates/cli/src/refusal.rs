@@ -47,7 +47,8 @@ pub fn report(error: &Error) -> ExitCode {
     Exit::COULD_NOT.report()
 }
 
-fn sentence(error: &Error) -> String {
+/// Returns why the command line cannot be read.
+pub fn sentence(error: &Error) -> String {
     let unknown = (error.kind() == ErrorKind::UnknownArgument)
         .then(|| error.get(ContextKind::InvalidArg))
         .flatten();

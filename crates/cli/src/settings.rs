@@ -4,6 +4,7 @@
 //! comparison has, those of [`compare`].
 
 mod compare;
+mod file;
 mod output;
 
 pub use compare::{COMPARE, Comparing};
@@ -17,6 +18,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use file::FileMatches;
 use plan::settings::settings;
 use plan::{Draft, Habits, Plan, Requests, Setting, Takes};
 use std::path::PathBuf;
@@ -73,17 +75,17 @@ impl Given {
         named.chain(bodies).collect()
     }
 
-    fn read(matches: &ArgMatches, verb: Verb) -> Result<Given, Error> {
+    fn read(written: &Written<'_>, verb: Verb) -> Result<Given, Error> {
         let mut given = Given {
             draft: Draft::new(verb.habits()),
             output: Output::default(),
             names: Vec::new(),
         };
         for row in settings().filter(|row| verb.takes(*row)) {
-            read(row, matches, &mut given.draft, &mut given.names)?;
+            read(row, written, &mut given.draft, &mut given.names)?;
         }
         for row in OUTPUT.iter().filter(|row| verb.takes(*row)) {
-            read(row, matches, &mut given.output, &mut given.names)?;
+            read(row, written, &mut given.output, &mut given.names)?;
         }
         Ok(given)
     }
@@ -167,7 +169,11 @@ pub struct LoadFlags<const IS_SWEEP: bool>(pub Given);
 
 impl<const IS_SWEEP: bool> FromArgMatches for LoadFlags<IS_SWEEP> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Given::read(matches, Verb::of(IS_SWEEP)).map(LoadFlags)
+        let line = Written {
+            line: matches,
+            file: None,
+        };
+        Given::read(&line, Verb::of(IS_SWEEP)).map(LoadFlags)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -197,11 +203,27 @@ pub struct CompareFlags {
 
 impl FromArgMatches for CompareFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut given = Given::read(matches, Verb::Compare)?;
+        let file = FileMatches::named(matches)
+            .map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
+        let written = Written {
+            line: matches,
+            file,
+        };
+        let mut given = Given::read(&written, Verb::Compare)?;
         let mut comparing = Comparing::default();
         for row in COMPARE {
-            read(row, matches, &mut comparing, &mut given.names)?;
+            read(row, &written, &mut comparing, &mut given.names)?;
         }
+        let own = COMPARE.iter().filter(|row| row.name != "resume");
+        let (servers, own): (Vec<_>, Vec<_>) = own.partition(|row| row.name == "servers");
+        let plan = settings().filter(|row| Verb::Compare.takes(*row));
+        comparing.arguments = own
+            .iter()
+            .flat_map(|row| written.arguments(row))
+            .chain(plan.flat_map(|row| written.arguments(row)))
+            .chain(servers.iter().flat_map(|row| written.arguments(row)))
+            .collect();
+        comparing.file = written.file.map(|file| file.path);
         Ok(CompareFlags { given, comparing })
     }
 
@@ -255,36 +277,81 @@ fn arg<T>(row: &Setting<T>, names: &[&str]) -> Arg {
     }
 }
 
-/// Reads what the command line says of `row` into `place`.
+/// What is given: on the command line, and in the file that it names.
+struct Written<'a> {
+    line: &'a ArgMatches,
+    file: Option<FileMatches>,
+}
+
+impl Written<'_> {
+    /// Whether `name` is an option here, and is given.
+    fn is_given(matches: &ArgMatches, name: &str) -> bool {
+        let is_known = matches.try_contains_id(name).is_ok();
+        is_known && matches.value_source(name) == Some(ValueSource::CommandLine)
+    }
+
+    /// Where `name` is given. The file has no option that the command line gives, and its servers stand in place of its name.
+    fn of(&self, name: &str) -> Option<&ArgMatches> {
+        match &self.file {
+            Some(file) if Written::is_given(&file.matches, name) => Some(&file.matches),
+            Some(_) if name == "servers" => None,
+            _ => Written::is_given(self.line, name).then_some(self.line),
+        }
+    }
+
+    /// The values of `row`, one that is empty of a switch; none where it is not given.
+    fn values<T>(&self, row: &Setting<T>) -> Option<Vec<&str>> {
+        let matches = self.of(row.name)?;
+        if matches!(row.takes, Takes::Nothing) {
+            return Some(vec![""]);
+        }
+        let values = matches.get_many::<String>(row.name);
+        Some(values.into_iter().flatten().map(String::as_str).collect())
+    }
+
+    /// The arguments that give `row` again.
+    fn arguments<T>(&self, row: &Setting<T>) -> Vec<String> {
+        let values = self.values(row).unwrap_or_default().into_iter();
+        let word = |value: &str| match row.takes {
+            Takes::Nothing => format!("--{}", row.name),
+            Takes::Operands(_) => value.to_owned(),
+            _ => format!("--{}={value}", row.name),
+        };
+        values.map(word).collect()
+    }
+
+    /// `FILE: `, where `name` is given in the file.
+    fn place(&self, name: &str) -> String {
+        let file = self.file.as_ref();
+        let file = file.filter(|file| Written::is_given(&file.matches, name));
+        file.map_or(String::new(), |file| format!("{}: ", file.path.display()))
+    }
+}
+
+/// Reads what is given of `row` into `place`.
 fn read<T>(
     row: &Setting<T>,
-    matches: &ArgMatches,
+    written: &Written<'_>,
     place: &mut T,
     names: &mut Vec<&'static str>,
 ) -> Result<(), Error> {
-    if matches.value_source(row.name) != Some(ValueSource::CommandLine) {
+    let Some(values) = written.values(row) else {
         return Ok(());
-    }
+    };
     names.push(row.name);
-    let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let is_given = |name: &&str| written.of(name).is_some();
     if !row.needs.is_empty() && !row.needs.iter().any(is_given) {
         let needed = row.needs.iter().map(|name| format!("--{name}"));
         let needed = needed.collect::<Vec<_>>().join(" or ");
-        let sentence = format!("--{} needs {needed}", row.name);
+        let sentence = format!("{}--{} needs {needed}", written.place(row.name), row.name);
         return Err(Error::raw(ErrorKind::MissingRequiredArgument, sentence));
     }
-    let values: Vec<&str> = match row.takes {
-        Takes::Nothing => vec![""],
-        _ => {
-            let values = matches.get_many::<String>(row.name);
-            values.into_iter().flatten().map(String::as_str).collect()
-        }
-    };
     for value in values {
         (row.parse)(place, value).map_err(|why| {
+            let file = written.place(row.name);
             let sentence = match why.contains(&format!("`{value}`")) {
-                true => format!("--{}: {why}", row.name),
-                false => format!("--{} '{value}': {why}", row.name),
+                true => format!("{file}--{}: {why}", row.name),
+                false => format!("{file}--{} '{value}': {why}", row.name),
             };
             Error::raw(ErrorKind::ValueValidation, sentence)
         })?;

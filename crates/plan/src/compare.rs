@@ -1,5 +1,6 @@
 //! What is compared, and how: the plan of a comparison.
 
+use crate::secrets::{Secrets, WITHHELD};
 use crate::{Load, Plan, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct ComparePlan {
     pub cpus: CpuPlacement,
     /// Seeds the order of the servers in each cycle.
     pub seed: u64,
+    /// The arguments of `weigh compare` that carry it out again, those of its file among them; without secrets where the plan is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
 }
 
 fn one() -> u32 {
@@ -145,6 +149,9 @@ pub struct Block {
     pub requests: u64,
     /// Measured cycles in each start.
     pub cycles: u32,
+    /// What it is called among the others; none where its load says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl Block {
@@ -171,6 +178,7 @@ impl Block {
                 slice: Block::SLICE,
                 requests: Block::REQUESTS,
                 cycles: Block::CYCLES,
+                name: None,
             },
             true => Block::of_windows(load),
         }
@@ -187,6 +195,7 @@ impl Block {
             slice: Block::WINDOW,
             requests: 0,
             cycles: Block::WINDOWS,
+            name: None,
         }
     }
 
@@ -298,8 +307,18 @@ impl ComparePlan {
             plan: server.plan.published(),
             ..server.clone()
         });
+        let first = self.servers.first();
+        let secrets = first.map_or(Secrets(&[]), |server| server.plan.secrets());
+        let arguments = secrets.command(&self.arguments).into_iter();
         ComparePlan {
             servers: servers.collect(),
+            // The name of this option is not that of a credential, and its value is one.
+            arguments: arguments
+                .map(|word| match word.starts_with("--user=") {
+                    true => format!("--user={WITHHELD}"),
+                    false => word,
+                })
+                .collect(),
             ..self.clone()
         }
     }
@@ -349,6 +368,56 @@ mod tests {
             let refused = wrong.parse::<CpuPlacement>().unwrap_err();
             assert!(refused.contains("0,4-5"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn arguments_are_published_without_secrets() {
+        let cases = [
+            ("--user=ann:geheim", "--user=(withheld)"),
+            ("--cookie=id=geheim", "--cookie=(withheld)"),
+            (
+                "--header=X-Api-Key: geheim",
+                "--header=X-Api-Key: (withheld)",
+            ),
+            ("--header=Accept: text/html", "--header=Accept: text/html"),
+            (
+                "a=env TOKEN=geheim ./server {port}",
+                "a=env TOKEN=(withheld) ./server {port}",
+            ),
+            (
+                "b=http://ann:geheim@h/?token=geheim",
+                "b=http://(withheld)@h/?token=(withheld)",
+            ),
+            ("--body=geheim", "--body=(withheld)"),
+            ("--connections=10", "--connections=10"),
+            ("--max-regression=2%", "--max-regression=2%"),
+        ];
+        let plan = Plan {
+            withhold: vec![crate::secrets::BODY.to_owned()],
+            ..Plan::default()
+        };
+        let server = Compared {
+            name: "a".into(),
+            plan,
+            repeats: None,
+            source: None,
+            reference: false,
+        };
+        let plan = ComparePlan {
+            servers: vec![server],
+            blocks: Vec::new(),
+            budget: Budget::Until(0.02),
+            limit: None,
+            decide_on: Deciding::CpuPerRequest,
+            max_regression: None,
+            unequal: false,
+            all_pairs: false,
+            threads: 1,
+            cpus: CpuPlacement::Auto,
+            seed: 1,
+            arguments: cases.map(|(given, _)| given.to_owned()).into(),
+        };
+        assert_eq!(plan.published().arguments, cases.map(|(_, shown)| shown));
     }
 
     #[test]

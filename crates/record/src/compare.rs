@@ -12,6 +12,7 @@
 mod answers;
 mod conditions;
 mod readings;
+mod records;
 mod reliability;
 mod seen;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use answers::{
     Versus,
 };
 pub use conditions::{Condition, Equality};
+pub use records::{ComparedRun, InvalidFigures, NamedRun};
 pub use reliability::{Doubt, Reason, Reliability};
 
 use crate::{Machine, Observed, Probe};
@@ -95,6 +97,9 @@ pub struct Contender {
     /// Why it is not compared; none where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded: Option<String>,
+    /// The record of a run by itself that its figures are from; none of a server that was loaded in turn with the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<ComparedRun>,
 }
 
 /// What must be equal for a comparison to be one of servers and not of their settings.

@@ -93,14 +93,7 @@ fn scaling(points: &[Point], axis: &Axis, plan: &Plan) -> Option<Scaling> {
     if !matches!(axis, Axis::Workers(_) | Axis::Threads(_)) {
         return None;
     }
-    let nesting = plan
-        .sweep
-        .as_ref()
-        .map_or(Nesting::Nested, |sweep| sweep.rounds);
-    let units = match nesting {
-        Nesting::Halves => nesting.passes(plan.rounds),
-        Nesting::Nested | Nesting::Interleaved => Nesting::Interleaved.passes(plan.rounds),
-    };
+    let units = units(plan);
     let rate = |point: &Point, unit: &Range<u32>| {
         let rounds = point.rounds.get(unit.start as usize..)?;
         let rounds = rounds
@@ -118,6 +111,18 @@ fn scaling(points: &[Point], axis: &Axis, plan: &Plan) -> Option<Scaling> {
     };
     let levels: Vec<scalability::Level> = points.iter().filter_map(level).collect();
     scalability::fit(&levels, plan.seed)
+}
+
+/// The rounds of each unit of repetition at a point: a start of the server where it has two at each, else a round.
+pub(crate) fn units(plan: &Plan) -> Vec<Range<u32>> {
+    let nesting = plan
+        .sweep
+        .as_ref()
+        .map_or(Nesting::Nested, |sweep| sweep.rounds);
+    match nesting {
+        Nesting::Halves => nesting.passes(plan.rounds),
+        Nesting::Nested | Nesting::Interleaved => Nesting::Interleaved.passes(plan.rounds),
+    }
 }
 
 fn peak(points: &[Point]) -> Option<Peak> {

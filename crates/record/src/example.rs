@@ -17,8 +17,8 @@ mod open;
 mod sweep;
 
 pub use compare::{
-    beside_reference, comparison, equal_servers, not_observed, one_void_start, several_blocks,
-    three_servers, two_percent,
+    beside_reference, comparison, equal_servers, not_observed, one_void_start, separate_runs,
+    several_blocks, three_servers, two_percent,
 };
 pub use open::{open_loop, overloaded, sessions};
 pub use sweep::sweep;

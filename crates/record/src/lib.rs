@@ -83,9 +83,10 @@ pub use budget::{Budget, KernelCounters};
 pub use capacity::{Capacity, Shortfall, Votes};
 pub use censored::Censored;
 pub use compare::{
-    Answers, BlockOfStart, Comparison, Condition, Conditions, Contender, Control, CpuSplit, Cycle,
-    Doubt, Equality, FigureAnswers, FreshStart, Rank, Rating, Reason, Regressed, RegressionAnswer,
-    Reliability, Said, Slice, StartedServer, StartsRatio, Versus,
+    Answers, BlockOfStart, ComparedRun, Comparison, Condition, Conditions, Contender, Control,
+    CpuSplit, Cycle, Doubt, Equality, FigureAnswers, FreshStart, InvalidFigures, NamedRun, Rank,
+    Rating, Reason, Regressed, RegressionAnswer, Reliability, Said, Slice, StartedServer,
+    StartsRatio, Versus,
 };
 pub use coordinated_omission::CoordinatedOmission;
 pub use cost::{Cost, PerRequest, PssBytes, Spread, memory_per_connection};

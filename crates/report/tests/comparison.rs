@@ -5,8 +5,10 @@
 mod checked;
 
 use checked::check;
-use plan::{Budget, Source};
-use record::{Comparison, Rating, Versus, example};
+use plan::{Budget, Deciding, Source};
+use record::{
+    Comparison, Effect, Effects, Figure, Finding, NamedRun, Rating, Run, Versus, example,
+};
 use report::chart::{Mark, Panel, Scale, Shape, kind};
 use report::comparison::{chart, conditions, csv, headlines, json, markdown, regression, text};
 use report::{Detail, Look};
@@ -116,16 +118,85 @@ fn all() -> Vec<(&'static str, Comparison)> {
     ]
 }
 
+/// Two records of runs by themselves.
+fn of_records(runs: &[Run; 2]) -> Comparison {
+    let [before, after] =
+        [("before", &runs[0]), ("after", &runs[1])].map(|(name, run)| NamedRun { name, run });
+    Comparison::of_records(before, after).unwrap()
+}
+
+/// Records of which each says something else.
+fn records() -> Vec<(&'static str, Comparison)> {
+    let made = |cost: f64| of_records(&example::separate_runs(cost));
+    let mut few = example::separate_runs(1.1);
+    few[0].points[0].rounds.truncate(2);
+    few[0].interrupted = true;
+    let mut invalid = example::separate_runs(1.1);
+    let mut effects = Effects::default();
+    effects.add(Effect::Void, &[Figure::Latency, Figure::Rps]);
+    invalid[1].findings = vec![Finding {
+        check: "paused".into(),
+        effects,
+        sentence: "weigh was stopped for 1.2 s while it measured".into(),
+        ..Finding::default()
+    }];
+    let mut latency = of_records(&invalid);
+    latency.plan.decide_on = Deciding::P50;
+    let mut sweeps = [example::sweep(), example::sweep()];
+    sweeps.iter_mut().for_each(|run| run.points.truncate(3));
+    let mut unlike = made(1.0);
+    unlike.plan.max_regression = Some(0.05);
+    unlike.servers[1].record.as_mut().unwrap().differs =
+        vec!["rounds: 5 and 6".into(), "Linux: 6.1 and 6.2".into()];
+    let [first, second] = example::separate_runs(0.9);
+    vec![
+        ("more", made(1.1)),
+        ("cannot_tell", made(1.0)),
+        ("second_is_older", of_records(&[second, first])),
+        ("too_few_rounds", of_records(&few)),
+        ("invalid_figures", of_records(&invalid)),
+        ("invalid_decides", latency),
+        ("sweeps", of_records(&sweeps)),
+        ("unlike", unlike),
+    ]
+}
+
 #[test]
 fn pages_are_what_they_were_at_80_columns() {
     for (detail, name) in [
-        (Detail::Quiet, "comparison.quiet.txt"),
-        (Detail::Brief, "comparison.txt"),
-        (Detail::Full, "comparison.full.txt"),
+        (Detail::Quiet, "quiet.txt"),
+        (Detail::Brief, "txt"),
+        (Detail::Full, "full.txt"),
     ] {
         let page =
             |(name, made): &(&str, Comparison)| format!("== {name}\n{}\n", at(detail, made, 80));
-        check(name, &all().iter().map(page).collect::<String>());
+        let pages = |all: Vec<(&str, Comparison)>| all.iter().map(page).collect::<String>();
+        check(&format!("comparison.{name}"), &pages(all()));
+        check(&format!("records.{name}"), &pages(records()));
+    }
+}
+
+/// Whatever two separate runs say, the page names the reason why it is weak.
+#[test]
+fn no_page_of_records_says_that_it_is_good() {
+    for (name, made) in records() {
+        for detail in [Detail::Quiet, Detail::Brief, Detail::Full] {
+            let page = at(detail, &made, 80);
+            assert!(
+                !page.contains("GOOD") && page.contains("reliability"),
+                "{name}: {page}"
+            );
+        }
+        let page = at(Detail::Brief, &made, 80);
+        let said = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains("measured one after the other"),
+            "{name}: {page}"
+        );
+        assert!(
+            said.contains("`weigh compare` with both servers"),
+            "{name}: {page}"
+        );
     }
 }
 
@@ -147,7 +218,7 @@ fn svg_is_what_it_was() {
     };
     check("comparison.svg", &svg(&example::three_servers()));
     if let Some(folder) = std::env::var_os("WEIGH_CHARTS") {
-        for (name, made) in all() {
+        for (name, made) in all().into_iter().chain(records()) {
             let path = PathBuf::from(&folder).join(format!("{name}.png"));
             std::fs::write(path, (kind("png").unwrap().render)(&chart(&made)).unwrap()).unwrap();
         }
@@ -156,7 +227,7 @@ fn svg_is_what_it_was() {
 
 #[test]
 fn no_line_of_a_page_is_longer_than_the_look_allows() {
-    for (name, made) in all() {
+    for (name, made) in all().into_iter().chain(records()) {
         for width in [60, 80, 100, 120] {
             for detail in [Detail::Quiet, Detail::Brief, Detail::Full] {
                 for line in at(detail, &made, width).lines() {

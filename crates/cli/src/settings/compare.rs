@@ -33,6 +33,10 @@ pub struct Comparing {
     /// Processes to observe, for each server that weigh does not start, in their order.
     pub observe: Vec<String>,
     pub resume: Option<std::path::PathBuf>,
+    /// The file that holds it.
+    pub file: Option<std::path::PathBuf>,
+    /// The arguments that give all of it again, with what holds for the requests of all servers.
+    pub arguments: Vec<String>,
 }
 
 impl Comparing {
@@ -81,8 +85,10 @@ pub static COMPARE: &[Setting<Comparing>] = &[
     Setting { name: "servers", takes: Operands("SERVER"),
         help: "Servers to compare, each [NAME=]COMMAND with {port} in it, or [NAME=]URL.",
         long: "The first is the one that the others are compared with. A command is started by `sh -c` on a free port of \
-               127.0.0.1, afresh for each start; a URL is asked as it is. One record alone is printed again; two are compared, \
-               which is weaker.",
+               127.0.0.1, afresh for each start; a URL is asked as it is. Two records of `weigh run` (numbers, names or files, as \
+               `weigh report` takes them) are compared, which is weaker; that of a comparison is printed again. A file such as \
+               compare.toml holds a whole comparison: its keys are the names of these options, and options of the command line \
+               win over it.",
         parse: |comparing, text| {
             comparing.servers.push(text.to_owned());
             Ok(())

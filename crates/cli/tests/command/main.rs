@@ -6,6 +6,7 @@
 
 mod bench;
 mod compared;
+mod compared_records;
 mod counts;
 mod died;
 mod doctor;

@@ -2,7 +2,7 @@
 
 use super::answers::{Answers, Said, Versus};
 use super::conditions::Condition;
-use super::{Comparison, Slice};
+use super::{Comparison, InvalidFigures, Slice};
 use crate::Grade;
 use plan::Deciding;
 use serde::Serialize;
@@ -140,6 +140,25 @@ pub enum Reason {
         /// That figure.
         instead_of: Deciding,
     },
+    /// The figures are those of runs by themselves, one after the other, so that intervals hold the scatter of their rounds and not
+    /// what the machine did between.
+    SeparateRuns {
+        /// Seconds from the beginning of the first to that of the second; negative where the second is the older.
+        seconds: i64,
+    },
+    /// Records are compared although they differ in what can change results.
+    DifferentRuns {
+        /// In what.
+        differs: Vec<String>,
+    },
+    /// Figures of a record say nothing.
+    InvalidFigures {
+        /// The server.
+        server: usize,
+        /// Which, where, and why.
+        #[serde(flatten)]
+        invalid: InvalidFigures,
+    },
     /// weigh did not start these servers, so that the intervals speak of these starts of theirs only.
     SameServerStart {
         /// The servers.
@@ -156,7 +175,9 @@ impl Reason {
     /// How bad it is.
     pub fn grade(&self) -> Grade {
         match self {
-            Reason::NothingMeasured | Reason::TooFewStarts { .. } => Grade::Invalid,
+            Reason::NothingMeasured
+            | Reason::TooFewStarts { .. }
+            | Reason::InvalidFigures { .. } => Grade::Invalid,
             Reason::BodyChanged { allowed, .. } | Reason::Errors { allowed, .. } if !allowed => {
                 Grade::Invalid
             }
@@ -166,14 +187,21 @@ impl Reason {
         }
     }
 
-    /// Returns whether `figure` of `server` says nothing because of it.
-    pub(super) fn voids(&self, server: usize, figure: Deciding) -> bool {
+    /// Returns whether `figure` of `server`, in a block where it is of one, says nothing because of it.
+    pub fn voids(&self, server: usize, figure: Deciding, block: Option<usize>) -> bool {
         let is_about = match self {
             Reason::BodyChanged { server: about, .. } | Reason::Errors { server: about, .. } => {
                 *about == server
             }
             Reason::CpuLowerBound { server: about, .. } => {
                 *about == server && figure == Deciding::CpuPerRequest
+            }
+            Reason::InvalidFigures {
+                server: about,
+                invalid,
+            } => {
+                let is_there = invalid.block.is_none() || invalid.block == block;
+                *about == server && is_there && invalid.figures.contains(&figure)
             }
             _ => false,
         };
@@ -222,13 +250,23 @@ pub(super) fn of_servers(comparison: &Comparison) -> Vec<Reason> {
     let servers = (0..comparison.plan.servers.len())
         .filter(|server| !comparison.plan.servers[*server].reference);
     let reasons = servers.flat_map(|server| {
-        [
+        let known = comparison.servers.get(server);
+        let record = known.and_then(|known| known.record.as_ref());
+        let invalid = record.map_or(&[][..], |record| &record.invalid).iter();
+        let invalid = invalid.map(move |invalid| {
+            Some(Reason::InvalidFigures {
+                server,
+                invalid: invalid.clone(),
+            })
+        });
+        let of_slices = [
             errors(comparison, server),
             body_changed(comparison, server),
             lower_bound(comparison, server),
             excluded(comparison, server),
             void_starts(comparison, server),
-        ]
+        ];
+        of_slices.into_iter().chain(invalid)
     });
     reasons.flatten().collect()
 }
@@ -406,10 +444,28 @@ fn of_the_plan(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
     let is_ours = |server: &usize| comparison.plan.servers[*server].plan.server.is_some();
     let mut servers = comparison.ranked();
     servers.retain(|server| !is_ours(server));
-    let same = (!servers.is_empty()).then_some(Reason::SameServerStart { servers });
+    let is_told = !servers.is_empty() && !comparison.is_of_records();
+    let same = is_told.then_some(Reason::SameServerStart { servers });
     let is_stopped = comparison.interrupted || comparison.broken_off.is_some();
     let stopped = is_stopped.then(|| Reason::Stopped {
         why: comparison.broken_off.clone(),
     });
-    unequal.into_iter().chain(same).chain(stopped).collect()
+    let separate = separate_runs(comparison).into_iter().flatten();
+    separate.chain(unequal).chain(same).chain(stopped).collect()
+}
+
+/// What speaks against figures of separate runs, however good either is.
+fn separate_runs(comparison: &Comparison) -> [Option<Reason>; 2] {
+    let mut runs = comparison
+        .servers
+        .iter()
+        .filter_map(|it| it.record.as_ref());
+    let (Some(first), Some(second)) = (runs.next(), runs.next()) else {
+        return [None, None];
+    };
+    let began = |unix: u64| i64::try_from(unix).unwrap_or(i64::MAX);
+    let seconds = began(second.started_unix).saturating_sub(began(first.started_unix));
+    let differs = second.differs.clone();
+    let different = (!differs.is_empty()).then_some(Reason::DifferentRuns { differs });
+    [different, Some(Reason::SeparateRuns { seconds })]
 }

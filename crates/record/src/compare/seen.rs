@@ -36,6 +36,16 @@ struct Terms {
     margin: f64,
 }
 
+impl Terms {
+    /// The block that the figure is of; none of memory.
+    fn block(&self) -> Option<usize> {
+        match self.source {
+            Source::Slices(block, _) => Some(block),
+            Source::Memory => None,
+        }
+    }
+}
+
 impl<'a> Seen<'a> {
     pub fn of(comparison: &'a Comparison, reasons: &'a [Reason]) -> Seen<'a> {
         Seen {
@@ -86,7 +96,7 @@ impl<'a> Seen<'a> {
             figure,
             block,
             void: (0..values.len())
-                .map(|server| self.is_void(server, figure))
+                .map(|server| self.is_void(server, figure, block))
                 .collect(),
             values,
             by_start,
@@ -139,9 +149,14 @@ impl<'a> Seen<'a> {
     /// The answers about `server` beside `base`, by the rule of a number of starts that was fixed beforehand.
     fn versus(&self, terms: &Terms, base: usize, server: usize) -> Versus {
         let log_ratios = terms.source.log_ratios(self.comparison, base, server);
-        let known: Vec<f64> = log_ratios.iter().flatten().copied().collect();
-        let is_enough = known.len() >= Budget::FEWEST as usize;
-        let difference = Difference::of(&known, terms.confidence).filter(|_| is_enough);
+        let (known, difference) = match self.comparison.is_of_records() {
+            true => self.between(terms, base, server),
+            false => {
+                let known: Vec<f64> = log_ratios.iter().flatten().copied().collect();
+                (known.len(), Difference::of(&known, terms.confidence))
+            }
+        };
+        let difference = difference.filter(|_| known >= Budget::FEWEST as usize);
         let power = Power {
             confidence: terms.confidence,
             ..Power::default()
@@ -149,10 +164,10 @@ impl<'a> Seen<'a> {
         let mut versus = Versus {
             server,
             base,
-            starts: known.len() as u32,
+            starts: known as u32,
             log_ratios,
             ratio: difference.map(|difference| StartsRatio::of(&difference)),
-            detectable: difference.and_then(|it| power.detectable(it.n, it.sd)),
+            detectable: difference.and_then(|it| power.detectable_by(&it)),
             said: Said::TooFewStarts,
             largest: None,
             rating: Rating::NoneShown,
@@ -177,10 +192,14 @@ impl<'a> Seen<'a> {
         versus.say(answer, terms.figure);
         if let (Answer::CannotTell { .. }, Budget::Time { .. } | Budget::Precision(_)) =
             (answer, self.comparison.plan.budget)
+            && !self.comparison.is_of_records()
         {
             versus.time_needed = self.time_needed(&difference, power, &rule);
         }
-        if self.is_void(base, terms.figure) || self.is_void(server, terms.figure) {
+        if [base, server]
+            .into_iter()
+            .any(|it| self.is_void(it, terms.figure, terms.block()))
+        {
             versus.said = Said::Void;
             versus.rating = Rating::NoneShown;
             versus.time_needed = None;
@@ -188,10 +207,20 @@ impl<'a> Seen<'a> {
         versus
     }
 
-    /// Whether `figure` of `server` says nothing.
-    fn is_void(&self, server: usize, figure: Deciding) -> bool {
+    /// Whether `figure` of `server` in a block says nothing.
+    fn is_void(&self, server: usize, figure: Deciding, block: Option<usize>) -> bool {
         let mut reasons = self.reasons.iter();
-        reasons.any(|reason| reason.voids(server, figure))
+        reasons.any(|reason| reason.voids(server, figure, block))
+    }
+
+    /// The difference of two servers whose starts have nothing in common, and how many starts the one with fewer has.
+    fn between(&self, terms: &Terms, base: usize, server: usize) -> (usize, Option<Difference>) {
+        let [a, b] = [base, server].map(|server| -> Vec<f64> {
+            let values = terms.source.values(self.comparison, server);
+            values.iter().flatten().map(|value| value.ln()).collect()
+        });
+        let difference = Difference::between(&a, &b, terms.confidence);
+        (a.len().min(b.len()), difference)
     }
 
     /// How long it would take to tell, if the servers differ as much as it seems and starts scatter as they did: until the interval

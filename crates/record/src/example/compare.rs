@@ -6,8 +6,8 @@
 use super::{BODY_BYTES, BODY_CRC, Draw, machine};
 use crate::observed::{Known, Process};
 use crate::{
-    BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Observed, Slice,
-    StartedServer,
+    BlockOfStart, Comparison, Conditions, Contender, CpuSplit, Cycle, FreshStart, Memory, Observed,
+    Run, Slice, StartedServer,
 };
 use plan::{
     Arrivals, Arriving, Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Load, Plan,
@@ -117,6 +117,28 @@ pub fn comparison(costs: &[f64], starts: u32) -> Comparison {
     played(plan(costs), costs, starts)
 }
 
+/// Two runs of five rounds, one ten minutes after the other, whose rounds scatter by 1 %; the second uses so many times as much CPU per
+/// request as the first.
+pub fn separate_runs(cost: f64) -> [Run; 2] {
+    let mut noise = Noise(Draw(3));
+    [(1.0, 0), (cost, 600)].map(|(cost, later)| {
+        let mut run = super::ok();
+        let rounds = run.points.iter_mut().flat_map(|point| &mut point.rounds);
+        for print in rounds.filter_map(|round| round.footprint.as_mut()) {
+            let cpu = print.cpu.as_nanos() as f64 * cost * noise.factor(0.01);
+            print.cpu = Nanos::from_nanos(cpu as u64);
+            print.memory = Some(Memory {
+                after: Some((MEMORY_BYTES * noise.factor(0.004)) as u64),
+                ..Memory::default()
+            });
+        }
+        run.summarise();
+        run.elapsed = Some(Nanos::from_secs(31));
+        run.started_unix += later;
+        run
+    })
+}
+
 fn plan(costs: &[f64]) -> ComparePlan {
     let server = |(place, port): (u8, u16)| {
         let name = char::from(b'a' + place).to_string();
@@ -150,6 +172,7 @@ fn plan(costs: &[f64]) -> ComparePlan {
         threads: 1,
         cpus: CpuPlacement::Auto,
         seed: 7,
+        arguments: Vec::new(),
     }
 }
 
@@ -179,6 +202,7 @@ fn played(plan: ComparePlan, costs: &[f64], starts: u32) -> Comparison {
             response_bytes: Some(238 + BODY_BYTES),
         },
         excluded: None,
+        record: None,
     };
     let starts: Vec<FreshStart> = (0..starts)
         .map(|index| start(&plan, costs, index, &mut noise))

@@ -23,7 +23,14 @@ const LONGEST: usize = 24;
 pub fn compared(comparison: &Comparison) -> Chart {
     let answers = Answers::of(comparison);
     let words = Words::of(comparison, &answers);
-    let starts = number(comparison.starts.len() as u64, "start");
+    let unit = comparison.unit();
+    let starts = match comparison.is_of_records() {
+        true => format!("{} of two separate runs", words.units_of_records()),
+        false => format!(
+            "{} of the servers",
+            number(comparison.starts.len() as u64, unit)
+        ),
+    };
     let confidence = words::confidence(answers.confidence);
     let ratios = ratios(&words);
     let over_starts = answers
@@ -33,7 +40,7 @@ pub fn compared(comparison: &Comparison) -> Chart {
     let over_starts = over_starts.map(|figure| over_starts_of(&words, figure));
     Chart {
         title: title(&words),
-        subtitle: format!("{starts} of the servers, {confidence} intervals over the starts"),
+        subtitle: format!("{starts}, {confidence} intervals over the {unit}s"),
         panels: ratios
             .into_iter()
             .chain(over_connections(&words))

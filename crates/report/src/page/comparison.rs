@@ -12,7 +12,7 @@ use super::{Block, Item, Page, Role, Row, Span};
 use crate::Detail;
 use plan::Deciding;
 use record::{Answers, Comparison, Grade, Reason, Regressed, RegressionAnswer};
-use units::number;
+use units::{Nanos, number};
 use words::Words;
 
 /// The most doubts that the short page names.
@@ -181,11 +181,16 @@ fn extent(words: &Words<'_>) -> String {
     let ranked = comparison.ranked();
     let is_started = |server: &usize| comparison.plan.servers[*server].plan.server.is_some();
     let starts = comparison.starts.len() as u64;
-    let starts = match ranked.iter().all(is_started) {
-        true => number(starts, "fresh start"),
-        false => format!("{} of the generator", number(starts, "start")),
+    let starts = match (comparison.is_of_records(), ranked.iter().all(is_started)) {
+        (true, _) => words.units_of_records(),
+        (_, true) => number(starts, "fresh start"),
+        (_, false) => format!("{} of the generator", number(starts, "start")),
     };
-    let mut extent = format!("{starts}, {}", words::seconds(comparison.elapsed));
+    let mut extent = starts;
+    // Older records do not say how long they took.
+    if comparison.elapsed > Nanos::ZERO || !comparison.is_of_records() {
+        extent.push_str(&format!(", {}", words::seconds(comparison.elapsed)));
+    }
     if let Some(share) = words.answers.detectable() {
         extent.push_str(&format!("; can detect {}", words::at_most(share)));
     }

@@ -175,6 +175,7 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         threads: 1,
         cpus: plan::CpuPlacement::Auto,
         seed: 7,
+        arguments: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::words::{self, Words, plus_zero};
 use crate::page::load::LONGEST;
 use crate::page::{Block, Column, Item, Role, Row, Span, Table, machine};
 use crate::phrase::clean;
-use plan::{Budget, Load};
+use plan::{Budget, Load, shell_word};
 use record::{Control, FigureAnswers, FreshStart, Said, Versus};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,10 +13,18 @@ use units::{count, exact, number, percent};
 
 /// The most starts that are listed.
 const STARTS_MOST: usize = 40;
+/// The longest command line that is shown whole.
+const COMMAND_LONGEST: usize = 2_000;
 
 /// Per cent of each start by which each other server differs from the first, a table for each.
 pub(super) fn starts(words: &Words<'_>) -> Vec<Block> {
     let ranked = words.comparison.ranked();
+    if words.comparison.is_of_records() {
+        let records = ranked.iter();
+        return records
+            .map(|server| Block::Table(rounds_of(words, *server)))
+            .collect();
+    }
     let others = ranked.iter().skip(1);
     others
         .map(|server| Block::Table(starts_of(words, *server)))
@@ -89,6 +97,48 @@ fn starts_of(words: &Words<'_>, server: usize) -> Table {
     }
 }
 
+/// The figures of each round of one of two records.
+fn rounds_of(words: &Words<'_>, server: usize) -> Table {
+    let deciding = words.answers.deciding();
+    let block = deciding.and_then(|figure| figure.block).unwrap_or(0);
+    let figures = words.answers.figures.iter();
+    let figures = figures.filter(|figure| figure.block.is_none_or(|it| it == block));
+    let figures: Vec<&FigureAnswers> = figures.collect();
+    let titles = figures.iter().map(|figure| Column {
+        title: Cow::Borrowed(words::figure_name(figure.figure)),
+        priority: Some(0),
+        ..Column::number("")
+    });
+    let name = shortened(words.name(server), LINE_NAME_MOST);
+    let unit = Column {
+        title: Cow::Owned(format!("{name}, {}", words.comparison.unit())),
+        ..Column::number("")
+    };
+    let row = |(at, start): (usize, &FreshStart)| {
+        let mut row = vec![Span::new(Role::Dim, count(at as u64 + 1))];
+        row.extend(figures.iter().map(|figure| {
+            let value = figure.by_start[server]
+                .get(start.index as usize)
+                .copied()
+                .flatten();
+            let shown = value.map_or("-".to_owned(), |value| words::value(figure.figure, value));
+            Span::new(Role::Plain, shown)
+        }));
+        row
+    };
+    let all = || words.comparison.starts_of(server);
+    let rest = all().count().saturating_sub(STARTS_MOST) as u64;
+    let rest = (rest > 0).then(|| format!("{rest} more {}s", words.comparison.unit()));
+    let place = deciding.and_then(|figure| words.place_of(figure));
+    let place = place.map(|place| format!("at {place}"));
+    let notes: Vec<String> = place.into_iter().chain(rest).collect();
+    Table {
+        columns: std::iter::once(unit).chain(titles).collect(),
+        rows: all().take(STARTS_MOST).enumerate().map(row).collect(),
+        rest: (!notes.is_empty()).then(|| notes.join("; ")),
+    }
+}
+
 /// What was wrong with a start.
 fn note(words: &Words<'_>, start: &FreshStart, server: usize, block: usize) -> String {
     let void = [0, server]
@@ -108,6 +158,25 @@ pub(super) fn rows(words: &Words<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = (0..comparison.plan.servers.len())
         .map(|server| self::server(words, server))
         .collect();
+    let arguments = comparison.plan.arguments.iter();
+    let command = arguments.fold("weigh compare".to_owned(), |line, word| {
+        format!("{line} {}", shell_word(word))
+    });
+    let command = Row::new(
+        "command",
+        vec![Item::plain(clean(&command, COMMAND_LONGEST))],
+    );
+    rows.extend((!comparison.plan.arguments.is_empty()).then_some(command));
+    if comparison.is_of_records() {
+        rows.push(Row::new("CPUs", vec![Item::plain(taken(words))]));
+        rows.extend(controls(words));
+        rows.extend(machine::rows(
+            &comparison.machine,
+            &comparison.weigh,
+            comparison.started_unix,
+        ));
+        return rows;
+    }
     rows.push(Row::new("starts", vec![Item::plain(measured(words))]));
     rows.extend(
         comparison

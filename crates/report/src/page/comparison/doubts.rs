@@ -1,9 +1,10 @@
 //! What speaks against answers, in sentences.
 
-use super::words::{Words, figure_name};
+use super::table::short;
+use super::words::{Words, figure_name, seconds as seconds_of};
 use crate::phrase::clean;
 use record::Reason;
-use units::{counted, number, percent};
+use units::{Nanos, counted, number, percent};
 
 /// The longest sentence from outside that is shown whole.
 const SENTENCE: usize = 200;
@@ -11,8 +12,62 @@ const SENTENCE: usize = 200;
 impl Words<'_> {
     /// What speaks against answers, as a sentence.
     pub fn doubt(&self, reason: &Reason) -> String {
-        self.of_a_server(reason)
+        let about_records = self.of_records(reason);
+        about_records
+            .or_else(|| self.of_a_server(reason))
             .unwrap_or_else(|| self.of_all(reason))
+    }
+
+    /// About records of separate runs; none of a reason that other comparisons have as well.
+    fn of_records(&self, reason: &Reason) -> Option<String> {
+        Some(match reason {
+            Reason::TooFewStarts { starts, .. } if self.comparison.is_of_records() => {
+                format!(
+                    "too few {}s: {starts} of one of the two, and an interval takes 3",
+                    self.comparison.unit()
+                )
+            }
+            Reason::InvalidFigures { server, invalid } => {
+                let figures: Vec<&str> =
+                    invalid.figures.iter().map(|it| figure_name(*it)).collect();
+                let block = invalid
+                    .block
+                    .and_then(|it| self.comparison.plan.blocks.get(it));
+                let place = block.filter(|_| self.comparison.plan.blocks.len() > 1);
+                let place = place.map_or(String::new(), |block| format!(" at {}", short(block)));
+                format!(
+                    "{} of {}{place}: {}",
+                    figures.join(", "),
+                    self.name(*server),
+                    clean(&invalid.why, SENTENCE)
+                )
+            }
+            Reason::SeparateRuns { seconds } => {
+                let later = u64::try_from(*seconds).unwrap_or_default();
+                let apart = match *seconds {
+                    0.. => format!("{} apart", seconds_of(Nanos::from_secs(later))),
+                    _ => format!("{} was the earlier", self.name(1)),
+                };
+                format!(
+                    "measured one after the other ({apart}): the interval speaks of the {}s of these two runs, not of what the machine \
+                     did between; `weigh compare` with both servers sees the same machine",
+                    self.comparison.unit()
+                )
+            }
+            Reason::DifferentRuns { differs } => {
+                let differs = clean(&differs.join("; "), SENTENCE);
+                format!("the records differ in what can change results: {differs}")
+            }
+            _ => return None,
+        })
+    }
+
+    /// What is counted of one server: slices, or rounds of separate runs.
+    fn slices(&self) -> &'static str {
+        match self.comparison.is_of_records() {
+            true => "rounds",
+            false => "slices",
+        }
     }
 
     /// About one server; none of a reason that is about all.
@@ -27,7 +82,10 @@ impl Words<'_> {
                 server, slices, of, ..
             } => {
                 let (name, share) = (self.name(*server), share(*slices, *of));
-                format!("{name} changed its response: another body in {share} of its slices")
+                format!(
+                    "{name} changed its response: another body in {share} of its {}",
+                    self.slices()
+                )
             }
             Reason::Errors {
                 server,
@@ -48,7 +106,8 @@ impl Words<'_> {
             Reason::CpuLowerBound { server, slices, of } => {
                 let (name, share) = (self.name(*server), share(*slices, *of));
                 format!(
-                    "{name} may have used more CPU: a process of it came or went in {share} of its slices"
+                    "{name} may have used more CPU: a process of it came or went in {share} of its {}",
+                    self.slices()
                 )
             }
             Reason::Excluded { server, why } => {
@@ -85,7 +144,7 @@ impl Words<'_> {
     fn of_all(&self, reason: &Reason) -> String {
         match reason {
             Reason::NotSteady { starts, of } => {
-                let starts = format!("{starts} of {}", number((*of).into(), "start"));
+                let starts = format!("{starts} of {}", self.units((*of).into()));
                 format!("in {starts} a server was not steady yet when its measurement began")
             }
             Reason::GeneratorSaturated { servers, share, .. } => {
@@ -128,17 +187,22 @@ impl Words<'_> {
             Reason::Stopped { why: Some(why) } => {
                 format!("stopped early: {}", clean(why, SENTENCE))
             }
-            Reason::Stopped { why: None } => "interrupted: later starts are missing".to_owned(),
+            Reason::Stopped { why: None } => {
+                format!("interrupted: later {}s are missing", self.comparison.unit())
+            }
             Reason::NothingMeasured => {
                 "nothing was measured of two servers that can be compared".to_owned()
             }
-            // Those of a server have a sentence already.
+            // Those of a server and of records have a sentence already.
             Reason::TooFewStarts { .. }
             | Reason::BodyChanged { .. }
             | Reason::Errors { .. }
             | Reason::CpuLowerBound { .. }
             | Reason::Excluded { .. }
             | Reason::VoidStarts { .. }
+            | Reason::InvalidFigures { .. }
+            | Reason::SeparateRuns { .. }
+            | Reason::DifferentRuns { .. }
             | Reason::Bias { .. } => String::new(),
         }
     }

@@ -2,10 +2,10 @@
 //!
 //! Two servers whose names or values leave no room for the answer get a line each, too: a row that is broken cannot be read.
 
-use super::words::{self, Words};
+use super::words::{self, NAME_MOST, Words};
 use super::{Role, Span};
 use crate::page::{Column, Table};
-use crate::phrase::columns;
+use crate::phrase::{clean, columns};
 use plan::{Block, Load};
 use record::{FigureAnswers, Rating, Said, Versus};
 use std::borrow::Cow;
@@ -86,7 +86,7 @@ fn beside(words: &Words<'_>, a: usize, b: usize) -> Table {
         rows.extend(title.map(|title| title_row(title, cells)));
         let mut row = vec![Span::new(Role::Plain, words::figure_name(figure.figure))];
         row.extend([a, b].map(|server| value(figure, server)));
-        row.extend(compared(figure.against_first.first()));
+        row.extend(compared(words, figure.against_first.first()));
         rows.push(row);
     });
     Table {
@@ -121,7 +121,7 @@ fn below(words: &Words<'_>) -> Table {
             ];
             match Some(server) == ranked.first() {
                 true => row.resize(cells, Span::new(Role::Plain, "")),
-                false => row.extend(compared(versus)),
+                false => row.extend(compared(words, versus)),
             }
             rows.push(row);
         }
@@ -150,14 +150,15 @@ fn each_block(words: &Words<'_>, mut take: impl FnMut(&FigureAnswers, Option<Str
     }
 }
 
-/// A load in a few letters: `c = 64`, `saturation, c = 256`, `10,000/s`.
+/// A load in a few letters: `c = 64`, `saturation, c = 256`, `10,000/s`; of one that has a name, that.
 pub(crate) fn short(block: &Block) -> String {
-    match block.load {
-        Load::Closed { connections } => {
+    match (&block.name, block.load) {
+        (Some(name), _) => clean(name, NAME_MOST),
+        (None, Load::Closed { connections }) => {
             let what = ["saturation, ", ""][usize::from(block.is_short())];
             format!("{what}c = {}", count(connections.into()))
         }
-        Load::Open { rate, .. } => format!("{}/s", units::rate(rate.as_f64())),
+        (None, Load::Open { rate, .. }) => format!("{}/s", units::rate(rate.as_f64())),
     }
 }
 
@@ -177,7 +178,7 @@ fn value(figure: &FigureAnswers, server: usize) -> Span {
 }
 
 /// Ratio, interval and answer.
-fn compared(versus: Option<&Versus>) -> [Span; 3] {
+fn compared(words: &Words<'_>, versus: Option<&Versus>) -> [Span; 3] {
     let ratio = versus
         .and_then(|versus| versus.ratio)
         .filter(|_| !versus.is_some_and(|it| it.said == Said::Void));
@@ -197,7 +198,12 @@ fn compared(versus: Option<&Versus>) -> [Span; 3] {
             Role::Plain,
             ratio.map_or_else(dash, |ratio| words::interval(&ratio)),
         ),
-        Span::new(role, versus.map_or("", words::answer)),
+        Span::new(
+            role,
+            versus.map_or(String::new(), |it| {
+                words::answer(it, words.comparison.unit())
+            }),
+        ),
     ]
 }
 
@@ -223,7 +229,7 @@ pub(super) fn pairs(words: &Words<'_>) -> Table {
         let [server, base] =
             [pair.server, pair.base].map(|it| shortened(words.name(it), LINE_NAME_MOST / 2));
         let mut row = vec![Span::new(Role::Plain, format!("{server} / {base}"))];
-        row.extend(compared(Some(pair)));
+        row.extend(compared(words, Some(pair)));
         row
     };
     let title = figure.map_or("", |figure| words::figure_name(figure.figure));

@@ -86,7 +86,16 @@ impl<'a> Words<'a> {
                     "no difference larger than {largest} in {figure} between {a} and {b}{place}"
                 )
             }
-            (Said::Void, _) => format!("{about}cannot tell: {}", self.void(versus)),
+            (Said::Void, _) => format!("{about}cannot tell: {}", self.void(figure, versus)),
+            (Said::TooFewStarts, _) | (_, None) if self.comparison.is_of_records() => {
+                let count = |server: &usize| figure.by_start[*server].iter().flatten().count();
+                let fewer = [versus.base, versus.server].into_iter().min_by_key(count);
+                let fewer = self.name(fewer.unwrap_or(versus.base));
+                format!(
+                    "cannot tell: {} of {fewer}, and an interval takes 3",
+                    self.units(versus.starts.into())
+                )
+            }
             (Said::TooFewStarts, _) | (_, None) => {
                 let starts = number(versus.starts.into(), "start");
                 let verb = if versus.starts == 1 {
@@ -108,22 +117,20 @@ impl<'a> Words<'a> {
     }
 
     /// Why one of the two says nothing.
-    fn void(&self, versus: &Versus) -> String {
+    fn void(&self, figure: &FigureAnswers, versus: &Versus) -> String {
         let mut doubts = self.answers.reliability.doubts.iter();
-        let is_it = |about: usize| about == versus.server || about == versus.base;
-        let reason = doubts.find(|doubt| match doubt.reason {
-            Reason::BodyChanged { server, .. }
-            | Reason::Errors { server, .. }
-            | Reason::CpuLowerBound { server, .. } => {
-                doubt.grade == record::Grade::Invalid && is_it(server)
-            }
-            _ => false,
+        let reason = doubts.find(|doubt| {
+            let mut servers = [versus.server, versus.base].into_iter();
+            servers.any(|server| doubt.reason.voids(server, figure.figure, figure.block))
         });
         reason.map_or(String::new(), |doubt| self.doubt(&doubt.reason))
     }
 
-    /// The option with which it can probably be told.
+    /// The option with which it can probably be told; of records what can tell at all.
     fn next(&self, versus: &Versus) -> Option<String> {
+        if self.comparison.is_of_records() {
+            return Some("weigh compare with both servers".to_owned());
+        }
         let time = versus.time_needed.and_then(time_option);
         let time = time.map(|time| format!("--time {time}"));
         let until = versus.decidable.filter(|share| *share <= 1.0);
@@ -148,17 +155,35 @@ impl<'a> Words<'a> {
     pub fn place_of(&self, figure: &FigureAnswers) -> Option<String> {
         let blocks = &self.comparison.plan.blocks;
         let block = blocks.get(figure.block.filter(|_| blocks.len() > 1)?)?;
-        Some(match block.load {
-            Load::Closed { connections } if block.is_short() => {
+        Some(match (&block.name, block.load) {
+            (Some(name), _) => clean(name, NAME_MOST),
+            (None, Load::Closed { connections }) if block.is_short() => {
                 number(connections.into(), "connection")
             }
-            Load::Closed { connections } => {
+            (None, Load::Closed { connections }) => {
                 format!("saturation by {}", number(connections.into(), "connection"))
             }
-            Load::Open {
-                rate: per_second, ..
-            } => format!("{} requests/s", rate(per_second.as_f64())),
+            (
+                None,
+                Load::Open {
+                    rate: per_second, ..
+                },
+            ) => format!("{} requests/s", rate(per_second.as_f64())),
         })
+    }
+
+    /// `5 rounds`, `8 starts`: so many of what the intervals are made of.
+    pub fn units(&self, count: u64) -> String {
+        number(count, self.comparison.unit())
+    }
+
+    /// `5 and 4 rounds`: how many either of two records has.
+    pub fn units_of_records(&self) -> String {
+        let [a, b] = [0, 1].map(|server| self.comparison.starts_of(server).count() as u64);
+        match a == b {
+            true => format!("{} each", self.units(a)),
+            false => format!("{a} and {}", self.units(b)),
+        }
     }
 
     /// The answer to what a server may be worse, as a sentence.
@@ -233,14 +258,14 @@ pub(crate) fn unit(figure: Deciding) -> Unit {
     }
 }
 
-/// What is said of two servers, in the last column of a table.
-pub(crate) fn answer(versus: &Versus) -> &'static str {
+/// What is said of two servers, in the last column of a table; of intervals over such units.
+pub(crate) fn answer(versus: &Versus, unit: &str) -> String {
     match (versus.said, versus.rating) {
-        (Said::Void, _) => "INVALID",
-        (Said::TooFewStarts, _) => "too few starts",
-        (_, Rating::Better) => "better",
-        (_, Rating::Worse) => "worse",
-        (_, Rating::NoneShown) => "no difference shown",
+        (Said::Void, _) => "INVALID".to_owned(),
+        (Said::TooFewStarts, _) => format!("too few {unit}s"),
+        (_, Rating::Better) => "better".to_owned(),
+        (_, Rating::Worse) => "worse".to_owned(),
+        (_, Rating::NoneShown) => "no difference shown".to_owned(),
     }
 }
 
