@@ -238,14 +238,14 @@ fn on_ring<R: Ring>(
         .iter()
         .map(|job| Barrier::new(job.plan.threads(), stop));
     let barriers: Vec<Barrier<'_>> = barriers.collect();
-    let hand = |index| Hand::new(ring, jobs, &barriers, index);
+    let lanes = |index| ThreadLanes::new(ring, jobs, &barriers, index);
     std::thread::scope(|scope| {
         // This thread is the first of them.
         let helpers = (1..threads).map(|index| {
             let (ask, orders) = channel();
             let (tell, shares) = channel();
             scope.spawn(move || {
-                if let Err(errno) = hand(index).and_then(|hand| hand.help(&orders, &tell)) {
+                if let Err(errno) = lanes(index).and_then(|lanes| lanes.serve(&orders, &tell)) {
                     let _ = tell.send(Err(errno)); // where it is not heard, all is over
                 }
             });
@@ -253,7 +253,7 @@ fn on_ring<R: Ring>(
         });
         let helpers: Vec<(Sender<SliceOrder>, Receiver<Shared>)> = helpers.collect();
         let next = |shares: &Receiver<Shared>| shares.recv().unwrap_or(Err(Errno::EINVAL));
-        let mut first = hand(0)?;
+        let mut first = lanes(0)?;
         for (_, shares) in &helpers {
             next(shares)?;
         }
@@ -279,16 +279,16 @@ fn on_ring<R: Ring>(
 type Shared = Result<Option<SliceShare>, Errno>;
 
 /// A thread's part in each of the lanes; none in one that has fewer connections than there are threads.
-struct Hand<'a, R: Ring>(Vec<Option<Thread<'a, R>>>);
+struct ThreadLanes<'a, R: Ring>(Vec<Option<Thread<'a, R>>>);
 
-impl<'a, R: Ring> Hand<'a, R> {
+impl<'a, R: Ring> ThreadLanes<'a, R> {
     /// That of thread `index`, with its connections open.
     fn new(
         ring: fn() -> Result<R, Errno>,
         jobs: &'a [Job],
         barriers: &'a [Barrier<'a>],
         index: u32,
-    ) -> Result<Hand<'a, R>, Errno> {
+    ) -> Result<ThreadLanes<'a, R>, Errno> {
         let of = |(job, barrier): (&'a Job, &'a Barrier<'a>)| {
             if index >= job.plan.threads() {
                 return Ok(None);
@@ -299,7 +299,7 @@ impl<'a, R: Ring> Hand<'a, R> {
             Ok(Some(thread))
         };
         let lanes: Result<Vec<_>, Errno> = jobs.iter().zip(barriers).map(of).collect();
-        Ok(Hand(lanes?))
+        Ok(ThreadLanes(lanes?))
     }
 
     /// Its share of a slice.
@@ -309,7 +309,7 @@ impl<'a, R: Ring> Hand<'a, R> {
     }
 
     /// Does its share of each slice that is asked for, until none is any more.
-    fn help(mut self, orders: &Receiver<SliceOrder>, tell: &Sender<Shared>) -> Result<(), Errno> {
+    fn serve(mut self, orders: &Receiver<SliceOrder>, tell: &Sender<Shared>) -> Result<(), Errno> {
         let _ = tell.send(Ok(None)); // where it is not heard, no order comes
         for order in orders {
             let _ = tell.send(Ok(self.share(order)));

@@ -74,6 +74,12 @@ fn carry_out(given: &Given, comparing: &Comparing, baseline: &mut Option<String>
         }
         let path = crate::list::file(record)?;
         let earlier = record::load_comparison(&path)?;
+        if earlier.is_of_records() {
+            bail!(
+                "{} holds two records that were compared, and nothing of it can be measured further",
+                record.display()
+            );
+        }
         let plan = earlier.plan.clone();
         let outcome =
             campaign::resume_comparison(plan, earlier, &path, &generator, stop.flag(), &mut view)?;
@@ -240,7 +246,8 @@ fn plan(given: &Given, comparing: &Comparing, of_commits: &[OfCommit]) -> Result
         bail!("--cpus is for servers that weigh starts; remove it for URLs");
     }
     if are_ours {
-        servers.push(reference(&draft)?);
+        let reference = reference(&servers[0].plan)?;
+        servers.push(reference);
     }
     let first = &servers[0].plan;
     let closed = connections.iter().map(|connections| Load::Closed {
@@ -403,17 +410,20 @@ fn twin(first: &Compared, plan: Plan) -> Compared {
     }
 }
 
-/// weigh's own server, started beside those that are compared, with what `draft` says of timeouts and the like.
-fn reference(draft: &Draft) -> Result<Compared> {
+/// weigh's own server, started beside those that are compared, and asked over the same protocol as `first`.
+fn reference(first: &Plan) -> Result<Compared> {
     let address = free_port()?;
     let mut own = Draft::new(plan::Habits::RUN);
     own.urls = vec![format!("http://{address}/")];
-    own.seed = draft.seed;
     let listen = address.to_string();
     Ok(Compared {
         name: "weigh serve".to_owned(),
         plan: Plan {
             server: Some(reference::server(&["--listen", &listen, "--workers", "1"])?),
+            protocol: first.protocol.clone(),
+            timeouts: first.timeouts,
+            ring: first.ring,
+            seed: first.seed,
             ..own.plan(&ThisMachine)?
         },
         repeats: None,

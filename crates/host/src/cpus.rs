@@ -1,6 +1,7 @@
 //! Which CPUs there are, and how much of them a process may use.
 
 use crate::files::{Root, field};
+use std::collections::BTreeSet;
 
 /// The highest number a CPU can have: far above what Linux can be built for (8192).
 const HIGHEST: u32 = u16::MAX as u32;
@@ -32,14 +33,28 @@ pub fn core(cpu: u32) -> Vec<u32> {
     siblings(&Root::machine(), cpu).unwrap_or_else(|| vec![cpu])
 }
 
-/// Lets every thread of process `pid` run on `cpus` only, and what they start from now on; threads that end meanwhile, or that are not
-/// ours to move, stay as they are.
+/// Lets every thread of process `pid` run on `cpus` only, and what they start from now on; threads that end meanwhile, or that
+/// are not ours to move, stay as they are ([`allowed`] tells).
 pub fn move_to(pid: u32, cpus: &[u32]) {
-    let names = Root::machine().entries(format!("/proc/{pid}/task"));
-    let threads = names.unwrap_or_default().into_iter();
-    for thread in threads.filter_map(|name| name.parse().ok()) {
-        let _ = kernel::affinity::move_to(thread, cpus);
+    let mut moved = BTreeSet::new();
+    // A thread that was not moved yet may have started another since they were listed: until there is none that is new.
+    loop {
+        let names = Root::machine().entries(format!("/proc/{pid}/task"));
+        let threads = names.unwrap_or_default().into_iter();
+        let threads = threads.filter_map(|name| name.parse::<u32>().ok());
+        let new: Vec<u32> = threads.filter(|thread| moved.insert(*thread)).collect();
+        if new.is_empty() {
+            return;
+        }
+        for thread in new {
+            let _ = kernel::affinity::move_to(thread, cpus);
+        }
     }
+}
+
+/// The CPUs that the main thread of process `pid` may run on, of those that are online; none when it is gone.
+pub fn allowed(pid: u32) -> Option<Vec<u32>> {
+    allowed_by(&Root::machine(), pid)
 }
 
 fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
@@ -48,7 +63,7 @@ fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
 }
 
 /// The CPUs that process `pid` may run on: those of its affinity mask that are online. None when its mask cannot be read.
-pub(crate) fn allowed(root: &Root, pid: u32) -> Option<Vec<u32>> {
+pub(crate) fn allowed_by(root: &Root, pid: u32) -> Option<Vec<u32>> {
     let status = root.text(format!("/proc/{pid}/status"))?;
     let mut allowed = parse_list(field(&status, "Cpus_allowed_list")?)?;
     if let Some(online) = online(root) {
@@ -84,19 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_moved_with_all_of_its_threads() {
+    fn a_process_is_moved() {
         let all = kernel::affinity::allowed();
         let last = *all.last().unwrap();
-        let mut child = std::process::Command::new("sleep")
-            .arg("600")
-            .spawn()
-            .unwrap();
-        move_to(child.id(), &[last]);
-        assert_eq!(allowed(&Root::machine(), child.id()), Some(vec![last]));
-        move_to(child.id(), &all);
-        assert_eq!(allowed(&Root::machine(), child.id()), Some(all));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut child = kernel::process::Child::start(kernel::process::Start {
+            command: ["sleep", "600"].map(Into::into).to_vec(),
+            ..Default::default()
+        })
+        .unwrap();
+        for cpus in [vec![last], all] {
+            move_to(child.id(), &cpus);
+            assert_eq!(allowed(child.id()), Some(cpus));
+        }
+        child.stop(units::Nanos::ZERO);
+        assert_eq!(allowed(child.id()), None, "it is gone");
     }
 
     #[test]
@@ -125,7 +141,7 @@ mod tests {
             (&[nonsense], None),
         ];
         for (files, wanted) in cases {
-            let found = allowed(&fixture(files).root, 7);
+            let found = allowed_by(&fixture(files).root, 7);
             assert_eq!(found.as_deref(), *wanted, "{files:?}");
         }
     }

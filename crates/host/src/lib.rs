@@ -35,7 +35,7 @@ mod written;
 
 pub use activity::activity;
 pub use counters::{between, cpu_time};
-pub use cpus::{core, move_to};
+pub use cpus::{allowed, core, move_to};
 pub use found::Found;
 pub use machine::machine;
 pub use observer::{Costs, Server, Watch};

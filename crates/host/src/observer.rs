@@ -327,7 +327,7 @@ impl Open {
         let threads = threads.map(|sample| sample.stat.threads).sum();
         let last = memory::threads(root, &members);
         let each = self.threads.as_deref().zip(last.as_deref());
-        let cpus = members.first().and_then(|pid| cpus::allowed(root, *pid));
+        let cpus = members.first().and_then(|pid| cpus::allowed_by(root, *pid));
         // One that has just ended may use what it was given: what we may use.
         let cpus = cpus.unwrap_or_else(kernel::affinity::allowed);
         let keeps_all = matches!(server, Server::Started(_)) && !refuses_accounts(root, &members);

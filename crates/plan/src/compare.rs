@@ -309,7 +309,19 @@ impl ComparePlan {
         });
         let first = self.servers.first();
         let secrets = first.map_or(Secrets(&[]), |server| server.plan.secrets());
-        let arguments = secrets.command(&self.arguments).into_iter();
+        // What a server is called is no name of a credential.
+        let name = |word: &String| match word.split_once('=') {
+            Some((name, server)) if self.servers.iter().any(|it| it.name == name) => {
+                (format!("{name}="), server.to_owned())
+            }
+            _ => (String::new(), word.clone()),
+        };
+        let (names, words): (Vec<String>, Vec<String>) = self.arguments.iter().map(name).unzip();
+        let published = secrets.command(&words).into_iter();
+        let arguments = names
+            .into_iter()
+            .zip(published)
+            .map(|(name, word)| name + &word);
         ComparePlan {
             servers: servers.collect(),
             // The name of this option is not that of a credential, and its value is one.
@@ -389,6 +401,7 @@ mod tests {
                 "b=http://(withheld)@h/?token=(withheld)",
             ),
             ("--body=geheim", "--body=(withheld)"),
+            ("keydb=./keydb {port}", "keydb=./keydb {port}"),
             ("--connections=10", "--connections=10"),
             ("--max-regression=2%", "--max-regression=2%"),
         ];
@@ -403,8 +416,12 @@ mod tests {
             source: None,
             reference: false,
         };
+        let named = Compared {
+            name: "keydb".into(),
+            ..server.clone()
+        };
         let plan = ComparePlan {
-            servers: vec![server],
+            servers: vec![server, named],
             blocks: Vec::new(),
             budget: Budget::Until(0.02),
             limit: None,

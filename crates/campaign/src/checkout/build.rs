@@ -226,7 +226,7 @@ impl Checkout {
             };
             let ended = run(start, &entry.log(), GIT_WITHIN, stop)?;
             if let Some(how) = ended.failure(GIT_WITHIN) {
-                let what = printed(&said(&entry.log()));
+                let what = printed(&last_output(&entry.log()));
                 return Err(BuildError::NotCheckedOut {
                     name: self.name(),
                     why: format!("`{program}` {how}{what}"),
@@ -266,7 +266,7 @@ impl Checkout {
         match ended.failure(build.within) {
             None => Ok(()),
             Some(how) => {
-                let what = printed(&said(&entry.log()));
+                let what = printed(&last_output(&entry.log()));
                 Err(BuildError::Failed {
                     name,
                     why: format!("`{command}` {how}{submodules}{what}"),
@@ -308,7 +308,7 @@ impl Ended {
 }
 
 /// The last of what a command has printed into `log`.
-fn said(log: &Path) -> String {
+fn last_output(log: &Path) -> String {
     File::open(log).map_or(String::new(), |log| last_printed(&log))
 }
 

@@ -47,7 +47,14 @@ pub(crate) fn reconsidered(comparison: &Comparison, number: usize) -> Option<u32
         ))
     });
     let wanted = others.max()?;
-    let each = (took.as_secs_f64() - of_block) / SHOWN as f64 + f64::from(wanted) * cost_cycle;
+    let short_blocks = plan
+        .blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.is_short());
+    let of_short: f64 = short_blocks.map(|(block, _)| seconds(block)).sum();
+    let others = (took.as_secs_f64() - of_short) / SHOWN as f64;
+    let each = others + f64::from(wanted) * cost_cycle * short as f64; // the other numbers of connections as this one
     let time = match plan.budget {
         Budget::Time { time, .. } => Some(time),
         Budget::Until(_) | Budget::Precision(_) => plan.limit,

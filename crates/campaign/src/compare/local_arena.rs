@@ -1,7 +1,6 @@
 //! The arena in use: this machine, with real servers, sockets and clocks.
 
 use super::arena::{Arena, Begun, Ended, Lost, Watched, share};
-use super::split::split;
 use crate::error::CampaignError;
 use crate::generator::{Lane, Lanes, SliceOrder};
 use crate::observer::ObservedServer;
@@ -26,6 +25,8 @@ pub(crate) struct LocalArena<'a> {
     /// When it becomes true the comparison ends.
     stop: &'a AtomicBool,
     split: Option<CpuSplit>,
+    /// Whether nothing is measured where a server does not let itself be placed so.
+    is_split_wanted: bool,
     /// Whether servers and generator are on one CPU now.
     is_on_one: bool,
     /// The servers of the start, by their place in the plan.
@@ -55,31 +56,26 @@ struct PlacedLane {
 }
 
 impl<'a> LocalArena<'a> {
-    /// Nothing is started.
-    ///
-    /// # Errors
-    /// The CPUs that `plan` wants for the generator cannot be had.
+    /// Nothing is started. Servers and generator are to run as `split` says; unless that `is_wanted`, they share all CPUs where a
+    /// server does not let itself be placed.
     pub(crate) fn new(
-        plan: &ComparePlan,
+        split: Option<CpuSplit>,
+        is_wanted: bool,
         generator: &'a [OsString],
         stop: &'a AtomicBool,
-    ) -> Result<LocalArena<'a>, CampaignError> {
-        let are_ours = plan.servers.iter().all(|it| it.plan.server.is_some());
-        let split = match are_ours {
-            true => split(plan, &affinity::allowed(), host::core),
-            false => Ok(None), // where the others run is not ours to say
-        };
-        Ok(LocalArena {
+    ) -> LocalArena<'a> {
+        LocalArena {
             generator,
             stop,
-            split: split.map_err(CampaignError::Incomparable)?,
+            split,
+            is_split_wanted: is_wanted,
             is_on_one: false,
             servers: Vec::new(),
             slicer: None,
             lanes: Vec::new(),
             begun: None,
             own: Nanos::ZERO,
-        })
+        }
     }
 
     /// Which CPUs are whose from the beginning, where servers and generator are kept apart.
@@ -87,22 +83,72 @@ impl<'a> LocalArena<'a> {
         self.split.as_ref().filter(|split| !split.is_one())
     }
 
+    /// The processes of all servers.
+    fn pids(&mut self) -> Vec<u32> {
+        let servers = self.servers.iter_mut().flatten();
+        let pids = servers.filter_map(|there| Some(there.server.monitored()?.pids()));
+        pids.flatten().collect()
+    }
+
+    /// Finds out whether all servers run where they are to, and can be brought together where that is planned. A server that chooses
+    /// its CPUs itself, or that is not ours to move, would not be measured under the conditions of the others.
+    ///
+    /// # Errors
+    /// One does not, and that is what is wanted: a sentence.
+    fn settle(&mut self) -> Result<(), String> {
+        let Some(split) = self.split.clone() else {
+            return Ok(());
+        };
+        let all = affinity::allowed();
+        let pids = self.pids();
+        let are_on = |cpus: &[u32]| {
+            pids.iter()
+                .all(|pid| host::allowed(*pid).is_none_or(|own| own == cpus))
+        };
+        let move_to = |cpus: &[u32]| pids.iter().for_each(|pid| host::move_to(*pid, cpus));
+        let is_settled = match split.is_one() {
+            true => {
+                are_on(&all) && {
+                    move_to(&split.servers);
+                    let is_moved = are_on(&split.servers);
+                    move_to(&all);
+                    is_moved
+                }
+            }
+            false => are_on(&split.servers),
+        };
+        if is_settled {
+            return Ok(());
+        }
+        if self.is_split_wanted {
+            return Err(
+                "a server runs on CPUs of its own choice, or may not be moved, so that not all can be placed alike; \
+                 let it run anywhere, or compare with --cpus shared"
+                    .to_owned(),
+            );
+        }
+        if !split.is_one() {
+            move_to(&all);
+        }
+        self.split = None;
+        Ok(())
+    }
+
     /// Brings servers and generator together on their one CPU for short slices, and lets them run on all for others. They are
     /// started on all, so that a server that counts CPUs finds what it would find in use.
     fn place(&mut self, is_short: bool) {
-        let Some(split) = self.split.as_ref().filter(|split| split.is_one()) else {
+        let Some(split) = self.split.clone().filter(CpuSplit::is_one) else {
             return;
         };
         if self.is_on_one == is_short {
             return;
         }
         let cpus = match is_short {
-            true => split.servers.clone(),
+            true => split.servers,
             false => affinity::allowed(),
         };
-        let servers = self.servers.iter_mut().flatten();
-        let pids = servers.filter_map(|there| Some(there.server.monitored()?.pids()));
-        let pids = pids.flatten().chain(self.slicer.as_ref().map(Slicer::id));
+        let pids = self.pids().into_iter();
+        let pids = pids.chain(self.slicer.as_ref().map(Slicer::id));
         pids.for_each(|pid| host::move_to(pid, &cpus));
         self.is_on_one = is_short;
     }
@@ -239,19 +285,9 @@ fn conditions(plan: &Plan, ready: &Ready) -> Conditions {
     let first = ready.shown.first();
     let whole = |shown: &&Shown| shown.body_length == shown.response_body.len() as u64;
     let body = first.filter(whole).filter(|_| is_listed);
-    let head = probe.response_head.as_deref();
-    let protocol = head.and_then(|head| head.split_ascii_whitespace().next());
-    let connection = probe.header("connection");
-    let closes = connection.is_some_and(|value| value.eq_ignore_ascii_case("close"));
     Conditions {
         body: body.map(|shown| (shown.body_length, crc32fast::hash(&shown.response_body))),
-        status: probe.status,
-        protocol: protocol.map(str::to_owned),
-        compression: probe.header("content-encoding").map(str::to_owned),
-        keep_alive: head.map(|_| !closes && protocol != Some("HTTP/1.0")),
-        workers: None,
-        logged_millibytes: None,
-        response_bytes: head.map(|head| head.len() as u64 + probe.body_length),
+        ..Conditions::of_probe(probe)
     }
 }
 
@@ -292,6 +328,7 @@ impl Arena for LocalArena<'_> {
         if let Some(why) = one_process(plan, &results) {
             return Err(CampaignError::Incomparable(why));
         }
+        self.settle().map_err(CampaignError::Incomparable)?;
         let lanes = self.lay_out(plan, &results);
         let cpus = self.apart().map(|split| split.generator.clone());
         self.is_on_one = false;

@@ -5,9 +5,10 @@ use super::arena::{Arena, Begun, Lost};
 use super::conditions::unequal;
 use super::cycles::reconsidered;
 use super::local_arena::LocalArena;
+use super::split::split;
 use super::steady::{BLOCK, is_steady};
 use crate::error::CampaignError;
-use plan::{Arrivals, Arriving, Block, Budget, ComparePlan, Deciding, Load};
+use plan::{Arrivals, Arriving, Block, Budget, ComparePlan, CpuPlacement, Deciding, Load};
 use record::{
     Answers, BlockOfStart, Comparison, Contender, Cycle, FreshStart, Said, SaveError, Slice,
     StartedServer, Versus,
@@ -64,7 +65,10 @@ pub fn compare(
     stop: &AtomicBool,
     view: &mut dyn CompareView,
 ) -> Result<CompareOutcome, CampaignError> {
-    let mut arena = LocalArena::new(&plan, generator, stop)?;
+    let split = split(&plan, &kernel::affinity::allowed(), host::core);
+    let split = split.map_err(CampaignError::Incomparable)?;
+    let is_wanted = plan.cpus != CpuPlacement::Auto;
+    let mut arena = LocalArena::new(split, is_wanted, generator, stop);
     let comparison = begun(&plan, &arena);
     Walk::new(plan, comparison, &mut arena, stop, view).carry_out(output, only_conditions)
 }
@@ -81,7 +85,8 @@ pub fn resume_comparison(
     stop: &AtomicBool,
     view: &mut dyn CompareView,
 ) -> Result<CompareOutcome, CampaignError> {
-    let mut arena = LocalArena::new(&plan, generator, stop)?;
+    // On the CPUs of the starts before.
+    let mut arena = LocalArena::new(earlier.split.clone(), true, generator, stop);
     let differs = |what: &str| CampaignError::Differs {
         path: output.into(),
         what: what.into(),
@@ -366,7 +371,7 @@ impl<'a> Walk<'a> {
     fn count_void(&mut self, start: &FreshStart) -> Result<(), Unfinished> {
         for (place, server) in start.servers.iter().enumerate() {
             match &server.void {
-                Some(why) if self.is_contender(place) && !self.comparison.is_excluded(place) => {
+                Some(why) if self.may_end(place) => {
                     self.void[place] += 1;
                     if self.void[place] >= VOID_MOST {
                         let name = &self.plan.servers[place].name;
@@ -401,6 +406,11 @@ impl<'a> Walk<'a> {
         order.mix(&mut places);
         places.extend(last); // it sends as much as the others do, which is known when they are there
         let begun = self.arena.begin(&self.plan, &wanted, &places)?;
+        if index == 0 && self.comparison.split != self.arena.split() {
+            self.comparison.split = self.arena.split();
+            self.view
+                .note("a server runs on CPUs of its own choice, so servers and generator share all of them");
+        }
         let mut start = FreshStart {
             index,
             servers: vec![StartedServer::default(); wanted.len()],
@@ -453,6 +463,11 @@ impl<'a> Walk<'a> {
         let servers = start.servers.iter().zip(&self.plan.servers);
         let left = servers.filter(|(server, planned)| server.void.is_none() && !planned.reference);
         left.count() >= 2
+    }
+
+    /// Whether a server that never counts ends the comparison.
+    fn may_end(&self, place: usize) -> bool {
+        !self.plan.servers[place].reference && !self.comparison.is_excluded(place)
     }
 
     /// Whether the server at `place` is compared.
@@ -622,15 +637,18 @@ impl<'a> Walk<'a> {
                     .collect(),
             )
         };
-        let first = programs(0);
-        let is_alike =
-            |place: usize| self.plan.servers[place].reference || programs(place) == first;
-        let is_same = first.is_some() && (0..teams.len()).all(is_alike);
+        let counts = |place: &usize| {
+            !self.plan.servers[*place].reference && !self.comparison.is_excluded(*place)
+        };
+        let places: Vec<usize> = (0..teams.len()).filter(counts).collect();
+        let first = places.first().and_then(|place| programs(*place));
         let is_single =
-            |team: &Option<(u32, u32)>| team.is_some_and(|(processes, _)| processes == 1);
-        if is_same && teams.iter().all(is_single) {
-            for (server, team) in self.comparison.servers.iter_mut().zip(teams) {
-                server.conditions.workers = team.map(|(_, threads)| threads);
+            |team: Option<(u32, u32)>| team.is_some_and(|(processes, _)| processes == 1);
+        let is_alike = |place: &usize| programs(*place) == first && is_single(teams[*place]);
+        if first.is_some() && places.iter().all(is_alike) {
+            for place in places {
+                let threads = teams[place].map(|(_, threads)| threads);
+                self.comparison.servers[place].conditions.workers = threads;
             }
         }
     }

@@ -110,7 +110,8 @@ pub fn show(records: &[Named], given: &Given, comparing: &Comparing) -> Result<E
         &[&SHOWN[..], &TOLD[..]].concat(),
         "two records are read",
     )?;
-    if before.path == after.path {
+    let file = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if file(&before.path) == file(&after.path) {
         bail!(
             "{} and {} are the same record; name two",
             before.word,

@@ -182,6 +182,81 @@ fn a_server_that_burns_far_more_is_found_and_fails_the_gate() {
     );
 }
 
+/// The record of a comparison that is interrupted after its first start.
+fn one_start(bench: &Bench, words: &[&str]) -> Record {
+    let words = [
+        &["compare", "--path", "/100.html", "-q", "-o", "one.json"],
+        words,
+    ]
+    .concat();
+    let child = bench.weigh(&words).spawn().unwrap();
+    wait_until("the record of a start", || bench.path("one.json").exists());
+    signal("INT", child.id());
+    Said::of(child).ended(130);
+    Record::parse(&fs::read(bench.path("one.json")).unwrap())
+}
+
+#[test]
+fn several_threads_and_saturated_servers_are_counted_on_the_cpus_that_were_asked_for() {
+    let bench = Bench::new();
+    let servers = [server("a", "1us"), server("b", "1us")];
+    let options = "-c 3 -t 2 --saturate 4 --cpus one";
+    let words: Vec<&str> = options
+        .split(' ')
+        .chain(servers.iter().map(String::as_str))
+        .collect();
+    let record = one_start(&bench, &words);
+    assert_eq!(record.at("/split/servers"), record.at("/split/generator"));
+    assert_eq!(record.at("/plan/threads").as_u64(), Some(2));
+    for block in 0..2 {
+        let cycles = record.at(&format!("/starts/0/blocks/{block}/cycles"));
+        for cycle in cycles.as_array().unwrap() {
+            for slice in &cycle["slices"].as_array().unwrap()[..2] {
+                assert_eq!(slice["errors"], 0, "{slice}");
+                // Both threads have slots: what is in flight at the end is one request for each connection.
+                let (ok, in_window) = (slice["ok"].as_u64(), slice["in_window"].as_u64());
+                let connections = [3, 4][block];
+                assert!(
+                    in_window > Some(0) && ok.unwrap() - in_window.unwrap() <= connections,
+                    "{slice}"
+                );
+                assert!(
+                    slice["window"].as_u64() >= Some([100_000_000, 1_000_000_000][block]),
+                    "{slice}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_chooses_its_cpus_is_not_moved() {
+    let bench = Bench::new();
+    let Some(cpus) = several_cpus() else {
+        return; // with one CPU there is no choice
+    };
+    let pinned = server("b", "1us").replace("exec ", &format!("exec taskset -c {cpus} "));
+    let a = server("a", "1us");
+    let refused = compare(
+        &bench,
+        &[&a, &pinned, "--cpus", "one", "--path", "/100.html", "-q"],
+    );
+    refused.refused(&["CPUs of its own choice", "--cpus shared"]);
+    let record = one_start(&bench, &[&a, &pinned]);
+    assert!(record.0.pointer("/split").is_none(), "all share all");
+}
+
+/// One of the CPUs that may be used, where there are several.
+fn several_cpus() -> Option<u32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?
+        .trim();
+    let (first, _) = list.split_once([',', '-'])?;
+    first.parse().ok()
+}
+
 #[test]
 fn nothing_is_left_running_when_weigh_is_killed_while_it_compares() {
     let bench = Bench::new();

@@ -112,7 +112,8 @@ pub struct SliceShare {
 
 impl SliceShare {
     /// Takes in what another thread did in the same slice. All threads are told to begin at about the same time: the longest of
-    /// their windows is that of the slice.
+    /// their windows is that of the slice. (Where a slice goes on for its number of requests, those that have theirs earlier wait, so
+    /// that requests/s of very slow servers is a little less than it could be.)
     pub fn merge(&mut self, other: &SliceShare) {
         self.tally.merge(&other.tally);
         self.window = self.window.max(other.window);

@@ -13,7 +13,7 @@ use super::{
 use crate::curve::units;
 use crate::{Effect, Figure, Finding, Latency, Point, Probe, Round, Run, Statistic};
 use plan::{
-    Block, Budget, ComparePlan, Compared, Deciding, CpuPlacement, Level, Nesting, Requests,
+    Block, Budget, ComparePlan, Compared, CpuPlacement, Deciding, Level, Nesting, Requests,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -354,8 +354,8 @@ fn invalid(finding: &Finding) -> Vec<Deciding> {
 }
 
 impl Conditions {
-    /// Returns what the first response says of the conditions.
-    fn of_probe(probe: &Probe) -> Conditions {
+    /// Returns what the head of the first response says of the conditions: of the body only how it is sent.
+    pub fn of_probe(probe: &Probe) -> Conditions {
         let head = probe.response_head.as_deref();
         let protocol = head.and_then(|head| head.split_ascii_whitespace().next());
         let connection = probe.header("connection");

@@ -2,7 +2,7 @@
 
 use super::answers::{Answers, Said, Versus};
 use super::conditions::Condition;
-use super::{Comparison, InvalidFigures, Slice};
+use super::{Comparison, CpuSplit, InvalidFigures, Slice};
 use crate::Grade;
 use plan::Deciding;
 use serde::Serialize;
@@ -110,7 +110,7 @@ pub enum Reason {
     GeneratorSaturated {
         /// The servers.
         servers: Vec<usize>,
-        /// Share of a CPU that each thread of the generator used while it loaded the first of them, the median over the slices.
+        /// The largest share of a CPU that each thread of the generator used while it loaded one of them, the median over the slices.
         share: f64,
         /// Whether such a figure decides.
         decides: bool,
@@ -370,25 +370,39 @@ fn of_answers(comparison: &Comparison, answers: &Answers) -> Vec<Reason> {
 
 /// Whether requests/s and latency of closed loops are the generator's.
 fn generator_saturated(comparison: &Comparison, answers: &Answers) -> Option<Reason> {
-    let shares = comparison.ranked().into_iter().filter_map(|server| {
-        let of_block = |block| closed_share(comparison, server, block);
-        let blocks = 0..comparison.plan.blocks.len();
-        let share = blocks.filter_map(of_block).reduce(f64::max)?;
-        Some((server, share))
-    });
-    let (servers, shares): (Vec<usize>, Vec<f64>) = shares.unzip();
-    let figure = answers.deciding().map(|figure| figure.figure);
-    Some(Reason::GeneratorSaturated {
+    let mut servers = Vec::new();
+    let mut largest = 0.0_f64;
+    let mut decides = false;
+    let deciding = answers.deciding();
+    let is_limited = deciding
+        .is_some_and(|figure| matches!(figure.figure, Deciding::P50 | Deciding::Throughput));
+    for server in comparison.ranked() {
+        for block in 0..comparison.plan.blocks.len() {
+            let Some(share) = saturated_share(comparison, server, block) else {
+                continue;
+            };
+            if servers.last() != Some(&server) {
+                servers.push(server);
+            }
+            largest = largest.max(share);
+            decides |= is_limited && deciding.and_then(|figure| figure.block) == Some(block);
+        }
+    }
+    (!servers.is_empty()).then_some(Reason::GeneratorSaturated {
         servers,
-        share: *shares.first()?,
-        decides: matches!(figure, Some(Deciding::P50 | Deciding::Throughput)),
+        share: largest,
+        decides,
     })
 }
 
-/// The share of a CPU that the generator used in the slices of `server` in `block`, a closed loop, where it was saturated and the
-/// server not: with several workers, where all of them together had less than so many CPUs.
-fn closed_share(comparison: &Comparison, server: usize, block: usize) -> Option<f64> {
-    if comparison.plan.blocks[block].load.is_open() {
+/// The share of a CPU that each thread of the generator used in the slices of `server` in `block`, a closed loop, where it was
+/// saturated and the server not: where all workers together had less than as many CPUs as they could have. None where that is not
+/// known, and of slices on one CPU for both, which is never enough.
+fn saturated_share(comparison: &Comparison, server: usize, block: usize) -> Option<f64> {
+    let planned = &comparison.plan.blocks[block];
+    let split = comparison.split.as_ref();
+    let is_on_one = planned.is_short() && split.is_some_and(CpuSplit::is_one);
+    if planned.load.is_open() || is_on_one {
         return None;
     }
     let starts = comparison.starts.iter();
@@ -406,17 +420,15 @@ fn closed_share(comparison: &Comparison, server: usize, block: usize) -> Option<
         });
         stats::median(&shares.collect::<Vec<f64>>())
     };
-    let threads = f64::from(comparison.plan.threads.max(1));
-    let generator = median(|slice| Some(slice.generator_cpu))? / threads;
-    let workers = comparison
-        .servers
-        .get(server)?
-        .conditions
-        .workers
-        .unwrap_or(1);
-    let of_server = median(|slice| slice.server_cpu);
-    let is_idle =
-        of_server.is_none_or(|share| share < SERVER_SATURATED * f64::from(workers.max(1)));
+    let threads = comparison.plan.threads.min(planned.load.connections());
+    let generator = median(|slice| Some(slice.generator_cpu))? / f64::from(threads.max(1));
+    let cpus = match split {
+        Some(split) if !split.is_one() => split.servers.len(),
+        _ => comparison.machine.cpus_allowed.len(),
+    };
+    let workers = comparison.servers.get(server)?.conditions.workers?;
+    let workers = f64::from(workers).min(cpus as f64).max(1.0);
+    let is_idle = median(|slice| slice.server_cpu)? < SERVER_SATURATED * workers;
     (generator > GENERATOR_SATURATED && is_idle).then_some(generator)
 }
 

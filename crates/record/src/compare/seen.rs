@@ -77,7 +77,8 @@ impl<'a> Seen<'a> {
             .iter()
             .map(|starts| geometric_mean(starts))
             .collect();
-        values.iter().any(Option::is_some).then_some(())?;
+        let is_known = |server: &usize| values[*server].is_some();
+        self.ranked.iter().any(is_known).then_some(())?;
 
         let mut terms = Terms {
             figure,

@@ -36,7 +36,7 @@ pub fn compared(comparison: &Comparison) -> Chart {
     let over_starts = answers
         .figures
         .iter()
-        .filter(|figure| is_beside(&answers, figure));
+        .filter(|figure| !comparison.is_of_records() && is_beside(&answers, figure));
     let over_starts = over_starts.map(|figure| over_starts_of(&words, figure));
     Chart {
         title: title(&words),
@@ -232,13 +232,15 @@ fn over_connections<'a>(words: &'a Words<'_>) -> impl Iterator<Item = Panel> + '
         block.is_short().then(|| block.load.connections())
     };
     let panel = move |wanted: Deciding| {
-        let at: Vec<(f64, &FigureAnswers)> = figures
+        let mut at: Vec<(f64, &FigureAnswers)> = figures
             .iter()
             .filter(|figure| figure.figure == wanted)
             .filter_map(|figure| Some((f64::from(connections(figure)?), figure)))
             .collect();
+        at.sort_by(|one, other| one.0.total_cmp(&other.0));
         let places: Vec<f64> = at.iter().map(|(connections, _)| *connections).collect();
-        (places.len() > 1).then(|| {
+        let is_rising = places.windows(2).all(|pair| pair[0] < pair[1]);
+        (places.len() > 1 && is_rising).then(|| {
             let axis = Axis {
                 title: "connections".into(),
                 unit: Unit::Count,

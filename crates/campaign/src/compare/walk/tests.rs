@@ -173,7 +173,7 @@ fn plan(servers: usize, budget: Budget) -> ComparePlan {
         unequal: false,
         all_pairs: false,
         threads: 1,
-        cpus: plan::CpuPlacement::Auto,
+        cpus: CpuPlacement::Auto,
         seed: 7,
         arguments: Vec::new(),
     }
